@@ -1,0 +1,96 @@
+//! Turns an async function that tells events into a stream of them.
+//!
+//! The function runs only while the stream is polled, and stands still after each event until the next one is
+//! asked for. So whoever stops listening stops the work: dropping the stream drops everything in it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Poll;
+
+use autonoe_core::agent::EventStream;
+use autonoe_core::event::Event;
+use futures::Stream;
+use tokio::sync::mpsc;
+
+/// Tells events.
+#[derive(Clone)]
+pub(crate) struct Emitter(mpsc::UnboundedSender<Event>);
+
+impl Emitter {
+    /// Tells an event and waits until the listener has taken it.
+    pub(crate) async fn emit(&self, event: Event) {
+        self.tell(event);
+        tokio::task::yield_now().await;
+    }
+
+    /// Tells an event from where nothing can wait.
+    pub(crate) fn tell(&self, event: Event) {
+        let _ = self.0.send(event);
+    }
+}
+
+struct Emitting<F> {
+    work: Option<Pin<Box<F>>>,
+    events: mpsc::UnboundedReceiver<Event>,
+}
+
+/// The events that `work` tells. The stream ends when the work does.
+pub(crate) fn events<'a, F>(work: impl FnOnce(Emitter) -> F) -> EventStream<'a>
+where
+    F: Future<Output = ()> + Send + 'a,
+{
+    let (sender, events) = mpsc::unbounded_channel();
+    let work = work(Emitter(sender));
+    Box::pin(Emitting { work: Some(Box::pin(work)), events })
+}
+
+impl<F: Future<Output = ()> + Send> Stream for Emitting<F> {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Option<Event>> {
+        if let Ok(event) = self.events.try_recv() {
+            return Poll::Ready(Some(event));
+        }
+        if let Some(work) = &mut self.work
+            && work.as_mut().poll(cx).is_ready()
+        {
+            self.work = None;
+        }
+        match self.events.try_recv() {
+            Ok(event) => Poll::Ready(Some(event)),
+            Err(_) if self.work.is_none() => Poll::Ready(None),
+            Err(_) => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use autonoe_core::event::Event;
+    use futures::StreamExt;
+
+    use super::events;
+
+    #[tokio::test]
+    async fn work_stands_still_until_its_event_was_taken() {
+        let steps = Arc::new(AtomicU32::new(0));
+        let mut stream = events({
+            let steps = Arc::clone(&steps);
+            |emitter| async move {
+                for number in 0..3 {
+                    emitter.emit(Event::Text { text: number.to_string() }).await;
+                    steps.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        });
+        for taken in 0..3 {
+            assert_eq!(stream.next().await, Some(Event::Text { text: taken.to_string() }));
+            assert_eq!(steps.load(Ordering::SeqCst), taken, "nothing happens after event {taken} was taken");
+        }
+        assert_eq!(stream.next().await, None);
+        assert_eq!(steps.load(Ordering::SeqCst), 3);
+    }
+}

@@ -1,0 +1,12 @@
+//! The commands, one file each: its arguments, then what it does.
+
+pub mod completions;
+pub mod demo;
+pub mod doctor;
+pub mod init;
+pub mod man;
+pub mod mcp;
+pub mod run;
+pub mod sessions;
+pub mod status;
+pub mod sync;

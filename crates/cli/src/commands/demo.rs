@@ -1,0 +1,112 @@
+//! `autonoe demo`
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_scripted::{Script, Server};
+use clap::{Args, Parser};
+
+use crate::engine::{Mode, drive};
+use crate::environment::Environment;
+use crate::options::{Cli, Command, CommonArgs};
+use crate::present;
+
+const SPEC: &str = include_str!("demo/SPEC.md");
+const SCRIPT: &str = include_str!("demo/script.toml");
+
+/// Show the main job with a scripted model: no key, no network
+///
+/// Makes a small project from a SPEC.md that ships with autonoe and runs the real `autonoe run` on it: real
+/// files, a real test run, real git commits. Only the model is not real: its replies are read from a script.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Make the project in this directory, which must be empty or not exist [default: a temporary one]
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+
+    /// Show every event
+    #[arg(long, short)]
+    debug: bool,
+}
+
+/// Plays the demo.
+pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Fault> {
+    let directory = prepare(args.keep.as_deref())?;
+    let server = Script::parse(SCRIPT).and_then(Server::start).map_err(|error| {
+        Fault::lasting(Layer::System, "scripted_model", format!("The scripted model failed: {error}."))
+    })?;
+    environment.anthropic_key = Some("scripted".to_owned());
+    environment.anthropic_base_url = Some(server.base_url());
+    // The user's own git settings, such as signing commits, must not get in the way.
+    environment.for_children.push(("GIT_CONFIG_GLOBAL".to_owned(), "/dev/null".to_owned()));
+    environment.for_children.push(("GIT_CONFIG_NOSYSTEM".to_owned(), "1".to_owned()));
+
+    present::print(&format!(
+        "This is a demonstration. The model is scripted: its replies are read from a file. Everything else is real:\n\
+         the loop, the tools, the files, the tests and the git commits, in {}\n\n",
+        directory.display()
+    ));
+    let code = drive(Mode::Run, &options(&directory, args.debug)?, &[], &environment)?;
+    let problems = server.problems();
+    if !problems.is_empty() {
+        let message = format!("The demonstration did not follow its script: {}", problems.join("; "));
+        return Err(Fault::lasting(Layer::System, "scripted_model", message));
+    }
+    let place = directory.display();
+    present::print(&format!(
+        "\nLook around:\n  \
+         git -C {place} log --stat             what was committed\n  \
+         cat {place}/.autonoe/status.json      where the deliverables stand\n  \
+         cat {place}/.autonoe-note.md          what the last session left for the next\n  \
+         autonoe status -p {place}\n  \
+         autonoe sessions list -p {place}\n"
+    ));
+    Ok(code)
+}
+
+/// The options of the run, as a user would type them.
+fn options(directory: &Path, debug: bool) -> Result<CommonArgs, Fault> {
+    let place = directory.display().to_string();
+    let mut typed =
+        vec!["autonoe", "run", "--project-dir", &place, "--session-delay", "1s", "--max-iterations", "8"];
+    if debug {
+        typed.push("--debug");
+    }
+    match Cli::try_parse_from(typed).map(|cli| cli.command) {
+        Ok(Some(Command::Run(args))) => Ok(args.common),
+        other => {
+            Err(Fault::lasting(Layer::System, "demo", format!("The demonstration cannot start: {other:?}.")))
+        }
+    }
+}
+
+/// Makes the project directory with its SPEC.md.
+fn prepare(keep: Option<&Path>) -> Result<PathBuf, Fault> {
+    let failed = |what: &str| {
+        Fault::lasting(
+            Layer::Config,
+            "demo_directory",
+            format!("The demonstration needs an empty directory: {what}."),
+        )
+        .hint("Name one with --keep, or leave it out to use a temporary one.")
+    };
+    let directory = match keep {
+        Some(directory) => {
+            fs::create_dir_all(directory)
+                .map_err(|error| failed(&format!("{}: {error}", directory.display())))?;
+            let mut entries = fs::read_dir(directory).map_err(|error| failed(&error.to_string()))?;
+            if entries.next().is_some() {
+                return Err(failed(&format!("{} is not empty", directory.display())));
+            }
+            directory.to_owned()
+        }
+        None => tempfile::Builder::new()
+            .prefix("autonoe-demo-")
+            .tempdir()
+            .map_err(|error| failed(&error.to_string()))?
+            .keep(),
+    };
+    fs::write(directory.join("SPEC.md"), SPEC).map_err(|error| failed(&error.to_string()))?;
+    directory.canonicalize().map_err(|error| failed(&error.to_string()))
+}

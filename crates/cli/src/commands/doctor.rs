@@ -1,0 +1,133 @@
+//! `autonoe doctor`
+
+use std::path::PathBuf;
+
+use autonoe_core::fault::Fault;
+use autonoe_core::outcome::exit;
+use autonoe_model::PriceList;
+use autonoe_store::config::AgentConfig;
+use autonoe_store::journal::history::History;
+use autonoe_store::{Project, ProjectInstructions, ProjectLock, StatusStore};
+use clap::Args;
+
+use crate::environment::Environment;
+use crate::options::ProjectArgs;
+use crate::present;
+
+/// Tell what is installed and whether a run would work
+///
+/// Nothing is changed and nothing is sent anywhere. Exits with 0 if `autonoe run` would start here, with 2 if not.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// The project.
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+/// What a check found.
+enum Finding {
+    Good(String),
+    /// A run works without it.
+    Note(String),
+    /// A run would not start.
+    Bad(String),
+}
+
+/// Examines the machine and the project.
+pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fault> {
+    let mut findings = machine(environment);
+    match environment.project(&args.project) {
+        Ok(project) => findings.extend(examine(&project)),
+        Err(fault) => findings.push(Finding::Bad(fault.message)),
+    }
+    let mut text = format!("Autonoe v{}\n\n", env!("CARGO_PKG_VERSION"));
+    let mut ready = true;
+    for finding in findings {
+        let (mark, words) = match finding {
+            Finding::Good(words) => ("ok  ", words),
+            Finding::Note(words) => ("note", words),
+            Finding::Bad(words) => {
+                ready = false;
+                ("BAD ", words)
+            }
+        };
+        text.push_str(&format!("{mark} {words}\n"));
+    }
+    text.push_str(if ready {
+        "\n`autonoe run` is ready to start here.\n"
+    } else {
+        "\n`autonoe run` would not start here.\n"
+    });
+    present::print(&text);
+    Ok(if ready { exit::DONE } else { exit::USAGE })
+}
+
+fn machine(environment: &Environment) -> Vec<Finding> {
+    let mut findings = vec![
+        match find(environment, "git") {
+            Some(path) => Finding::Good(format!("git: {}", path.display())),
+            None => {
+                Finding::Note("git is not on the PATH; agents are told to commit their work with it".into())
+            }
+        },
+        match find(environment, "bash").or_else(|| find(environment, "sh")) {
+            Some(path) => Finding::Good(format!("shell: {}", path.display())),
+            None => Finding::Bad("neither bash nor sh is on the PATH".into()),
+        },
+        match &environment.anthropic_key {
+            Some(_) => Finding::Good("backend native: ANTHROPIC_API_KEY is set (not tried)".into()),
+            None => Finding::Bad("backend native: ANTHROPIC_API_KEY is not set".into()),
+        },
+    ];
+    if let Some(url) = &environment.anthropic_base_url {
+        findings.push(Finding::Note(format!("the Anthropic API is taken from ANTHROPIC_BASE_URL: {url}")));
+    }
+    let prices = PriceList::shipped();
+    let models: Vec<_> = prices.models().collect();
+    findings.push(Finding::Good(format!(
+        "prices: {} of {}, for {}",
+        prices.source,
+        prices.date,
+        models.join(", ")
+    )));
+    findings.push(Finding::Note("there is no operating-system sandbox in this version".into()));
+    findings
+}
+
+fn examine(project: &Project) -> Vec<Finding> {
+    let check = |name: &str, result: Result<String, Fault>| match result {
+        Ok(words) => Finding::Good(format!("{name}: {words}")),
+        Err(fault) => Finding::Bad(format!("{name}: {}", fault.message)),
+    };
+    vec![
+        check("project", Ok(project.root().display().to_string())),
+        check("SPEC.md", project.read_spec().map(|text| format!("{} lines", text.lines().count()))),
+        check(".autonoe/agent.json", AgentConfig::load(project).map(|_| "fine".into())),
+        check("instructions", ProjectInstructions::new(project).check_all().map(|()| "fine".into())),
+        check(
+            ".autonoe/status.json",
+            StatusStore::read(project).map(|status| match status {
+                Some(status) => format!("{} active deliverables", status.tally().total),
+                None => "not there yet".into(),
+            }),
+        ),
+        check(
+            "journal",
+            History::open(&project.journal_file()).and_then(|history| match history {
+                Some(history) => history.integrity(),
+                None => Ok("not there yet".into()),
+            }),
+        ),
+        match ProjectLock::holder(project) {
+            None => Finding::Good("lock: free".into()),
+            Some(holder) => {
+                Finding::Bad(format!("lock: held by `autonoe {}` (process {})", holder.command, holder.pid))
+            }
+        },
+    ]
+}
+
+fn find(environment: &Environment, program: &str) -> Option<PathBuf> {
+    let (_, path) = environment.for_children.iter().find(|(name, _)| name == "PATH")?;
+    std::env::split_paths(path).map(|directory| directory.join(program)).find(|candidate| candidate.is_file())
+}

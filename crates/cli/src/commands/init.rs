@@ -1,0 +1,54 @@
+//! `autonoe init`
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::outcome::exit;
+use clap::Args;
+
+use crate::options::ProjectArgs;
+use crate::present;
+
+const SPEC: &str = include_str!("init/SPEC.md");
+const AGENT_CONFIG: &str = include_str!("init/agent.json");
+
+/// Write a first SPEC.md and configuration
+///
+/// Makes SPEC.md and .autonoe/agent.json, with examples to change. Files that exist are left alone.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// The project.
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+/// Writes what is missing.
+pub fn cmd_init(args: &InitArgs) -> Result<u8, Fault> {
+    let root = args.project.project_dir.clone().unwrap_or_else(|| ".".into());
+    let files = [("SPEC.md", SPEC), (".autonoe/agent.json", AGENT_CONFIG)];
+    for (name, content) in files {
+        let path = root.join(name);
+        let written = create(&path, content).map_err(|error| {
+            Fault::lasting(Layer::Config, "init", format!("{} cannot be written: {error}.", path.display()))
+                .hint("Choose a directory you can write with --project-dir.")
+        })?;
+        let what = if written { "created" } else { "left alone, it exists" };
+        present::print(&format!("{}: {what}\n", path.display()));
+    }
+    present::print("\nNext: write into SPEC.md what you want built, then start `autonoe run`.\n");
+    Ok(exit::DONE)
+}
+
+/// Creates a file with its directories; false if it exists.
+fn create(path: &Path, content: &str) -> io::Result<bool> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(content.as_bytes()).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,39 @@
+//! `autonoe man`
+
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::outcome::exit;
+use clap::{Args, CommandFactory};
+use clap_mangen::Man;
+
+use crate::options::Cli;
+use crate::present;
+
+/// Print the manual page
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The command whose page to print [default: autonoe itself]
+    command: Option<String>,
+}
+
+/// Prints the page.
+pub fn cmd_man(args: &ManArgs) -> Result<u8, Fault> {
+    let mut cli = Cli::command();
+    cli.build();
+    let page = match &args.command {
+        None => Man::new(cli),
+        Some(name) => {
+            let names: Vec<_> = cli.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+            let command = cli.find_subcommand(name).cloned().ok_or_else(|| {
+                Fault::lasting(Layer::Config, "no_such_command", format!("There is no command '{name}'."))
+                    .hint(format!("There are: {}.", names.join(", ")))
+            })?;
+            Man::new(command.display_name(format!("autonoe-{name}")))
+        }
+    };
+    let mut text = Vec::new();
+    page.render(&mut text).map_err(|error| {
+        Fault::lasting(Layer::System, "man", format!("The page cannot be made: {error}."))
+    })?;
+    present::print(&String::from_utf8_lossy(&text));
+    Ok(exit::DONE)
+}

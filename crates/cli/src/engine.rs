@@ -1,0 +1,276 @@
+//! The wiring: puts the parts together for one run and lets the loop do the rest.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use autonoe_agents::{NativeBackend, NativeSettings};
+use autonoe_core::clock::Clock;
+use autonoe_core::duration::format as format_duration;
+use autonoe_core::event::Event;
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::instruction::InstructionName;
+use autonoe_core::limits::Limits;
+use autonoe_core::outcome::RunReport;
+use autonoe_core::plan::{Models, Plan};
+use autonoe_core::plans::{DeliverablePlan, SyncPlan};
+use autonoe_core::runner::{RunOptions, Runner};
+use autonoe_core::sink::{Sink, Sinks, SpanContext};
+use autonoe_deliverables::{CallServer, Caller, DeliverableService};
+use autonoe_model::{Tuning, resolve_alias};
+use autonoe_store::config::AgentConfig;
+use autonoe_store::journal::JournalOptions;
+use autonoe_store::{Holder, Journal, Project, ProjectInstructions, ProjectLock, StatusStore, sha256_hex};
+use tokio_util::sync::CancellationToken;
+
+use crate::environment::Environment;
+use crate::options::CommonArgs;
+use crate::present::{Console, Detail, JsonSink, Level, Presenter, Stream};
+use crate::system::{SystemClock, runtime, watch_signals};
+
+/// The longest path a Unix socket can have, with room to spare.
+const MAX_SOCKET_PATH: usize = 100;
+
+/// Which of the two plans to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// `autonoe run`
+    Run,
+    /// `autonoe sync`
+    Sync,
+}
+
+impl Mode {
+    /// The command's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Sync => "sync",
+        }
+    }
+
+    fn first_phase(self) -> InstructionName {
+        match self {
+            Self::Run => InstructionName::Initializer,
+            Self::Sync => InstructionName::Sync,
+        }
+    }
+}
+
+/// Runs a plan to its end and returns the exit code.
+pub fn drive(
+    mode: Mode,
+    args: &CommonArgs,
+    warnings: &[String],
+    environment: &Environment,
+) -> Result<u8, Fault> {
+    let project = environment.project(&args.project)?;
+    let spec = project.read_spec()?;
+    AgentConfig::load(&project)?;
+    let instructions = ProjectInstructions::new(&project);
+    instructions.check_all()?;
+    StatusStore::read(&project)?;
+    project.check_writable()?;
+
+    let interrupt = CancellationToken::new();
+    let stream = if args.json { Stream::Err } else { Stream::Out };
+    let console = Arc::new(Console::new(stream, {
+        let interrupt = interrupt.clone();
+        move || interrupt.cancel()
+    }));
+    for warning in warnings {
+        console.line(Level::Warning, &format!("Warning: {warning}"));
+    }
+    let runtime = runtime()?;
+    let report = runtime.block_on(async {
+        let engine =
+            Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
+        engine.run(&spec, instructions).await
+    });
+    console.stop();
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    Ok(report?.exit_code)
+}
+
+struct Engine<'a> {
+    mode: Mode,
+    args: &'a CommonArgs,
+    project: &'a Project,
+    environment: &'a Environment,
+    console: Arc<Console>,
+    interrupt: CancellationToken,
+}
+
+impl Engine<'_> {
+    async fn run(self, spec: &str, instructions: ProjectInstructions) -> Result<RunReport, Fault> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let socket = socket_path(self.project);
+        let _lock = ProjectLock::take(self.project, &self.holder(clock.as_ref(), &socket))?;
+        self.watch_signals()?;
+        self.greet();
+
+        let sinks = self.sinks();
+        let options = JournalOptions { secrets: self.secrets(), crash: self.environment.crash_point()? };
+        let spec_hash = sha256_hex(spec.as_bytes());
+        let journal_file = self.project.journal_file();
+        let (journal, begun) =
+            Journal::begin(&journal_file, self.mode.name(), &spec_hash, clock.now(), options).await?;
+        let status =
+            Arc::new(StatusStore::open(self.project, Arc::clone(&journal), Arc::clone(&clock)).await?);
+        let span = SpanContext { run: begun.run, session: None };
+        let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
+        sinks.emit(&span, &Event::RunStarted { command: self.mode.name().to_owned(), sessions_before });
+
+        let deliverables = Arc::new(DeliverableService::new(
+            Arc::clone(&status),
+            Arc::clone(&journal),
+            self.mode.first_phase(),
+            Box::new({
+                let sinks = sinks.clone();
+                move |change| sinks.emit(&span, &Event::StatusChanged(change.clone()))
+            }),
+        ));
+        let _calls =
+            CallServer::start(&socket, Arc::clone(&deliverables) as Arc<dyn Caller>).map_err(|error| {
+                Fault::lasting(
+                    Layer::System,
+                    "socket",
+                    format!("The socket {} cannot be opened: {error}.", socket.display()),
+                )
+            })?;
+        let backend = NativeBackend::new(self.native_settings()?, deliverables);
+        let mut plan = self.plan(status, &journal, instructions);
+        let root = self.project.root().to_owned();
+        self.console.start();
+        let runner = Runner {
+            plan: plan.as_mut(),
+            backend: &backend,
+            gates: &|phase| autonoe_policy::gates_for(phase, &root),
+            journal: journal.as_ref(),
+            sinks: &sinks,
+            clock: clock.as_ref(),
+            interrupt: self.interrupt.clone(),
+            options: self.options(),
+            run: begun.run,
+        };
+        runner.run(begun.state).await
+    }
+
+    fn plan(
+        &self,
+        status: Arc<StatusStore>,
+        journal: &Arc<Journal>,
+        instructions: ProjectInstructions,
+    ) -> Box<dyn Plan> {
+        let instructions = Arc::new(instructions);
+        let models = Models { plan: self.args.plan_model.clone(), work: self.args.model.clone() };
+        match self.mode {
+            Mode::Run => Box::new(DeliverablePlan::new(status, instructions, models)),
+            Mode::Sync => Box::new(SyncPlan::new(
+                status,
+                Arc::clone(journal) as _,
+                Arc::clone(journal) as _,
+                instructions,
+                models,
+            )),
+        }
+    }
+
+    fn options(&self) -> RunOptions {
+        RunOptions {
+            limits: Limits {
+                max_iterations: self.args.max_iterations,
+                max_cost: self.args.max_cost,
+                max_duration: self.args.max_duration,
+            },
+            max_retries: self.args.max_retries,
+            session_delay: self.args.session_delay,
+            wait_for_quota: self.args.wait_for_quota,
+            thinking: self.args.thinking,
+        }
+    }
+
+    fn native_settings(&self) -> Result<NativeSettings, Fault> {
+        Ok(NativeSettings {
+            root: self.project.root().to_owned(),
+            provider: self.environment.provider()?,
+            tuning: Tuning::default(),
+            launcher: self.environment.launcher()?,
+            environment: self.environment.for_children.clone(),
+        })
+    }
+
+    fn sinks(&self) -> Sinks {
+        let detail = match (self.args.quiet, self.args.debug) {
+            (true, _) => Detail::Quiet,
+            (false, true) => Detail::Debug,
+            (false, false) => Detail::Normal,
+        };
+        let mut sinks: Vec<Arc<dyn Sink>> =
+            vec![Arc::new(Presenter::new(Arc::clone(&self.console), detail, self.mode.name()))];
+        if self.args.json {
+            sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console), self.secrets())));
+        }
+        Sinks::new(sinks)
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        self.environment.anthropic_key.iter().cloned().collect()
+    }
+
+    fn holder(&self, clock: &dyn Clock, socket: &Path) -> Holder {
+        Holder {
+            pid: std::process::id(),
+            command: self.mode.name().to_owned(),
+            since: clock.now(),
+            socket: Some(socket.to_owned()),
+        }
+    }
+
+    fn watch_signals(&self) -> Result<(), Fault> {
+        let console = Arc::clone(&self.console);
+        watch_signals(self.interrupt.clone(), move |name| {
+            console.line(Level::Warning, &format!("Received {name}, stopping... (once more to end at once)"));
+        })
+    }
+
+    /// Says what is about to happen, with every limit in force.
+    fn greet(&self) {
+        if self.args.quiet {
+            return;
+        }
+        let args = self.args;
+        let say = |line: &str| self.console.line(Level::Info, line);
+        say(&format!("Autonoe v{}", env!("CARGO_PKG_VERSION")));
+        say("");
+        say(match self.mode {
+            Mode::Run => "Starting coding agent session...",
+            Mode::Sync => "Starting sync mode...",
+        });
+        let mut lines = vec![
+            ("Working directory", self.project.root().display().to_string()),
+            ("Backend", "native".to_owned()),
+            ("Plan model", resolve_alias(&args.plan_model).to_owned()),
+            ("Model", resolve_alias(&args.model).to_owned()),
+        ];
+        lines.extend(args.thinking.map(|budget| ("Thinking", format!("{budget} tokens"))));
+        lines.extend(args.max_iterations.map(|count| ("Max iterations", count.to_string())));
+        lines.extend(args.max_cost.map(|cost| ("Max cost", cost.to_string())));
+        lines.extend(args.max_duration.map(|duration| ("Max duration", format_duration(duration))));
+        lines.push(("Max retries", args.max_retries.to_string()));
+        for (name, value) in lines {
+            say(&format!("  {name}: {value}"));
+        }
+        say("");
+    }
+}
+
+/// The socket for `autonoe mcp`: beside the lock, or in the temporary directory where that path is too long.
+fn socket_path(project: &Project) -> PathBuf {
+    let beside = project.state_dir().join("calls.sock");
+    if beside.as_os_str().len() <= MAX_SOCKET_PATH {
+        return beside;
+    }
+    let hash = sha256_hex(project.state_dir().as_os_str().as_encoded_bytes());
+    std::env::temp_dir().join(format!("autonoe-{}.sock", &hash[..16]))
+}

@@ -1,0 +1,55 @@
+//! The binary: reads what was typed and the environment, does one command, exits with its code.
+//!
+//! This crate is the only one that reads the environment, prints, or exits.
+
+mod commands;
+mod engine;
+mod environment;
+mod options;
+mod present;
+mod system;
+
+use std::process::ExitCode;
+
+use autonoe_core::fault::Fault;
+use autonoe_core::outcome::{exit, fault_exit_code};
+use clap::{CommandFactory, Parser};
+
+use crate::environment::Environment;
+use crate::options::{Cli, Command};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    if arguments.nth(1).is_some_and(|first| first == autonoe_sandbox::KEEP_ARG) {
+        std::process::exit(autonoe_sandbox::keep(arguments));
+    }
+    let code = match dispatch(Cli::parse()) {
+        Ok(code) => code,
+        Err(fault) => {
+            present::report_fault(&fault);
+            fault_exit_code(&fault)
+        }
+    };
+    ExitCode::from(code)
+}
+
+fn dispatch(cli: Cli) -> Result<u8, Fault> {
+    let environment = Environment::read()?;
+    match cli.command {
+        None => {
+            let help = Cli::command().render_help();
+            present::print_ansi(&help);
+            Ok(exit::DONE)
+        }
+        Some(Command::Run(args)) => commands::run::cmd_run(args, environment),
+        Some(Command::Sync(args)) => commands::sync::cmd_sync(args, environment),
+        Some(Command::Status(args)) => commands::status::cmd_status(&args, &environment),
+        Some(Command::Init(args)) => commands::init::cmd_init(&args),
+        Some(Command::Doctor(args)) => commands::doctor::cmd_doctor(&args, &environment),
+        Some(Command::Demo(args)) => commands::demo::cmd_demo(args, environment),
+        Some(Command::Sessions(args)) => commands::sessions::cmd_sessions(&args, &environment),
+        Some(Command::Mcp(args)) => commands::mcp::cmd_mcp(&args, environment),
+        Some(Command::Completions(args)) => commands::completions::cmd_completions(&args),
+        Some(Command::Man(args)) => commands::man::cmd_man(&args),
+    }
+}

@@ -1,0 +1,118 @@
+//! What the activity line says (seed 000, Presenter).
+
+use std::time::{Duration, Instant};
+
+use autonoe_core::duration::{format, format_clock};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// What is going on right now.
+#[derive(Debug, Default)]
+pub struct ActivityState {
+    since: Option<Instant>,
+    tools: u32,
+    doing: Doing,
+}
+
+#[derive(Debug, Default, PartialEq)]
+enum Doing {
+    #[default]
+    Nothing,
+    Working(String),
+    Waiting {
+        remaining: Duration,
+        resets_at: Option<Timestamp>,
+    },
+}
+
+impl ActivityState {
+    /// A session begins: the clock and the tool count start anew.
+    pub fn begin(&mut self) {
+        *self = Self { since: Some(Instant::now()), tools: 0, doing: Doing::Working("Starting...".into()) };
+    }
+
+    /// The agent does something.
+    pub fn working(&mut self, what: impl Into<String>) {
+        self.doing = Doing::Working(what.into());
+    }
+
+    /// A tool answered.
+    pub fn tool_done(&mut self) {
+        self.tools += 1;
+    }
+
+    /// The run waits for a quota.
+    pub fn waiting(&mut self, remaining: Duration, resets_at: Option<Timestamp>) {
+        self.doing = Doing::Waiting { remaining, resets_at };
+    }
+
+    /// Nothing is going on.
+    pub fn end(&mut self) {
+        self.doing = Doing::Nothing;
+    }
+
+    /// The line.
+    pub fn line(&self) -> String {
+        match &self.doing {
+            Doing::Nothing => String::new(),
+            Doing::Working(what) => {
+                let elapsed = self.since.map(|since| since.elapsed()).unwrap_or_default();
+                format!("⚡ {} {what}{}", format_clock(elapsed), tool_count(self.tools))
+            }
+            Doing::Waiting { remaining, resets_at } => {
+                let until =
+                    resets_at.map(|at| format!(" (resets at {})", local_time(at))).unwrap_or_default();
+                format!("⏳ Waiting... {} remaining{until}", format(*remaining))
+            }
+        }
+    }
+}
+
+/// A time of day for people: `6:00 PM CET`, in the local zone.
+pub fn local_time(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).strftime("%-I:%M %p %Z").to_string()
+}
+
+fn tool_count(tools: u32) -> String {
+    match tools {
+        0 => String::new(),
+        1 => " (1 tool)".into(),
+        more => format!(" ({more} tools)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ActivityState;
+    use std::time::Duration;
+
+    #[test]
+    fn activity_line_examples_of_seed_000() {
+        let mut state = ActivityState::default();
+        assert_eq!(state.line(), "", "idle draws nothing");
+        state.begin();
+        state.working("Thinking...");
+        assert_eq!(state.line(), "⚡ 0:00 Thinking...");
+        state.working("Running Bash...");
+        state.tool_done();
+        assert_eq!(state.line(), "⚡ 0:00 Running Bash... (1 tool)");
+        state.tool_done();
+        state.working("Responding...");
+        assert_eq!(state.line(), "⚡ 0:00 Responding... (2 tools)");
+        state.end();
+        assert_eq!(state.line(), "");
+        state.begin();
+        state.working("Thinking...");
+        assert_eq!(state.line(), "⚡ 0:00 Thinking...", "a session starts its own count");
+    }
+
+    #[test]
+    fn waiting_line_of_seed_000() {
+        let mut state = ActivityState::default();
+        state.waiting(Duration::from_secs(9_840), None);
+        assert_eq!(state.line(), "⏳ Waiting... 2h 44m remaining");
+        let six_pm = "2026-01-10T18:00:00Z".parse().expect("timestamp");
+        state.waiting(Duration::from_secs(9_840), Some(six_pm));
+        assert!(state.line().starts_with("⏳ Waiting... 2h 44m remaining (resets at "), "{}", state.line());
+    }
+}

@@ -1,0 +1,121 @@
+//! The presenter: a sink that tells a person what goes on, as much as they want to hear.
+
+use std::sync::Arc;
+
+use autonoe_core::duration::format as format_duration;
+use autonoe_core::event::{Activity, Event};
+use autonoe_core::outcome::Outcome;
+use autonoe_core::sink::{Sink, SpanContext};
+
+use super::console::{Console, Level};
+use super::words;
+
+/// How much is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Only warnings, errors and the end.
+    Quiet,
+    /// Sessions, status changes, the end.
+    Normal,
+    /// Every event.
+    Debug,
+}
+
+/// Tells a person what goes on.
+pub struct Presenter {
+    console: Arc<Console>,
+    detail: Detail,
+    command: &'static str,
+}
+
+impl Presenter {
+    /// A presenter of `command` on the console.
+    pub fn new(console: Arc<Console>, detail: Detail, command: &'static str) -> Self {
+        Self { console, detail, command }
+    }
+
+    fn info(&self, text: &str) {
+        if self.detail != Detail::Quiet {
+            self.console.line(Level::Info, text);
+        }
+    }
+
+    fn follow_activity(&self, event: &Event) {
+        self.console.activity(|state| match event {
+            Event::SessionStarted { .. } => state.begin(),
+            Event::Working { activity: Activity::Thinking } | Event::Thinking { .. } => {
+                state.working("Thinking...")
+            }
+            Event::Working { activity: Activity::Responding } | Event::Text { .. } => {
+                state.working("Responding...")
+            }
+            Event::ToolCall(call) => state.working(format!("Running {}...", call.name)),
+            Event::ToolResult { .. } => state.tool_done(),
+            Event::Waiting { remaining, resets_at, .. } => state.waiting(*remaining, *resets_at),
+            Event::End { .. } | Event::SessionEnded { .. } | Event::Outcome(_) => state.end(),
+            Event::Usage(_)
+            | Event::Trouble { .. }
+            | Event::RunStarted { .. }
+            | Event::StatusChanged(_)
+            | Event::Retrying { .. } => {}
+        });
+    }
+}
+
+impl Sink for Presenter {
+    fn on(&self, _: &SpanContext, event: &Event) {
+        self.follow_activity(event);
+        match event {
+            Event::RunStarted { sessions_before: 0, .. } => {}
+            Event::RunStarted { sessions_before, .. } => self.info(&format!(
+                "Going on with a run whose process ended unexpectedly after {sessions_before} session(s)."
+            )),
+            Event::SessionStarted { number, instruction, model, .. } => {
+                self.info(&format!("Session {number} started ({instruction}, {model})"));
+            }
+            Event::SessionEnded { number, outcome, cost_usd, duration } => {
+                let ended = match outcome {
+                    Outcome::Completed => String::new(),
+                    other => format!(" {},", other.name()),
+                };
+                let (cost, duration) = (words::cost(*cost_usd), format_duration(*duration));
+                self.info(&format!("Session {number}:{ended} cost={cost}, duration={duration}"));
+            }
+            Event::StatusChanged(change) => {
+                self.info(&words::status_line(change.new, &change.description, &change.deliverable_id));
+            }
+            Event::Retrying { errors, max_retries, pause, message } => self.console.line(
+                Level::Warning,
+                &format!(
+                    "Session error ({errors}/{}), next try in {}: {message}",
+                    max_retries + 1,
+                    format_duration(*pause)
+                ),
+            ),
+            Event::Trouble { message } => self.console.line(Level::Warning, message),
+            Event::Outcome(report) => {
+                self.console.stop();
+                self.info("");
+                self.info(&words::overall(self.command, report));
+                let (level, text, hint) = words::ending(&report.outcome);
+                self.console.line(level, &text);
+                if let Some(hint) = hint {
+                    self.console.line(Level::Info, &hint);
+                }
+            }
+            Event::Waiting { .. }
+            | Event::Working { .. }
+            | Event::Text { .. }
+            | Event::Thinking { .. }
+            | Event::ToolCall(_)
+            | Event::ToolResult { .. }
+            | Event::Usage(_)
+            | Event::End { .. } => {}
+        }
+        if self.detail == Detail::Debug
+            && let Some(line) = words::debug_line(event)
+        {
+            self.console.line(Level::Debug, &format!("[debug] {line}"));
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The sentences: what an outcome, a summary, a debug line read like.
+
+use autonoe_core::deliverable::DeliverableStatus;
+use autonoe_core::duration::format as format_duration;
+use autonoe_core::event::Event;
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::{Outcome, RunReport};
+
+use super::activity::local_time;
+use super::console::Level;
+
+/// Characters of text and thoughts that debug mode shows.
+const MAX_TEXT: usize = 200;
+
+/// Characters of tool arguments and results that debug mode shows.
+const MAX_TOOL: usize = 100;
+
+/// `cost=$0.12`, or that it is not known.
+pub fn cost(cost: Option<Usd>) -> String {
+    cost.map_or_else(|| "unknown".into(), |cost| cost.to_string())
+}
+
+/// `[PASS] User Auth (DL-001)`.
+pub fn status_line(status: DeliverableStatus, description: &str, id: &str) -> String {
+    format!("{} {description} ({id})", status_tag(status))
+}
+
+/// `[PASS]`, `[BLOCKED]`, `[PENDING]`.
+pub fn status_tag(status: DeliverableStatus) -> &'static str {
+    match status {
+        DeliverableStatus::Passed => "[PASS]",
+        DeliverableStatus::Blocked => "[BLOCKED]",
+        DeliverableStatus::Pending => "[PENDING]",
+    }
+}
+
+/// The overall summary of a run.
+pub fn overall(command: &str, report: &RunReport) -> String {
+    let blocked = match report.deliverables_blocked {
+        0 => String::new(),
+        count => format!(" ({count} blocked)"),
+    };
+    let verified = match command {
+        "sync" => format!("{}/{} verified, ", report.verified, report.verified_total),
+        _ => String::new(),
+    };
+    format!(
+        "Overall: {} session(s), {verified}{}/{} deliverables passed{blocked}, cost={}, duration={}",
+        report.iterations,
+        report.deliverables_passed,
+        report.deliverables_total,
+        cost(report.cost_usd),
+        format_duration(report.duration),
+    )
+}
+
+/// How the run ended, and what to do next if there is something to do.
+pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
+    let text = |text: &str| text.to_owned();
+    match outcome {
+        Outcome::AllPassed => (Level::Info, text("All achievable deliverables passed."), None),
+        Outcome::AllVerified => (Level::Info, text("All deliverables verified."), None),
+        Outcome::Completed => (Level::Info, text("Completed."), None),
+        Outcome::AllBlocked => (
+            Level::Error,
+            text("All deliverables are blocked."),
+            Some(text(
+                ".autonoe-note.md says what each waits for. Once that is there, set \"blocked\" to false in \
+                 .autonoe/status.json and run again.",
+            )),
+        ),
+        Outcome::MaxIterations { limit } => (
+            Level::Warning,
+            format!("Stopped: the limit of {limit} session(s) was reached."),
+            Some(text("Run again to go on where this run stopped.")),
+        ),
+        Outcome::BudgetExceeded { limit_usd } => (
+            Level::Warning,
+            format!("Stopped: the cost limit of {limit_usd} was reached."),
+            Some(text("Run again, with a higher --max-cost if you like, to go on where this run stopped.")),
+        ),
+        Outcome::DurationExceeded { limit } => (
+            Level::Warning,
+            format!("Stopped: the time limit of {} was reached.", format_duration(*limit)),
+            Some(text("Run again to go on where this run stopped.")),
+        ),
+        Outcome::MaxTurns => (Level::Warning, text("Stopped: the limit of turns was reached."), None),
+        Outcome::QuotaExceeded { message, resets_at } => {
+            let when = resets_at.map(|at| format!(" It resets at {}.", local_time(at))).unwrap_or_default();
+            let hint =
+                text("Run again after the reset, or use --wait-for-quota to have autonoe wait for it.");
+            (Level::Error, format!("Stopped: the quota is used up ({message}).{when}"), Some(hint))
+        }
+        Outcome::Interrupted => {
+            (Level::Warning, text("Interrupted."), Some(text("Run again to go on where this run stopped.")))
+        }
+        Outcome::MaxRetriesExceeded { limit, fault } => (
+            Level::Error,
+            format!("Stopped after {} errors in a row ({limit} retries): {}", limit + 1, fault.message),
+            fault.hint.clone(),
+        ),
+        Outcome::Stuck { idle_sessions } => (
+            Level::Error,
+            format!("Stuck: {idle_sessions} sessions in a row changed no deliverable."),
+            Some(text(
+                "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
+            )),
+        ),
+        Outcome::Failed { fault } | Outcome::ExecutionError { fault } => {
+            (Level::Error, fault.message.clone(), fault.hint.clone())
+        }
+    }
+}
+
+/// One event, for debug mode; none for events that have lines of their own.
+pub fn debug_line(event: &Event) -> Option<String> {
+    let line = match event {
+        Event::Text { text } => cut(text, MAX_TEXT),
+        Event::Thinking { text } => format!("[thinking] {}", cut(text, MAX_TEXT)),
+        Event::ToolCall(call) => format!("[tool: {}] {}", call.name, cut(&call.input.to_string(), MAX_TOOL)),
+        Event::ToolResult { content, is_error: false, .. } => format!("[result] {}", cut(content, MAX_TOOL)),
+        Event::ToolResult { content, is_error: true, .. } => {
+            format!("[result ERROR] {}", cut(content, MAX_TOOL))
+        }
+        Event::Usage(usage) => format!(
+            "[usage] {} in, {} out, cost={}",
+            usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
+            usage.output_tokens,
+            cost(usage.cost_usd)
+        ),
+        Event::Trouble { message } => format!("[trouble] {message}"),
+        Event::End { outcome } => format!("[session: {}]", outcome.name()),
+        Event::Working { .. }
+        | Event::RunStarted { .. }
+        | Event::SessionStarted { .. }
+        | Event::SessionEnded { .. }
+        | Event::StatusChanged(_)
+        | Event::Retrying { .. }
+        | Event::Waiting { .. }
+        | Event::Outcome(_) => return None,
+    };
+    Some(line)
+}
+
+/// The beginning of a text, on one line, with `...` if something was cut.
+pub fn cut(text: &str, limit: usize) -> String {
+    let one_line = text.replace('\n', "⏎");
+    match one_line.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}...", &one_line[..end]),
+        None => one_line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut, overall, status_line};
+    use autonoe_core::deliverable::DeliverableStatus;
+    use autonoe_core::money::Usd;
+    use autonoe_core::outcome::{Outcome, RunReport};
+    use std::time::Duration;
+
+    #[test]
+    fn notice_lines_of_seed_000() {
+        for (status, line) in [
+            (DeliverableStatus::Passed, "[PASS] User Auth (DL-001)"),
+            (DeliverableStatus::Blocked, "[BLOCKED] User Auth (DL-001)"),
+            (DeliverableStatus::Pending, "[PENDING] User Auth (DL-001)"),
+        ] {
+            assert_eq!(status_line(status, "User Auth", "DL-001"), line);
+        }
+    }
+
+    #[test]
+    fn overall_counts_active_deliverables() {
+        let report = RunReport {
+            outcome: Outcome::AllPassed,
+            exit_code: 0,
+            iterations: 3,
+            deliverables_passed: 2,
+            deliverables_total: 3,
+            deliverables_blocked: 1,
+            verified: 3,
+            verified_total: 3,
+            duration: Duration::from_secs(90),
+            cost_usd: Some(Usd(0.5)),
+        };
+        assert_eq!(
+            overall("run", &report),
+            "Overall: 3 session(s), 2/3 deliverables passed (1 blocked), cost=$0.50, duration=1m 30s"
+        );
+        assert!(overall("sync", &report).contains("3/3 verified"));
+    }
+
+    #[test]
+    fn cutting_counts_characters_not_bytes() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöüß", 3), "äöü...");
+    }
+}

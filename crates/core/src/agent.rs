@@ -1,0 +1,60 @@
+//! Backend and Agent: what the loop needs of whatever does the work.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::Stream;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::Event;
+use crate::fault::Fault;
+use crate::gate::Gate;
+use crate::instruction::InstructionName;
+
+/// What a session is opened with.
+#[derive(Clone)]
+pub struct SessionSpec {
+    /// The phase, which decides the deliverable tools and what may be written.
+    pub phase: InstructionName,
+    /// The model's name as the user gave it.
+    pub model: String,
+    /// Tokens the model may think with, if thinking is on.
+    pub thinking: Option<u32>,
+    /// Asked before every tool call.
+    pub gates: Vec<Arc<dyn Gate>>,
+    /// Cancelled when the session must end at once.
+    pub stop: CancellationToken,
+}
+
+/// What an agent is told to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instruction {
+    /// Which one it is.
+    pub name: InstructionName,
+    /// The words.
+    pub text: String,
+}
+
+/// The events of one instruction, ending with [`Event::End`].
+pub type EventStream<'a> = Pin<Box<dyn Stream<Item = Event> + Send + 'a>>;
+
+/// A kind of agent that can be opened.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// Its name, as in `--backend`.
+    fn name(&self) -> &str;
+
+    /// Opens a fresh agent.
+    async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault>;
+}
+
+/// One opened backend.
+#[async_trait]
+pub trait Agent: Send {
+    /// Works on an instruction and tells what happens.
+    fn query(&mut self, instruction: Instruction) -> EventStream<'_>;
+
+    /// Ends it and everything it started.
+    async fn dispose(self: Box<Self>);
+}

@@ -1,0 +1,73 @@
+//! Deliverable: a piece of the specification with acceptance criteria.
+
+use std::fmt;
+
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a deliverable stands. One field, so that `passed` and `blocked` cannot both be true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliverableStatus {
+    /// Not done yet, or found broken after it had passed.
+    Pending,
+    /// All acceptance criteria were verified.
+    Passed,
+    /// External constraints prevent completion: credentials, services, hardware, network.
+    Blocked,
+}
+
+impl DeliverableStatus {
+    /// All of them, in the order messages name them.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Passed, Self::Blocked];
+
+    /// Its name in tools and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Passed => "passed",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+impl fmt::Display for DeliverableStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A piece of the specification with acceptance criteria.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deliverable {
+    /// Unique, never changed, e.g. `UI-001`.
+    pub id: String,
+    /// What it is.
+    pub description: String,
+    /// What must hold for it to pass.
+    pub acceptance_criteria: Vec<String>,
+    /// Where it stands.
+    pub status: DeliverableStatus,
+    /// The day it left the specification; it stays on record but no longer counts.
+    pub deprecated_at: Option<Date>,
+}
+
+impl Deliverable {
+    /// True while the specification still asks for it.
+    pub fn is_active(&self) -> bool {
+        self.deprecated_at.is_none()
+    }
+}
+
+/// What is given to create a deliverable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewDeliverable {
+    /// Unique identifier that never changes, e.g. `UI-001` or `API-003`.
+    pub id: String,
+    /// Clear description of what a user gets.
+    pub description: String,
+    /// Verifiable conditions, each a step or a state somebody can check.
+    pub acceptance_criteria: Vec<String>,
+}

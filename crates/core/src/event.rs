@@ -1,0 +1,155 @@
+//! Event: one thing that happened; the only vocabulary between an agent and everyone else.
+//!
+//! The first group comes from agents, the second from the runner. Serialized, an event is one
+//! JSON object with a `type`; these names are the contract of `--json` and of the journal.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::gate::ToolCall;
+use crate::instruction::InstructionName;
+use crate::money::Usd;
+use crate::outcome::{Outcome, RunReport};
+use crate::status::StatusChange;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The agent began something that takes a while; shown, not kept.
+    Working {
+        /// What it is doing.
+        activity: Activity,
+    },
+    /// The agent said something.
+    Text {
+        /// What it said.
+        text: String,
+    },
+    /// The agent thought something.
+    Thinking {
+        /// Its thought.
+        text: String,
+    },
+    /// The agent calls a tool; the gates have not been asked yet.
+    ToolCall(ToolCall),
+    /// A tool answered, or a gate refused the call.
+    ToolResult {
+        /// The call this answers.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The answer, as the agent saw it.
+        content: String,
+        /// True when the tool failed or was refused.
+        is_error: bool,
+        /// The gate that refused the call, if one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        denied_by: Option<String>,
+    },
+    /// Tokens were spent since the last such event.
+    Usage(Usage),
+    /// Something went wrong that the agent lives on with.
+    Trouble {
+        /// What happened.
+        message: String,
+    },
+    /// The agent is done with its instruction; the last event of its stream.
+    End {
+        /// How it ended.
+        #[serde(flatten)]
+        outcome: Outcome,
+    },
+
+    /// A run begins, or goes on after its process died.
+    RunStarted {
+        /// The command: `run` or `sync`.
+        command: String,
+        /// How many sessions an earlier process of the same run finished.
+        sessions_before: u32,
+    },
+    /// A session begins.
+    SessionStarted {
+        /// Its number within the run, from 1.
+        number: u32,
+        /// Which instruction it was given.
+        instruction: InstructionName,
+        /// The backend.
+        backend: String,
+        /// The model.
+        model: String,
+    },
+    /// A session ended, for whatever reason.
+    SessionEnded {
+        /// Its number within the run.
+        number: u32,
+        /// How it ended.
+        #[serde(flatten)]
+        outcome: Outcome,
+        /// What it cost; none when no price is known.
+        cost_usd: Option<Usd>,
+        /// How long it took.
+        #[serde(rename = "duration_seconds", with = "crate::duration::seconds")]
+        duration: Duration,
+    },
+    /// A deliverable's status changed.
+    StatusChanged(StatusChange),
+    /// A session failed; another try follows after a pause.
+    Retrying {
+        /// How many errors there were in a row.
+        errors: u32,
+        /// How many retries are allowed.
+        max_retries: u32,
+        /// The pause before the next try.
+        #[serde(rename = "pause_seconds", with = "crate::duration::seconds")]
+        pause: Duration,
+        /// What went wrong.
+        message: String,
+    },
+    /// The quota is used up; the run waits for its reset. Repeated while waiting.
+    Waiting {
+        /// When work goes on.
+        until: Timestamp,
+        /// How long that is from now.
+        #[serde(rename = "remaining_seconds", with = "crate::duration::seconds")]
+        remaining: Duration,
+        /// The reset time the vendor named, if it could be read.
+        resets_at: Option<Timestamp>,
+    },
+    /// The run ended; the last event.
+    Outcome(RunReport),
+}
+
+/// What an agent is busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// Waiting for the model or reading its thoughts.
+    Thinking,
+    /// Reading the model's answer.
+    Responding,
+}
+
+/// Tokens spent and what they cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Fresh input tokens.
+    pub input_tokens: u64,
+    /// Output tokens, thinking included.
+    pub output_tokens: u64,
+    /// Input tokens read from the provider's cache.
+    pub cache_read_tokens: u64,
+    /// Input tokens written to the provider's cache.
+    pub cache_write_tokens: u64,
+    /// The price; none when no price is known, which is not the same as zero.
+    pub cost_usd: Option<Usd>,
+}
+
+impl Event {
+    /// True for events that are shown while they happen and not kept.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Working { .. } | Self::Waiting { .. })
+    }
+}

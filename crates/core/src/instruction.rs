@@ -1,0 +1,119 @@
+//! The four instructions: their names, their built-in texts and the deliverable tools each is given.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Fault;
+
+/// Names one of the four instructions; also the phase a session is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InstructionName {
+    /// `run` without a status file: read the specification, create the deliverables, lay the ground.
+    Initializer,
+    /// `run` with a status file: one deliverable.
+    Coding,
+    /// `sync`, first: bring the deliverables in line with the specification.
+    Sync,
+    /// `sync`, then: check what the code really does.
+    Verify,
+}
+
+/// One of the five deliverable tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliverableTool {
+    /// Creates deliverables.
+    Create,
+    /// Sets a deliverable's status.
+    SetStatus,
+    /// Marks a deliverable as gone from the specification.
+    Deprecate,
+    /// Marks a deliverable as verified.
+    Verify,
+    /// Lists deliverables.
+    List,
+}
+
+impl DeliverableTool {
+    /// All five.
+    pub const ALL: [Self; 5] = [Self::Create, Self::SetStatus, Self::Deprecate, Self::Verify, Self::List];
+
+    /// Its name on the `autonoe` server.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::SetStatus => "set_status",
+            Self::Deprecate => "deprecate",
+            Self::Verify => "verify",
+            Self::List => "list",
+        }
+    }
+}
+
+impl InstructionName {
+    /// All four.
+    pub const ALL: [Self; 4] = [Self::Initializer, Self::Coding, Self::Sync, Self::Verify];
+
+    /// Its name, also of its override file `.autonoe/<name>.md`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Initializer => "initializer",
+            Self::Coding => "coding",
+            Self::Sync => "sync",
+            Self::Verify => "verify",
+        }
+    }
+
+    /// The instruction that ships with the binary.
+    pub fn built_in(self) -> &'static str {
+        match self {
+            Self::Initializer => include_str!("instructions/initializer.md"),
+            Self::Coding => include_str!("instructions/coding.md"),
+            Self::Sync => include_str!("instructions/sync.md"),
+            Self::Verify => include_str!("instructions/verify.md"),
+        }
+    }
+
+    /// Planning instructions go to the plan model, the others to the model.
+    pub fn is_planning(self) -> bool {
+        match self {
+            Self::Initializer | Self::Sync => true,
+            Self::Coding | Self::Verify => false,
+        }
+    }
+
+    /// The deliverable tools a session in this phase may use.
+    pub fn tools(self) -> &'static [DeliverableTool] {
+        use DeliverableTool::{Create, Deprecate, List, SetStatus, Verify};
+        match self {
+            Self::Initializer => &[Create],
+            Self::Coding => &[SetStatus, List],
+            Self::Sync => &[Create, Deprecate, List],
+            Self::Verify => &[SetStatus, Verify, List],
+        }
+    }
+
+    /// True when a session in this phase may write project files.
+    pub fn may_write(self) -> bool {
+        match self {
+            Self::Initializer | Self::Coding => true,
+            Self::Sync | Self::Verify => false,
+        }
+    }
+}
+
+impl fmt::Display for InstructionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Finds the text of an instruction: the project's override or the built-in one.
+#[async_trait]
+pub trait Instructions: Send + Sync {
+    /// The text to give to the agent.
+    async fn resolve(&self, name: InstructionName) -> Result<String, Fault>;
+}

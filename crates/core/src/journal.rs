@@ -1,0 +1,58 @@
+//! What the loop writes down. The store keeps it; this crate only says what and when.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::event::{Event, Usage};
+use crate::fault::Fault;
+use crate::instruction::InstructionName;
+use crate::outcome::{Outcome, RunReport};
+use crate::plan::QuotaWait;
+use crate::session::Ledger;
+
+/// A fact the run depends on; durable once [`Journal::record`] returns.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Record {
+    /// A session is about to start.
+    SessionStarted {
+        /// Its number within the run, from 1.
+        number: u32,
+        /// Its instruction.
+        instruction: InstructionName,
+        /// The backend's name.
+        backend: String,
+        /// The model's name.
+        model: String,
+    },
+    /// A session ended and counts.
+    SessionEnded {
+        /// Its number within the run.
+        number: u32,
+        /// How it ended.
+        outcome: Outcome,
+        /// What it spent.
+        spent: Ledger,
+        /// How long it took.
+        duration: Duration,
+    },
+    /// `sync`'s structural session succeeded; only verification is left.
+    Synced,
+    /// The quota is used up.
+    QuotaWait(QuotaWait),
+    /// The run is over.
+    RunEnded(Box<RunReport>),
+}
+
+/// The append-only record of a run.
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Writes a fact down; durable when it returns.
+    async fn record(&self, record: Record) -> Result<(), Fault>;
+
+    /// Takes an event of a session. Durable soon, and at the latest with the next record.
+    async fn event(&self, session: u32, event: &Event) -> Result<(), Fault>;
+
+    /// Books what a model call cost, as soon as it is reported.
+    async fn cost(&self, session: u32, usage: &Usage) -> Result<(), Fault>;
+}

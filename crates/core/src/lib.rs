@@ -1,0 +1,26 @@
+//! Autonoe's domain and its one loop.
+//!
+//! Everything here is pure: time, randomness, processes and files are given to it by the
+//! caller. It depends on no other crate of ours; every other crate speaks its vocabulary.
+
+pub mod agent;
+pub mod clock;
+pub mod deliverable;
+pub mod duration;
+pub mod event;
+pub mod fault;
+pub mod gate;
+pub mod instruction;
+pub mod journal;
+pub mod limits;
+pub mod money;
+pub mod outcome;
+pub mod pause;
+pub mod plan;
+pub mod plans;
+pub mod quota;
+pub mod runner;
+pub mod session;
+pub mod sink;
+pub mod status;
+pub mod verification;

@@ -1,0 +1,47 @@
+//! The limits of a run. Each is optional, none can be zero, and each end has its own outcome.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use crate::money::Usd;
+use crate::outcome::Outcome;
+use crate::plan::RunState;
+
+/// Retries of a failed session in a row, unless the user says otherwise.
+pub const DEFAULT_MAX_RETRIES: u32 = 3;
+
+/// Sessions in a row that end well without moving any deliverable before a run is called stuck.
+pub const MAX_IDLE_SESSIONS: u32 = 10;
+
+/// What a run may use up.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// Sessions that may be held.
+    pub max_iterations: Option<NonZeroU32>,
+    /// Money that may be spent.
+    pub max_cost: Option<Usd>,
+    /// Time that may pass.
+    pub max_duration: Option<Duration>,
+}
+
+impl Limits {
+    /// The first limit that has been reached, if any.
+    pub fn reached(&self, so_far: &RunState, elapsed: Duration) -> Option<Outcome> {
+        if let Some(limit) = self.max_iterations
+            && so_far.iterations >= limit.get()
+        {
+            return Some(Outcome::MaxIterations { limit: limit.get() });
+        }
+        if let Some(limit_usd) = self.max_cost
+            && so_far.spent.cost >= limit_usd
+        {
+            return Some(Outcome::BudgetExceeded { limit_usd });
+        }
+        if let Some(limit) = self.max_duration
+            && elapsed >= limit
+        {
+            return Some(Outcome::DurationExceeded { limit });
+        }
+        None
+    }
+}

@@ -1,0 +1,58 @@
+//! Dollars, so that a cost is never confused with a count.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+use serde::{Deserialize, Serialize};
+
+/// An amount of United States dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Usd(pub f64);
+
+impl Usd {
+    /// Nothing spent.
+    pub const ZERO: Self = Self(0.0);
+}
+
+impl fmt::Display for Usd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 > 0.0 && self.0 < 0.005 {
+            return f.write_str("<$0.01");
+        }
+        write!(f, "${:.2}", self.0)
+    }
+}
+
+impl Add for Usd {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Usd {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sum for Usd {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Usd;
+
+    #[test]
+    fn two_decimals_and_never_a_false_zero() {
+        assert_eq!(Usd(0.0).to_string(), "$0.00");
+        assert_eq!(Usd(0.0004).to_string(), "<$0.01");
+        assert_eq!(Usd(1.255).to_string(), "$1.25");
+        assert_eq!((Usd(0.5) + Usd(0.75)).to_string(), "$1.25");
+    }
+}

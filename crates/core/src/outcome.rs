@@ -1,0 +1,225 @@
+//! Outcome: how a session or a run ended. One enum stands behind the exit code, the JSON,
+//! the journal and every message, so that they cannot disagree.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Fault, Layer};
+use crate::money::Usd;
+
+/// How a session or a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// A session came to its own end.
+    Completed,
+    /// A session failed.
+    ExecutionError {
+        /// What failed.
+        fault: Fault,
+    },
+    /// A session used up the turns it was given.
+    MaxTurns,
+
+    /// The money is spent.
+    BudgetExceeded {
+        /// What was allowed for the whole run.
+        limit_usd: Usd,
+    },
+    /// The time is up.
+    DurationExceeded {
+        /// What was allowed for the whole run.
+        #[serde(rename = "limit_seconds", with = "crate::duration::seconds")]
+        limit: Duration,
+    },
+    /// The vendor's quota is used up.
+    QuotaExceeded {
+        /// The vendor's words.
+        message: String,
+        /// When it resets, if that could be read.
+        resets_at: Option<Timestamp>,
+    },
+    /// The user stopped it.
+    Interrupted,
+
+    /// Every achievable deliverable has passed.
+    AllPassed,
+    /// Every active deliverable has been verified by `sync`.
+    AllVerified,
+    /// Every active deliverable is blocked.
+    AllBlocked,
+    /// The allowed number of sessions is used up.
+    MaxIterations {
+        /// The allowed number.
+        limit: u32,
+    },
+    /// Too many sessions failed in a row.
+    MaxRetriesExceeded {
+        /// The retries that were allowed.
+        limit: u32,
+        /// The last failure.
+        fault: Fault,
+    },
+    /// Sessions end well but nothing moves; a person must look.
+    Stuck {
+        /// Sessions in a row without any change of a deliverable.
+        idle_sessions: u32,
+    },
+    /// A fault that no retry can mend.
+    Failed {
+        /// What failed.
+        fault: Fault,
+    },
+}
+
+/// Exit codes, the same for every command.
+pub mod exit {
+    /// All passed or verified.
+    pub const DONE: u8 = 0;
+    /// An unexpected error, or a fault of the machine.
+    pub const ERROR: u8 = 1;
+    /// Wrong usage or configuration.
+    pub const USAGE: u8 = 2;
+    /// All deliverables are blocked.
+    pub const BLOCKED: u8 = 3;
+    /// A limit was reached: sessions, money or time.
+    pub const LIMIT: u8 = 4;
+    /// The vendor's quota is used up.
+    pub const QUOTA: u8 = 5;
+    /// Too many errors in a row.
+    pub const ERRORS: u8 = 6;
+    /// Stuck; a person must look.
+    pub const STUCK: u8 = 7;
+    /// Interrupted.
+    pub const INTERRUPTED: u8 = 130;
+}
+
+impl Outcome {
+    /// The process's exit code for this end.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Completed | Self::AllPassed | Self::AllVerified => exit::DONE,
+            Self::AllBlocked => exit::BLOCKED,
+            Self::MaxTurns
+            | Self::BudgetExceeded { .. }
+            | Self::DurationExceeded { .. }
+            | Self::MaxIterations { .. } => exit::LIMIT,
+            Self::QuotaExceeded { .. } => exit::QUOTA,
+            Self::MaxRetriesExceeded { .. } => exit::ERRORS,
+            Self::Stuck { .. } => exit::STUCK,
+            Self::Interrupted => exit::INTERRUPTED,
+            Self::ExecutionError { fault } | Self::Failed { fault } => fault_exit_code(fault),
+        }
+    }
+
+    /// The stable name, as in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::ExecutionError { .. } => "execution_error",
+            Self::MaxTurns => "max_turns",
+            Self::BudgetExceeded { .. } => "budget_exceeded",
+            Self::DurationExceeded { .. } => "duration_exceeded",
+            Self::QuotaExceeded { .. } => "quota_exceeded",
+            Self::Interrupted => "interrupted",
+            Self::AllPassed => "all_passed",
+            Self::AllVerified => "all_verified",
+            Self::AllBlocked => "all_blocked",
+            Self::MaxIterations { .. } => "max_iterations",
+            Self::MaxRetriesExceeded { .. } => "max_retries_exceeded",
+            Self::Stuck { .. } => "stuck",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    /// The fault behind it, if there is one.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::ExecutionError { fault }
+            | Self::MaxRetriesExceeded { fault, .. }
+            | Self::Failed { fault } => Some(fault),
+            Self::Completed
+            | Self::MaxTurns
+            | Self::BudgetExceeded { .. }
+            | Self::DurationExceeded { .. }
+            | Self::QuotaExceeded { .. }
+            | Self::Interrupted
+            | Self::AllPassed
+            | Self::AllVerified
+            | Self::AllBlocked
+            | Self::MaxIterations { .. }
+            | Self::Stuck { .. } => None,
+        }
+    }
+}
+
+/// The exit code for a fault that ends the process.
+pub fn fault_exit_code(fault: &Fault) -> u8 {
+    match fault.layer {
+        Layer::Config | Layer::Plan => exit::USAGE,
+        Layer::Store | Layer::Model | Layer::Agent | Layer::System => exit::ERROR,
+    }
+}
+
+/// The account of a run: how it ended and what it did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// The process's exit code.
+    pub exit_code: u8,
+    /// Sessions held.
+    pub iterations: u32,
+    /// Active deliverables that have passed.
+    pub deliverables_passed: usize,
+    /// Active deliverables.
+    pub deliverables_total: usize,
+    /// Active deliverables that are blocked.
+    pub deliverables_blocked: usize,
+    /// Deliverables verified so far, in `sync`.
+    pub verified: usize,
+    /// Deliverables to verify, in `sync`.
+    pub verified_total: usize,
+    /// How long the run took.
+    #[serde(rename = "duration_seconds", with = "crate::duration::seconds")]
+    pub duration: Duration,
+    /// What all sessions cost; none when a price was not known.
+    pub cost_usd: Option<Usd>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outcome, exit};
+    use crate::fault::{Fault, Layer};
+    use crate::money::Usd;
+
+    #[test]
+    fn every_outcome_has_its_exit_code_and_its_name_in_json() {
+        let fault = |layer| Fault::lasting(layer, "code", "It broke.");
+        let table = [
+            (Outcome::Completed, exit::DONE),
+            (Outcome::AllPassed, 0),
+            (Outcome::AllVerified, 0),
+            (Outcome::Failed { fault: fault(Layer::System) }, 1),
+            (Outcome::ExecutionError { fault: fault(Layer::Agent) }, 1),
+            (Outcome::Failed { fault: fault(Layer::Config) }, 2),
+            (Outcome::AllBlocked, 3),
+            (Outcome::MaxTurns, 4),
+            (Outcome::MaxIterations { limit: 3 }, 4),
+            (Outcome::BudgetExceeded { limit_usd: Usd(1.0) }, 4),
+            (Outcome::DurationExceeded { limit: std::time::Duration::from_secs(1) }, 4),
+            (Outcome::QuotaExceeded { message: String::new(), resets_at: None }, 5),
+            (Outcome::MaxRetriesExceeded { limit: 3, fault: fault(Layer::Model) }, 6),
+            (Outcome::Stuck { idle_sessions: 10 }, 7),
+            (Outcome::Interrupted, 130),
+        ];
+        for (outcome, code) in table {
+            assert_eq!(outcome.exit_code(), code, "{outcome:?}");
+            let json = serde_json::to_value(&outcome).expect("outcomes serialize");
+            assert_eq!(json["outcome"], outcome.name(), "{outcome:?}");
+        }
+    }
+}

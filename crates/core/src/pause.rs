@@ -1,0 +1,48 @@
+//! How long the loop pauses: between sessions, after errors, for a quota.
+
+use std::time::Duration;
+
+/// Pause between two sessions, unless the user says otherwise (seed 000: `delayBetweenSessions`).
+pub const DEFAULT_SESSION_DELAY: Duration = Duration::from_secs(3);
+
+/// The longest pause after an error, unless the other side asks for more.
+pub const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
+
+/// The longest wait a provider may ask for after an error before it is cut down to this.
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
+
+/// How often the countdown is shown while waiting for a quota.
+pub const COUNTDOWN_EVERY: Duration = Duration::from_secs(1);
+
+/// The pause before try number `errors + 1`: doubles with each error in a row, with a quarter of jitter
+/// either way, and is never shorter than what the other side asked for.
+pub fn after_errors(errors: u32, base: Duration, jitter: f64, asked: Option<Duration>) -> Duration {
+    let doubled = base.saturating_mul(2u32.saturating_pow(errors.saturating_sub(1)));
+    let jittered = doubled.min(MAX_RETRY_PAUSE).mul_f64(0.75 + jitter.clamp(0.0, 1.0) / 2.0);
+    jittered.max(asked.unwrap_or_default().min(MAX_RETRY_AFTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_RETRY_AFTER, MAX_RETRY_PAUSE, after_errors};
+    use std::time::Duration;
+
+    const BASE: Duration = Duration::from_secs(3);
+
+    #[test]
+    fn pauses_grow_whatever_the_jitter() {
+        for errors in 1..4 {
+            let longest = after_errors(errors, BASE, 1.0, None);
+            let shortest_next = after_errors(errors + 1, BASE, 0.0, None);
+            assert!(shortest_next > longest, "after {errors} errors");
+        }
+    }
+
+    #[test]
+    fn pauses_are_bounded() {
+        assert!(after_errors(u32::MAX, BASE, 1.0, None) <= MAX_RETRY_PAUSE.mul_f64(1.25));
+        assert_eq!(after_errors(1, BASE, 0.5, Some(Duration::from_secs(90))), Duration::from_secs(90));
+        assert_eq!(after_errors(1, BASE, 0.5, Some(Duration::MAX)), MAX_RETRY_AFTER);
+        assert_eq!(after_errors(5, Duration::ZERO, 0.5, None), Duration::ZERO);
+    }
+}

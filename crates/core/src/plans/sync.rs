@@ -1,0 +1,117 @@
+//! SyncPlan: the `sync` command. Bring the deliverables in line with the specification until that
+//! succeeded, then verify until every active deliverable has been looked at.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::nothing_created;
+use crate::agent::Instruction;
+use crate::fault::Fault;
+use crate::instruction::{InstructionName, Instructions};
+use crate::journal::{Journal, Record};
+use crate::outcome::Outcome;
+use crate::plan::{Iteration, Models, Next, Plan, RunState, Standing, StatusReader, Verdict};
+use crate::status::ProjectStatus;
+use crate::verification::Verification;
+
+/// Reads how far verification is; the store keeps it with the journal.
+#[async_trait]
+pub trait VerificationReader: Send + Sync {
+    /// The current pass.
+    async fn verification(&self) -> Result<Verification, Fault>;
+}
+
+/// The plan of `sync`.
+pub struct SyncPlan {
+    status: Arc<dyn StatusReader>,
+    verification: Arc<dyn VerificationReader>,
+    journal: Arc<dyn Journal>,
+    instructions: Arc<dyn Instructions>,
+    models: Models,
+    seen: Option<(ProjectStatus, Verification)>,
+    standing: Standing,
+}
+
+impl SyncPlan {
+    /// A plan over the given project, going on with the verification the journal knows of.
+    pub fn new(
+        status: Arc<dyn StatusReader>,
+        verification: Arc<dyn VerificationReader>,
+        journal: Arc<dyn Journal>,
+        instructions: Arc<dyn Instructions>,
+        models: Models,
+    ) -> Self {
+        Self {
+            status,
+            verification,
+            journal,
+            instructions,
+            models,
+            seen: None,
+            standing: Standing::default(),
+        }
+    }
+
+    /// Loads both halves of the state and keeps them for the summary and the next comparison.
+    async fn look(&mut self) -> Result<Option<(ProjectStatus, Verification)>, Fault> {
+        let Some(status) = self.status.load().await? else {
+            return Ok(None);
+        };
+        let verification = self.verification.verification().await?;
+        self.standing.tally = status.tally();
+        self.standing.progress = verification.progress(&status);
+        Ok(Some((status, verification)))
+    }
+}
+
+/// Every active deliverable is verified. If all of them turned out blocked, that is what the user must hear.
+fn termination(status: &ProjectStatus, verification: &Verification) -> Option<Outcome> {
+    if !verification.is_complete(status) {
+        None
+    } else if status.tally().all_blocked() {
+        Some(Outcome::AllBlocked)
+    } else {
+        Some(Outcome::AllVerified)
+    }
+}
+
+#[async_trait]
+impl Plan for SyncPlan {
+    async fn next(&mut self, _so_far: &RunState) -> Result<Next, Fault> {
+        let seen = self.look().await?;
+        if let Some((status, verification)) = &seen
+            && let Some(outcome) = termination(status, verification)
+        {
+            return Ok(Next::Done(outcome));
+        }
+        let synced = seen.as_ref().is_some_and(|(status, pass)| pass.synced && status.tally().total > 0);
+        self.seen = seen;
+        let name = if synced { InstructionName::Verify } else { InstructionName::Sync };
+        let text = self.instructions.resolve(name).await?;
+        Ok(Next::Session { instruction: Instruction { name, text }, model: self.models.choose(name) })
+    }
+
+    async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {
+        let before = self.seen.take();
+        let Some((status, mut verification)) = self.look().await? else {
+            return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
+        };
+        if status.tally().total == 0 {
+            return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
+        }
+        if finished.instruction.name == InstructionName::Sync && finished.outcome == Outcome::Completed {
+            self.journal.record(Record::Synced).await?;
+            verification.synced = true;
+        }
+        if let Some(outcome) = termination(&status, &verification) {
+            return Ok(Verdict::Done(outcome));
+        }
+        let now = (status, verification);
+        Ok(if before.as_ref() == Some(&now) { Verdict::Idle } else { Verdict::Moved })
+    }
+
+    fn standing(&self) -> Standing {
+        self.standing
+    }
+}

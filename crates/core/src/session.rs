@@ -1,0 +1,197 @@
+//! Session: one agent from instruction to end. Books what is spent as it is reported and ends the
+//! session at once on an interrupt or when a limit is crossed. Silence is never success.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, Backend, Instruction, SessionSpec};
+use crate::clock::{Clock, elapsed};
+use crate::event::{Event, Usage};
+use crate::fault::{Fault, Layer};
+use crate::journal::Journal;
+use crate::money::Usd;
+use crate::outcome::Outcome;
+use crate::plan::Iteration;
+use crate::sink::{Sinks, SpanContext};
+
+/// How long an agent may take to end before it is dropped, which kills what it started.
+const DISPOSE_LIMIT: Duration = Duration::from_millis(800);
+
+/// What was spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// Dollars of all calls whose price is known.
+    pub cost: Usd,
+    /// True when a call's price was not known, so that `cost` is only a part.
+    pub unpriced: bool,
+    /// Input tokens, cached ones included.
+    pub input_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+}
+
+impl Ledger {
+    /// Books one report.
+    pub fn book(&mut self, usage: &Usage) {
+        self.cost += usage.cost_usd.unwrap_or_default();
+        self.unpriced |= usage.cost_usd.is_none();
+        self.input_tokens += usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+        self.output_tokens += usage.output_tokens;
+    }
+
+    /// Adds another ledger.
+    pub fn add(&mut self, other: &Self) {
+        self.cost += other.cost;
+        self.unpriced |= other.unpriced;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+    }
+
+    /// The total, or none when a part of it is not known.
+    pub fn total(&self) -> Option<Usd> {
+        (!self.unpriced).then_some(self.cost)
+    }
+}
+
+/// What a session may still use up of the run's limits.
+#[derive(Debug, Clone, Default)]
+pub struct Allowance {
+    /// Spent before this session, and the run's limit.
+    pub cost: Option<(Usd, Usd)>,
+    /// When the run's time is up, and the run's limit.
+    pub deadline: Option<(Timestamp, Duration)>,
+}
+
+/// What a session needs around it.
+pub struct Session<'a> {
+    /// Opens the agent.
+    pub backend: &'a dyn Backend,
+    /// Tells the time.
+    pub clock: &'a dyn Clock,
+    /// Keeps the events.
+    pub journal: &'a dyn Journal,
+    /// Are shown the events.
+    pub sinks: &'a Sinks,
+    /// Where in the run this is.
+    pub span: SpanContext,
+    /// The user's interrupt.
+    pub interrupt: &'a CancellationToken,
+    /// What may still be used up.
+    pub allowance: Allowance,
+}
+
+impl Session<'_> {
+    /// Holds the session. Only a journal that cannot be written is an error; everything else is an outcome.
+    pub async fn run(&self, spec: SessionSpec, instruction: Instruction) -> Result<Iteration, Fault> {
+        let start = self.clock.now();
+        let mut spent = Ledger::default();
+        let stop = spec.stop.clone();
+        let outcome = tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => Ok(Outcome::Interrupted),
+            opened = self.backend.open(spec) => match opened {
+                Err(fault) => Ok(Outcome::ExecutionError { fault }),
+                Ok(mut agent) => {
+                    let outcome = self.follow(agent.as_mut(), instruction.clone(), &mut spent).await;
+                    stop.cancel();
+                    tokio::select! {
+                        () = agent.dispose() => {}
+                        () = self.clock.sleep(DISPOSE_LIMIT) => {}
+                    }
+                    outcome
+                }
+            },
+        };
+        Ok(Iteration { instruction, outcome: outcome?, spent, duration: elapsed(start, self.clock.now()) })
+    }
+
+    /// Follows the agent's events until it ends or must be ended.
+    async fn follow(
+        &self,
+        agent: &mut dyn Agent,
+        instruction: Instruction,
+        spent: &mut Ledger,
+    ) -> Result<Outcome, Fault> {
+        let mut events = agent.query(instruction);
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = self.interrupt.cancelled() => return Ok(Outcome::Interrupted),
+                outcome = self.time_is_up() => return Ok(outcome),
+                event = events.next() => event,
+            };
+            let Some(event) = event else {
+                let fault = Fault::passing(
+                    Layer::Agent,
+                    "no_end",
+                    "The agent's event stream ended without saying how the session ended.",
+                );
+                return Ok(Outcome::ExecutionError { fault });
+            };
+            if !event.is_transient() {
+                self.journal.event(self.number(), &event).await?;
+            }
+            self.sinks.emit(&self.span, &event);
+            match event {
+                Event::End { outcome } => return Ok(outcome),
+                Event::Usage(usage) => {
+                    spent.book(&usage);
+                    self.journal.cost(self.number(), &usage).await?;
+                    if let Some(outcome) = self.money_is_spent(spent, &usage) {
+                        return Ok(outcome);
+                    }
+                }
+                Event::Working { .. }
+                | Event::Text { .. }
+                | Event::Thinking { .. }
+                | Event::ToolCall(_)
+                | Event::ToolResult { .. }
+                | Event::Trouble { .. }
+                | Event::RunStarted { .. }
+                | Event::SessionStarted { .. }
+                | Event::SessionEnded { .. }
+                | Event::StatusChanged(_)
+                | Event::Retrying { .. }
+                | Event::Waiting { .. }
+                | Event::Outcome(_) => {}
+            }
+        }
+    }
+
+    fn number(&self) -> u32 {
+        self.span.session.unwrap_or_default()
+    }
+
+    async fn time_is_up(&self) -> Outcome {
+        let Some((deadline, limit)) = self.allowance.deadline else {
+            return std::future::pending().await;
+        };
+        loop {
+            let left = elapsed(self.clock.now(), deadline);
+            if left.is_zero() {
+                return Outcome::DurationExceeded { limit };
+            }
+            self.clock.sleep(left).await;
+        }
+    }
+
+    fn money_is_spent(&self, spent: &Ledger, usage: &Usage) -> Option<Outcome> {
+        let (before, limit_usd) = self.allowance.cost?;
+        if usage.cost_usd.is_none() {
+            let fault = Fault::lasting(
+                Layer::Config,
+                "unknown_price",
+                "No price is known for this model, so --max-cost cannot be kept.",
+            )
+            .hint(
+                "Leave --max-cost out, or choose a model whose price is known (`autonoe doctor` lists them).",
+            );
+            return Some(Outcome::ExecutionError { fault });
+        }
+        (before + spent.cost >= limit_usd).then_some(Outcome::BudgetExceeded { limit_usd })
+    }
+}

@@ -1,0 +1,41 @@
+//! Sinks: shown every event, they may not interfere.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+
+/// Where in a run an event belongs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpanContext {
+    /// The run's id in the journal.
+    pub run: i64,
+    /// The session's number within the run, from 1; none for the run's own events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<u32>,
+}
+
+/// Is shown every event. Must be cheap and can never fail the run.
+pub trait Sink: Send + Sync {
+    /// Takes notice of one event.
+    fn on(&self, span: &SpanContext, event: &Event);
+}
+
+/// All sinks of a run, shown each event in order.
+#[derive(Clone, Default)]
+pub struct Sinks(Vec<Arc<dyn Sink>>);
+
+impl Sinks {
+    /// Bundles the given sinks.
+    pub fn new(sinks: Vec<Arc<dyn Sink>>) -> Self {
+        Self(sinks)
+    }
+
+    /// Shows an event to every sink.
+    pub fn emit(&self, span: &SpanContext, event: &Event) {
+        for sink in &self.0 {
+            sink.on(span, event);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The deliverable tools as the native agent sees them: no server between, the same names.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_tools::{Tool, ToolContext, ToolOutput, ToolSpec};
+use serde_json::Value;
+
+use crate::service::Caller;
+use crate::spec::spec;
+
+/// How clients that name MCP tools name ours: the server is called `autonoe`.
+pub const MCP_PREFIX: &str = "mcp__autonoe__";
+
+/// The tools of a phase, carried out by `caller`.
+pub fn tools_for(phase: InstructionName, caller: &Arc<dyn Caller>) -> Vec<Arc<dyn Tool>> {
+    phase
+        .tools()
+        .iter()
+        .map(|tool| Arc::new(InProcess { tool: *tool, phase, caller: Arc::clone(caller) }) as Arc<dyn Tool>)
+        .collect()
+}
+
+struct InProcess {
+    tool: DeliverableTool,
+    phase: InstructionName,
+    caller: Arc<dyn Caller>,
+}
+
+#[async_trait]
+impl Tool for InProcess {
+    fn spec(&self) -> ToolSpec {
+        let spec = spec(self.tool, self.phase);
+        ToolSpec { name: format!("{MCP_PREFIX}{}", spec.name), ..spec }
+    }
+
+    async fn call(&self, arguments: Value, _: &ToolContext) -> ToolOutput {
+        let answer = self.caller.call(self.tool.name(), arguments).await;
+        ToolOutput { content: answer.content, is_error: answer.is_error }
+    }
+}

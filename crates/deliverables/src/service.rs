@@ -1,0 +1,223 @@
+//! DeliverableService: carries out the tools, through the one writer.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use autonoe_core::deliverable::Deliverable;
+use autonoe_core::fault::Fault;
+use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_core::plan::StatusReader;
+use autonoe_core::plans::VerificationReader;
+use autonoe_core::status::{Refusal, StatusChange};
+use autonoe_store::{Journal, StatusStore};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::arguments::{self, Create, DEFAULT_LIST_LIMIT, List, SetStatus, Target};
+
+/// What a tool call gave: one line of JSON for the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The JSON.
+    pub content: String,
+    /// True when the call was refused or failed.
+    pub is_error: bool,
+}
+
+/// Someone who can have a deliverable tool carried out.
+#[async_trait]
+pub trait Caller: Send + Sync {
+    /// Calls a tool by its short name.
+    async fn call(&self, tool: &str, arguments: Value) -> Answer;
+}
+
+/// Told of every change of a deliverable's status.
+pub type Notify = Box<dyn Fn(&StatusChange) + Send + Sync>;
+
+/// Carries out the deliverable tools of one project.
+pub struct DeliverableService {
+    status: Arc<StatusStore>,
+    journal: Arc<Journal>,
+    notify: Notify,
+    phase: Mutex<InstructionName>,
+}
+
+/// A call that did not succeed.
+enum Failure {
+    Refused(Refusal),
+    Broken(Fault),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Broken(fault)
+    }
+}
+
+impl DeliverableService {
+    /// A service over the project's one writer. It starts in `phase`.
+    pub fn new(
+        status: Arc<StatusStore>,
+        journal: Arc<Journal>,
+        phase: InstructionName,
+        notify: Notify,
+    ) -> Self {
+        Self { status, journal, notify, phase: Mutex::new(phase) }
+    }
+
+    /// Enters a phase: from now on only its tools are answered.
+    pub fn enter(&self, phase: InstructionName) {
+        *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = phase;
+    }
+
+    fn phase(&self) -> InstructionName {
+        *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    async fn perform(&self, tool: DeliverableTool, arguments: Value) -> Result<Value, Failure> {
+        match tool {
+            DeliverableTool::Create => self.create(read(arguments)?).await,
+            DeliverableTool::SetStatus => self.set_status(read(arguments)?).await,
+            DeliverableTool::Deprecate => self.deprecate(read(arguments)?).await,
+            DeliverableTool::Verify => self.verify(read(arguments)?).await,
+            DeliverableTool::List => self.list(read(arguments)?).await,
+        }
+    }
+
+    async fn create(&self, arguments: Create) -> Result<Value, Failure> {
+        let batch = arguments.deliverables;
+        let (count, _) = self
+            .status
+            .change(Box::new(|status, _| {
+                let changes = status.create(batch)?;
+                Ok((changes.len(), changes))
+            }))
+            .await??;
+        Ok(done(format!("Created {count} deliverable(s) successfully")))
+    }
+
+    async fn set_status(&self, arguments: SetStatus) -> Result<Value, Failure> {
+        let SetStatus { deliverable_id, status: wanted } = arguments;
+        let (change, _) = self
+            .status
+            .change(Box::new(|status, _| {
+                let change = status.set_status(&deliverable_id, wanted)?;
+                Ok((change.clone(), vec![change]))
+            }))
+            .await??;
+        (self.notify)(&change);
+        Ok(done(format!(
+            "Deliverable \"{}\" ({}) marked as {}",
+            change.description, change.deliverable_id, change.new
+        )))
+    }
+
+    async fn deprecate(&self, arguments: Target) -> Result<Value, Failure> {
+        let id = arguments.deliverable_id;
+        let (description, _) = self
+            .status
+            .change(Box::new(|status, today| {
+                let deliverable = status.deprecate(&id, today)?;
+                Ok((deliverable.description.clone(), Vec::new()))
+            }))
+            .await??;
+        Ok(done(format!("Deliverable \"{description}\" ({id}) marked as deprecated")))
+    }
+
+    async fn verify(&self, arguments: Target) -> Result<Value, Failure> {
+        let id = arguments.deliverable_id;
+        let status = self.status.load().await?;
+        let known = status.as_ref().is_some_and(|status| status.active().any(|item| item.id == id));
+        if !known {
+            return Err(Refusal::NotFound(id).into());
+        }
+        self.journal.verified(&id).await?;
+        Ok(done(format!("Deliverable {id} marked as verified")))
+    }
+
+    async fn list(&self, arguments: List) -> Result<Value, Failure> {
+        let limit = match arguments.limit {
+            None => DEFAULT_LIST_LIMIT,
+            Some(limit) => usize::try_from(limit)
+                .ok()
+                .filter(|limit| *limit > 0)
+                .ok_or_else(|| Refusal::Validation(format!("limit must be at least 1, got {limit}")))?,
+        };
+        let verifying = self.phase() == InstructionName::Verify;
+        let verification = if verifying { Some(self.journal.verification().await?) } else { None };
+        let status = self.status.load().await?;
+        let is_verified =
+            |item: &Deliverable| verification.as_ref().map(|pass| pass.verified.contains(&item.id));
+        let matching: Vec<&Deliverable> = status
+            .iter()
+            .flat_map(|status| status.active())
+            .filter(|item| arguments.filter.status.is_none_or(|wanted| item.status == wanted))
+            .filter(|item| match (arguments.filter.verified, is_verified(item)) {
+                (Some(wanted), Some(is)) => wanted == is,
+                (_, None) | (None, _) => true,
+            })
+            .collect();
+        let shown: Vec<Value> =
+            matching.iter().take(limit).map(|item| entry(item, is_verified(item))).collect();
+        Ok(json!({
+            "total": matching.len(),
+            "omitted": matching.len() - shown.len(),
+            "deliverables": shown,
+        }))
+    }
+}
+
+fn entry(item: &Deliverable, verified: Option<bool>) -> Value {
+    let mut entry = json!({
+        "id": item.id,
+        "description": item.description,
+        "status": item.status,
+        "acceptanceCriteria": item.acceptance_criteria,
+    });
+    if let Some(verified) = verified {
+        entry["verified"] = json!(verified);
+    }
+    entry
+}
+
+fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, Failure> {
+    arguments::read(arguments).map_err(|message| Failure::Refused(Refusal::Validation(message)))
+}
+
+fn done(message: String) -> Value {
+    json!({ "success": true, "message": message })
+}
+
+#[async_trait]
+impl Caller for DeliverableService {
+    async fn call(&self, tool: &str, arguments: Value) -> Answer {
+        let phase = self.phase();
+        let Some(tool) = phase.tools().iter().copied().find(|offered| offered.name() == tool) else {
+            let offered: Vec<_> = phase.tools().iter().map(|tool| tool.name()).collect();
+            let message = format!(
+                "Tool {tool} is not available in the {phase} phase, which has: {}",
+                offered.join(", ")
+            );
+            return failed(&message, "NOT_AVAILABLE");
+        };
+        match self.perform(tool, arguments).await {
+            Ok(value) => Answer { content: value.to_string(), is_error: false },
+            Err(Failure::Refused(refusal)) => failed(&refusal.to_string(), refusal.code()),
+            Err(Failure::Broken(fault)) => failed(&fault.message, "STORE_ERROR"),
+        }
+    }
+}
+
+fn failed(message: &str, code: &str) -> Answer {
+    Answer {
+        content: json!({ "success": false, "message": message, "error": code }).to_string(),
+        is_error: true,
+    }
+}

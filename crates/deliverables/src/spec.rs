@@ -1,0 +1,63 @@
+//! What a model is told about each tool in each phase.
+
+use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_tools::ToolSpec;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use crate::arguments::{Create, List, SetStatus, Target};
+
+/// Describes a tool as offered in `phase`, under its own short name.
+pub fn spec(tool: DeliverableTool, phase: InstructionName) -> ToolSpec {
+    let (description, mut input_schema) = match tool {
+        DeliverableTool::Create => (
+            "Creates deliverables, all of them or none. The only way to add to the project's list of deliverables.",
+            schema::<Create>(),
+        ),
+        DeliverableTool::SetStatus => (
+            "Sets the status of one deliverable. Set `passed` only with evidence for every acceptance criterion.",
+            schema::<SetStatus>(),
+        ),
+        DeliverableTool::Deprecate => (
+            "Marks a deliverable as no longer part of the specification. Its record is kept but no longer counts.",
+            schema::<Target>(),
+        ),
+        DeliverableTool::Verify => (
+            "Records that you have checked one deliverable against the code, whatever the result was.",
+            schema::<Target>(),
+        ),
+        DeliverableTool::List => (
+            "Lists deliverables in order of priority, with their acceptance criteria. Says how many there are in all.",
+            schema::<List>(),
+        ),
+    };
+    if tool == DeliverableTool::List && phase != InstructionName::Verify {
+        forget_verified(&mut input_schema);
+    }
+    ToolSpec {
+        name: tool.name().to_owned(),
+        description: description.to_owned(),
+        input_schema,
+        read_only: tool == DeliverableTool::List,
+    }
+}
+
+/// JSON Schema draft 7 with everything in place, which every client understands.
+fn schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft07().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.remove("description");
+    schema.to_value()
+}
+
+/// `filter.verified` exists in the verify phase only.
+fn forget_verified(schema: &mut Value) {
+    if let Some(filter) = schema.pointer_mut("/properties/filter/properties").and_then(Value::as_object_mut) {
+        filter.remove("verified");
+    }
+}

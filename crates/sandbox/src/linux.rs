@@ -1,0 +1,132 @@
+//! Linux: orphans are adopted, descendants are found in /proc, a descriptor tells of a death.
+//!
+//! Whole process groups are signalled, since the kernel does that atomically: members that fork at
+//! the same moment cannot slip through.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use rustix::fd::OwnedFd;
+use rustix::io;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open, set_child_subreaper,
+};
+
+/// Whether descendants become our children, so that having no child left means that all are gone.
+pub(crate) const ADOPTS_ORPHANS: bool = true;
+
+/// Makes this process the parent of every descendant whose own parent dies.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    set_child_subreaper(Some(getpid()))
+}
+
+/// A descriptor that becomes readable when the process ends.
+pub(crate) fn watch(pid: Pid) -> io::Result<Option<OwnedFd>> {
+    pidfd_open(pid, PidfdFlags::empty()).map(Some)
+}
+
+/// Sends a signal to every descendant of this process, which must lead its session.
+pub(crate) fn signal_descendants(_main: Pid, signal: Signal) {
+    signal_family(getpid(), signal);
+}
+
+/// Ends what a keeper that was itself killed has left behind: who is still in its session, and
+/// their descendants.
+pub(crate) fn kill_orphans_of(keeper: Pid) {
+    signal_family(keeper, Signal::KILL);
+}
+
+fn signal_family(keeper: Pid, signal: Signal) {
+    let me = keeper.as_raw_pid();
+    let descendants = descendants_of(me, &processes());
+    // The keeper's own group may have been joined by a descendant: its members are told one by one.
+    let alone = descendants.iter().filter(|p| p.group == me).map(|p| p.pid);
+    let groups: BTreeSet<i32> = descendants.iter().map(|p| p.group).filter(|&g| g != me).collect();
+    // Whoever has ended meanwhile needs no signal: errors are nothing to act on.
+    for pid in alone.filter_map(Pid::from_raw) {
+        let _ = kill_process(pid, signal);
+    }
+    for group in groups.into_iter().filter_map(Pid::from_raw) {
+        let _ = kill_process_group(group, signal);
+    }
+}
+
+/// One line of the process table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    pid: i32,
+    parent: i32,
+    group: i32,
+    session: i32,
+}
+
+fn processes() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Process::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?))
+        .collect()
+}
+
+impl Process {
+    /// Reads `pid (name) state ppid pgrp session …`, where the name may hold anything.
+    fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
+        let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+        let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
+        let mut fields = rest.split_ascii_whitespace().skip(1).map(|field| field.parse().ok());
+        Some(Self { pid, parent: fields.next()??, group: fields.next()??, session: fields.next()?? })
+    }
+}
+
+/// Everyone below `me` or in the session that it leads. In a group of a descendant there are only descendants,
+/// since a group never spans sessions and sessions cannot be joined.
+fn descendants_of(me: i32, all: &[Process]) -> Vec<Process> {
+    let mut children: BTreeMap<i32, Vec<&Process>> = BTreeMap::new();
+    for process in all {
+        children.entry(process.parent).or_default().push(process);
+    }
+    let mut found = BTreeMap::new();
+    let mut todo: Vec<_> = all.iter().filter(|p| p.session == me || p.parent == me).collect();
+    while let Some(process) = todo.pop() {
+        if process.pid != me && found.insert(process.pid, *process).is_none() {
+            todo.extend(children.get(&process.pid).into_iter().flatten());
+        }
+    }
+    found.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Process, descendants_of};
+
+    fn process(pid: i32, parent: i32, group: i32, session: i32) -> Process {
+        Process { pid, parent, group, session }
+    }
+
+    #[test]
+    fn a_name_may_look_like_fields() {
+        let parsed = Process::parse(7, b"7 (a) R 1 1 (b) S 3 4 5 0 -1 0\n");
+        assert_eq!(parsed, Some(process(7, 3, 4, 5)));
+        assert_eq!(Process::parse(7, b"7 (a"), None);
+        assert_eq!(Process::parse(7, b"7 (a) R x"), None);
+    }
+
+    #[test]
+    fn descendants_are_found_across_sessions_and_strangers_are_not() {
+        let all = [
+            process(1, 0, 1, 1),
+            process(10, 1, 10, 10),  // me
+            process(11, 10, 11, 10), // child
+            process(12, 11, 12, 12), // grandchild in a session of its own
+            process(13, 12, 12, 12), // and its child
+            process(14, 1, 11, 10),  // in my session, though its parent is seen elsewhere
+            process(20, 1, 20, 20),  // stranger
+            process(21, 20, 21, 20),
+        ];
+        let pids: Vec<_> = descendants_of(10, &all).iter().map(|p| p.pid).collect();
+        assert_eq!(pids, [11, 12, 13, 14]);
+    }
+}

@@ -1,0 +1,135 @@
+#![allow(clippy::unwrap_used)]
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{error, read};
+
+fn request(messages: Value) -> Value {
+    json!({ "model": "m", "max_tokens": 9, "messages": messages })
+}
+
+fn refusal(messages: Value) -> String {
+    read(&request(messages), 0).unwrap_err()
+}
+
+fn user(content: Value) -> Value {
+    json!({ "role": "user", "content": content })
+}
+
+fn calls(ids: &[&str]) -> Value {
+    let blocks: Vec<Value> =
+        ids.iter().map(|id| json!({ "type": "tool_use", "id": id, "name": "Read", "input": {} })).collect();
+    json!({ "role": "assistant", "content": blocks })
+}
+
+fn result(id: &str, content: Value) -> Value {
+    json!({ "type": "tool_result", "tool_use_id": id, "content": content })
+}
+
+#[test]
+fn reads_what_the_script_needs() {
+    let mut request = request(json!([
+        user(json!([{ "type": "text", "text": "context" }, { "type": "image", "source": {} }])),
+        user(json!("task")),
+        calls(&["a", "b"]),
+        user(json!([result("a", json!("plain")), result("b", json!([{ "type": "text", "text": "in blocks" }]))])),
+        { "role": "assistant", "content": "hm" },
+        user(json!("newest")),
+    ]));
+    request["system"] = json!([{ "type": "text", "text": "be" }, { "type": "text", "text": "brief" }]);
+    request["tools"] = json!([{ "name": "Read" }, { "name": "Write" }]);
+    request["stream"] = json!(true);
+    let prompt = read(&request, 123).unwrap();
+    assert_eq!(prompt.model, "m");
+    assert!(prompt.stream);
+    assert_eq!(prompt.system, "be\nbrief");
+    assert_eq!(prompt.first, "context\ntask");
+    assert_eq!(prompt.newest, "newest");
+    assert_eq!((prompt.messages, prompt.assistants, prompt.bytes), (6, 2, 123));
+    assert_eq!(prompt.call_ids, ["a", "b"]);
+    assert_eq!(prompt.tools, ["Read", "Write"]);
+
+    request["messages"].as_array_mut().unwrap().truncate(4);
+    assert_eq!(read(&request, 0).unwrap().newest, "plain\nin blocks");
+}
+
+#[test]
+fn refuses_what_is_missing() {
+    assert_eq!(read(&json!({ "messages": [] }), 0).unwrap_err(), "model: Field required");
+    assert_eq!(read(&json!({ "model": "m" }), 0).unwrap_err(), "messages: Field required");
+    assert_eq!(refusal(json!([])), "messages: at least one message is required");
+}
+
+#[test]
+fn refuses_roles_that_do_not_belong() {
+    let system = json!({ "role": "system", "content": "be brief" });
+    assert!(read(&request(json!([system, user(json!("go"))])), 0).is_ok());
+    assert!(refusal(json!([system, user(json!("go")), system])).contains("2 messages have the role system"));
+    assert!(refusal(json!([{ "role": "tool", "content": "x" }])).starts_with("messages.0.role"));
+}
+
+#[test]
+fn refuses_calls_without_results() {
+    let go = user(json!("go"));
+    let unanswered = "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: ";
+    assert_eq!(
+        refusal(json!([go, calls(&["a", "b"]), user(json!([result("a", json!("x"))]))])),
+        format!("{unanswered}b")
+    );
+    assert_eq!(refusal(json!([go, calls(&["a", "b"])])), format!("{unanswered}a, b"));
+    assert_eq!(refusal(json!([go, calls(&["a"]), go])), format!("{unanswered}a"));
+    let late = json!([go, calls(&["a"]), go, { "role": "assistant", "content": "hm" }, user(json!([result("a", json!("x"))]))]);
+    assert_eq!(refusal(late), format!("{unanswered}a"));
+}
+
+#[test]
+fn refuses_results_without_calls() {
+    let stray = user(json!([result("z", json!("x"))]));
+    assert!(refusal(json!([stray])).starts_with("messages.0: unexpected `tool_use_id`"));
+    let twice = json!([
+        user(json!("go")),
+        calls(&["a"]),
+        user(json!([result("a", json!("x"))])),
+        { "role": "assistant", "content": "hm" },
+        user(json!([result("a", json!("x"))])),
+    ]);
+    assert!(refusal(twice).starts_with("messages.4: unexpected `tool_use_id`"));
+}
+
+#[test]
+fn neighbours_of_one_role_count_as_one_message() {
+    let split = json!([
+        user(json!("go")),
+        calls(&["a"]),
+        calls(&["b"]),
+        user(json!([result("b", json!("x"))])),
+        { "role": "system", "content": "note" },
+        user(json!([result("a", json!("x"))])),
+    ]);
+    assert!(read(&request(split), 0).is_ok());
+}
+
+#[test]
+fn each_status_has_its_error_type() {
+    let cases = [
+        (400, "invalid_request_error"),
+        (401, "authentication_error"),
+        (403, "permission_error"),
+        (404, "not_found_error"),
+        (413, "request_too_large"),
+        (418, "invalid_request_error"),
+        (429, "rate_limit_error"),
+        (500, "api_error"),
+        (503, "api_error"),
+        (529, "overloaded_error"),
+    ];
+    for (status, kind) in cases {
+        let body = error(StatusCode::from_u16(status).unwrap(), "why");
+        assert_eq!(
+            body,
+            json!({ "type": "error", "error": { "type": kind, "message": "why" } }),
+            "status {status}"
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! Writing a file so that a reader sees the old content or the new, never a half.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes to a temporary file beside `path`, syncs it, renames it over `path` and syncs the directory.
+pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let directory = path.parent().ok_or_else(|| io::Error::other("the path has no parent directory"))?;
+    fs::create_dir_all(directory)?;
+    let mut temporary = tempfile::Builder::new().prefix(".tmp-").tempfile_in(directory)?;
+    temporary.write_all(content)?;
+    if let Ok(existing) = fs::metadata(path) {
+        temporary.as_file().set_permissions(existing.permissions())?;
+    } else {
+        set_ordinary_mode(temporary.as_file())?;
+    }
+    temporary.as_file().sync_all()?;
+    temporary.persist(path).map_err(|failed| failed.error)?;
+    File::open(directory)?.sync_all()
+}
+
+/// Temporary files are private; a file in the user's project is not meant to be.
+#[cfg(unix)]
+fn set_ordinary_mode(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn set_ordinary_mode(_: &File) -> io::Result<()> {
+    Ok(())
+}

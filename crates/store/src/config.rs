@@ -1,0 +1,193 @@
+//! The project's configuration, `.autonoe/agent.json` (seed 002 §5.4). Read strictly: a file that cannot be
+//! understood stops the run, since ignoring it would widen what the agent may do.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::marker::PhantomData;
+
+use autonoe_core::fault::{Fault, Layer};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::project::Project;
+
+/// `.autonoe/agent.json`. All fields are optional.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct AgentConfig {
+    /// Restricts the language profiles; empty means all.
+    #[serde(deserialize_with = "one_or_many")]
+    pub profile: Vec<Profile>,
+    /// Further commands.
+    #[serde(deserialize_with = "list_or_per_mode")]
+    pub allow_commands: AllowCommands,
+    /// Further processes that `pkill` may name.
+    pub allow_pkill_targets: Vec<String>,
+    /// Further permission rules.
+    pub permissions: Permissions,
+    /// Further tools.
+    pub allowed_tools: Vec<String>,
+    /// Further MCP servers; none means the built-in ones.
+    pub mcp_servers: Option<BTreeMap<String, serde_json::Value>>,
+    /// Further hooks.
+    pub hooks: Option<serde_json::Value>,
+    /// Accepted for compatibility; the sandbox cannot be switched off from a repository.
+    pub sandbox: Option<serde_json::Value>,
+}
+
+/// A language profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// Base commands only.
+    Base,
+    /// Node.js.
+    Node,
+    /// Python.
+    Python,
+    /// Ruby.
+    Ruby,
+    /// Go.
+    Go,
+}
+
+/// `allowCommands`: an array means `run` only.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AllowCommands {
+    /// In both modes.
+    pub base: Vec<String>,
+    /// In `run`.
+    pub run: Vec<String>,
+    /// In `sync`.
+    pub sync: Vec<String>,
+}
+
+/// `permissions`.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Permissions {
+    /// Rules that allow.
+    pub allow: Vec<String>,
+}
+
+impl AgentConfig {
+    /// Reads the project's configuration; absent means all defaults.
+    pub fn load(project: &Project) -> Result<Self, Fault> {
+        let path = project.agent_config();
+        let wrong = |what: String| {
+            Fault::lasting(Layer::Config, "agent_config", format!("{} is not valid: {what}.", path.display()))
+                .hint("Mend the file; `autonoe init` shows what one looks like.")
+        };
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(wrong(format!("it cannot be read, {error}"))),
+        };
+        Self::parse(&text).map_err(wrong)
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let config = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+            let field = error.path().to_string();
+            match field.as_str() {
+                "." => error.into_inner().to_string(),
+                _ => format!("field {field}: {}", error.into_inner()),
+            }
+        })?;
+        reader.end().map_err(|error| error.to_string())?;
+        Ok(config)
+    }
+}
+
+/// `"node"` or `["node", "python"]`.
+fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    struct Form<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Form<T> {
+        type Value = Vec<T>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string or an array of strings")
+        }
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<T>, E> {
+            T::deserialize(StrDeserializer::new(text)).map(|one| vec![one])
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Vec<T>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(items))
+        }
+    }
+    deserializer.deserialize_any(Form(PhantomData))
+}
+
+/// `["docker"]` or `{"base": [], "run": [], "sync": []}`.
+fn list_or_per_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AllowCommands, D::Error> {
+    struct Form;
+    impl<'de> Visitor<'de> for Form {
+        type Value = AllowCommands;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array of strings or an object with base, run and sync")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<AllowCommands, A::Error> {
+            let run = Vec::deserialize(SeqAccessDeserializer::new(items))?;
+            Ok(AllowCommands { run, ..AllowCommands::default() })
+        }
+        fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<AllowCommands, A::Error> {
+            AllowCommands::deserialize(MapAccessDeserializer::new(fields))
+        }
+    }
+    deserializer.deserialize_any(Form)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AgentConfig, Profile};
+
+    #[test]
+    fn the_example_of_seed_002_is_read() {
+        let config = AgentConfig::parse(
+            r#"{ "profile": ["node", "python"], "allowCommands": ["docker", "custom-cli"],
+                 "allowPkillTargets": ["custom-server"],
+                 "permissions": { "allow": ["WebFetch(https://api.example.com/*)"] },
+                 "allowedTools": ["Task", "WebSearch"],
+                 "mcpServers": { "custom-tool": { "command": "npx", "args": ["custom-mcp-server"] } } }"#,
+        )
+        .expect("valid");
+        assert_eq!(config.profile, [Profile::Node, Profile::Python]);
+        assert_eq!(config.allow_commands.run, ["docker", "custom-cli"]);
+        assert!(config.allow_commands.sync.is_empty(), "an array is for run only");
+        assert_eq!(config.mcp_servers.map(|servers| servers.len()), Some(1));
+    }
+
+    #[test]
+    fn short_forms_are_read() {
+        assert_eq!(AgentConfig::parse("{}"), Ok(AgentConfig::default()));
+        assert_eq!(AgentConfig::parse(r#"{"profile": "go"}"#).expect("valid").profile, [Profile::Go]);
+        let per_mode =
+            AgentConfig::parse(r#"{"allowCommands": {"base": ["a"], "sync": ["b"]}}"#).expect("valid");
+        assert_eq!((per_mode.allow_commands.base.len(), per_mode.allow_commands.sync.len()), (1, 1));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_field_line_and_choices() {
+        for (text, wanted) in [
+            (
+                "{\n \"profile\": \"perl\" }",
+                vec!["profile", "perl", "`node`", "`python`", "`ruby`", "`go`", "line 2"],
+            ),
+            ("{\"profile\": [\"node\", 3]}", vec!["profile[1]", "line 1"]),
+            ("{\n\n\"alowCommands\": []}", vec!["alowCommands", "`allowCommands`", "line 3"]),
+            ("{\"allowCommands\": {\"rnu\": []}}", vec!["allowCommands", "rnu", "`sync`"]),
+            ("{\"allowCommands\": 5}", vec!["an array of strings or an object"]),
+            ("{\"permissions\": {\"allow\": \"x\"}}", vec!["permissions.allow", "sequence"]),
+            ("{", vec!["line 1"]),
+            ("{} {}", vec!["line 1"]),
+        ] {
+            let message = AgentConfig::parse(text).expect_err(text);
+            for part in wanted {
+                assert!(message.contains(part), "{message:?} lacks {part:?}");
+            }
+        }
+    }
+}

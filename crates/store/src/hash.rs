@@ -1,0 +1,8 @@
+//! Content hashes.
+
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 of `bytes` in hexadecimal.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,233 @@
+//! The journal: the append-only record of everything that happened in a project, in SQLite.
+//!
+//! One thread owns the connection and commits in groups; everyone else sends it work. What a
+//! [`Journal::record`] returned from is on disk. Reading for people is in [`history`].
+
+pub mod history;
+mod records;
+mod schema;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use autonoe_core::event::{Event, Usage};
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::journal::{Journal as JournalPort, Record};
+use autonoe_core::plan::RunState;
+use autonoe_core::plans::VerificationReader;
+use autonoe_core::status::StatusChange;
+use autonoe_core::verification::Verification;
+use jiff::Timestamp;
+
+use crate::crash::{CrashPoint, JournalPoint};
+use records::RunId;
+use writer::Writer;
+
+/// Runs whose events are kept; of older ones only sessions, costs and status changes are.
+const RUNS_WITH_EVENTS: i64 = 50;
+
+/// The longest event body kept; what is longer is cut and says so.
+const MAX_EVENT_BYTES: usize = 64 * 1024;
+
+/// Shorter values are too common to be blotted out.
+const MIN_SECRET_BYTES: usize = 6;
+
+/// What a journal is opened with.
+#[derive(Default)]
+pub struct JournalOptions {
+    /// Values that must never be written down.
+    pub secrets: Vec<String>,
+    /// Where to kill the process, in tests.
+    pub crash: Option<CrashPoint>,
+}
+
+/// The journal of one project, bound to the run that writes it.
+pub struct Journal {
+    writer: Writer,
+    run: RunId,
+    secrets: Vec<String>,
+    crash: Arc<Option<CrashPoint>>,
+}
+
+/// What a run starts from.
+#[derive(Debug)]
+pub struct Begun {
+    /// The run's id.
+    pub run: i64,
+    /// The state to go on with; empty for a new run.
+    pub state: RunState,
+    /// True when this run was begun by a process that died.
+    pub resumed: bool,
+}
+
+/// A change of `status.json` that was intended but perhaps not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingStatus {
+    /// Its id.
+    pub id: i64,
+    /// The hash of the file it started from; empty if there was none.
+    pub before: String,
+    /// The text it leads to.
+    pub after: String,
+}
+
+impl Journal {
+    /// Opens the journal at `path` and begins a run of `command`, or takes up the last one if its
+    /// process died. `spec` is the specification's hash: `sync` verifies anew when it changed.
+    pub async fn begin(
+        path: &Path,
+        command: &str,
+        spec: &str,
+        now: Timestamp,
+        options: JournalOptions,
+    ) -> Result<(Arc<Self>, Begun), Fault> {
+        let writer = Writer::open(path)?;
+        let (command, spec) = (command.to_owned(), spec.to_owned());
+        let begun = writer
+            .run(move |db| {
+                records::prune_events(db, RUNS_WITH_EVENTS)?;
+                records::begin_run(db, &command, &spec, now)
+            })
+            .await?;
+        let journal = Self::bind(writer, RunId(begun.run), options);
+        journal.point(JournalPoint::RunStarted);
+        Ok((journal, begun))
+    }
+
+    /// Opens the journal at `path` to write outside any run, leaving runs as they are.
+    pub async fn visit(
+        path: &Path,
+        spec: &str,
+        now: Timestamp,
+        options: JournalOptions,
+    ) -> Result<Arc<Self>, Fault> {
+        let writer = Writer::open(path)?;
+        let spec = spec.to_owned();
+        writer.run(move |db| records::begin_pass(db, &spec, now)).await?;
+        Ok(Self::bind(writer, RunId::NONE, options))
+    }
+
+    fn bind(writer: Writer, run: RunId, options: JournalOptions) -> Arc<Self> {
+        let secrets = options.secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES).collect();
+        Arc::new(Self { writer, run, secrets, crash: Arc::new(options.crash) })
+    }
+
+    /// Writes down a change of `status.json` before it happens.
+    pub async fn intend_status(
+        &self,
+        before: &str,
+        after: &str,
+        changes: &[StatusChange],
+    ) -> Result<i64, Fault> {
+        let (run, before, after, changes) = (self.run, before.to_owned(), after.to_owned(), changes.to_vec());
+        let id = self
+            .writer
+            .run(move |db| records::intend_status(db, run, &before, &after, &changes, Timestamp::now()))
+            .await?;
+        self.point(JournalPoint::StatusIntended);
+        Ok(id)
+    }
+
+    /// Writes down that an intended change happened.
+    pub async fn status_applied(&self, id: i64) -> Result<(), Fault> {
+        self.writer.run(move |db| records::status_applied(db, id)).await?;
+        self.point(JournalPoint::StatusApplied);
+        Ok(())
+    }
+
+    /// The last intended change, if the journal does not know that it happened.
+    pub async fn pending_status(&self) -> Result<Option<PendingStatus>, Fault> {
+        self.writer.run(records::pending_status).await
+    }
+
+    /// Writes down that a deliverable was verified in the current pass of `sync`.
+    pub async fn verified(&self, deliverable: &str) -> Result<(), Fault> {
+        let deliverable = deliverable.to_owned();
+        self.writer.run(move |db| records::verified(db, &deliverable, Timestamp::now())).await?;
+        self.point(JournalPoint::Verified);
+        Ok(())
+    }
+
+    /// The run this journal writes.
+    pub fn run(&self) -> i64 {
+        self.run.0
+    }
+
+    /// Passes a named point, at which a test may have asked to be killed.
+    pub(crate) fn point(&self, point: JournalPoint) {
+        if let Some(crash) = self.crash.as_ref() {
+            crash.hit(point);
+        }
+    }
+
+    fn redacted(&self, event: &Event) -> String {
+        let mut body = serde_json::to_string(event).unwrap_or_default();
+        for secret in &self.secrets {
+            if body.contains(secret.as_str()) {
+                body = body.replace(secret.as_str(), "[redacted]");
+            }
+        }
+        body
+    }
+}
+
+#[async_trait]
+impl JournalPort for Journal {
+    async fn record(&self, record: Record) -> Result<(), Fault> {
+        let run = self.run;
+        let (before, after) = points(&record);
+        if let Some(point) = before {
+            self.point(point);
+        }
+        self.writer.run(move |db| records::record(db, run, &record, Timestamp::now())).await?;
+        self.point(after);
+        Ok(())
+    }
+
+    async fn event(&self, session: u32, event: &Event) -> Result<(), Fault> {
+        let (run, body) = (self.run, self.redacted(event));
+        let crash = Arc::clone(&self.crash);
+        self.writer
+            .send(move |db| {
+                records::event(db, run, session, &body, MAX_EVENT_BYTES, Timestamp::now())?;
+                if let Some(crash) = crash.as_ref() {
+                    crash.hit(JournalPoint::EventWritten);
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    async fn cost(&self, session: u32, usage: &Usage) -> Result<(), Fault> {
+        let (run, usage) = (self.run, *usage);
+        self.writer.run(move |db| records::cost(db, run, session, &usage, Timestamp::now())).await?;
+        self.point(JournalPoint::CostBooked);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl VerificationReader for Journal {
+    async fn verification(&self) -> Result<Verification, Fault> {
+        self.writer.run(records::verification).await
+    }
+}
+
+/// The points before and after a record.
+fn points(record: &Record) -> (Option<JournalPoint>, JournalPoint) {
+    match record {
+        Record::SessionStarted { .. } => (None, JournalPoint::SessionStarted),
+        Record::SessionEnded { .. } => (Some(JournalPoint::SessionEnding), JournalPoint::SessionEnded),
+        Record::Synced => (None, JournalPoint::Synced),
+        Record::QuotaWait(_) => (None, JournalPoint::QuotaWait),
+        Record::RunEnded(_) => (Some(JournalPoint::RunEnding), JournalPoint::RunEnded),
+    }
+}
+
+/// A journal that cannot be written stops the run: what is not on record did not happen.
+fn journal_fault(path: &Path, error: &rusqlite::Error) -> Fault {
+    Fault::lasting(Layer::Store, "journal", format!("The journal {} failed: {error}.", path.display()))
+        .hint("Make room on the disk or mend the permissions, then start again; what is on record is kept.")
+}

@@ -1,0 +1,184 @@
+//! Reading the journal for people: which runs and sessions there were, what happened in one.
+
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::Fault;
+use autonoe_core::outcome::{Outcome, RunReport};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::journal_fault;
+
+/// A run on record.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunRow {
+    /// Its id.
+    pub id: i64,
+    /// `run` or `sync`.
+    pub command: String,
+    /// When it began.
+    pub started_at: String,
+    /// When it ended; none if it is under way or its process died.
+    pub ended_at: Option<String>,
+    /// How it ended.
+    pub report: Option<RunReport>,
+}
+
+/// A session on record.
+#[derive(Debug, Clone, Serialize)]
+pub struct SessionRow {
+    /// Its run.
+    pub run: i64,
+    /// Its number within the run.
+    pub number: u32,
+    /// Its instruction.
+    pub instruction: String,
+    /// The backend.
+    pub backend: String,
+    /// The model.
+    pub model: String,
+    /// When it began.
+    pub started_at: String,
+    /// How it ended; none if it is under way or its process died.
+    pub outcome: Option<Outcome>,
+    /// How long it took, in seconds.
+    pub duration_seconds: Option<f64>,
+    /// What it cost; none when a price was not known.
+    pub cost_usd: Option<f64>,
+    /// Input tokens, cached ones included.
+    pub input_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+}
+
+/// An event on record.
+#[derive(Debug, Clone, Serialize)]
+pub struct EventRow {
+    /// When it happened.
+    pub at: String,
+    /// What happened.
+    pub event: Value,
+}
+
+/// A journal opened for reading.
+pub struct History {
+    db: Connection,
+    path: PathBuf,
+}
+
+impl History {
+    /// Opens the journal at `path`; none if there is none yet.
+    pub fn open(path: &Path) -> std::result::Result<Option<Self>, Fault> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(path, flags).map_err(|error| journal_fault(path, &error))?;
+        Ok(Some(Self { db, path: path.to_owned() }))
+    }
+
+    /// The newest run.
+    pub fn last_run(&self) -> std::result::Result<Option<RunRow>, Fault> {
+        self.guard(|db| {
+            db.query_row(
+                "SELECT id, command, started_at, ended_at, report FROM runs ORDER BY id DESC LIMIT 1",
+                [],
+                |row| {
+                    let report: Option<String> = row.get(4)?;
+                    Ok(RunRow {
+                        id: row.get(0)?,
+                        command: row.get(1)?,
+                        started_at: row.get(2)?,
+                        ended_at: row.get(3)?,
+                        report: report.and_then(|text| serde_json::from_str(&text).ok()),
+                    })
+                },
+            )
+            .optional()
+        })
+    }
+
+    /// What all runs together cost, and whether a price was unknown.
+    pub fn total_cost(&self) -> std::result::Result<(f64, bool), Fault> {
+        self.guard(|db| {
+            db.query_row("SELECT COALESCE(SUM(usd), 0), COUNT(*) > COUNT(usd) FROM costs", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+        })
+    }
+
+    /// The newest sessions, newest first.
+    pub fn sessions(&self, limit: usize) -> std::result::Result<Vec<SessionRow>, Fault> {
+        self.guard(|db| {
+            let mut statement =
+                db.prepare(&format!("{SESSIONS} ORDER BY s.run DESC, s.number DESC LIMIT ?1"))?;
+            statement.query_map([limit], session_row)?.collect()
+        })
+    }
+
+    /// One session and its events.
+    pub fn session(
+        &self,
+        run: i64,
+        number: u32,
+    ) -> std::result::Result<Option<(SessionRow, Vec<EventRow>)>, Fault> {
+        self.guard(|db| {
+            let found = db
+                .query_row(
+                    &format!("{SESSIONS} WHERE s.run = ?1 AND s.number = ?2"),
+                    params![run, number],
+                    session_row,
+                )
+                .optional()?;
+            let Some(session) = found else { return Ok(None) };
+            let mut statement =
+                db.prepare("SELECT at, body FROM events WHERE run = ?1 AND session = ?2 ORDER BY id")?;
+            let events = statement
+                .query_map(params![run, number], |row| {
+                    let body: String = row.get(1)?;
+                    Ok(EventRow {
+                        at: row.get(0)?,
+                        event: serde_json::from_str(&body).unwrap_or(Value::String(body)),
+                    })
+                })?
+                .collect::<Result<_>>()?;
+            Ok(Some((session, events)))
+        })
+    }
+
+    /// Checks that the database is whole.
+    pub fn integrity(&self) -> std::result::Result<String, Fault> {
+        self.guard(|db| db.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
+    }
+
+    fn guard<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> std::result::Result<T, Fault> {
+        read(&self.db).map_err(|error| journal_fault(&self.path, &error))
+    }
+}
+
+const SESSIONS: &str = "
+    SELECT s.run, s.number, s.instruction, s.backend, s.model, s.started_at, s.outcome, s.duration_seconds,
+           c.usd, COALESCE(c.input, 0), COALESCE(c.output, 0)
+    FROM sessions s LEFT JOIN (
+        SELECT run, session, CASE WHEN COUNT(*) > COUNT(usd) THEN NULL ELSE SUM(usd) END AS usd,
+               SUM(input_tokens + cache_read_tokens + cache_write_tokens) AS input, SUM(output_tokens) AS output
+        FROM costs GROUP BY run, session
+    ) c ON c.run = s.run AND c.session = s.number";
+
+fn session_row(row: &rusqlite::Row<'_>) -> Result<SessionRow> {
+    let outcome: Option<String> = row.get(6)?;
+    Ok(SessionRow {
+        run: row.get(0)?,
+        number: row.get(1)?,
+        instruction: row.get(2)?,
+        backend: row.get(3)?,
+        model: row.get(4)?,
+        started_at: row.get(5)?,
+        outcome: outcome.and_then(|text| serde_json::from_str(&text).ok()),
+        duration_seconds: row.get(7)?,
+        cost_usd: row.get(8)?,
+        input_tokens: row.get(9)?,
+        output_tokens: row.get(10)?,
+    })
+}

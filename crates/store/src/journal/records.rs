@@ -1,0 +1,289 @@
+//! What is written and how it is read back when a run goes on.
+
+use autonoe_core::event::Usage;
+use autonoe_core::journal::Record;
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::Outcome;
+use autonoe_core::plan::{QuotaWait, RunState};
+use autonoe_core::session::Ledger;
+use autonoe_core::status::StatusChange;
+use autonoe_core::verification::Verification;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Result, params};
+use serde::Serialize;
+use std::time::Duration;
+
+use super::{Begun, PendingStatus};
+
+/// A run's id.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunId(pub(super) i64);
+
+impl RunId {
+    /// No run at all.
+    pub(super) const NONE: Self = Self(0);
+}
+
+/// Begins a run, or takes up the newest one of this command if its process never came to record its end.
+pub(super) fn begin_run(db: &Connection, command: &str, spec: &str, now: Timestamp) -> Result<Begun> {
+    let unfinished: Option<(i64, String)> = db
+        .query_row(
+            "SELECT id, command FROM runs WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    let resumed = unfinished.as_ref().is_some_and(|(_, earlier)| earlier == command);
+    let run = match unfinished {
+        Some((id, _)) if resumed => {
+            db.execute(
+                "UPDATE sessions SET ended_at = ?2, outcome = '{\"outcome\":\"interrupted\"}'
+                 WHERE run = ?1 AND ended_at IS NULL",
+                params![id, now.to_string()],
+            )?;
+            id
+        }
+        _ => {
+            db.execute("UPDATE runs SET ended_at = ?1 WHERE ended_at IS NULL", [now.to_string()])?;
+            db.execute(
+                "INSERT INTO runs (command, started_at) VALUES (?1, ?2)",
+                params![command, now.to_string()],
+            )?;
+            db.last_insert_rowid()
+        }
+    };
+    if command == "sync" {
+        begin_pass(db, spec, now)?;
+    }
+    let state = RunState { quota: quota(db, now)?, ..restore(db, run)? };
+    Ok(Begun { run, state, resumed })
+}
+
+/// A pass of `sync` goes on if it was not finished and the specification is the same.
+pub(super) fn begin_pass(db: &Connection, spec: &str, now: Timestamp) -> Result<()> {
+    let current: Option<String> = db
+        .query_row("SELECT spec FROM passes WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1", [], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    if current.as_deref() != Some(spec) {
+        db.execute("UPDATE passes SET ended_at = ?1 WHERE ended_at IS NULL", [now.to_string()])?;
+        db.execute("INSERT INTO passes (spec, started_at) VALUES (?1, ?2)", params![spec, now.to_string()])?;
+    }
+    Ok(())
+}
+
+fn restore(db: &Connection, run: i64) -> Result<RunState> {
+    let mut state = RunState { spent: spent(db, run)?, ..RunState::default() };
+    let mut sessions = db.prepare(
+        "SELECT number, outcome, COALESCE(duration_seconds, 0) FROM sessions WHERE run = ?1 ORDER BY number",
+    )?;
+    let mut rows = sessions.query([run])?;
+    while let Some(row) = rows.next()? {
+        state.sessions = row.get(0)?;
+        let outcome: Option<String> = row.get(1)?;
+        let outcome = outcome.and_then(|text| serde_json::from_str::<Outcome>(&text).ok());
+        state.time_before += Duration::try_from_secs_f64(row.get(2)?).unwrap_or_default();
+        match outcome {
+            None | Some(Outcome::Interrupted | Outcome::QuotaExceeded { .. }) => {}
+            Some(Outcome::ExecutionError { .. }) => {
+                state.iterations += 1;
+                state.errors += 1;
+            }
+            Some(_) => {
+                state.iterations += 1;
+                state.errors = 0;
+            }
+        }
+    }
+    Ok(state)
+}
+
+fn spent(db: &Connection, run: i64) -> Result<Ledger> {
+    db.query_row(
+        "SELECT COALESCE(SUM(usd), 0), COUNT(*) > COUNT(usd),
+                COALESCE(SUM(input_tokens + cache_read_tokens + cache_write_tokens), 0), COALESCE(SUM(output_tokens), 0)
+         FROM costs WHERE run = ?1",
+        [run],
+        |row| {
+            Ok(Ledger {
+                cost: Usd(row.get(0)?),
+                unpriced: row.get(1)?,
+                input_tokens: row.get(2)?,
+                output_tokens: row.get(3)?,
+            })
+        },
+    )
+}
+
+/// The newest quota wait, if it still lies ahead.
+fn quota(db: &Connection, now: Timestamp) -> Result<Option<QuotaWait>> {
+    let row: Option<(String, Option<String>)> = db
+        .query_row("SELECT until, resets_at FROM quota_waits ORDER BY id DESC LIMIT 1", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    Ok(row.and_then(|(until, resets_at)| {
+        let until: Timestamp = until.parse().ok()?;
+        let resets_at = resets_at.and_then(|text| text.parse().ok());
+        (until > now).then_some(QuotaWait { until, resets_at })
+    }))
+}
+
+/// Writes one fact of a run.
+pub(super) fn record(db: &Connection, RunId(run): RunId, record: &Record, now: Timestamp) -> Result<()> {
+    let now = now.to_string();
+    match record {
+        Record::SessionStarted { number, instruction, backend, model } => db.execute(
+            "INSERT INTO sessions (run, number, instruction, backend, model, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![run, number, instruction.name(), backend, model, now],
+        ),
+        Record::SessionEnded { number, outcome, spent: _, duration } => db.execute(
+            "UPDATE sessions SET ended_at = ?3, outcome = ?4, duration_seconds = ?5 WHERE run = ?1 AND number = ?2",
+            params![run, number, now, json(outcome), duration.as_secs_f64()],
+        ),
+        Record::Synced => db.execute("UPDATE passes SET synced = 1 WHERE ended_at IS NULL", []),
+        Record::QuotaWait(wait) => db.execute(
+            "INSERT INTO quota_waits (run, session, until, resets_at)
+             VALUES (?1, (SELECT COALESCE(MAX(number), 0) FROM sessions WHERE run = ?1), ?2, ?3)",
+            params![run, wait.until.to_string(), wait.resets_at.map(|at| at.to_string())],
+        ),
+        Record::RunEnded(report) => {
+            if report.outcome == Outcome::AllVerified {
+                db.execute("UPDATE passes SET ended_at = ?1 WHERE ended_at IS NULL", [&now])?;
+            }
+            db.execute("UPDATE runs SET ended_at = ?2, report = ?3 WHERE id = ?1", params![run, now, json(report)])
+        }
+    }
+    .map(drop)
+}
+
+/// Writes one event of a session.
+pub(super) fn event(
+    db: &Connection,
+    RunId(run): RunId,
+    session: u32,
+    body: &str,
+    max_bytes: usize,
+    now: Timestamp,
+) -> Result<()> {
+    let body = if body.len() > max_bytes { cut(body, max_bytes) } else { body.to_owned() };
+    db.prepare_cached("INSERT INTO events (run, session, at, body) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![run, session, now.to_string(), body])
+        .map(drop)
+}
+
+/// An event too long to keep: its type, its beginning, and how much was cut.
+fn cut(body: &str, max_bytes: usize) -> String {
+    let kind = serde_json::from_str::<serde_json::Value>(body)
+        .ok()
+        .and_then(|value| value.get("type").cloned())
+        .unwrap_or_default();
+    let end = (0..=max_bytes).rev().find(|end| body.is_char_boundary(*end)).unwrap_or_default();
+    json(&serde_json::json!({ "type": kind, "cut_bytes": body.len() - end, "beginning": &body[..end] }))
+}
+
+/// Books one report of tokens and money.
+pub(super) fn cost(
+    db: &Connection,
+    RunId(run): RunId,
+    session: u32,
+    usage: &Usage,
+    now: Timestamp,
+) -> Result<()> {
+    db.execute(
+        "INSERT INTO costs (run, session, at, usd, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            run,
+            session,
+            now.to_string(),
+            usage.cost_usd.map(|usd| usd.0),
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_read_tokens,
+            usage.cache_write_tokens,
+        ],
+    )
+    .map(drop)
+}
+
+/// Writes down a change of `status.json` before it happens.
+pub(super) fn intend_status(
+    db: &Connection,
+    RunId(run): RunId,
+    before: &str,
+    after: &str,
+    changes: &[StatusChange],
+    now: Timestamp,
+) -> Result<i64> {
+    db.execute(
+        "INSERT INTO status_writes (run, at, before_hash, after) VALUES (?1, ?2, ?3, ?4)",
+        params![run, now.to_string(), before, after],
+    )?;
+    let id = db.last_insert_rowid();
+    for change in changes {
+        db.execute(
+            "INSERT INTO status_changes (write, deliverable, previous, new) VALUES (?1, ?2, ?3, ?4)",
+            params![
+                id,
+                change.deliverable_id,
+                change.previous.map(|status| status.name()),
+                change.new.name()
+            ],
+        )?;
+    }
+    Ok(id)
+}
+
+/// Notes that an intended change happened; its text is no longer needed.
+pub(super) fn status_applied(db: &Connection, id: i64) -> Result<()> {
+    db.execute("UPDATE status_writes SET applied = 1, after = NULL WHERE id <= ?1 AND applied = 0", [id])
+        .map(drop)
+}
+
+/// The newest intended change that may not have happened.
+pub(super) fn pending_status(db: &Connection) -> Result<Option<PendingStatus>> {
+    db.query_row(
+        "SELECT id, before_hash, after FROM status_writes WHERE applied = 0 AND after IS NOT NULL ORDER BY id DESC LIMIT 1",
+        [],
+        |row| Ok(PendingStatus { id: row.get(0)?, before: row.get(1)?, after: row.get(2)? }),
+    )
+    .optional()
+}
+
+/// Notes that a deliverable was verified in the current pass.
+pub(super) fn verified(db: &Connection, deliverable: &str, now: Timestamp) -> Result<()> {
+    db.execute(
+        "INSERT OR IGNORE INTO verified (pass, deliverable, at)
+         SELECT id, ?1, ?2 FROM passes WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1",
+        params![deliverable, now.to_string()],
+    )
+    .map(drop)
+}
+
+/// How far the current pass is.
+pub(super) fn verification(db: &Connection) -> Result<Verification> {
+    let pass: Option<(i64, bool)> = db
+        .query_row(
+            "SELECT id, synced FROM passes WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    let Some((pass, synced)) = pass else {
+        return Ok(Verification::default());
+    };
+    let mut statement = db.prepare("SELECT deliverable FROM verified WHERE pass = ?1")?;
+    let verified = statement.query_map([pass], |row| row.get(0))?.collect::<Result<_>>()?;
+    Ok(Verification { synced, verified })
+}
+
+/// Drops the events of all but the newest runs.
+pub(super) fn prune_events(db: &Connection, runs: i64) -> Result<()> {
+    db.execute("DELETE FROM events WHERE run <= (SELECT MAX(id) FROM runs) - ?1", [runs]).map(drop)
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

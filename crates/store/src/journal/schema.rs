@@ -1,0 +1,108 @@
+//! The tables, and how an older file becomes a newer one.
+
+use rusqlite::{Connection, Result};
+
+/// Each entry leads from the version that is its index to the next one. Never edit, only append.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        command TEXT NOT NULL,
+        started_at TEXT NOT NULL,
+        ended_at TEXT,
+        report TEXT
+    );
+    CREATE TABLE sessions (
+        run INTEGER NOT NULL REFERENCES runs,
+        number INTEGER NOT NULL,
+        instruction TEXT NOT NULL,
+        backend TEXT NOT NULL,
+        model TEXT NOT NULL,
+        started_at TEXT NOT NULL,
+        ended_at TEXT,
+        outcome TEXT,
+        duration_seconds REAL,
+        PRIMARY KEY (run, number)
+    ) WITHOUT ROWID;
+    CREATE TABLE events (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        session INTEGER NOT NULL,
+        at TEXT NOT NULL,
+        body TEXT NOT NULL
+    );
+    CREATE INDEX events_of_session ON events (run, session);
+    CREATE TABLE costs (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        session INTEGER NOT NULL,
+        at TEXT NOT NULL,
+        usd REAL,
+        input_tokens INTEGER NOT NULL,
+        output_tokens INTEGER NOT NULL,
+        cache_read_tokens INTEGER NOT NULL,
+        cache_write_tokens INTEGER NOT NULL
+    );
+    CREATE INDEX costs_of_session ON costs (run, session);
+    CREATE TABLE status_writes (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        at TEXT NOT NULL,
+        before_hash TEXT NOT NULL,
+        after TEXT,
+        applied INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE TABLE status_changes (
+        id INTEGER PRIMARY KEY,
+        write INTEGER NOT NULL REFERENCES status_writes,
+        deliverable TEXT NOT NULL,
+        previous TEXT,
+        new TEXT NOT NULL
+    );
+    CREATE TABLE quota_waits (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        session INTEGER NOT NULL,
+        until TEXT NOT NULL,
+        resets_at TEXT
+    );
+    CREATE TABLE passes (
+        id INTEGER PRIMARY KEY,
+        spec TEXT NOT NULL,
+        started_at TEXT NOT NULL,
+        synced INTEGER NOT NULL DEFAULT 0,
+        ended_at TEXT
+    );
+    CREATE TABLE verified (
+        pass INTEGER NOT NULL REFERENCES passes,
+        deliverable TEXT NOT NULL,
+        at TEXT NOT NULL,
+        PRIMARY KEY (pass, deliverable)
+    ) WITHOUT ROWID;
+"];
+
+/// Why a journal cannot be used.
+pub(super) enum Unusable {
+    /// The database failed.
+    Broken(rusqlite::Error),
+    /// A newer autonoe wrote it.
+    Newer(usize),
+}
+
+/// Brings the file to the newest version.
+pub(super) fn migrate(db: &mut Connection) -> Result<(), Unusable> {
+    let version: usize =
+        db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(Unusable::Broken)?;
+    if version > MIGRATIONS.len() {
+        return Err(Unusable::Newer(version));
+    }
+    for (index, migration) in MIGRATIONS.iter().enumerate().skip(version) {
+        let step = |db: &mut Connection| {
+            let transaction = db.transaction()?;
+            transaction.execute_batch(migration)?;
+            transaction.pragma_update(None, "user_version", index + 1)?;
+            transaction.commit()
+        };
+        step(db).map_err(Unusable::Broken)?;
+    }
+    Ok(())
+}

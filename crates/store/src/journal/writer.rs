@@ -1,0 +1,171 @@
+//! The one thread that writes. Work that arrives together is committed together.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use autonoe_core::fault::{Fault, Layer};
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::journal_fault;
+use super::schema::{self, Unusable};
+
+/// Pieces of work that may wait; a sender beyond that waits itself.
+const QUEUE: usize = 1024;
+
+/// Pieces of work that are committed together at most.
+const GROUP: usize = 256;
+
+type Work = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
+
+struct Job {
+    work: Work,
+    committed: Option<oneshot::Sender<Result<(), Fault>>>,
+}
+
+/// A handle on the writing thread, which ends after the handle is dropped and all work is done.
+pub(super) struct Writer {
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    /// The first failure; from then on nothing is accepted.
+    broken: Arc<OnceLock<Fault>>,
+}
+
+impl Writer {
+    /// Opens the database and starts the thread.
+    pub(super) fn open(path: &Path) -> Result<Self, Fault> {
+        let db = open_database(path)?;
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let broken = Arc::new(OnceLock::new());
+        let thread = std::thread::Builder::new()
+            .name("journal".into())
+            .spawn({
+                let (broken, path) = (Arc::clone(&broken), path.to_owned());
+                move || write_all(db, queue, &broken, &path)
+            })
+            .map_err(|error| {
+                Fault::lasting(Layer::System, "thread", format!("No thread could be started: {error}."))
+            })?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), broken })
+    }
+
+    /// Does work on the database and returns its result once it is committed.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let (value, result) = oneshot::channel();
+        let (committed, done) = oneshot::channel();
+        let work: Work = Box::new(move |db| {
+            let _ = value.send(work(db)?);
+            Ok(())
+        });
+        self.submit(Job { work, committed: Some(committed) }).await?;
+        done.await.map_err(|_| self.fault())??;
+        result.await.map_err(|_| self.fault())
+    }
+
+    /// Hands over work that nobody waits for. Fails if earlier work failed.
+    pub(super) async fn send(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Result<(), Fault> {
+        self.submit(Job { work: Box::new(work), committed: None }).await
+    }
+
+    async fn submit(&self, job: Job) -> Result<(), Fault> {
+        if let Some(fault) = self.broken.get() {
+            return Err(fault.clone());
+        }
+        match &self.jobs {
+            Some(jobs) => jobs.send(job).await.map_err(|_| self.fault()),
+            None => Err(self.fault()),
+        }
+    }
+
+    fn fault(&self) -> Fault {
+        self.broken
+            .get()
+            .cloned()
+            .unwrap_or_else(|| Fault::lasting(Layer::Store, "journal", "The journal has stopped writing."))
+    }
+}
+
+impl Drop for Writer {
+    /// Waits until everything handed over is on disk.
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn write_all(db: Connection, mut queue: mpsc::Receiver<Job>, broken: &OnceLock<Fault>, path: &Path) {
+    let mut group = Vec::with_capacity(GROUP);
+    while queue.blocking_recv_many(&mut group, GROUP) > 0 {
+        let mut waiting = Vec::new();
+        let result = match broken.get() {
+            Some(fault) => Err(fault.clone()),
+            None => commit(&db, group.drain(..), &mut waiting).map_err(|error| {
+                let fault = journal_fault(path, &error);
+                let _ = broken.set(fault.clone());
+                fault
+            }),
+        };
+        group.clear();
+        for committed in waiting {
+            let _ = committed.send(result.clone());
+        }
+    }
+}
+
+/// Does a group of jobs in one transaction: all of it is on disk afterwards, or nothing.
+fn commit(
+    db: &Connection,
+    group: impl Iterator<Item = Job>,
+    waiting: &mut Vec<oneshot::Sender<Result<(), Fault>>>,
+) -> rusqlite::Result<()> {
+    let transaction = db.unchecked_transaction()?;
+    let mut result = Ok(());
+    for job in group {
+        waiting.extend(job.committed);
+        if result.is_ok() {
+            result = (job.work)(&transaction);
+        }
+    }
+    result.and_then(|()| transaction.commit())
+}
+
+fn open_database(path: &Path) -> Result<Connection, Fault> {
+    let fault = |error: rusqlite::Error| journal_fault(path, &error);
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(|error| {
+            Fault::lasting(
+                Layer::System,
+                "journal",
+                format!("{} cannot be made: {error}.", directory.display()),
+            )
+        })?;
+    }
+    let mut db = Connection::open(path).map_err(fault)?;
+    db.pragma_update(None, "journal_mode", "WAL").map_err(fault)?;
+    db.pragma_update(None, "synchronous", "FULL").map_err(fault)?;
+    db.busy_timeout(std::time::Duration::from_secs(5)).map_err(fault)?;
+    schema::migrate(&mut db).map_err(|unusable| match unusable {
+        Unusable::Broken(error) => fault(error),
+        Unusable::Newer(version) => newer(path.to_owned(), version),
+    })?;
+    Ok(db)
+}
+
+/// The fault of a journal that a newer autonoe wrote.
+pub(super) fn newer(path: PathBuf, version: usize) -> Fault {
+    Fault::lasting(
+        Layer::Config,
+        "journal_version",
+        format!("The journal {} was written by a newer autonoe (format {version}).", path.display()),
+    )
+    .hint("Update autonoe; nothing was changed.")
+}

@@ -1,0 +1,23 @@
+//! What Autonoe keeps on disk. Nobody else opens a state file.
+//!
+//! `status.json` has one writer, [`StatusStore`]; everything that happens goes through one
+//! [`Journal`]; a project has one [`ProjectLock`]. Where files lie is [`Project`]'s business.
+
+mod atomic;
+pub mod config;
+mod crash;
+mod hash;
+mod instructions;
+pub mod journal;
+mod lock;
+mod project;
+pub mod status_file;
+mod status_store;
+
+pub use crash::{CrashPoint, JournalPoint};
+pub use hash::sha256_hex;
+pub use instructions::ProjectInstructions;
+pub use journal::Journal;
+pub use lock::{Holder, ProjectLock};
+pub use project::Project;
+pub use status_store::StatusStore;

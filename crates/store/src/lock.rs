@@ -1,0 +1,83 @@
+//! The project lock: one writer per project. It is the kernel's lock, so it dies with its holder.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, Layer};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::project::Project;
+
+/// Who holds a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// Its command, e.g. `run`.
+    pub command: String,
+    /// When it took the lock.
+    pub since: Timestamp,
+    /// The socket on which it takes deliverable tool calls from its agents.
+    pub socket: Option<PathBuf>,
+}
+
+/// Held for as long as this value lives.
+#[derive(Debug)]
+pub struct ProjectLock {
+    _file: File,
+    holder_file: PathBuf,
+}
+
+impl ProjectLock {
+    /// Takes the lock, or says who holds it.
+    pub fn take(project: &Project, holder: &Holder) -> Result<Self, Fault> {
+        let system = |error: std::io::Error| {
+            Fault::lasting(
+                Layer::System,
+                "lock",
+                format!("The project lock in {} cannot be taken: {error}", project.state_dir().display()),
+            )
+        };
+        fs::create_dir_all(project.state_dir()).map_err(system)?;
+        let file = File::create(project.state_dir().join("lock")).map_err(system)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held_by_another(Self::holder(project))),
+            Err(TryLockError::Error(error)) => return Err(system(error)),
+        }
+        let holder_file = holder_file(project.state_dir());
+        let text = serde_json::to_string(holder).unwrap_or_default();
+        crate::atomic::write(&holder_file, text.as_bytes()).map_err(system)?;
+        Ok(Self { _file: file, holder_file })
+    }
+
+    /// Who holds the project now, if anybody does.
+    pub fn holder(project: &Project) -> Option<Holder> {
+        let file = File::open(project.state_dir().join("lock")).ok()?;
+        if file.try_lock_shared().is_ok() {
+            return None;
+        }
+        let text = fs::read_to_string(holder_file(project.state_dir())).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+}
+
+impl Drop for ProjectLock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.holder_file);
+    }
+}
+
+fn holder_file(state_dir: &Path) -> PathBuf {
+    state_dir.join("holder.json")
+}
+
+fn held_by_another(holder: Option<Holder>) -> Fault {
+    let who = holder.map_or_else(
+        || "another autonoe process".to_owned(),
+        |holder| format!("`autonoe {}` (process {}, since {})", holder.command, holder.pid, holder.since),
+    );
+    Fault::lasting(Layer::Config, "project_locked", format!("This project is being worked on by {who}."))
+        .hint("Wait for it to end, or stop it, then start again.")
+}

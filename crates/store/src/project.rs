@@ -1,0 +1,128 @@
+//! Project: a directory with a specification, and where its files lie.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, Layer};
+
+use crate::hash::sha256_hex;
+
+/// A project directory, made absolute and free of symbolic links.
+#[derive(Debug, Clone)]
+pub struct Project {
+    root: PathBuf,
+    state: PathBuf,
+}
+
+impl Project {
+    /// Finds the project at `directory`; `state_home` is where Autonoe keeps its own files.
+    pub fn open(directory: &Path, state_home: &Path) -> Result<Self, Fault> {
+        let wrong = |what: &str| {
+            Fault::lasting(
+                Layer::Config,
+                "project_directory",
+                format!("Project directory {what}: {}", directory.display()),
+            )
+            .hint("Give an existing directory with --project-dir, or run autonoe inside one.")
+        };
+        let root = directory.canonicalize().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => wrong("does not exist"),
+            _ => wrong(&format!("cannot be opened ({error})")),
+        })?;
+        if !root.is_dir() {
+            return Err(wrong("is not a directory"));
+        }
+        let name: String = root
+            .file_name()
+            .map(|name| {
+                name.to_string_lossy()
+                    .chars()
+                    .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+                    .take(40)
+                    .collect()
+            })
+            .unwrap_or_default();
+        let hash = sha256_hex(root.as_os_str().as_encoded_bytes());
+        let state = state_home.join("projects").join(format!("{name}-{}", &hash[..12]));
+        Ok(Self { root, state })
+    }
+
+    /// The project directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `.autonoe/`, written by nobody but us.
+    pub fn autonoe_dir(&self) -> PathBuf {
+        self.root.join(".autonoe")
+    }
+
+    /// `.autonoe/status.json`.
+    pub fn status_file(&self) -> PathBuf {
+        self.autonoe_dir().join("status.json")
+    }
+
+    /// `.autonoe/agent.json`.
+    pub fn agent_config(&self) -> PathBuf {
+        self.autonoe_dir().join("agent.json")
+    }
+
+    /// The directory outside the project where its journal and lock live.
+    pub fn state_dir(&self) -> &Path {
+        &self.state
+    }
+
+    /// The journal's database.
+    pub fn journal_file(&self) -> PathBuf {
+        self.state.join("journal.db")
+    }
+
+    /// Reads the specification; absent, empty or not a file is a fault.
+    pub fn read_spec(&self) -> Result<String, Fault> {
+        let path = self.root.join("SPEC.md");
+        let wrong = |message: String| {
+            Fault::lasting(Layer::Config, "spec", message)
+                .hint("Write what you want built into SPEC.md; `autonoe init` makes a first one for you.")
+        };
+        match fs::read_to_string(&path) {
+            Ok(text) if text.trim().is_empty() => {
+                Err(wrong(format!("SPEC.md is empty in {}", self.root.display())))
+            }
+            Ok(text) => Ok(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(wrong(format!("SPEC.md not found in {}", self.root.display())))
+            }
+            Err(_) if path.is_dir() => {
+                Err(wrong(format!("SPEC.md is a directory in {}", self.root.display())))
+            }
+            Err(error) => Err(wrong(format!("SPEC.md cannot be read in {}: {error}", self.root.display()))),
+        }
+    }
+
+    /// Makes sure that the project can be written, before anything is spent on it.
+    pub fn check_writable(&self) -> Result<(), Fault> {
+        let probe = |directory: &Path| {
+            fs::create_dir_all(directory)?;
+            tempfile::Builder::new().prefix(".autonoe-probe-").tempfile_in(directory).map(drop)
+        };
+        for directory in [self.root.clone(), self.autonoe_dir()] {
+            probe(&directory).map_err(|error| {
+                Fault::lasting(
+                    Layer::Config,
+                    "not_writable",
+                    format!("The project directory is not writable: {} ({error})", directory.display()),
+                )
+                .hint("Change its permissions, or choose another directory with --project-dir.")
+            })?;
+        }
+        fs::create_dir_all(&self.state).map_err(|error| {
+            Fault::lasting(
+                Layer::System,
+                "state_directory",
+                format!("The state directory cannot be made: {} ({error})", self.state.display()),
+            )
+            .hint("Set XDG_STATE_HOME to a directory you can write.")
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! The format of `status.json` (seed 002 §5.2): strict to read, faithful to rewrite.
+//!
+//! The file belongs to the user as much as to us: keys we do not know survive a rewrite, and a file
+//! we cannot read is a fault that names the place, never an empty status.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::status::ProjectStatus;
+use jiff::civil::Date;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// The format this build reads and writes. A file without `version` has this one.
+const FORMAT_VERSION: u64 = 1;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FileForm {
+    created_at: Date,
+    updated_at: Date,
+    deliverables: Vec<DeliverableForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeliverableForm {
+    id: String,
+    description: String,
+    acceptance_criteria: Vec<String>,
+    #[serde(default)]
+    passed: bool,
+    #[serde(default)]
+    blocked: bool,
+    #[serde(default)]
+    deprecated_at: Option<Date>,
+}
+
+/// A status file in memory: what it means, and the document it came from.
+#[derive(Debug, Clone)]
+pub struct StatusFile {
+    /// The deliverables.
+    pub status: ProjectStatus,
+    document: Map<String, Value>,
+}
+
+impl StatusFile {
+    /// A new file, dated today.
+    pub fn empty(today: Date) -> Self {
+        Self { status: ProjectStatus::empty(today), document: Map::new() }
+    }
+
+    /// Reads the text of the file at `path`.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, Fault> {
+        let corrupt = |what: String| {
+            Fault::lasting(
+                Layer::Config,
+                "status_file",
+                format!("{} cannot be read: {what}.", path.display()),
+            )
+            .hint("Mend the file or restore it from version control; nothing was changed.")
+        };
+        let document: Map<String, Value> =
+            serde_json::from_str(text).map_err(|error| corrupt(format!("it is not valid JSON, {error}")))?;
+        if let Some(version) =
+            document.get("version").filter(|version| version.as_u64() != Some(FORMAT_VERSION))
+        {
+            return Err(Fault::lasting(
+                Layer::Config,
+                "status_version",
+                format!(
+                    "{} was written by a newer version (format {version}, this autonoe knows {FORMAT_VERSION}).",
+                    path.display()
+                ),
+            )
+            .hint("Update autonoe; nothing was changed."));
+        }
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let form: FileForm = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+            let field = error.path().to_string();
+            corrupt(format!("field {field}: {}", error.into_inner()))
+        })?;
+        let mut ids = HashSet::new();
+        let deliverables = form
+            .deliverables
+            .into_iter()
+            .map(|item| {
+                if !ids.insert(item.id.clone()) {
+                    return Err(corrupt(format!("the deliverable id \"{}\" occurs twice", item.id)));
+                }
+                item.into_deliverable().map_err(&corrupt)
+            })
+            .collect::<Result<_, Fault>>()?;
+        let status = ProjectStatus { created_at: form.created_at, updated_at: form.updated_at, deliverables };
+        Ok(Self { status, document })
+    }
+
+    /// The text to write: seed 002's keys in their order, then whatever else was there.
+    pub fn render(&self) -> String {
+        let known = json!({
+            "createdAt": self.status.created_at,
+            "updatedAt": self.status.updated_at,
+            "deliverables": self.status.deliverables.iter().map(|item| self.render_one(item)).collect::<Vec<_>>(),
+        });
+        let document = with_unknown_keys(known, Some(&self.document));
+        let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    fn render_one(&self, item: &Deliverable) -> Value {
+        let mut known = json!({
+            "id": item.id,
+            "description": item.description,
+            "acceptanceCriteria": item.acceptance_criteria,
+            "passed": item.status == DeliverableStatus::Passed,
+            "blocked": item.status == DeliverableStatus::Blocked,
+        });
+        if let Some(day) = item.deprecated_at {
+            known["deprecatedAt"] = json!(day);
+        }
+        let before = self.document.get("deliverables").and_then(Value::as_array).and_then(|items| {
+            items.iter().filter_map(Value::as_object).find(|object| object.get("id") == Some(&json!(item.id)))
+        });
+        Value::Object(with_unknown_keys(known, before))
+    }
+}
+
+impl DeliverableForm {
+    fn into_deliverable(self) -> Result<Deliverable, String> {
+        let status = match (self.passed, self.blocked) {
+            (false, false) => DeliverableStatus::Pending,
+            (true, false) => DeliverableStatus::Passed,
+            (false, true) => DeliverableStatus::Blocked,
+            (true, true) => return Err(format!("deliverable \"{}\" is both passed and blocked", self.id)),
+        };
+        Ok(Deliverable {
+            id: self.id,
+            description: self.description,
+            acceptance_criteria: self.acceptance_criteria,
+            status,
+            deprecated_at: self.deprecated_at,
+        })
+    }
+}
+
+fn with_unknown_keys(known: Value, before: Option<&Map<String, Value>>) -> Map<String, Value> {
+    let mut object = match known {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    };
+    for (key, value) in before.into_iter().flatten() {
+        if !object.contains_key(key) {
+            object.insert(key.clone(), value.clone());
+        }
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests;

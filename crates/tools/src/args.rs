@@ -1,0 +1,115 @@
+//! From a model's JSON to typed arguments and back to a schema the model is shown.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Reads the arguments of a call. The error names the parameter, what was expected and all
+/// parameters there are, so that the model can correct itself.
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, mut args: Value) -> Result<T, String> {
+    if let Value::Object(map) = &mut args {
+        // Some models send null for what they leave out.
+        map.retain(|_, value| !value.is_null());
+    }
+    serde_path_to_error::deserialize(args).map_err(|error| {
+        let path = error.path().to_string();
+        let what = error.inner();
+        let field = if path == "." { String::new() } else { format!("`{path}`: ") };
+        format!("Wrong arguments for {tool}: {field}{what}. Parameters: {}.", parameters::<T>())
+    })
+}
+
+/// The JSON Schema of a tool's arguments, kept to what every provider understands.
+pub(crate) fn schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema: Schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.remove("description");
+    let mut schema = schema.to_value();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            simplify(property);
+        }
+    }
+    schema
+}
+
+/// An optional number is `["integer", "null"]` with a Rust-only format: neither says more than
+/// that it is not required, and not every provider takes them.
+fn simplify(property: &mut Map<String, Value>) {
+    property.remove("format");
+    if let Some(Value::Array(types)) = property.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            property.insert("type".to_owned(), only);
+        }
+    }
+}
+
+fn parameters<T: JsonSchema>() -> String {
+    let schema = schema::<T>();
+    let required: Vec<_> = schema["required"].as_array().into_iter().flatten().collect();
+    let Some(properties) = schema["properties"].as_object() else { return "none".to_owned() };
+    let described = properties.iter().map(|(name, property)| {
+        let kind = property["type"].as_str().unwrap_or("value");
+        let need = if required.iter().any(|r| *r == name) { "required" } else { "optional" };
+        format!("{name} ({kind}, {need})")
+    });
+    described.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::{JsonSchema, parse, schema};
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct Args {
+        /// Which one.
+        name: String,
+        /// How many.
+        count: Option<u64>,
+    }
+
+    #[test]
+    fn extras_and_nulls_are_tolerated() {
+        let args = json!({"name": "a", "count": null, "extra": [1]});
+        assert_eq!(parse::<Args>("T", args), Ok(Args { name: "a".into(), count: None }));
+    }
+
+    #[test]
+    fn a_wrong_argument_is_named_with_what_was_expected() {
+        let error = parse::<Args>("T", json!({"name": "a", "count": "ten"})).unwrap_err();
+        assert_eq!(
+            error,
+            "Wrong arguments for T: `count`: invalid type: string \"ten\", expected u64. \
+             Parameters: name (string, required), count (integer, optional)."
+        );
+        let error = parse::<Args>("T", json!({"name": null})).unwrap_err();
+        assert!(error.contains("missing field `name`"), "{error}");
+        let error = parse::<Args>("T", json!("ls")).unwrap_err();
+        assert!(error.contains("name (string, required)"), "{error}");
+    }
+
+    #[test]
+    fn the_schema_is_plain() {
+        assert_eq!(
+            schema::<Args>(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": {"description": "Which one.", "type": "string"},
+                    "count": {"description": "How many.", "type": "integer", "minimum": 0},
+                },
+                "required": ["name"],
+            })
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! Grep: lines by the pattern of their text, with ripgrep's own search.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use grep_matcher::LineTerminator;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::place::{self, PlaceError};
+use crate::tool::{CANCELLED, blocking};
+use crate::walk::{self, Filter};
+use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, cap};
+
+/// How many lines of output one call gives when no `head_limit` is given.
+pub const DEFAULT_HEAD_LIMIT: usize = 250;
+/// How many bytes of output one call gives, whatever the `head_limit`.
+pub const MAX_GREP_BYTES: usize = 32 * 1024;
+/// How many characters of a line are shown.
+pub const MAX_GREP_LINE_CHARS: usize = 500;
+
+/// How much memory a search may take for one line with its context; longer ones are left out.
+const MAX_SEARCH_HEAP_BYTES: usize = 32 * 1024 * 1024;
+
+/// The tool `Grep`.
+#[derive(Debug)]
+pub struct Grep {
+    workspace: Arc<Workspace>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Args {
+    /// The regular expression to search for, in Rust's (ripgrep's) syntax. It is applied to each
+    /// line.
+    pattern: String,
+    /// The file or directory to search. By default the workspace root.
+    path: Option<String>,
+    /// Searches only files whose path matches, such as "*.rs" or "src/**/*.{ts,tsx}".
+    glob: Option<String>,
+    /// What to show: matching lines (content), only the files that have some
+    /// (files_with_matches), or how many lines match in each file (count).
+    #[serde(default)]
+    output_mode: OutputMode,
+    /// Whether to ignore case.
+    #[serde(rename = "-i", default)]
+    ignore_case: bool,
+    /// Whether to show line numbers, with output_mode content.
+    #[serde(rename = "-n", default = "yes")]
+    line_numbers: bool,
+    /// How many lines to show after each match, with output_mode content.
+    #[serde(rename = "-A")]
+    after: Option<usize>,
+    /// How many lines to show before each match, with output_mode content.
+    #[serde(rename = "-B")]
+    before: Option<usize>,
+    /// How many lines to show before and after each match, with output_mode content.
+    #[serde(rename = "-C")]
+    around: Option<usize>,
+    /// How many lines of output to show at most.
+    head_limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+enum OutputMode {
+    Content,
+    #[default]
+    FilesWithMatches,
+    Count,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Grep {
+    /// The tool for this workspace.
+    pub fn new(workspace: Arc<Workspace>) -> Self {
+        Self { workspace }
+    }
+}
+
+#[async_trait]
+impl Tool for Grep {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "Grep".to_owned(),
+            description: format!(
+                "Searches the text of files for a regular expression. Shows up to \
+                 {DEFAULT_HEAD_LIMIT} lines of output unless head_limit says otherwise, and says \
+                 what was cut. Binary files and what .gitignore names are left out."
+            ),
+            input_schema: args::schema::<Args>(),
+            read_only: true,
+        }
+    }
+
+    async fn call(&self, args: Value, cx: &ToolContext) -> ToolOutput {
+        let (workspace, cancel) = (Arc::clone(&self.workspace), cx.cancel.clone());
+        blocking(move || grep(&workspace, &args::parse("Grep", args)?, &cancel)).await
+    }
+}
+
+fn grep(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<String, String> {
+    let base = workspace.resolve(args.path.as_deref().unwrap_or_default());
+    let shown = workspace.show(&base);
+    let matcher = matcher(args)?;
+    let mut searcher = searcher(args);
+    let mut found = Found::new(args)?;
+    for path in files(&base, &shown, args.glob.as_deref())? {
+        let mut file = InFile {
+            path: workspace.show(&path),
+            mode: args.output_mode,
+            line_numbers: args.line_numbers,
+            matches: 0,
+            found: &mut found,
+            cancel,
+        };
+        let searched = searcher.search_path(&matcher, &path, &mut file);
+        file.finish(searched);
+        if cancel.is_cancelled() {
+            return Err(CANCELLED.to_owned());
+        }
+    }
+    Ok(found.finish(args, &shown))
+}
+
+fn matcher(args: &Args) -> Result<RegexMatcher, String> {
+    RegexMatcherBuilder::new()
+        .case_insensitive(args.ignore_case)
+        .multi_line(true)
+        .crlf(true)
+        .build(&args.pattern)
+        .map_err(|error| {
+            format!(
+                "`pattern` is not a valid regular expression: {error}\nThe syntax is Rust's: \
+                 escape literal braces and brackets, as in `interface\\{{\\}}`; there is no \
+                 look-around and no back-reference, and a match stays within a line."
+            )
+        })
+}
+
+fn searcher(args: &Args) -> Searcher {
+    let (before, after) = match args.output_mode {
+        OutputMode::Content => (args.before.or(args.around), args.after.or(args.around)),
+        OutputMode::FilesWithMatches | OutputMode::Count => (None, None),
+    };
+    SearcherBuilder::new()
+        .line_terminator(LineTerminator::crlf())
+        .binary_detection(BinaryDetection::quit(0))
+        .before_context(before.unwrap_or(0))
+        .after_context(after.unwrap_or(0))
+        .heap_limit(Some(MAX_SEARCH_HEAP_BYTES))
+        .build()
+}
+
+/// The files to search: the one that is named, or those in the directory that is.
+fn files(base: &Path, shown: &str, glob: Option<&str>) -> Result<Box<dyn Iterator<Item = PathBuf>>, String> {
+    let base = base.canonicalize().map_err(PlaceError::io(shown))?;
+    let filter = glob.map(Filter::new).transpose()?;
+    if !base.is_dir() {
+        let (file, _) = place::existing(&base, shown)?;
+        return Ok(Box::new(std::iter::once(file)));
+    }
+    Ok(Box::new(walk::files(&base).filter(move |path| {
+        let below = path.strip_prefix(&base).unwrap_or(path);
+        filter.as_ref().is_none_or(|filter| filter.matches(below))
+    })))
+}
+
+/// What is found in one file.
+struct InFile<'a> {
+    path: String,
+    mode: OutputMode,
+    line_numbers: bool,
+    matches: usize,
+    found: &'a mut Found,
+    cancel: &'a CancellationToken,
+}
+
+impl InFile<'_> {
+    fn line(&self, mark: char, number: Option<u64>, bytes: &[u8]) -> String {
+        let text = String::from_utf8_lossy(bytes);
+        let text = cap::line(text.trim_end_matches(['\r', '\n']), MAX_GREP_LINE_CHARS);
+        match number.filter(|_| self.line_numbers) {
+            Some(number) => format!("{}{mark}{number}{mark}{text}", self.path),
+            None => format!("{}{mark}{text}", self.path),
+        }
+    }
+
+    fn finish(self, searched: io::Result<()>) {
+        if searched.is_err() {
+            self.found.unreadable += 1;
+        }
+        match self.mode {
+            OutputMode::Content => {}
+            OutputMode::FilesWithMatches | OutputMode::Count if self.matches == 0 => {}
+            OutputMode::FilesWithMatches => self.found.add(&self.path, Entry::Result),
+            OutputMode::Count => {
+                self.found.add(&format!("{}:{}", self.path, self.matches), Entry::Result);
+            }
+        }
+    }
+}
+
+impl Sink for InFile<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.matches += 1;
+        match self.mode {
+            OutputMode::FilesWithMatches => return Ok(false),
+            OutputMode::Count => {}
+            OutputMode::Content => {
+                let line = self.line(':', found.line_number(), found.bytes());
+                self.found.add(&line, Entry::Result);
+            }
+        }
+        Ok(!self.cancel.is_cancelled())
+    }
+
+    fn context(&mut self, _: &Searcher, near: &SinkContext<'_>) -> io::Result<bool> {
+        let line = self.line('-', near.line_number(), near.bytes());
+        self.found.add(&line, Entry::Surroundings);
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.found.add("--", Entry::Surroundings);
+        Ok(true)
+    }
+}
+
+/// Whether a line of output is what was asked for or only stands around it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Result,
+    Surroundings,
+}
+
+/// The output so far, in its bounds.
+struct Found {
+    text: String,
+    lines_left: usize,
+    results: usize,
+    results_cut: usize,
+    unreadable: usize,
+}
+
+impl Found {
+    fn new(args: &Args) -> Result<Self, String> {
+        match args.head_limit.unwrap_or(DEFAULT_HEAD_LIMIT) {
+            0 => Err("`head_limit` must be at least 1.".to_owned()),
+            lines_left => {
+                Ok(Self { text: String::new(), lines_left, results: 0, results_cut: 0, unreadable: 0 })
+            }
+        }
+    }
+
+    fn add(&mut self, line: &str, entry: Entry) {
+        let fits = self.lines_left > 0 && self.text.len() + line.len() < MAX_GREP_BYTES;
+        if fits {
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+        // Nothing comes after the first line that does not fit.
+        self.lines_left = if fits { self.lines_left - 1 } else { 0 };
+        if entry == Entry::Result {
+            self.results += 1;
+            self.results_cut += usize::from(!fits);
+        }
+    }
+
+    fn finish(mut self, args: &Args, shown: &str) -> String {
+        let what = match args.output_mode {
+            OutputMode::Content => "matching lines",
+            OutputMode::FilesWithMatches | OutputMode::Count => "files with matches",
+        };
+        if self.results == 0 {
+            self.text = format!("No matches for `{}` in {shown}.\n", args.pattern);
+        }
+        if self.results_cut > 0 {
+            self.text.push_str(&format!(
+                "({} of {} {what} not shown; use a narrower pattern, path or glob)\n",
+                self.results_cut, self.results
+            ));
+        }
+        if self.unreadable > 0 {
+            let files = self.unreadable;
+            self.text.push_str(&format!("({files} files could not be searched to their end)\n"));
+        }
+        self.text.truncate(self.text.trim_end().len());
+        self.text
+    }
+}

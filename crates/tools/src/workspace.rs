@@ -1,0 +1,125 @@
+//! What the built-in tools share: the directory they work in, how commands are started, and what
+//! the model has seen of each file.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use autonoe_sandbox::Launcher;
+
+/// One session's view of a project directory.
+#[derive(Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    launcher: Launcher,
+    env: Vec<(String, String)>,
+    seen: Mutex<Seen>,
+}
+
+impl Workspace {
+    /// A workspace in the existing directory `root`, whose commands are started by `launcher` with
+    /// exactly the environment `env`.
+    pub fn new(root: impl AsRef<Path>, launcher: Launcher, env: Vec<(String, String)>) -> io::Result<Self> {
+        let root = root.as_ref().canonicalize()?;
+        Ok(Self { root, launcher, env, seen: Mutex::default() })
+    }
+
+    /// The directory, absolute and without symbolic links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn launcher(&self) -> &Launcher {
+        &self.launcher
+    }
+
+    pub(crate) fn env(&self) -> &[(String, String)] {
+        &self.env
+    }
+
+    /// The path a model means: relative ones start at the root.
+    pub(crate) fn resolve(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// The path as the model is told: relative to the root where possible.
+    pub(crate) fn show(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.root) {
+            Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+            Ok(inside) => inside.display().to_string(),
+            Err(_) => path.display().to_string(),
+        }
+    }
+
+    /// What was seen of each file. Held while a file is changed, so that changes happen one after
+    /// another.
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        // A panic elsewhere leaves at worst an outdated entry, which is noticed by its content.
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The content of each file when this session last read or wrote it, by canonical path.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(HashMap<PathBuf, Fingerprint>);
+
+impl Seen {
+    pub(crate) fn record(&mut self, path: PathBuf, content: Fingerprint) {
+        self.0.insert(path, content);
+    }
+
+    /// Whether the file was seen and is different now. A file never seen has not changed.
+    pub(crate) fn has_changed(&self, path: &Path, content: Fingerprint) -> bool {
+        self.0.get(path).is_some_and(|seen| *seen != content)
+    }
+}
+
+/// Tells one content from another. Times are left out: a file that was only touched is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    len: u64,
+    hash: u64,
+}
+
+impl Fingerprint {
+    pub(crate) fn of(content: &[u8]) -> Self {
+        let mut scan = FingerprintScan::default();
+        scan.push(content);
+        scan.finish()
+    }
+}
+
+/// A fingerprint of content that comes in pieces.
+#[derive(Debug, Default)]
+pub(crate) struct FingerprintScan {
+    len: u64,
+    hasher: DefaultHasher,
+}
+
+impl FingerprintScan {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.len += bytes.len() as u64;
+        self.hasher.write(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Fingerprint {
+        Fingerprint { len: self.len, hash: self.hasher.finish() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fingerprint, FingerprintScan};
+
+    #[test]
+    fn pieces_do_not_matter() {
+        let mut scan = FingerprintScan::default();
+        for piece in ["ab", "", "c"] {
+            scan.push(piece.as_bytes());
+        }
+        assert_eq!(scan.finish(), Fingerprint::of(b"abc"));
+        assert_ne!(Fingerprint::of(b"abd"), Fingerprint::of(b"abc"));
+    }
+}

@@ -1,0 +1,75 @@
+//! Edit, beyond the replacing itself.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use autonoe_tools::MAX_EDIT_BYTES;
+use serde_json::{Value, json};
+
+use crate::support::Bench;
+
+fn args(old: &str, new: &str) -> Value {
+    json!({"file_path": "a", "old_string": old, "new_string": new})
+}
+
+#[tokio::test]
+async fn the_file_is_changed_and_keeps_its_mode_and_its_link() {
+    let bench = Bench::new();
+    let real = bench.file("real", "one\r\ntwo\r\n");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("real", bench.path("a")).unwrap();
+    let said = bench.ok("Edit", args("one\ntwo", "1\n2\n3")).await;
+    assert_eq!(said, "Edited a: replaced 1 time (line 1).");
+    assert_eq!(fs::read_to_string(&real).unwrap(), "1\r\n2\r\n3\r\n");
+    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o755);
+    assert!(bench.path("a").is_symlink());
+}
+
+#[tokio::test]
+async fn a_file_changed_behind_our_back_must_be_read_again() {
+    let bench = Bench::new();
+    let path = bench.file("a", "one two\n");
+    bench.ok("Read", json!({"file_path": "a"})).await;
+    fs::write(&path, "one 2\n").unwrap();
+    let error = bench.error("Edit", args("one", "1")).await;
+    assert!(error.contains("Read it again"), "{error}");
+    bench.ok("Read", json!({"file_path": path})).await;
+    bench.ok("Edit", args("one", "1")).await;
+    // Our own change is no surprise, and neither is a touch.
+    fs::File::options().append(true).open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    bench.ok("Edit", args("2", "two")).await;
+    assert_eq!(fs::read_to_string(&path).unwrap(), "1 two\n");
+}
+
+#[tokio::test]
+async fn useless_edits_are_refused() {
+    let bench = Bench::new();
+    let path = bench.file("a", "one one\n");
+    assert!(bench.error("Edit", args("", "x")).await.contains("use Write"));
+    assert!(bench.error("Edit", args("one", "one")).await.contains("nothing to do"));
+    assert!(bench.error("Edit", args("one", "x")).await.contains("found 2 times"));
+    assert!(bench.error("Edit", args("three", "x")).await.contains("not found"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one one\n");
+    fs::write(&path, b"one\xff").unwrap();
+    assert!(bench.error("Edit", args("one", "x")).await.contains("not UTF-8"));
+    fs::File::create(&path).unwrap().set_len(MAX_EDIT_BYTES + 1).unwrap();
+    assert!(bench.error("Edit", args("one", "x")).await.contains("at most"));
+    fs::remove_file(&path).unwrap();
+    assert!(bench.error("Edit", args("one", "x")).await.contains("does not exist"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_at_the_same_time_all_arrive() {
+    let bench = Bench::new();
+    let words: Vec<_> = (0..20).map(|n| format!("<{n}>")).collect();
+    let path = bench.file("a", words.concat());
+    let edits = words.iter().map(|word| {
+        let (tool, args) = (bench.tool("Edit"), args(word, &word.replace('<', "[")));
+        tokio::spawn(async move { tool.call(args, &Default::default()).await })
+    });
+    for edit in edits.collect::<Vec<_>>() {
+        let output = edit.await.unwrap();
+        assert!(!output.is_error, "{}", output.content);
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), words.concat().replace('<', "["));
+}
