@@ -32,8 +32,8 @@ const CUT_OFF: &str = "Your reply was cut off at the output limit. Go on where y
 pub struct NativeSettings {
     /// The project's directory.
     pub root: PathBuf,
-    /// The model provider.
-    pub provider: Provider,
+    /// The model provider, or why there is none; that matters only once a session is opened.
+    pub provider: Result<Provider, Fault>,
     /// How model calls are made; thinking is set per session.
     pub tuning: Tuning,
     /// Starts the children of tools.
@@ -64,7 +64,7 @@ impl Backend for NativeBackend {
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let settings = &self.settings;
         let tuning = Tuning { thinking: spec.thinking, ..settings.tuning.clone() };
-        let model = Model::anthropic(settings.provider.clone(), &spec.model, &tuning)?;
+        let model = Model::anthropic(settings.provider.clone()?, &spec.model, &tuning)?;
         let workspace =
             Workspace::new(&settings.root, settings.launcher.clone(), settings.environment.clone())
                 .map_err(|error| Fault::lasting(Layer::System, "workspace", error.to_string()))?;

@@ -163,7 +163,8 @@ impl Engine<'_> {
         instructions: ProjectInstructions,
     ) -> Box<dyn Plan> {
         let instructions = Arc::new(instructions);
-        let models = Models { plan: self.args.plan_model.clone(), work: self.args.model.clone() };
+        let full_name = |model: &str| resolve_alias(model).to_owned();
+        let models = Models { plan: full_name(&self.args.plan_model), work: full_name(&self.args.model) };
         match self.mode {
             Mode::Run => Box::new(DeliverablePlan::new(status, instructions, models)),
             Mode::Sync => Box::new(SyncPlan::new(
@@ -193,7 +194,7 @@ impl Engine<'_> {
     fn native_settings(&self) -> Result<NativeSettings, Fault> {
         Ok(NativeSettings {
             root: self.project.root().to_owned(),
-            provider: self.environment.provider()?,
+            provider: self.environment.provider(),
             tuning: Tuning::default(),
             launcher: self.environment.launcher()?,
             environment: self.environment.for_children.clone(),
@@ -201,10 +202,11 @@ impl Engine<'_> {
     }
 
     fn sinks(&self) -> Sinks {
-        let detail = match (self.args.quiet, self.args.debug) {
-            (true, _) => Detail::Quiet,
-            (false, true) => Detail::Debug,
-            (false, false) => Detail::Normal,
+        let detail = match self.args {
+            CommonArgs { quiet: true, .. } => Detail::Quiet,
+            CommonArgs { debug: true, .. } => Detail::Debug,
+            CommonArgs { verbose: true, .. } => Detail::Verbose,
+            _ => Detail::Normal,
         };
         let mut sinks: Vec<Arc<dyn Sink>> =
             vec![Arc::new(Presenter::new(Arc::clone(&self.console), detail, self.mode.name()))];

@@ -155,6 +155,10 @@ pub struct CommonArgs {
     #[arg(long)]
     pub wait_for_quota: bool,
 
+    /// Show what the agent says
+    #[arg(long, short)]
+    pub verbose: bool,
+
     /// Show every event
     #[arg(long, short)]
     pub debug: bool,
@@ -164,7 +168,7 @@ pub struct CommonArgs {
     pub json: bool,
 
     /// Say only what went wrong and how it ended
-    #[arg(long, short, conflicts_with = "debug")]
+    #[arg(long, short, conflicts_with_all = ["verbose", "debug"])]
     pub quiet: bool,
 }
 

@@ -44,7 +44,8 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
 
     present::print(&format!(
         "This is a demonstration. The model is scripted: its replies are read from a file. Everything else is real:\n\
-         the loop, the tools, the files, the tests and the git commits, in {}\n\n",
+         the loop, the tools, the files, the tests and the git commits, in {}\n\
+         Costs are what such tokens would cost at list price; nothing is spent.\n\n",
         directory.display()
     ));
     let code = drive(Mode::Run, &options(&directory, args.debug)?, &[], &environment)?;
@@ -70,9 +71,7 @@ fn options(directory: &Path, debug: bool) -> Result<CommonArgs, Fault> {
     let place = directory.display().to_string();
     let mut typed =
         vec!["autonoe", "run", "--project-dir", &place, "--session-delay", "1s", "--max-iterations", "8"];
-    if debug {
-        typed.push("--debug");
-    }
+    typed.push(if debug { "--debug" } else { "--verbose" });
     match Cli::try_parse_from(typed).map(|cli| cli.command) {
         Ok(Some(Command::Run(args))) => Ok(args.common),
         other => {

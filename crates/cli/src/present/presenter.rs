@@ -17,6 +17,8 @@ pub enum Detail {
     Quiet,
     /// Sessions, status changes, the end.
     Normal,
+    /// What the agent says, too.
+    Verbose,
     /// Every event.
     Debug,
 }
@@ -102,6 +104,9 @@ impl Sink for Presenter {
                 if let Some(hint) = hint {
                     self.console.line(Level::Info, &hint);
                 }
+            }
+            Event::Text { text } if self.detail == Detail::Verbose => {
+                self.console.line(Level::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
             }
             Event::Waiting { .. }
             | Event::Working { .. }
