@@ -13,7 +13,7 @@ use autonoe_core::instruction::InstructionName;
 use autonoe_core::limits::Limits;
 use autonoe_core::outcome::RunReport;
 use autonoe_core::plan::{Models, Plan};
-use autonoe_core::plans::{DeliverablePlan, SyncPlan};
+use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks, SpanContext};
 use autonoe_deliverables::{CallServer, Caller, DeliverableService};
@@ -69,12 +69,16 @@ pub fn drive(
     AgentConfig::load(&project)?;
     let instructions = ProjectInstructions::new(&project);
     instructions.check_all()?;
-    StatusStore::read(&project)?;
+    let status = StatusStore::read(&project)?;
     project.check_writable()?;
+    let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
+    if !is_over {
+        environment.provider()?;
+    }
 
     let interrupt = CancellationToken::new();
     let stream = if args.json { Stream::Err } else { Stream::Out };
-    let console = Arc::new(Console::new(stream, {
+    let console = Arc::new(Console::new(stream, environment.secrets(), {
         let interrupt = interrupt.clone();
         move || interrupt.cancel()
     }));
@@ -110,7 +114,8 @@ impl Engine<'_> {
         self.greet();
 
         let sinks = self.sinks();
-        let options = JournalOptions { secrets: self.secrets(), crash: self.environment.crash_point()? };
+        let options =
+            JournalOptions { secrets: self.environment.secrets(), crash: self.environment.crash_point()? };
         let spec_hash = sha256_hex(spec.as_bytes());
         let journal_file = self.project.journal_file();
         let (journal, begun) =
@@ -153,7 +158,7 @@ impl Engine<'_> {
             options: self.options(),
             run: begun.run,
         };
-        runner.run(begun.state).await
+        Ok(runner.run(begun.state).await)
     }
 
     fn plan(
@@ -167,13 +172,7 @@ impl Engine<'_> {
         let models = Models { plan: full_name(&self.args.plan_model), work: full_name(&self.args.model) };
         match self.mode {
             Mode::Run => Box::new(DeliverablePlan::new(status, instructions, models)),
-            Mode::Sync => Box::new(SyncPlan::new(
-                status,
-                Arc::clone(journal) as _,
-                Arc::clone(journal) as _,
-                instructions,
-                models,
-            )),
+            Mode::Sync => Box::new(SyncPlan::new(status, Arc::clone(journal) as _, instructions, models)),
         }
     }
 
@@ -211,13 +210,9 @@ impl Engine<'_> {
         let mut sinks: Vec<Arc<dyn Sink>> =
             vec![Arc::new(Presenter::new(Arc::clone(&self.console), detail, self.mode.name()))];
         if self.args.json {
-            sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console), self.secrets())));
+            sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console))));
         }
         Sinks::new(sinks)
-    }
-
-    fn secrets(&self) -> Vec<String> {
-        self.environment.anthropic_key.iter().cloned().collect()
     }
 
     fn holder(&self, clock: &dyn Clock, socket: &Path) -> Holder {

@@ -36,6 +36,9 @@ const PASSED_ON: [&str; 23] = [
     "no_proxy",
 ];
 
+/// Shorter values are too common to be blotted out.
+const MIN_SECRET_LENGTH: usize = 6;
+
 /// What the environment says.
 pub struct Environment {
     /// Where journals and locks live.
@@ -100,6 +103,11 @@ impl Environment {
                 .hint("Set it to your key, or see the main job without one: `autonoe demo`.")
         })?;
         Ok(Provider { base_url: self.anthropic_base_url.clone(), api_key })
+    }
+
+    /// What must never be shown or written down.
+    pub fn secrets(&self) -> Vec<String> {
+        self.anthropic_key.iter().filter(|key| key.len() >= MIN_SECRET_LENGTH).cloned().collect()
     }
 
     /// Starts children under the keeper, which is this very binary.

@@ -124,15 +124,15 @@ pub struct CommonArgs {
     pub max_retries: u32,
 
     /// Dollars to spend at most, over all sessions of the run [default: no limit]
-    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_hyphen_values = true)]
     pub max_cost: Option<Usd>,
 
     /// Time to take at most, such as 90m or 8h [default: no limit]
-    #[arg(long, value_name = "DURATION", value_parser = positive_duration, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DURATION", value_parser = positive_duration, allow_hyphen_values = true)]
     pub max_duration: Option<Duration>,
 
     /// Pause between sessions, and first pause after an error
-    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = autonoe_core::duration::parse, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = autonoe_core::duration::parse, allow_hyphen_values = true)]
     pub session_delay: Duration,
 
     /// Model for coding and verification

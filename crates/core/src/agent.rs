@@ -36,6 +36,17 @@ pub struct Instruction {
     pub text: String,
 }
 
+impl Instruction {
+    /// The text, followed by what the session should know beside it.
+    pub fn briefed(name: InstructionName, text: String, briefing: Option<String>) -> Self {
+        let text = match briefing {
+            Some(briefing) => format!("{}\n\n{briefing}", text.trim_end()),
+            None => text,
+        };
+        Self { name, text }
+    }
+}
+
 /// The events of one instruction, ending with [`Event::End`].
 pub type EventStream<'a> = Pin<Box<dyn Stream<Item = Event> + Send + 'a>>;
 

@@ -5,7 +5,10 @@ use std::fmt;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::deliverable::{Deliverable, DeliverableStatus};
 use crate::fault::Fault;
+use crate::status::ProjectStatus;
+use crate::verification::Verification;
 
 /// Names one of the four instructions; also the phase a session is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -109,6 +112,32 @@ impl fmt::Display for InstructionName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// Deliverables that a briefing names one by one.
+const BRIEFED: usize = 20;
+
+/// What a session is told beside its instruction: where the project stands, and what is open in order of priority.
+/// With a verification, what is open is what has not been verified.
+pub fn briefing(status: &ProjectStatus, verification: Option<&Verification>) -> String {
+    let tally = status.tally();
+    let (what, open): (_, Vec<&Deliverable>) = match verification {
+        None => ("Open", status.active().filter(|item| item.status == DeliverableStatus::Pending).collect()),
+        Some(pass) => {
+            ("Not verified yet", status.active().filter(|item| !pass.verified.contains(&item.id)).collect())
+        }
+    };
+    let mut text = format!(
+        "## Where the project stands now\n\n{} of {} deliverables have passed, {} are blocked. {what}, in order of priority:\n",
+        tally.passed, tally.total, tally.blocked
+    );
+    for item in open.iter().take(BRIEFED) {
+        text.push_str(&format!("- `{}`: {}\n", item.id, item.description));
+    }
+    if open.len() > BRIEFED {
+        text.push_str(&format!("- and {} more; `mcp__autonoe__list` shows them\n", open.len() - BRIEFED));
+    }
+    text
 }
 
 /// Finds the text of an instruction: the project's override or the built-in one.

@@ -29,6 +29,8 @@ pub enum Record {
     SessionEnded {
         /// Its number within the run.
         number: u32,
+        /// Its instruction. A `sync` session that completed leaves only verification to do.
+        instruction: InstructionName,
         /// How it ended.
         outcome: Outcome,
         /// What it spent.
@@ -36,8 +38,6 @@ pub enum Record {
         /// How long it took.
         duration: Duration,
     },
-    /// `sync`'s structural session succeeded; only verification is left.
-    Synced,
     /// The quota is used up.
     QuotaWait(QuotaWait),
     /// The run is over.

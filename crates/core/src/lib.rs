@@ -23,4 +23,6 @@ pub mod runner;
 pub mod session;
 pub mod sink;
 pub mod status;
+#[cfg(test)]
+mod testing;
 pub mod verification;

@@ -114,6 +114,11 @@ impl Outcome {
         }
     }
 
+    /// True for a session that somebody else ended before it could do its work: it counts as no iteration.
+    pub fn was_cut_short(&self) -> bool {
+        matches!(self, Self::QuotaExceeded { .. } | Self::Interrupted)
+    }
+
     /// The stable name, as in JSON.
     pub fn name(&self) -> &'static str {
         match self {

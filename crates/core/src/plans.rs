@@ -3,7 +3,7 @@
 mod deliverable;
 mod sync;
 
-pub use deliverable::DeliverablePlan;
+pub use deliverable::{DeliverablePlan, run_ended};
 pub use sync::{SyncPlan, VerificationReader};
 
 use crate::fault::{Fault, Layer};
@@ -19,3 +19,6 @@ fn nothing_created(instruction: &str) -> Fault {
     )
     .hint("Check that SPEC.md says what to build; the deliverables are created from it.")
 }
+
+#[cfg(test)]
+mod tests;

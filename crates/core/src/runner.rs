@@ -82,8 +82,8 @@ struct Assessment {
 }
 
 impl Runner<'_> {
-    /// Runs to the end and tells how it went. Fails only if the end itself could not be written down.
-    pub async fn run(mut self, mut state: RunState) -> Result<RunReport, Fault> {
+    /// Runs to the end and tells how it went.
+    pub async fn run(mut self, mut state: RunState) -> RunReport {
         let start = self.clock.now();
         let outcome = loop {
             match self.step(&mut state, start).await {
@@ -92,10 +92,12 @@ impl Runner<'_> {
                 Err(fault) => break Outcome::Failed { fault },
             }
         };
-        let report = self.report(outcome, &state, start);
-        let written = self.journal.record(Record::RunEnded(Box::new(report.clone()))).await;
+        let mut report = self.report(outcome, &state, start);
+        if let Err(fault) = self.journal.record(Record::RunEnded(Box::new(report.clone()))).await {
+            report = self.report(Outcome::Failed { fault }, &state, start);
+        }
         self.emit(None, &Event::Outcome(report.clone()));
-        written.map(|()| report)
+        report
     }
 
     /// One turn of the loop: next, session, record, judge, limits, pause.
@@ -159,14 +161,17 @@ impl Runner<'_> {
             stop: self.interrupt.child_token(),
         };
         let finished = session.run(spec, instruction).await?;
+        state.spent.add(&finished.spent);
         self.journal
             .record(Record::SessionEnded {
                 number,
+                instruction: finished.instruction.name,
                 outcome: finished.outcome.clone(),
                 spent: finished.spent,
                 duration: finished.duration,
             })
             .await?;
+        state.iterations += u32::from(!finished.outcome.was_cut_short());
         self.emit(
             Some(number),
             &Event::SessionEnded {
@@ -183,9 +188,10 @@ impl Runner<'_> {
     async fn assess(&mut self, finished: &Iteration) -> Result<Assessment, Fault> {
         let verdict = self.plan.judge(finished).await?;
         let fault = match (&finished.outcome, &verdict) {
-            (Outcome::ExecutionError { fault }, _) => Some(fault.clone()),
-            (Outcome::Completed | Outcome::MaxTurns, Verdict::Failed(fault)) => Some(fault.clone()),
-            _ => None,
+            (Outcome::QuotaExceeded { .. }, _) => None,
+            (Outcome::ExecutionError { fault } | Outcome::Failed { fault }, _) => Some(fault.clone()),
+            (_, Verdict::Failed(fault)) => Some(fault.clone()),
+            (_, Verdict::Moved | Verdict::Idle | Verdict::Done(_)) => None,
         };
         Ok(Assessment { verdict, fault })
     }
@@ -197,7 +203,6 @@ impl Runner<'_> {
         finished: &Iteration,
         seen: &Assessment,
     ) -> Result<(), Fault> {
-        state.spent.add(&finished.spent);
         if let Outcome::QuotaExceeded { resets_at, .. } = &finished.outcome {
             let wake_up = quota::wake_up(*resets_at, self.clock.now(), state.quota_waits);
             state.quota = wake_up.map(|until| QuotaWait { until, resets_at: *resets_at });
@@ -207,7 +212,6 @@ impl Runner<'_> {
                 None => Ok(()),
             };
         }
-        state.iterations += 1;
         if seen.fault.is_some() {
             state.errors += 1;
             return Ok(());
@@ -316,9 +320,10 @@ impl Runner<'_> {
         let limits = &self.options.limits;
         Allowance {
             cost: limits.max_cost.map(|limit| (state.spent.cost, limit)),
-            deadline: limits
-                .max_duration
-                .map(|limit| (self.clock.now() + self.time_left(state, start), limit)),
+            deadline: limits.max_duration.map(|limit| {
+                let end = self.clock.now().checked_add(self.time_left(state, start));
+                (end.unwrap_or(Timestamp::MAX), limit)
+            }),
         }
     }
 
@@ -342,3 +347,6 @@ impl Runner<'_> {
         self.sinks.emit(&SpanContext { run: self.run, session }, event);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,6 +93,7 @@ impl Session<'_> {
         let outcome = tokio::select! {
             biased;
             () = self.interrupt.cancelled() => Ok(Outcome::Interrupted),
+            outcome = self.time_is_up() => Ok(outcome),
             opened = self.backend.open(spec) => match opened {
                 Err(fault) => Ok(Outcome::ExecutionError { fault }),
                 Ok(mut agent) => {
@@ -195,3 +196,6 @@ impl Session<'_> {
         (before + spent.cost >= limit_usd).then_some(Outcome::BudgetExceeded { limit_usd })
     }
 }
+
+#[cfg(test)]
+mod tests;

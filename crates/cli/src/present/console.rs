@@ -1,17 +1,21 @@
 //! The console: log lines and the one activity line below them, which never collide.
+//!
+//! The activity line is drawn with a carriage return and an erase, as seed 000 has it, and only on a terminal. Every
+//! write goes through one lock: erase the activity line, print, draw it again.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use console::Style;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use console::{Style, Term, truncate_str};
 
 use super::activity::ActivityState;
 
 /// How often the activity line is drawn anew.
 const REFRESH: Duration = Duration::from_secs(1);
+
+const ERASE_LINE: &str = "\r\x1b[K";
 
 /// How loud a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +24,16 @@ pub enum Level {
     Debug,
     /// What is going on.
     Info,
+    /// Something that went well.
+    Good,
+    /// Something that did not, without being an error.
+    Setback,
     /// Something to be noticed.
     Warning,
     /// Something that failed.
     Error,
+    /// What to do about it.
+    Hint,
 }
 
 /// Where ordinary lines go. Warnings and errors always go to standard error.
@@ -38,83 +48,136 @@ pub enum Stream {
 /// The one owner of the terminal.
 pub struct Console {
     stream: Stream,
-    bar: ProgressBar,
-    activity: Arc<Mutex<ActivityState>>,
+    secrets: Vec<String>,
+    screen: Mutex<Screen>,
     closed: AtomicBool,
     on_closed: Box<dyn Fn() + Send + Sync>,
 }
 
+/// The activity line and whether it can be and is on the screen.
+struct Screen {
+    live: bool,
+    shown: bool,
+    activity: ActivityState,
+}
+
 impl Console {
-    /// A console whose ordinary lines go to `stream`. `on_closed` is called once when nobody reads them any more.
-    pub fn new(stream: Stream, on_closed: impl Fn() + Send + Sync + 'static) -> Self {
-        let activity = Arc::new(Mutex::new(ActivityState::default()));
-        let target = if io::stderr().is_terminal() {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(None, target).with_style(style(&activity));
-        Self { stream, bar, activity, closed: AtomicBool::new(false), on_closed: Box::new(on_closed) }
+    /// A console whose ordinary lines go to `stream`. `secrets` are blotted out of every line; `on_closed` is called
+    /// once when nobody reads any more.
+    pub fn new(stream: Stream, secrets: Vec<String>, on_closed: impl Fn() + Send + Sync + 'static) -> Self {
+        let screen =
+            Screen { live: io::stderr().is_terminal(), shown: false, activity: ActivityState::default() };
+        Self {
+            stream,
+            secrets,
+            screen: Mutex::new(screen),
+            closed: AtomicBool::new(false),
+            on_closed: Box::new(on_closed),
+        }
     }
 
-    /// Begins to show the activity line.
-    pub fn start(&self) {
-        self.bar.enable_steady_tick(REFRESH);
+    /// Keeps the activity line up to date for as long as the console lives.
+    pub fn start(self: &Arc<Self>) {
+        if !self.screen().live {
+            return;
+        }
+        let console: Weak<Self> = Arc::downgrade(self);
+        std::thread::spawn(move || {
+            while let Some(console) = console.upgrade() {
+                console.screen().draw();
+                drop(console);
+                std::thread::sleep(REFRESH);
+            }
+        });
     }
 
     /// Takes the activity line away for good.
     pub fn stop(&self) {
-        self.bar.finish_and_clear();
+        let mut screen = self.screen();
+        screen.erase();
+        screen.live = false;
     }
 
     /// Changes what the activity line says.
     pub fn activity(&self, change: impl FnOnce(&mut ActivityState)) {
-        change(&mut self.activity.lock().unwrap_or_else(PoisonError::into_inner));
-        self.bar.tick();
+        let mut screen = self.screen();
+        change(&mut screen.activity);
+        screen.draw();
     }
 
     /// Prints a line above the activity line.
     pub fn line(&self, level: Level, text: &str) {
-        let to_stderr = self.stream == Stream::Err || matches!(level, Level::Warning | Level::Error);
+        let to_stderr = self.stream == Stream::Err
+            || match level {
+                Level::Debug | Level::Info | Level::Good | Level::Setback => false,
+                Level::Warning | Level::Error | Level::Hint => true,
+            };
         let style = match level {
             Level::Debug => Style::new().dim(),
             Level::Info => Style::new(),
+            Level::Good => Style::new().green(),
+            Level::Setback => Style::new().yellow(),
             Level::Warning => Style::new().yellow(),
             Level::Error => Style::new().red(),
+            Level::Hint => Style::new().cyan(),
         };
         let style = if to_stderr { style.for_stderr() } else { style.for_stdout() };
-        self.bar.suspend(|| {
-            if to_stderr {
-                let _ = writeln!(io::stderr(), "{}", style.apply_to(text));
-            } else {
-                let written = writeln!(io::stdout(), "{}", style.apply_to(text));
-                self.notice(written);
-            }
+        let text = style.apply_to(self.redacted(text));
+        self.print(|| match to_stderr {
+            // Nobody can be told that standard error is gone.
+            true => writeln!(io::stderr(), "{text}").or(Ok(())),
+            false => writeln!(io::stdout(), "{text}"),
         });
     }
 
     /// Prints raw text on standard output, which belongs to a program.
     pub fn raw_line(&self, text: &str) {
-        self.bar.suspend(|| {
-            let written = writeln!(io::stdout(), "{text}");
-            self.notice(written);
-        });
+        let text = self.redacted(text);
+        self.print(|| writeln!(io::stdout(), "{text}"));
     }
 
-    fn notice(&self, written: io::Result<()>) {
+    fn print(&self, write: impl FnOnce() -> io::Result<()>) {
+        let mut screen = self.screen();
+        screen.erase();
+        let written = write();
+        screen.draw();
+        drop(screen);
         if written.is_err() && !self.closed.swap(true, Ordering::SeqCst) {
             (self.on_closed)();
         }
     }
+
+    fn redacted(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "[redacted]"))
+    }
+
+    fn screen(&self) -> MutexGuard<'_, Screen> {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-fn style(activity: &Arc<Mutex<ActivityState>>) -> ProgressStyle {
-    let activity = Arc::clone(activity);
-    let draw = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let state = activity.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = write!(out, "{}", Style::new().for_stderr().cyan().apply_to(state.line()));
-    };
-    ProgressStyle::with_template("{activity}")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner())
-        .with_key("activity", draw)
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Screen {
+    fn draw(&mut self) {
+        let line = self.activity.line();
+        if !self.live || line.is_empty() {
+            return self.erase();
+        }
+        let width = usize::from(Term::stderr().size().1).saturating_sub(1);
+        let line = Style::new().for_stderr().cyan().apply_to(truncate_str(&line, width, "…")).to_string();
+        let _ = write!(io::stderr(), "{ERASE_LINE}{line}");
+        self.shown = true;
+    }
+
+    fn erase(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr(), "{ERASE_LINE}");
+            self.shown = false;
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{Activity, Event};
 use autonoe_core::outcome::Outcome;
@@ -37,8 +38,12 @@ impl Presenter {
     }
 
     fn info(&self, text: &str) {
+        self.say(Level::Info, text);
+    }
+
+    fn say(&self, level: Level, text: &str) {
         if self.detail != Detail::Quiet {
-            self.console.line(Level::Info, text);
+            self.console.line(level, text);
         }
     }
 
@@ -84,7 +89,12 @@ impl Sink for Presenter {
                 self.info(&format!("Session {number}:{ended} cost={cost}, duration={duration}"));
             }
             Event::StatusChanged(change) => {
-                self.info(&words::status_line(change.new, &change.description, &change.deliverable_id));
+                let level = match change.new {
+                    DeliverableStatus::Passed => Level::Good,
+                    DeliverableStatus::Blocked => Level::Setback,
+                    DeliverableStatus::Pending => Level::Info,
+                };
+                self.say(level, &words::status_line(change.new, &change.description, &change.deliverable_id));
             }
             Event::Retrying { errors, max_retries, pause, message } => self.console.line(
                 Level::Warning,
@@ -100,9 +110,10 @@ impl Sink for Presenter {
                 self.info("");
                 self.info(&words::overall(self.command, report));
                 let (level, text, hint) = words::ending(&report.outcome);
-                self.console.line(level, &text);
+                let prefix = if level == Level::Error { "error: " } else { "" };
+                self.console.line(level, &format!("{prefix}{text}"));
                 if let Some(hint) = hint {
-                    self.console.line(Level::Info, &hint);
+                    self.console.line(Level::Hint, &format!("hint: {hint}"));
                 }
             }
             Event::Text { text } if self.detail == Detail::Verbose => {

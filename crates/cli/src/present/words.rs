@@ -58,8 +58,8 @@ pub fn overall(command: &str, report: &RunReport) -> String {
 pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
     let text = |text: &str| text.to_owned();
     match outcome {
-        Outcome::AllPassed => (Level::Info, text("All achievable deliverables passed."), None),
-        Outcome::AllVerified => (Level::Info, text("All deliverables verified."), None),
+        Outcome::AllPassed => (Level::Good, text("All achievable deliverables passed."), None),
+        Outcome::AllVerified => (Level::Good, text("All deliverables verified."), None),
         Outcome::Completed => (Level::Info, text("Completed."), None),
         Outcome::AllBlocked => (
             Level::Error,
@@ -96,7 +96,7 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
         }
         Outcome::MaxRetriesExceeded { limit, fault } => (
             Level::Error,
-            format!("Stopped after {} errors in a row ({limit} retries): {}", limit + 1, fault.message),
+            format!("Stopped after {} failed session(s) in a row: {}", limit + 1, fault.message),
             fault.hint.clone(),
         ),
         Outcome::Stuck { idle_sessions } => (

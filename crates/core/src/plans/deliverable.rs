@@ -8,7 +8,7 @@ use super::nothing_created;
 use crate::agent::Instruction;
 use crate::deliverable::Deliverable;
 use crate::fault::{Fault, Layer};
-use crate::instruction::{InstructionName, Instructions};
+use crate::instruction::{InstructionName, Instructions, briefing};
 use crate::outcome::Outcome;
 use crate::plan::{Iteration, Models, Next, Plan, RunState, Standing, StatusReader, Verdict};
 use crate::status::{ProjectStatus, Tally};
@@ -35,8 +35,8 @@ impl DeliverablePlan {
     }
 }
 
-/// Seed 002 §3.4, priorities 2 and 3.
-fn termination(tally: Tally) -> Option<Outcome> {
+/// How a run over deliverables that stand like this has ended, if it has (seed 002 §3.4, priorities 2 and 3).
+pub fn run_ended(tally: Tally) -> Option<Outcome> {
     if tally.all_achievable_passed() {
         Some(Outcome::AllPassed)
     } else if tally.all_blocked() {
@@ -49,11 +49,11 @@ fn termination(tally: Tally) -> Option<Outcome> {
 #[async_trait]
 impl Plan for DeliverablePlan {
     async fn next(&mut self, _so_far: &RunState) -> Result<Next, Fault> {
-        let name = match self.status.load().await? {
-            None => InstructionName::Initializer,
+        let (name, briefing) = match self.status.load().await? {
+            None => (InstructionName::Initializer, None),
             Some(status) => {
                 let tally = self.notice(&status);
-                if let Some(outcome) = termination(tally) {
+                if let Some(outcome) = run_ended(tally) {
                     return Ok(Next::Done(outcome));
                 }
                 if tally.total == 0 {
@@ -66,11 +66,12 @@ impl Plan for DeliverablePlan {
                         "Run `autonoe sync` to add what SPEC.md asks for, or delete the file to start over.",
                     ));
                 }
-                InstructionName::Coding
+                (InstructionName::Coding, Some(briefing(&status, None)))
             }
         };
         let text = self.instructions.resolve(name).await?;
-        Ok(Next::Session { instruction: Instruction { name, text }, model: self.models.choose(name) })
+        let instruction = Instruction::briefed(name, text, briefing);
+        Ok(Next::Session { instruction, model: self.models.choose(name) })
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {
@@ -79,7 +80,7 @@ impl Plan for DeliverablePlan {
             return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
         };
         let tally = self.notice(&status);
-        Ok(match termination(tally) {
+        Ok(match run_ended(tally) {
             Some(outcome) => Verdict::Done(outcome),
             None if tally.total == 0 => Verdict::Failed(nothing_created(finished.instruction.name.name())),
             None if status.deliverables == before => Verdict::Idle,

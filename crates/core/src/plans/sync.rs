@@ -8,8 +8,7 @@ use async_trait::async_trait;
 use super::nothing_created;
 use crate::agent::Instruction;
 use crate::fault::Fault;
-use crate::instruction::{InstructionName, Instructions};
-use crate::journal::{Journal, Record};
+use crate::instruction::{InstructionName, Instructions, briefing};
 use crate::outcome::Outcome;
 use crate::plan::{Iteration, Models, Next, Plan, RunState, Standing, StatusReader, Verdict};
 use crate::status::ProjectStatus;
@@ -26,7 +25,6 @@ pub trait VerificationReader: Send + Sync {
 pub struct SyncPlan {
     status: Arc<dyn StatusReader>,
     verification: Arc<dyn VerificationReader>,
-    journal: Arc<dyn Journal>,
     instructions: Arc<dyn Instructions>,
     models: Models,
     seen: Option<(ProjectStatus, Verification)>,
@@ -38,19 +36,10 @@ impl SyncPlan {
     pub fn new(
         status: Arc<dyn StatusReader>,
         verification: Arc<dyn VerificationReader>,
-        journal: Arc<dyn Journal>,
         instructions: Arc<dyn Instructions>,
         models: Models,
     ) -> Self {
-        Self {
-            status,
-            verification,
-            journal,
-            instructions,
-            models,
-            seen: None,
-            standing: Standing::default(),
-        }
+        Self { status, verification, instructions, models, seen: None, standing: Standing::default() }
     }
 
     /// Loads both halves of the state and keeps them for the summary and the next comparison.
@@ -85,24 +74,24 @@ impl Plan for SyncPlan {
         {
             return Ok(Next::Done(outcome));
         }
-        let synced = seen.as_ref().is_some_and(|(status, pass)| pass.synced && status.tally().total > 0);
+        let to_verify = seen.as_ref().filter(|(status, pass)| pass.synced && status.tally().total > 0);
+        let name = if to_verify.is_some() { InstructionName::Verify } else { InstructionName::Sync };
+        let briefing = to_verify.map(|(status, pass)| briefing(status, Some(pass)));
         self.seen = seen;
-        let name = if synced { InstructionName::Verify } else { InstructionName::Sync };
         let text = self.instructions.resolve(name).await?;
-        Ok(Next::Session { instruction: Instruction { name, text }, model: self.models.choose(name) })
+        Ok(Next::Session {
+            instruction: Instruction::briefed(name, text, briefing),
+            model: self.models.choose(name),
+        })
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {
         let before = self.seen.take();
-        let Some((status, mut verification)) = self.look().await? else {
+        let Some((status, verification)) = self.look().await? else {
             return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
         };
         if status.tally().total == 0 {
             return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
-        }
-        if finished.instruction.name == InstructionName::Sync && finished.outcome == Outcome::Completed {
-            self.journal.record(Record::Synced).await?;
-            verification.synced = true;
         }
         if let Some(outcome) = termination(&status, &verification) {
             return Ok(Verdict::Done(outcome));

@@ -1,0 +1,235 @@
+//! Wrong input: one clear sentence, the right exit code, nothing written.
+
+use std::fs;
+use std::process::Output;
+
+use super::support::{Place, always, model};
+
+fn run(place: &Place, args: &[&str]) -> Output {
+    let mut command = place.autonoe(None);
+    command.env("ANTHROPIC_API_KEY", "test-key-never-real").env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+    command.args(args).output().expect("started")
+}
+
+#[track_caller]
+fn assert_refused(output: &Output, wanted: &[&str]) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    for part in wanted {
+        assert!(stderr.contains(part), "{stderr:?} lacks {part:?}");
+    }
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    let errors = stderr.lines().filter(|line| line.starts_with("error:")).count();
+    assert_eq!(errors, 1, "one clear sentence: {stderr}");
+}
+
+#[test]
+fn wrong_options_name_the_value_and_the_valid_range() {
+    let place = Place::new();
+    for (args, wanted) in [
+        (&["--max-iterations", "0"][..], "from 1 to"),
+        (&["-n", "-1"], "from 1 to"),
+        (&["-n", "abc"], "from 1 to"),
+        (&["-n", "5abc"], "from 1 to"),
+        (&["-n", "1.5"], "from 1 to"),
+        (&["-n", ""], "from 1 to"),
+        (&["-n", "99999999999"], "from 1 to"),
+        (&["--max-retries", "-1"], "from 0 to"),
+        (&["--max-retries", "x"], "from 0 to"),
+        (&["--max-cost", "0"], "above 0"),
+        (&["--max-cost", "-2"], "above 0"),
+        (&["--max-cost", "NaN"], "above 0"),
+        (&["--max-cost", "inf"], "above 0"),
+        (&["--max-cost", "ten"], "above 0"),
+        (&["--max-duration", "0"], "above 0"),
+        (&["--max-duration", "-5m"], "not a duration"),
+        (&["--max-duration", "NaN"], "not a duration"),
+        (&["--max-duration", "soon"], "not a duration"),
+        (&["--session-delay", "-1s"], "not a duration"),
+        (&["--thinking", "1023"], "from 1024"),
+        (&["--thinking", "lots"], "from 1024"),
+        (&["--thinking=-1"], "from 1024"),
+        (&["--model", ""], "--model"),
+        (&["--backend", "nonsense"], "native"),
+        (&["--quiet", "--debug"], "cannot be used with"),
+        (&["--unknown"], "--unknown"),
+        (&["extra"], "extra"),
+    ] {
+        for command in ["run", "sync"] {
+            let output = run(&place, &[&[command], args].concat());
+            assert_refused(&output, &[wanted]);
+        }
+    }
+    assert!(!place.path(".autonoe").exists(), "nothing was written");
+}
+
+#[test]
+fn seed_002_8_2_project_directory_not_provided_uses_the_current_one() {
+    let place = Place::with_status(&[("A", "passed")]);
+    let output = run(&place, &["run"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        String::from_utf8_lossy(&output.stdout)
+            .contains(&place.project().canonicalize().expect("path").display().to_string())
+    );
+}
+
+#[test]
+fn seed_002_8_2_project_directory_absolute_or_relative_is_used() {
+    let place = Place::with_status(&[("A", "passed")]);
+    for directory in [place.project().display().to_string(), "../project".to_owned(), ".".to_owned()] {
+        let output = run(&place, &["run", "--project-dir", &directory]);
+        assert_eq!(output.status.code(), Some(0), "{directory}");
+    }
+}
+
+#[test]
+fn seed_002_8_2_project_directory_that_does_not_exist_exits_with_an_error() {
+    let place = Place::new();
+    assert_refused(&run(&place, &["run", "-p", "nowhere"]), &["does not exist: nowhere"]);
+    place.write("file", "");
+    assert_refused(&run(&place, &["run", "-p", "file"]), &["is not a directory"]);
+}
+
+#[test]
+fn seed_002_8_2_without_a_command_help_is_shown() {
+    let output = run(&Place::new(), &[]);
+    assert_eq!(output.status.code(), Some(0));
+    let help = String::from_utf8_lossy(&output.stdout);
+    assert!(help.contains("Usage: autonoe") && help.contains("Exit codes:"), "{help}");
+}
+
+#[test]
+fn the_specification_must_be_a_file_with_words_in_it() {
+    for command in ["run", "sync"] {
+        let place = Place::new();
+        fs::remove_file(place.path("SPEC.md")).expect("removed");
+        assert_refused(&run(&place, &[command]), &["SPEC.md not found", "autonoe init"]);
+        place.write("SPEC.md", " \n\t\n");
+        assert_refused(&run(&place, &[command]), &["SPEC.md is empty"]);
+        fs::remove_file(place.path("SPEC.md")).expect("removed");
+        fs::create_dir(place.path("SPEC.md")).expect("made");
+        assert_refused(&run(&place, &[command]), &["SPEC.md is a directory"]);
+        fs::remove_dir(place.path("SPEC.md")).expect("removed");
+        fs::write(place.path("SPEC.md"), [0xff, 0xfe, 0x00]).expect("written");
+        assert_refused(&run(&place, &[command]), &["SPEC.md cannot be read"]);
+    }
+}
+
+#[test]
+fn malformed_configuration_names_field_line_and_choices() {
+    let place = Place::new();
+    place.write(".autonoe/agent.json", "{\n  \"profile\": \"perl\"\n}");
+    assert_refused(&run(&place, &["run"]), &["agent.json", "profile", "perl", "`node`", "line 2"]);
+    place.write(".autonoe/agent.json", "{ not json");
+    assert_refused(&run(&place, &["run"]), &["agent.json", "line 1"]);
+    place.write(".autonoe/agent.json", "{\"allowComands\": []}");
+    assert_refused(&run(&place, &["run"]), &["allowComands", "allowCommands"]);
+}
+
+#[test]
+fn an_empty_override_is_an_error() {
+    let place = Place::new();
+    for name in ["initializer", "coding", "sync", "verify"] {
+        let file = format!(".autonoe/{name}.md");
+        place.write(&file, "  \n");
+        assert_refused(&run(&place, &["run"]), &[&format!("{name}.md"), "is empty"]);
+        fs::remove_file(place.path(&file)).expect("removed");
+    }
+}
+
+#[test]
+fn a_status_file_that_cannot_be_read_stops_the_run_and_stays_as_it_is() {
+    let place = Place::new();
+    for (text, wanted) in [
+        ("", "line 1"),
+        ("{\n \"createdAt\": ", "line 2"),
+        ("{\"version\": 7}", "newer version"),
+        (
+            "{\"createdAt\":\"2026-01-01\",\"updatedAt\":\"2026-01-01\",\"deliverables\":[{\"id\":1}]}",
+            "deliverables[0].id",
+        ),
+    ] {
+        place.write(".autonoe/status.json", text);
+        for command in ["run", "sync", "status"] {
+            assert_refused(&run(&place, &[command]), &["status.json", wanted]);
+            assert_eq!(place.read(".autonoe/status.json"), text, "nothing was changed");
+        }
+    }
+}
+
+#[test]
+fn a_status_file_that_is_damaged_during_a_session_stops_the_run_and_stays_as_it_is() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always(
+        "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'echo garbage > .autonoe/status.json' } }]\n\
+         [[conversation.turn]]\ncall = [{ tool = 'mcp__autonoe__set_status', input = { deliverableId = 'A', status = 'passed' } }]\n\
+         [[conversation.turn]]\nexpect = 'cannot be read'\ntext = 'done'",
+    ));
+    let run = place.run(&model, &["run"]);
+    run.assert_ended("failed", 2);
+    assert_eq!(run.outcome()["fault"]["code"], "status_file");
+    assert_eq!(
+        place.read(".autonoe/status.json"),
+        "garbage\n",
+        "it is never overwritten as if it were empty"
+    );
+    super::support::assert_followed(&model);
+}
+
+#[test]
+fn a_missing_key_says_what_to_do() {
+    let place = Place::new();
+    let output = place.autonoe(None).arg("run").output().expect("started");
+    assert_refused(&output, &["ANTHROPIC_API_KEY is not set", "autonoe demo"]);
+    assert_eq!(output.stdout, b"", "nothing was begun");
+}
+
+#[test]
+fn without_a_home_it_says_which_variable_to_set() {
+    let place = Place::new();
+    let output = place.autonoe(None).env_remove("HOME").arg("status").output().expect("started");
+    assert_refused(&output, &["XDG_STATE_HOME"]);
+}
+
+#[test]
+fn a_project_that_cannot_be_written_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    if rustix::process::geteuid().is_root() {
+        // Root may write everywhere; a file where the directory should be has the same effect.
+        let place = Place::new();
+        place.write(".autonoe", "a file");
+        let output = run(&place, &["run"]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        return;
+    }
+    let place = Place::new();
+    fs::set_permissions(place.project(), fs::Permissions::from_mode(0o555)).expect("changed");
+    let output = run(&place, &["run"]);
+    fs::set_permissions(place.project(), fs::Permissions::from_mode(0o755)).expect("changed back");
+    assert_refused(&output, &["not writable"]);
+}
+
+#[test]
+fn a_dead_network_counts_as_an_error_and_says_so() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let output = run(&place, &["run", "--max-retries", "0", "--session-delay", "0s"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(6), "{stderr}");
+    assert!(stderr.contains("cannot be reached") && stderr.contains("refused"), "{stderr}");
+}
+
+#[test]
+fn a_broken_journal_is_a_fault_of_the_machine() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let output = run(&place, &["run", "--max-retries", "0", "--session-delay", "0s"]);
+    assert_eq!(output.status.code(), Some(6));
+    let journal = place.journal();
+    fs::write(&journal, vec![b'x'; 8192]).expect("damaged");
+    let output = run(&place, &["run"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("journal.db"), "{stderr}");
+    assert_eq!(fs::read(&journal).expect("read").len(), 8192, "it is left for a person to look at");
+}

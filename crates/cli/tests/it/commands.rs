@@ -1,0 +1,124 @@
+//! The small commands: status, sessions, init, doctor, man, completions, version.
+
+use serde_json::Value;
+
+use super::support::{Place, builder, model};
+
+fn text(place: &Place, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = place.autonoe(None).args(args).output().expect("started");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn status_before_during_and_after() {
+    let place = Place::new();
+    let (code, out, _) = text(&place, &["status"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("No deliverables yet"), "{out}");
+    let model = model(&builder());
+    place.run(&model, &["run", "-n", "2"]);
+    let (_, out, _) = text(&place, &["status"]);
+    for line in [
+        "[PASS]    A  thing A",
+        "[PENDING] B  thing B",
+        "1/3 deliverables passed",
+        "Last run: run, max_iterations",
+    ] {
+        assert!(out.contains(line), "{line:?} is missing in:\n{out}");
+    }
+    let (_, out, _) = text(&place, &["status", "--json"]);
+    let json: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((&json["passed"], &json["total"]), (&1.into(), &3.into()));
+    assert_eq!(json["last_run"]["report"]["outcome"], "max_iterations");
+    assert_eq!(json["deliverables"][0]["status"], "passed");
+    assert!(json["cost_usd"].as_f64().expect("known") > 0.0);
+}
+
+#[test]
+fn sessions_are_listed_and_shown() {
+    let (place, model) = (Place::new(), model(&builder()));
+    let (_, out, _) = text(&place, &["sessions", "list"]);
+    assert_eq!(out, "No sessions yet.\n");
+    place.run(&model, &["run", "-n", "2"]);
+    let (_, out, _) = text(&place, &["sessions", "list"]);
+    assert!(out.contains("1.2") && out.contains("coding") && out.contains("completed"), "{out}");
+    let (_, out, _) = text(&place, &["sessions", "show", "1.2"]);
+    assert!(out.contains("echo built >> work-A.txt"), "{out}");
+    let (_, out, _) = text(&place, &["sessions", "show", "1.2", "--json"]);
+    assert!(out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{out}");
+    let (code, _, err) = text(&place, &["sessions", "show", "9.9"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("no session 9.9"), "{err}");
+    let (code, _, err) = text(&place, &["sessions", "show", "nonsense"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("like 3.2"), "{err}");
+}
+
+#[test]
+fn init_writes_what_is_missing_and_leaves_the_rest_alone() {
+    let place = Place::new();
+    let (code, out, _) = text(&place, &["init"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("SPEC.md: left alone") && out.contains("agent.json: created"), "{out}");
+    assert!(place.read("SPEC.md").contains("A, B and C"));
+    std::fs::remove_file(place.path("SPEC.md")).expect("removed");
+    text(&place, &["init"]);
+    let (_, out, _) = text(&place, &["doctor"]);
+    assert!(out.contains("ok   SPEC.md") && out.contains("ok   .autonoe/agent.json: fine"), "{out}");
+}
+
+#[test]
+fn doctor_tells_what_is_missing() {
+    let place = Place::new();
+    let (code, out, _) = text(&place, &["doctor"]);
+    assert_eq!(code, Some(2));
+    assert!(out.contains("BAD  backend native: ANTHROPIC_API_KEY is not set"), "{out}");
+    let output = place
+        .autonoe(None)
+        .arg("doctor")
+        .env("ANTHROPIC_API_KEY", "test-key-never-real")
+        .output()
+        .expect("started");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{out}");
+    assert!(out.contains("ready to start") && !out.contains("never-real"), "{out}");
+}
+
+#[test]
+fn version_man_and_completions() {
+    let place = Place::new();
+    let (code, out, _) = text(&place, &["--version"]);
+    assert_eq!((code, out.as_str()), (Some(0), concat!("autonoe ", env!("CARGO_PKG_VERSION"), "\n")));
+    assert!(text(&place, &["man"]).1.contains(".TH autonoe"));
+    assert!(text(&place, &["man", "run"]).1.contains("max\\-cost"));
+    assert_eq!(text(&place, &["man", "nonsense"]).0, Some(2));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(text(&place, &["completions", shell]).1.contains("max-iterations"), "{shell}");
+    }
+    let (code, out, _) = text(&place, &["run", "--help"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("Exit codes:") && out.contains("--wait-for-quota"), "{out}");
+}
+
+#[test]
+fn into_a_pipe_go_plain_lines() {
+    let (place, model) = (Place::new(), model(&builder()));
+    let mut command = place.autonoe(Some(&model));
+    let output = command.args(["run", "--session-delay", "0s"]).output().expect("started");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(!out.contains('\u{1b}') && !out.contains('\r'), "no escapes into a pipe: {out:?}");
+    for line in [
+        "Starting coding agent session...",
+        "Session 1 started (initializer, claude-opus-5)",
+        "[PASS] thing A (A)",
+        "Overall: 4 session(s), 3/3 deliverables passed, cost=",
+        "All achievable deliverables passed.",
+    ] {
+        assert!(out.contains(line), "{line:?} is missing in:\n{out}");
+    }
+    let place = Place::new();
+    let mut command = place.autonoe(Some(&model));
+    let output = command.args(["run", "--quiet", "--session-delay", "0s"]).output().expect("started");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "All achievable deliverables passed.\n");
+}

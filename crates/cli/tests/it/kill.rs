@@ -1,0 +1,215 @@
+//! The orchestrator is killed (SIGKILL) at every named journal point; the next start finishes with the same status,
+//! holds no finished session twice, leaves no child and an intact journal.
+
+use std::collections::HashSet;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
+use autonoe_scripted::Server;
+use autonoe_store::JournalPoint;
+use rusqlite::Connection;
+use rustix::process::Signal;
+
+use super::support::{Place, Run, assert_followed, assert_nothing_left, builder, model, signal, wait_until};
+use super::sync;
+
+/// More hits of one point than any of these runs has.
+const MANY: u32 = 200;
+
+/// Kills a run of `args` at every hit of `point` in turn, each time in a fresh project, and has the next run finish.
+/// Returns how many hits there were.
+fn kill_at_every_hit(point: JournalPoint, args: &[&str], script: &str, check: impl Fn(&Place, &Run)) -> u32 {
+    for hit in 1..MANY {
+        let (place, model) = (Place::new(), model(script));
+        if !killed(&place, &model, args, &format!("{}:{hit}", point.name())) {
+            return hit - 1;
+        }
+        assert_nothing_left(&place);
+        let run = place.run(&model, args);
+        check(&place, &run);
+        assert_no_finished_session_twice(&place);
+        assert_journal_intact(&place);
+        assert_followed(&model);
+    }
+    panic!("{} has no end", point.name())
+}
+
+/// Runs until the crash point; false if the run ended before it.
+fn killed(place: &Place, model: &Server, args: &[&str], crash: &str) -> bool {
+    let output = place.command(model, args).env("AUTONOE_CRASH_AT", crash).output().expect("started");
+    match output.status.signal() {
+        Some(9) => true,
+        Some(other) => panic!("signal {other} at {crash}"),
+        None => {
+            assert_eq!(output.status.code(), Some(0), "{crash}: {}", String::from_utf8_lossy(&output.stderr));
+            false
+        }
+    }
+}
+
+/// A session that is on record as completed is never held again: its deliverable occurs once.
+fn assert_no_finished_session_twice(place: &Place) {
+    let journal = Connection::open(place.journal()).expect("journal");
+    let mut query = journal
+        .prepare(
+            "SELECT s.instruction || ' ' || (
+                 SELECT group_concat(json_extract(e.body, '$.input')) FROM events e
+                 WHERE e.run = s.run AND e.session = s.number AND json_extract(e.body, '$.type') = 'tool_call'
+                   AND json_extract(e.body, '$.name') LIKE 'mcp__autonoe__%')
+             FROM sessions s WHERE json_extract(s.outcome, '$.outcome') = 'completed'",
+        )
+        .expect("query");
+    let finished = query.query_map([], |row| row.get::<_, String>(0)).expect("rows");
+    let mut seen = HashSet::new();
+    for session in finished.map(|row| row.expect("row")) {
+        assert!(seen.insert(session.clone()), "held twice: {session}");
+    }
+}
+
+fn assert_journal_intact(place: &Place) {
+    let journal = Connection::open(place.journal()).expect("journal");
+    let check: String = journal.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("check");
+    assert_eq!(check, "ok");
+    let open: i64 = journal
+        .query_row("SELECT COUNT(*) FROM runs WHERE ended_at IS NULL", [], |row| row.get(0))
+        .expect("count");
+    assert_eq!(open, 0, "every run has ended");
+    let pending: i64 = journal
+        .query_row("SELECT COUNT(*) FROM status_writes WHERE applied = 0", [], |row| row.get(0))
+        .expect("count");
+    assert_eq!(pending, 0, "every status change is applied");
+}
+
+fn kill_run_at(point: JournalPoint) {
+    let hits = kill_at_every_hit(point, &["run"], &builder(), |place, run| {
+        run.assert_ended("all_passed", 0);
+        assert_eq!(
+            place.statuses(),
+            [("A".into(), "passed"), ("B".into(), "passed"), ("C".into(), "passed")]
+        );
+        if matches!(
+            point,
+            JournalPoint::StatusIntended | JournalPoint::StatusWritten | JournalPoint::StatusApplied
+        ) {
+            for id in ["A", "B", "C"] {
+                assert_eq!(
+                    place.read(&format!("work-{id}.txt")),
+                    "built\n",
+                    "no status change is lost, so {id} is built once"
+                );
+            }
+        }
+    });
+    assert!(hits > 0, "{} was never met", point.name());
+}
+
+fn kill_sync_at(point: JournalPoint) {
+    let hits = kill_at_every_hit(point, &["sync"], &sync::verifier(), |place, run| {
+        run.assert_ended("all_verified", 0);
+        assert_eq!(place.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
+    });
+    assert!(hits > 0, "{} was never met", point.name());
+}
+
+#[test]
+fn run_started() {
+    kill_run_at(JournalPoint::RunStarted);
+}
+
+#[test]
+fn session_started() {
+    kill_run_at(JournalPoint::SessionStarted);
+}
+
+#[test]
+fn event_written() {
+    kill_run_at(JournalPoint::EventWritten);
+}
+
+#[test]
+fn cost_booked() {
+    kill_run_at(JournalPoint::CostBooked);
+}
+
+#[test]
+fn status_intended() {
+    kill_run_at(JournalPoint::StatusIntended);
+}
+
+#[test]
+fn status_written() {
+    kill_run_at(JournalPoint::StatusWritten);
+}
+
+#[test]
+fn status_applied() {
+    kill_run_at(JournalPoint::StatusApplied);
+}
+
+#[test]
+fn session_ending() {
+    kill_run_at(JournalPoint::SessionEnding);
+}
+
+#[test]
+fn session_ended() {
+    kill_run_at(JournalPoint::SessionEnded);
+}
+
+#[test]
+fn run_ending() {
+    kill_run_at(JournalPoint::RunEnding);
+}
+
+#[test]
+fn run_ended() {
+    kill_run_at(JournalPoint::RunEnded);
+}
+
+#[test]
+fn verified() {
+    kill_sync_at(JournalPoint::Verified);
+}
+
+#[test]
+fn session_ended_in_sync() {
+    kill_sync_at(JournalPoint::SessionEnded);
+}
+
+/// The quota point is met only in a run that runs out of quota; killed there, the next one waits for the same moment.
+#[test]
+fn quota_wait() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&super::quota::out_of_quota(4_102_444_800));
+    let output =
+        place.command(&model, &["run"]).env("AUTONOE_CRASH_AT", "quota-wait:1").output().expect("started");
+    assert_eq!(output.status.signal(), Some(9));
+    let until: String = Connection::open(place.journal())
+        .and_then(|journal| journal.query_row("SELECT until FROM quota_waits", [], |row| row.get(0)))
+        .expect("the wake-up time is in the journal");
+    assert_eq!(until, "2100-01-01T00:01:00Z", "the reset and the margin");
+}
+
+#[test]
+fn every_point_has_a_test_here() {
+    let tests = include_str!("kill.rs");
+    for point in JournalPoint::ALL {
+        let name = format!("fn {}()", point.name().replace('-', "_"));
+        assert!(tests.contains(&name), "no test for {}", point.name());
+    }
+}
+
+#[test]
+fn a_kill_in_the_middle_of_a_command_leaves_no_child() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(
+        "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
+         'setsid sleep 300 & (sleep 300 &) ; echo ready > ready.txt; sleep 300' } }]\n[[conversation.turn]]\ntext = 'x'",
+    );
+    let mut child =
+        place.command(&model, &["run"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    signal(&child, Signal::KILL);
+    child.wait().expect("reaped");
+    assert_nothing_left(&place);
+}

@@ -1,0 +1,16 @@
+//! End-to-end tests: the real binary, the real native agent, a scripted model on loopback.
+//!
+//! Every process is started with an empty environment, its own HOME and a dummy key.
+#![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
+
+mod bad_input;
+mod commands;
+mod demo;
+mod interrupt;
+mod kill;
+mod mcp;
+mod native;
+mod outcomes;
+mod quota;
+mod support;
+mod sync;

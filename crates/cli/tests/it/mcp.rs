@@ -1,0 +1,143 @@
+//! `autonoe mcp`: the deliverable tools over stdio, alone and while a run holds the project.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::support::{Place, model, signal, wait_until};
+
+struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    id: u64,
+}
+
+impl Client {
+    fn start(place: &Place, phase: &str) -> Self {
+        let mut child = place
+            .autonoe(None)
+            .args(["mcp", "--phase", phase])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("started");
+        let (input, output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+        let mut client = Self { child, input, output: BufReader::new(output), id: 0 };
+        let hello = client.ask(
+            "initialize",
+            json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } }),
+        );
+        assert_eq!(hello["serverInfo"]["name"], "autonoe");
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").expect("sent");
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.id += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }));
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).expect("read") > 0, "the server went away");
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            if message["id"] == self.id {
+                return message["result"].clone();
+            }
+        }
+    }
+
+    /// Calls a tool; returns its JSON and whether it failed.
+    fn call(&mut self, tool: &str, arguments: Value) -> (Value, bool) {
+        let result = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let text = result["content"][0]["text"].as_str().expect("text");
+        (
+            serde_json::from_str(text).unwrap_or(Value::String(text.into())),
+            result["isError"].as_bool().unwrap_or(false),
+        )
+    }
+
+    fn tools(&mut self) -> Vec<String> {
+        let tools = self.ask("tools/list", json!({}))["tools"].clone();
+        tools
+            .as_array()
+            .expect("tools")
+            .iter()
+            .map(|tool| tool["name"].as_str().expect("name").to_owned())
+            .collect()
+    }
+
+    fn end(mut self) {
+        drop(self.input);
+        assert!(self.child.wait().expect("ended").success());
+    }
+}
+
+#[test]
+fn each_phase_has_its_tools_with_schemas() {
+    for (phase, tools) in [
+        ("initializer", &["create"][..]),
+        ("coding", &["set_status", "list"]),
+        ("sync", &["create", "deprecate", "list"]),
+        ("verify", &["set_status", "verify", "list"]),
+    ] {
+        let place = Place::with_status(&[("A", "pending")]);
+        let mut client = Client::start(&place, phase);
+        assert_eq!(client.tools(), tools, "{phase}");
+        client.end();
+    }
+}
+
+#[test]
+fn alone_it_is_the_one_writer() {
+    let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
+    let mut client = Client::start(&place, "coding");
+    let (answer, failed) = client.call("set_status", json!({ "deliverableId": "A", "status": "passed" }));
+    assert!(!failed && answer["success"] == true, "{answer}");
+    assert_eq!(place.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
+    let (answer, failed) = client.call("create", json!({ "deliverables": [] }));
+    assert!(failed && answer["error"] == "NOT_AVAILABLE", "{answer}");
+    let (answer, failed) = client.call("set_status", json!({ "deliverableId": "A", "status": "done" }));
+    assert!(failed && answer["message"].as_str().expect("message").contains("status"), "{answer}");
+    let second = place.autonoe(None).args(["mcp"]).output().expect("started");
+    assert_eq!(second.status.code(), Some(2), "a second writer is refused");
+    client.end();
+    Client::start(&place, "coding").end();
+}
+
+#[test]
+fn while_a_run_holds_the_project_calls_go_through_it() {
+    let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
+    let model = model(
+        "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
+         'echo ready > ready.txt; while [ ! -f go.txt ]; do sleep 0.05; done' } }]\n[[conversation.turn]]\ntext = 'done'",
+    );
+    let mut command = place.command(&model, &["run", "-n", "1"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the session runs", || place.path("ready.txt").exists());
+    let mut client = Client::start(&place, "coding");
+    let (answer, failed) = client.call("set_status", json!({ "deliverableId": "B", "status": "blocked" }));
+    assert!(!failed, "{answer}");
+    let mut liar = Client::start(&place, "initializer");
+    let (answer, failed) = liar.call(
+        "create",
+        json!({ "deliverables": [{ "id": "X", "description": "x", "acceptanceCriteria": ["x"] }] }),
+    );
+    assert!(failed, "the run's own phase decides, not the client's word: {answer}");
+    place.write("go.txt", "");
+    let run = super::support::Run::from(child.wait_with_output().expect("ended"));
+    assert_eq!(run.of_type("status_changed").count(), 1, "the run tells of it");
+    assert_eq!(place.statuses(), [("A".into(), "pending"), ("B".into(), "blocked")]);
+    let (answer, failed) = client.call("list", json!({}));
+    assert!(failed, "after the run nobody answers: {answer}");
+    signal(&client.child, Signal::TERM);
+    signal(&liar.child, Signal::TERM);
+    client.child.wait().expect("ended");
+    liar.child.wait().expect("ended");
+}

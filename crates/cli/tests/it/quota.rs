@@ -1,0 +1,72 @@
+//! Out of quota: ending, waiting, being interrupted, going on after a restart.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use super::support::{Place, Run, always, model, signal, wait_until};
+
+/// A model whose quota resets at the given second.
+pub fn out_of_quota(resets_at: i64) -> String {
+    always(&format!(
+        "[[conversation.turn]]\nfault = {{ kind = 'status', status = 429, message = 'usage limit', times = 99, headers = {{ \
+         'anthropic-ratelimit-unified-status' = 'rejected', 'anthropic-ratelimit-unified-reset' = '{resets_at}' }} }}\n\
+         [[conversation.turn]]\ntext = 'never'"
+    ))
+}
+
+#[test]
+fn waiting_shows_the_countdown_can_be_interrupted_and_goes_on_after_a_restart() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&out_of_quota(4_102_444_800));
+    for expected_requests in [1, 1] {
+        let mut command = place.command(&model, &["run", "--wait-for-quota"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("piped")));
+        let waiting = lines
+            .by_ref()
+            .map(|line| line.expect("read"))
+            .find(|line| line.contains("\"waiting\""))
+            .expect("it waits");
+        assert!(waiting.contains("\"until\":\"2100-01-01T00:01:00Z\""), "{waiting}");
+        assert!(waiting.contains("\"resets_at\":\"2100-01-01T00:00:00Z\""), "{waiting}");
+        signal(&child, Signal::INT);
+        let rest: Vec<String> = lines.map(|line| line.expect("read")).collect();
+        assert_eq!(child.wait().expect("ended").code(), Some(130));
+        assert!(rest.last().expect("outcome").contains("\"outcome\":\"interrupted\""), "{rest:?}");
+        assert_eq!(model.requests().len(), expected_requests, "the second run waits without asking first");
+    }
+}
+
+#[test]
+fn a_reset_that_has_passed_waits_only_the_margin() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&out_of_quota(jiff::Timestamp::now().as_second() - 5));
+    let mut child = place
+        .command(&model, &["run", "--wait-for-quota"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("started");
+    wait_until("asked", || !model.requests().is_empty());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    signal(&child, Signal::TERM);
+    let mut output = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().expect("piped"), &mut output).expect("read");
+    child.wait().expect("ended");
+    let waiting = output.lines().find(|line| line.contains("\"waiting\"")).expect("it waits");
+    let event: serde_json::Value = serde_json::from_str(waiting).expect("JSON");
+    assert!(event["remaining_seconds"].as_f64().expect("number") <= 60.0, "{event}");
+}
+
+#[test]
+fn the_vendors_words_are_understood() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always(
+        "[[conversation.turn]]\nfault = { kind = 'status', status = 429, message = \"You've hit your weekly limit · resets Jan 12, 10:59am (Asia/Tokyo)\" }\n\
+         [[conversation.turn]]\ntext = 'never'",
+    ));
+    let run: Run = place.run(&model, &["run"]);
+    run.assert_ended("quota_exceeded", 5);
+    assert!(run.stderr.contains("--wait-for-quota"), "{}", run.stderr);
+}

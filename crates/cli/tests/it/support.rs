@@ -1,0 +1,265 @@
+//! A project in a temporary directory, a scripted model, and the binary started hermetically.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use autonoe_scripted::{Script, Server};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A project with its own HOME.
+pub struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    /// A project with a small specification.
+    pub fn new() -> Self {
+        let directory = TempDir::new().expect("temporary directory");
+        let place = Self { directory };
+        fs::create_dir_all(place.home()).expect("home");
+        fs::create_dir_all(place.project()).expect("project");
+        place.write("SPEC.md", "# Spec\n\nBuild three things: A, B and C.\n");
+        place
+    }
+
+    /// A project whose deliverables stand as given: `("A", "passed")` and so on.
+    pub fn with_status(items: &[(&str, &str)]) -> Self {
+        let place = Self::new();
+        let deliverables: Vec<Value> = items
+            .iter()
+            .map(|(id, status)| {
+                serde_json::json!({
+                    "id": id, "description": format!("thing {id}"), "acceptanceCriteria": ["it works"],
+                    "passed": *status == "passed", "blocked": *status == "blocked",
+                })
+            })
+            .collect();
+        let status = serde_json::json!({
+            "createdAt": "2026-01-01", "updatedAt": "2026-01-01", "deliverables": deliverables,
+        });
+        place.write(".autonoe/status.json", &format!("{status:#}\n"));
+        place
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.directory.path().join("home")
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.directory.path().join("project")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.project().join(name)
+    }
+
+    pub fn write(&self, name: &str, content: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("parent")).expect("directory");
+        fs::write(path, content).expect("written");
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The status of each deliverable, in order.
+    pub fn statuses(&self) -> Vec<(String, &'static str)> {
+        let json: Value =
+            serde_json::from_str(&self.read(".autonoe/status.json")).expect("status.json is JSON");
+        let items = json["deliverables"].as_array().expect("deliverables");
+        let status = |item: &Value| match (item["passed"].as_bool(), item["blocked"].as_bool()) {
+            (Some(true), Some(false)) => "passed",
+            (Some(false), Some(true)) => "blocked",
+            (Some(false), Some(false)) => "pending",
+            other => panic!("impossible status {other:?}"),
+        };
+        items.iter().map(|item| (item["id"].as_str().expect("id").to_owned(), status(item))).collect()
+    }
+
+    /// The journal's database.
+    pub fn journal(&self) -> PathBuf {
+        let projects = self.home().join(".local/state/autonoe/projects");
+        let mut entries = fs::read_dir(projects).expect("state").map(|entry| entry.expect("entry").path());
+        entries.next().expect("one project").join("journal.db")
+    }
+
+    /// The binary, in the project, with nothing in its environment but what it needs.
+    pub fn autonoe(&self, model: Option<&Server>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_autonoe"));
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.home())
+            .env("TZ", "UTC")
+            .current_dir(self.project())
+            .stdin(Stdio::null());
+        if let Some(model) = model {
+            command
+                .env("ANTHROPIC_API_KEY", "test-key-never-real")
+                .env("ANTHROPIC_BASE_URL", model.base_url());
+        }
+        command
+    }
+
+    /// Runs `autonoe ARGS --json --session-delay 0s` to its end.
+    pub fn run(&self, model: &Server, args: &[&str]) -> Run {
+        let output = self.command(model, args).output().expect("started");
+        Run::from(output)
+    }
+
+    /// The same, not started yet.
+    pub fn command(&self, model: &Server, args: &[&str]) -> Command {
+        let mut command = self.autonoe(Some(model));
+        command.args(args).args(["--json", "--session-delay", "0s"]);
+        command
+    }
+}
+
+/// A finished run.
+pub struct Run {
+    pub code: Option<i32>,
+    pub events: Vec<Value>,
+    pub stderr: String,
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+        let events =
+            stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+        Self {
+            code: output.status.code(),
+            events,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Run {
+    /// The last event, which is the outcome.
+    pub fn outcome(&self) -> &Value {
+        let last = self.events.last().unwrap_or_else(|| panic!("no events; stderr: {}", self.stderr));
+        assert_eq!(last["type"], "outcome", "the last line is the outcome");
+        last
+    }
+
+    /// Asserts the end: name, exit code, and that the JSON carries the code too.
+    #[track_caller]
+    pub fn assert_ended(&self, name: &str, code: i32) {
+        let outcome = self.outcome();
+        assert_eq!(outcome["outcome"], name, "{outcome}\n{}", self.stderr);
+        assert_eq!(self.code, Some(code), "{outcome}\n{}", self.stderr);
+        assert_eq!(outcome["exit_code"], code);
+    }
+
+    /// The instructions of all sessions, in order.
+    pub fn sessions(&self) -> Vec<&str> {
+        self.of_type("session_started").map(|event| event["instruction"].as_str().expect("name")).collect()
+    }
+
+    pub fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.events.iter().filter(move |event| event["type"] == kind)
+    }
+}
+
+/// A scripted model.
+pub fn model(script: &str) -> Server {
+    Server::start(Script::parse(script).expect("valid script")).expect("started")
+}
+
+/// A model that creates A, B and C and then passes one open deliverable a session, whichever is first.
+pub fn builder() -> String {
+    let mut script = String::from(
+        r#"
+        [[conversation]]
+        name = "initializer"
+        when = "lay the foundation"
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__create", input = { deliverables = [
+            { id = "A", description = "thing A", acceptanceCriteria = ["a works"] },
+            { id = "B", description = "thing B", acceptanceCriteria = ["b works"] },
+            { id = "C", description = "thing C", acceptanceCriteria = ["c works"] },
+          ] } }]
+          [[conversation.turn]]
+          text = "Created."
+        "#,
+    );
+    for id in ["A", "B", "C"] {
+        script.push_str(&coding(id, "passed"));
+    }
+    script
+}
+
+/// A coding conversation for the case that `id` is the first open deliverable: one real command, then its status.
+pub fn coding(id: &str, status: &str) -> String {
+    format!(
+        r#"
+        [[conversation]]
+        name = "coding {id}"
+        when = ["one deliverable", "Open, in order of priority:\n- `{id}`"]
+          [[conversation.turn]]
+          text = "I build {id}."
+          call = [
+            {{ tool = "Bash", input = {{ command = "echo built >> work-{id}.txt" }} }},
+            {{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "{status}" }} }},
+          ]
+          [[conversation.turn]]
+          expect = "marked as {status}"
+          text = "{id} is {status}."
+        "#
+    )
+}
+
+/// A conversation for any prompt.
+pub fn always(turns: &str) -> String {
+    format!("[[conversation]]\n{turns}")
+}
+
+/// Asserts that the script was followed.
+#[track_caller]
+pub fn assert_followed(model: &Server) {
+    assert_eq!(model.problems(), Vec::<String>::new());
+}
+
+/// Waits until `done`, for at most half a minute.
+#[track_caller]
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(30), "waited too long: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Processes whose working directory is `directory`.
+pub fn processes_in(directory: &Path) -> Vec<String> {
+    let directory = directory.canonicalize().expect("exists");
+    let entries = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+    entries
+        .filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&directory)))
+        .map(|entry| {
+            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            format!(
+                "{} {}",
+                entry.file_name().to_string_lossy(),
+                String::from_utf8_lossy(&command).replace('\0', " ")
+            )
+        })
+        .collect()
+}
+
+/// Asserts that nothing runs in the project any more.
+#[track_caller]
+pub fn assert_nothing_left(place: &Place) {
+    wait_until("processes of the project are gone", || processes_in(&place.project()).is_empty());
+}
+
+/// Sends a signal to a child.
+pub fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).expect("pid")).expect("pid");
+    rustix::process::kill_process(pid, signal).expect("signal sent");
+}

@@ -1,0 +1,153 @@
+//! `autonoe sync`: structure first, until that succeeded; then verification, which survives a restart.
+
+use super::support::{Place, assert_followed, model};
+
+/// A model that creates A and B in the sync phase and then verifies one deliverable a session: A holds, B does not.
+pub fn verifier() -> String {
+    let mut script = String::from(
+        r#"
+        [[conversation]]
+        name = "sync"
+        when = "in line with the specification"
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__create", input = { deliverables = [
+            { id = "A", description = "thing A", acceptanceCriteria = ["a works"] },
+            { id = "B", description = "thing B", acceptanceCriteria = ["b works"] },
+          ] } }]
+          [[conversation.turn]]
+          text = "In line."
+        "#,
+    );
+    for (id, status) in [("A", "passed"), ("B", "pending")] {
+        script.push_str(&verify(id, status));
+    }
+    script
+}
+
+/// A verify conversation for the case that `id` is the first that was not verified.
+fn verify(id: &str, status: &str) -> String {
+    format!(
+        r#"
+        [[conversation]]
+        name = "verify {id}"
+        when = ["what is really true", "Not verified yet, in order of priority:\n- `{id}`"]
+          [[conversation.turn]]
+          call = [
+            {{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "{status}" }} }},
+            {{ tool = "mcp__autonoe__verify", input = {{ deliverableId = "{id}" }} }},
+          ]
+          [[conversation.turn]]
+          expect = "{id} marked as verified"
+          text = "Looked at {id}."
+        "#
+    )
+}
+
+#[test]
+fn seed_002_9_5_not_exists_creates_all_then_verifies() {
+    let (place, model) = (Place::new(), model(&verifier()));
+    let run = place.run(&model, &["sync"]);
+    run.assert_ended("all_verified", 0);
+    assert_eq!(run.sessions(), ["sync", "verify", "verify"]);
+    assert_eq!(place.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
+    assert_eq!((&run.outcome()["verified"], &run.outcome()["verified_total"]), (&2.into(), &2.into()));
+    assert!(run.stderr.contains("All deliverables verified."), "{}", run.stderr);
+    assert_followed(&model);
+}
+
+#[test]
+fn seed_002_9_5_new_added_removed_deprecated_existing_verified() {
+    let place = Place::with_status(&[("OLD", "passed"), ("A", "passed")]);
+    let model = model(&format!(
+        r#"
+        [[conversation]]
+        when = "in line with the specification"
+          [[conversation.turn]]
+          call = [{{ tool = "mcp__autonoe__list", input = {{ limit = 50 }} }}]
+          [[conversation.turn]]
+          expect = ["OLD", '"total":2']
+          call = [
+            {{ tool = "mcp__autonoe__deprecate", input = {{ deliverableId = "OLD" }} }},
+            {{ tool = "mcp__autonoe__create", input = {{ deliverables = [
+              {{ id = "B", description = "thing B", acceptanceCriteria = ["b works"] }} ] }} }},
+          ]
+          [[conversation.turn]]
+          text = "In line."
+        {}{}"#,
+        verify("A", "pending"),
+        verify("B", "passed"),
+    ));
+    let run = place.run(&model, &["sync"]);
+    run.assert_ended("all_verified", 0);
+    let status = place.read(".autonoe/status.json");
+    assert!(status.contains("\"deprecatedAt\""), "the removed one is marked and kept: {status}");
+    assert_eq!(
+        place.statuses(),
+        [("OLD".into(), "passed"), ("A".into(), "pending"), ("B".into(), "passed")],
+        "a passed one that no longer holds is reset"
+    );
+    assert_eq!(run.outcome()["deliverables_total"], 2, "the deprecated one does not count");
+    assert_followed(&model);
+}
+
+#[test]
+fn the_sync_instruction_is_repeated_until_it_succeeded() {
+    let place = Place::new();
+    let script = format!(
+        "[[conversation]]\nwhen = 'in line with the specification'\nplays = 1\n[[conversation.turn]]\n\
+         fault = {{ kind = 'status', status = 400, message = 'broken' }}\n{}",
+        verifier()
+    );
+    let model = model(&script);
+    let run = place.run(&model, &["sync"]);
+    run.assert_ended("all_verified", 0);
+    assert_eq!(run.sessions(), ["sync", "sync", "verify", "verify"]);
+}
+
+#[test]
+fn verification_survives_a_restart_and_a_changed_specification_starts_anew() {
+    let (place, model) = (Place::new(), model(&verifier()));
+    let run = place.run(&model, &["sync", "-n", "2"]);
+    run.assert_ended("max_iterations", 4);
+    let run = place.run(&model, &["sync", "-n", "2"]);
+    run.assert_ended("all_verified", 0);
+    assert_eq!(run.sessions(), ["verify"], "A was verified before");
+    assert_followed(&model);
+
+    place.write("SPEC.md", "# Another specification\n");
+    let model = super::support::model(&verifier());
+    let run = place.run(&model, &["sync", "-n", "1"]);
+    assert_eq!(run.sessions(), ["sync"], "everything is looked at again");
+}
+
+#[test]
+fn seed_002_9_7_sync_writes_the_note_and_nothing_else() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(
+        r#"
+        [[conversation]]
+        when = "in line with the specification"
+          [[conversation.turn]]
+          call = [
+            { tool = "Write", input = { file_path = "src.txt", content = "x" } },
+            { tool = "Write", input = { file_path = ".autonoe/status.json", content = "{}" } },
+            { tool = "Edit", input = { file_path = "SPEC.md", old_string = "A", new_string = "B" } },
+            { tool = "Write", input = { file_path = ".autonoe-note.md", content = "seen" } },
+            { tool = "Read", input = { file_path = "SPEC.md" } },
+            { tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } },
+          ]
+          [[conversation.turn]]
+          expect = ["may write only .autonoe-note.md", "Build three things", "There is no tool"]
+          text = "done"
+        "#,
+    );
+    let run = place.run(&model, &["sync", "-n", "1"]);
+    assert_eq!(run.sessions(), ["sync"]);
+    assert!(!place.path("src.txt").exists());
+    assert_eq!(place.read(".autonoe-note.md"), "seen");
+    assert!(place.read("SPEC.md").contains("A, B and C"));
+    assert_eq!(place.statuses(), [("A".into(), "pending")]);
+    let denied = run.of_type("tool_result").filter(|event| event["denied_by"] == "paths").count();
+    assert_eq!(denied, 3);
+    assert_followed(&model);
+}

@@ -1,0 +1,205 @@
+//! Seed 002 §3.4, quota handling; scenarios SR-Q001 to SR-Q006.
+
+use std::time::Duration;
+
+use super::{max_duration, max_iterations, options, waiting_for_quota};
+use crate::clock::Clock;
+use crate::deliverable::DeliverableStatus::Pending;
+use crate::event::Event;
+use crate::journal::Record;
+use crate::outcome::Outcome;
+use crate::plan::{QuotaWait, RunState};
+use crate::quota::WAITS_MAX;
+use crate::runner::RunOptions;
+use crate::testing::script::{Script, out_of_quota, passing, session};
+use crate::testing::{Entry, START, World, seconds, timestamp};
+
+const RESET: &str = "2026-01-10T09:01:00Z";
+/// Until the reset, and a minute's margin.
+const WAIT: u64 = 120;
+
+fn used_up() -> Script {
+    session().ends(out_of_quota(Some(timestamp(RESET))))
+}
+
+fn used_up_until_nobody_knows() -> Script {
+    session().ends(out_of_quota(None))
+}
+
+fn passes() -> Script {
+    session().passes("A").completes()
+}
+
+fn world(scripts: impl IntoIterator<Item = Script>) -> World {
+    World::with(&[("A", Pending)]).sessions(scripts)
+}
+
+fn restored(until: &str, quota_waits: u32) -> RunState {
+    let quota = QuotaWait { until: timestamp(until), resets_at: None };
+    RunState { quota: Some(quota), quota_waits, ..RunState::default() }
+}
+
+/// The remaining times that were told while waiting.
+fn told(world: &World) -> Vec<Duration> {
+    let remaining = |event| match event {
+        Event::Waiting { remaining, .. } => Some(remaining),
+        _ => None,
+    };
+    world.shown().into_iter().filter_map(remaining).collect()
+}
+
+/// The waits in the journal, in minutes from when each was recorded.
+fn waits(world: &World) -> Vec<u64> {
+    let mut now = timestamp(START);
+    let wait = |entry| match entry {
+        Entry::Slept(duration) => {
+            now += duration;
+            None
+        }
+        Entry::Recorded(Record::QuotaWait(wait)) => {
+            Some(crate::clock::elapsed(now, wait.until).as_secs() / 60)
+        }
+        _ => None,
+    };
+    world.log().into_iter().filter_map(wait).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn sr_q001_waits_until_the_reset_and_a_margin_and_goes_on() {
+    let world = world([used_up(), passes()]);
+    let report = world.run(waiting_for_quota()).await;
+    assert_eq!(report.outcome, Outcome::AllPassed);
+    assert_eq!(world.now(), timestamp(START) + seconds(WAIT));
+    assert_eq!(report.duration, seconds(WAIT));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sr_q001_a_quota_session_consumes_no_iteration() {
+    let report = world([used_up(), passes()]).run(waiting_for_quota()).await;
+    assert_eq!(report.iterations, 1);
+    let options = RunOptions { wait_for_quota: true, ..max_iterations(1) };
+    let report = world([used_up(), used_up_until_nobody_knows(), passes()]).run(options).await;
+    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sr_q002_without_waiting_the_run_ends_with_the_vendors_words_and_reset() {
+    let world = world([used_up()]);
+    let report = world.run(options()).await;
+    assert_eq!(report.outcome, out_of_quota(Some(timestamp(RESET))));
+    assert_eq!((report.iterations, world.slept().len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sr_q003_the_wait_is_told_with_its_end_and_the_reset() {
+    let world = world([used_up(), passes()]);
+    world.run(waiting_for_quota()).await;
+    let first = world.shown().into_iter().find(|event| matches!(event, Event::Waiting { .. }));
+    let expected = Event::Waiting {
+        until: timestamp(START) + seconds(WAIT),
+        remaining: seconds(WAIT),
+        resets_at: Some(timestamp(RESET)),
+    };
+    assert_eq!(first, Some(expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sr_q005_an_interrupt_ends_the_wait() {
+    let world = world([used_up()]).interrupted_after(Duration::from_millis(5_500));
+    let report = world.run(waiting_for_quota()).await;
+    assert_eq!((report.outcome, report.iterations), (Outcome::Interrupted, 0));
+    assert_eq!(world.slept(), [1.0, 1.0, 1.0, 1.0, 1.0, 0.5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sr_q006_the_remaining_time_is_told_once_a_second_and_falls() {
+    let world = world([used_up(), passes()]);
+    world.run(waiting_for_quota()).await;
+    let expected: Vec<Duration> = (1..=WAIT).rev().map(seconds).collect();
+    assert_eq!(told(&world), expected);
+    assert!(world.slept().iter().all(|&sleep| sleep == 1.0), "a second each, and no pause after it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_in_the_past_still_waits_the_margin() {
+    let past = Some(timestamp("2026-01-10T08:55:00Z"));
+    let world = world([session().ends(out_of_quota(past)), passes()]);
+    world.run(waiting_for_quota()).await;
+    assert_eq!(world.now(), timestamp(START) + seconds(60));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_reset_backs_off_and_a_working_session_starts_over() {
+    let unknown = |_| used_up_until_nobody_knows();
+    let scripts = (0..6).map(unknown).chain([session().completes()]).chain((0..2).map(unknown));
+    let world = world(scripts.chain([passes()]));
+    world.run(RunOptions { session_delay: Duration::ZERO, ..waiting_for_quota() }).await;
+    assert_eq!(waits(&world), [5, 10, 20, 40, 60, 60, 5, 10]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_session_does_not_start_the_back_off_over() {
+    let scripts = [used_up_until_nobody_knows(), session().fails(passing("broke"))];
+    let world = world(scripts.into_iter().chain([used_up_until_nobody_knows(), passes()]));
+    world.run(waiting_for_quota()).await;
+    assert_eq!(waits(&world), [5, 10]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_restored_from_an_earlier_process_comes_before_the_first_session() {
+    let world = world([passes()]);
+    let state = restored("2026-01-10T09:00:30Z", 1);
+    let report = world.run_from(state, waiting_for_quota()).await;
+    assert_eq!(report.outcome, Outcome::AllPassed);
+    let slept = world.log().into_iter().take_while(|entry| !matches!(entry, Entry::Opened { .. }));
+    assert_eq!(slept.filter(|entry| matches!(entry, Entry::Slept(_))).count(), 30);
+    assert_eq!(world.slept().len(), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restored_wait_that_is_over_is_not_waited_for() {
+    let world = world([passes()]);
+    let state = restored("2026-01-10T08:59:00Z", 1);
+    world.run_from(state, waiting_for_quota()).await;
+    assert_eq!(world.slept().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_waiting_a_restored_wait_is_ignored() {
+    let world = world([passes()]);
+    let report = world.run_from(restored(RESET, 1), options()).await;
+    assert_eq!((report.outcome, world.slept().len()), (Outcome::AllPassed, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_over_is_not_waited_for_again() {
+    let world = world([session().completes(), passes()]);
+    let state = restored("2026-01-10T09:00:30Z", 1);
+    world.run_from(state, waiting_for_quota()).await;
+    assert_eq!((told(&world).len(), world.slept().last()), (30, Some(&3.0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn invariant_4_after_the_last_wait_the_run_ends_as_out_of_quota() {
+    let world = world([used_up_until_nobody_knows(), used_up_until_nobody_knows()]);
+    let state = RunState { quota_waits: WAITS_MAX - 1, ..RunState::default() };
+    let report = world.run_from(state, waiting_for_quota()).await;
+    assert_eq!((report.outcome, report.exit_code), (out_of_quota(None), 5));
+    assert_eq!(waits(&world), [60]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_duration_ends_a_wait() {
+    let world = world([used_up()]);
+    let limit = seconds(10);
+    let report = world.run(RunOptions { wait_for_quota: true, ..max_duration(limit) }).await;
+    assert_eq!((report.outcome, report.duration), (Outcome::DurationExceeded { limit }, limit));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_quota_session_spent_is_counted() {
+    let spending = session().spends(0.25).ends(out_of_quota(Some(timestamp(RESET))));
+    let report =
+        world([spending, session().spends(0.5).passes("A").completes()]).run(waiting_for_quota()).await;
+    assert_eq!(report.cost_usd, Some(crate::money::Usd(0.75)));
+}

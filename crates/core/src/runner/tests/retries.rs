@@ -1,0 +1,212 @@
+//! Seed 002 §3.4, session error retry: what counts as an error, how many are allowed, and the pauses.
+
+use super::{max_duration, max_iterations, max_retries, options};
+use crate::deliverable::DeliverableStatus::Pending;
+use crate::event::Event;
+use crate::fault::{Fault, Layer};
+use crate::outcome::Outcome;
+use crate::runner::RunOptions;
+use crate::testing::script::{Script, cannot_open, out_of_quota, passing, session};
+use crate::testing::{World, seconds};
+
+fn failing() -> Script {
+    session().fails(passing("broke"))
+}
+
+fn passes() -> Script {
+    session().passes("A").completes()
+}
+
+fn world(scripts: impl IntoIterator<Item = Script>) -> World {
+    World::with(&[("A", Pending)]).sessions(scripts)
+}
+
+#[tokio::test(start_paused = true)]
+async fn te_051_as_many_errors_as_retries_go_on() {
+    let report = world([failing(), failing(), passes()]).run(max_retries(2)).await;
+    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn te_052_one_error_more_than_retries_stops() {
+    let report = world([failing(), failing(), failing()]).run(max_retries(2)).await;
+    let fault = passing("broke");
+    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 2, fault });
+    assert_eq!(report.iterations, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_002_3_4_three_retries_unless_told_otherwise() {
+    let report = world((0..4).map(|_| failing())).run(options()).await;
+    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 3, fault: passing("broke") });
+}
+
+#[tokio::test(start_paused = true)]
+async fn sc_v007_with_zero_retries_the_first_error_stops() {
+    let report = world([failing()]).run(max_retries(0)).await;
+    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 0, fault: passing("broke") });
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_failure_is_the_one_told() {
+    let report = world([failing(), cannot_open(passing("later"))]).run(max_retries(1)).await;
+    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 1, fault: passing("later") });
+}
+
+#[tokio::test(start_paused = true)]
+async fn sc_s014_a_success_resets_the_counter() {
+    let good = || session().completes();
+    let scripts = [failing(), good(), failing(), good(), failing(), passes()];
+    assert_eq!(world(scripts).run(max_retries(1)).await.outcome, Outcome::AllPassed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_002_3_4_quota_is_not_counted_as_an_error_and_does_not_reset_the_counter() {
+    let quota = || session().ends(out_of_quota(None));
+    let options = || RunOptions { wait_for_quota: true, ..max_retries(1) };
+    let report = world([failing(), quota(), quota(), passes()]).run(options()).await;
+    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 2));
+    let report = world([failing(), quota(), failing()]).run(options()).await;
+    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 1, fault: passing("broke") });
+}
+
+/// Two sessions of this kind in a row are one too many with one retry.
+async fn assert_counts(kind: impl Fn() -> Script, code: &str) {
+    let report = world([kind(), kind()]).run(max_retries(1)).await;
+    let Outcome::MaxRetriesExceeded { limit: 1, fault } = report.outcome else {
+        panic!("{code}: {:?}", report.outcome);
+    };
+    assert_eq!(fault.code, code);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_002_3_4_execution_error_counts() {
+    assert_counts(failing, "broke").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_authentication_that_may_come_back_counts() {
+    let fault = || Fault::passing(Layer::Model, "authentication", "Invalid API key · Please run /login");
+    assert_counts(|| session().says("Invalid API key").fails(fault()), "authentication").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn invariant_1_a_stream_without_an_end_counts() {
+    assert_counts(|| session().says("All done, everything works."), "no_end").await;
+    assert_counts(session, "no_end").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_cannot_be_opened_counts() {
+    assert_counts(|| cannot_open(passing("not_installed")), "not_installed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_the_plan_calls_failed_counts() {
+    let world = World::new().sessions([session().completes(), session().completes()]);
+    let report = world.run(max_retries(1)).await;
+    assert_eq!(report.outcome.name(), "max_retries_exceeded");
+    assert_eq!(report.outcome.fault().map(|fault| fault.code.as_str()), Some("no_deliverables"));
+}
+
+/// Outcomes of a run have no business at the end of a session; whoever says one has not succeeded.
+#[tokio::test(start_paused = true)]
+async fn invariant_1_a_session_that_ends_as_failed_counts() {
+    assert_counts(|| session().ends(Outcome::Failed { fault: passing("odd") }), "odd").await;
+}
+
+/// An agent's process can be interrupted by others than our user; that must not turn into an endless loop.
+#[tokio::test(start_paused = true)]
+async fn invariant_4_an_initializer_that_calls_itself_interrupted_is_given_up() {
+    let world = World::new().sessions((0..2).map(|_| session().ends(Outcome::Interrupted)));
+    assert_eq!(world.run(max_retries(1)).await.outcome.name(), "max_retries_exceeded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_000_max_turns_is_no_error() {
+    let exhausted = || session().ends(Outcome::MaxTurns);
+    let report = world([exhausted(), exhausted(), passes()]).run(max_retries(0)).await;
+    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_002_3_4_every_retry_starts_a_fresh_session() {
+    let world = world([failing(), failing(), passes()]);
+    world.run(options()).await;
+    assert_eq!(world.phases().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sc_s010_the_delay_between_sessions_is_the_one_given() {
+    let world = world([session().completes(), passes()]);
+    world.run(RunOptions { session_delay: seconds(5), ..options() }).await;
+    assert_eq!(world.slept(), [5.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_000_three_seconds_between_sessions_and_none_after_the_last() {
+    let world = world([session().completes(), session().completes(), passes()]);
+    world.run(options()).await;
+    assert_eq!(world.slept(), [3.0, 3.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_grow_with_errors_in_a_row_and_shrink_after_a_success() {
+    let world = world([failing(), failing(), failing(), session().completes(), failing(), passes()]);
+    world.run(options()).await;
+    assert_eq!(world.slept(), [3.0, 6.0, 12.0, 3.0, 3.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_as_long_as_the_other_side_asked() {
+    let asking = |wait| session().fails(passing("overloaded").retry_after(Some(seconds(wait))));
+    let world = world([asking(90), asking(1), passes()]);
+    world.run(options()).await;
+    assert_eq!(world.slept(), [90.0, 6.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_says_how_many_errors_there_were_and_how_long_it_pauses() {
+    let world = world([failing(), failing(), passes()]);
+    world.run(max_retries(2)).await;
+    let told: Vec<Event> =
+        world.shown().into_iter().filter(|event| matches!(event, Event::Retrying { .. })).collect();
+    let retrying = |errors, pause| Event::Retrying {
+        errors,
+        max_retries: 2,
+        pause: seconds(pause),
+        message: "It broke.".to_owned(),
+    };
+    assert_eq!(told, [retrying(1, 3), retrying(2, 6)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_after_an_error_is_interruptible() {
+    let fault = passing("overloaded").retry_after(Some(seconds(90)));
+    let world = world([session().fails(fault)]).interrupted_after(seconds(20));
+    assert_eq!(world.run(options()).await.outcome, Outcome::Interrupted);
+    assert_eq!(world.slept(), [20.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_ends_when_the_time_is_up() {
+    let fault = passing("overloaded").retry_after(Some(seconds(90)));
+    let world = world([session().fails(fault)]);
+    let limit = seconds(30);
+    assert_eq!(world.run(max_duration(limit)).await.outcome, Outcome::DurationExceeded { limit });
+    assert_eq!(world.slept(), [30.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_sessions_are_iterations() {
+    let report = world([failing(), failing()]).run(max_iterations(2)).await;
+    assert_eq!(report.outcome, Outcome::MaxIterations { limit: 2 });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_initializer_that_creates_nothing_is_tried_again_and_given_up() {
+    let world = World::new().sessions((0..4).map(|_| session().completes()));
+    let report = world.run(options()).await;
+    assert_eq!((report.outcome.name(), report.iterations), ("max_retries_exceeded", 4));
+    assert_eq!(report.outcome.fault().map(|fault| fault.code.as_str()), Some("no_deliverables"));
+}

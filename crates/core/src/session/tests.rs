@@ -1,0 +1,149 @@
+//! One session, held to seed 000's table of error responses and its lifecycle.
+
+use crate::agent::{Instruction, SessionSpec};
+use crate::clock::Clock;
+use crate::event::Usage;
+use crate::fault::Fault;
+use crate::instruction::InstructionName;
+use crate::money::Usd;
+use crate::outcome::Outcome;
+use crate::plan::Iteration;
+use crate::session::{Allowance, DISPOSE_LIMIT, Ledger, Session};
+use crate::sink::{Sinks, SpanContext};
+use crate::testing::script::{Script, cannot_open, lasting, out_of_quota, passing, session};
+use crate::testing::{Entry, START, World, seconds, timestamp};
+
+async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
+    let sinks = Sinks::default();
+    let session = Session {
+        backend: world,
+        clock: world,
+        journal: world,
+        sinks: &sinks,
+        span: SpanContext { run: 1, session: Some(1) },
+        interrupt: &world.interrupt,
+        allowance,
+    };
+    let spec = SessionSpec {
+        phase: InstructionName::Coding,
+        model: "worker".to_owned(),
+        thinking: None,
+        gates: Vec::new(),
+        stop: world.interrupt.child_token(),
+    };
+    let instruction = Instruction { name: InstructionName::Coding, text: "coding".to_owned() };
+    session.run(spec, instruction).await
+}
+
+async fn outcome_of(script: Script) -> Outcome {
+    let world = World::new().sessions([script]);
+    hold(&world, Allowance::default()).await.expect("the journal works").outcome
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_000_error_responses_normal_completion() {
+    assert_eq!(outcome_of(session().completes()).await, Outcome::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_000_error_responses_execution_error() {
+    let fault = passing("broke");
+    let expected = Outcome::ExecutionError { fault: fault.clone() };
+    assert_eq!(outcome_of(session().fails(fault)).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_000_error_responses_max_iterations_hit() {
+    assert_eq!(outcome_of(session().ends(Outcome::MaxTurns)).await, Outcome::MaxTurns);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_000_error_responses_budget_exceeded() {
+    let expected = Outcome::BudgetExceeded { limit_usd: Usd(1.0) };
+    assert_eq!(outcome_of(session().ends(expected.clone())).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_000_error_responses_quota_exceeded() {
+    assert_eq!(outcome_of(session().ends(out_of_quota(None))).await, out_of_quota(None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_000_error_responses_unhandled_exception() {
+    let expected = Outcome::ExecutionError { fault: lasting("not_installed") };
+    assert_eq!(outcome_of(cannot_open(lasting("not_installed"))).await, expected);
+    let Outcome::ExecutionError { fault } = outcome_of(session().says("bye")).await else {
+        panic!("silence is not success");
+    };
+    assert_eq!((fault.code.as_str(), fault.recoverable()), ("no_end", true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_the_end_is_not_listened_to() {
+    let world = World::new().sessions([session().completes().spends(5.0).fails(passing("late"))]);
+    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+    assert_eq!((finished.outcome, finished.spent), (Outcome::Completed, Ledger::default()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn seed_000_session_lifecycle_query_then_dispose() {
+    let world = World::new().sessions([session().says("hello").completes()]);
+    hold(&world, Allowance::default()).await.expect("the journal works");
+    let asked = Entry::Asked { name: InstructionName::Coding, text: "coding".to_owned() };
+    let asked = world.position("query", |entry| *entry == asked);
+    assert!(asked < world.position("disposal", |entry| *entry == Entry::Disposed { stopped: true }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_does_not_end_is_dropped_after_a_moment() {
+    let world = World::new().sessions([session().never_disposed().completes()]);
+    let holding = hold(&world, Allowance::default());
+    let finished = tokio::time::timeout(seconds(3_600), holding).await.expect("the session hangs");
+    assert_eq!(finished.expect("the journal works").outcome, Outcome::Completed);
+    assert_eq!(world.now(), timestamp(START) + DISPOSE_LIMIT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_disposed_of_when_the_journal_fails() {
+    let world = World::new().sessions([session().says("hello").completes()]);
+    let world = world.journal_refuses(|entry| matches!(entry, Entry::Kept(..)));
+    let fault = hold(&world, Allowance::default()).await.expect_err("the journal is full");
+    assert_eq!(fault.code, "disk_full");
+    assert!(world.log().contains(&Entry::Disposed { stopped: true }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_before_the_session_opens_nothing() {
+    let world = World::new();
+    world.interrupt.cancel();
+    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+    assert_eq!((finished.outcome, world.phases().len()), (Outcome::Interrupted, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_money_spent_before_the_session_counts() {
+    let allowance = Allowance { cost: Some((Usd(0.9), Usd(1.0))), deadline: None };
+    let world = World::new().sessions([session().spends(0.2).completes()]);
+    let finished = hold(&world, allowance).await.expect("the journal works");
+    assert_eq!(finished.outcome, Outcome::BudgetExceeded { limit_usd: Usd(1.0) });
+    assert_eq!(finished.spent.total(), Some(Usd(0.2)), "its own only");
+}
+
+#[test]
+fn a_ledger_counts_cached_tokens_and_remembers_what_has_no_price() {
+    let mut ledger = Ledger::default();
+    let usage = Usage {
+        input_tokens: 1,
+        output_tokens: 2,
+        cache_read_tokens: 4,
+        cache_write_tokens: 8,
+        cost_usd: None,
+    };
+    ledger.book(&usage);
+    ledger.book(&Usage { cost_usd: Some(Usd(0.5)), ..usage });
+    assert_eq!((ledger.input_tokens, ledger.output_tokens, ledger.total()), (26, 4, None));
+    let mut sum = Ledger { cost: Usd(1.0), ..Ledger::default() };
+    assert_eq!(sum.total(), Some(Usd(1.0)));
+    sum.add(&ledger);
+    assert_eq!((sum.cost, sum.total(), sum.input_tokens, sum.output_tokens), (Usd(1.5), None, 26, 4));
+}
