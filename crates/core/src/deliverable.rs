@@ -6,7 +6,8 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a deliverable stands. One field, so that `passed` and `blocked` cannot both be true.
+// One field instead of two flags, so that `passed` and `blocked` cannot both be true.
+/// Where a deliverable stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliverableStatus {

@@ -4,7 +4,7 @@ use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Deliverables that `list` returns when no limit is given.
 pub(crate) const DEFAULT_LIST_LIMIT: usize = 5;
@@ -56,9 +56,13 @@ pub(crate) struct Filter {
     pub(crate) verified: Option<bool>,
 }
 
-/// Reads arguments, with a message that names the field a model got wrong.
+/// Reads arguments, with a message that names the field a model got wrong. A null means absent.
 pub(crate) fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
-    let arguments = if arguments.is_null() { Value::Object(serde_json::Map::new()) } else { arguments };
+    let arguments = match arguments {
+        Value::Null => Value::Object(Map::new()),
+        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        other => other,
+    };
     serde_path_to_error::deserialize(arguments).map_err(|error| match error.path().to_string().as_str() {
         "." => format!("Invalid arguments: {}", error.inner()),
         field => format!("Invalid argument `{field}`: {}", error.inner()),

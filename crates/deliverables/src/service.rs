@@ -150,6 +150,7 @@ impl DeliverableService {
                 .filter(|limit| *limit > 0)
                 .ok_or_else(|| Refusal::Validation(format!("limit must be at least 1, got {limit}")))?,
         };
+        let filter = arguments.filter;
         let verifying = self.phase() == InstructionName::Verify;
         let verification = if verifying { Some(self.journal.verification().await?) } else { None };
         let status = self.status.load().await?;
@@ -158,8 +159,8 @@ impl DeliverableService {
         let matching: Vec<&Deliverable> = status
             .iter()
             .flat_map(|status| status.active())
-            .filter(|item| arguments.filter.status.is_none_or(|wanted| item.status == wanted))
-            .filter(|item| match (arguments.filter.verified, is_verified(item)) {
+            .filter(|item| filter.status.is_none_or(|wanted| item.status == wanted))
+            .filter(|item| match (filter.verified, is_verified(item)) {
                 (Some(wanted), Some(is)) => wanted == is,
                 (_, None) | (None, _) => true,
             })
@@ -215,7 +216,8 @@ impl Caller for DeliverableService {
     }
 }
 
-fn failed(message: &str, code: &str) -> Answer {
+/// The answer to a call that did not succeed.
+pub(crate) fn failed(message: &str, code: &str) -> Answer {
     Answer {
         content: json!({ "success": false, "message": message, "error": code }).to_string(),
         is_error: true,

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
-use crate::service::{Answer, Caller};
+use crate::service::{Answer, Caller, failed};
 
 /// The longest line either side accepts.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
@@ -87,11 +87,11 @@ impl SocketCaller {
 impl Caller for SocketCaller {
     async fn call(&self, tool: &str, arguments: Value) -> Answer {
         let call = Call { tool: tool.to_owned(), arguments };
-        self.pass_on(&call).await.unwrap_or_else(|error| Answer {
-            content: format!(
+        self.pass_on(&call).await.unwrap_or_else(|error| {
+            let message = format!(
                 "The autonoe process that holds this project does not answer ({error}); its run has ended."
-            ),
-            is_error: true,
+            );
+            failed(&message, "NO_ANSWER")
         })
     }
 }

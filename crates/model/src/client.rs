@@ -6,7 +6,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::outcome::Outcome;
 use futures::StreamExt;
 use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatStreamEvent, ReasoningEffort, StreamEnd};
+use genai::chat::{ChatOptions, ChatStreamEvent, StreamEnd};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden};
 use jiff::Timestamp;
@@ -14,7 +14,8 @@ use jiff::Timestamp;
 use crate::conversation::{Conversation, Reply};
 use crate::failure::{Failure, classify, cut_off};
 use crate::price::{PriceList, resolve_alias};
-use crate::retry::{MAX_RETRIES, pause};
+use crate::retry::{FIRST_PAUSE, MAX_RETRIES, pause};
+use crate::thinking;
 
 /// Where a provider is and how we prove who we are.
 #[derive(Clone)]
@@ -32,11 +33,13 @@ pub struct Tuning {
     pub thinking: Option<u32>,
     /// How long the service may be silent before the call is given up.
     pub idle_timeout: Duration,
+    /// The pause before the first retry; each further one is twice as long.
+    pub retry_pause: Duration,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { thinking: None, idle_timeout: Duration::from_secs(120) }
+        Self { thinking: None, idle_timeout: Duration::from_secs(120), retry_pause: FIRST_PAUSE }
     }
 }
 
@@ -63,6 +66,7 @@ pub struct Model {
     client: Client,
     iden: ModelIden,
     options: ChatOptions,
+    retry_pause: Duration,
 }
 
 impl Model {
@@ -87,9 +91,9 @@ impl Model {
             .with_capture_tool_calls(true)
             .with_stream_header_timeout(tuning.idle_timeout)
             .with_stream_read_timeout(tuning.idle_timeout);
-        options.reasoning_effort =
-            Some(tuning.thinking.map_or(ReasoningEffort::Zero, ReasoningEffort::Budget));
-        Ok(Self { client, iden: ModelIden::new(AdapterKind::Anthropic, resolve_alias(name)), options })
+        let iden = ModelIden::new(AdapterKind::Anthropic, resolve_alias(name));
+        options.reasoning_effort = Some(thinking::effort(&iden.model_name, tuning.thinking));
+        Ok(Self { client, iden, options, retry_pause: tuning.retry_pause })
     }
 
     /// Has the model reply. Fails with the outcome the session should end with.
@@ -112,7 +116,7 @@ impl Model {
                 Failure::Passing(fault) => fault,
             };
             retry += 1;
-            let pause = pause(retry, fastrand::f64(), fault.retry_after);
+            let pause = pause(self.retry_pause, retry, fastrand::f64(), fault.retry_after);
             progress(Progress::Retrying { retry, pause, fault });
             tokio::time::sleep(pause).await;
         }

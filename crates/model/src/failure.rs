@@ -82,9 +82,8 @@ fn http(status: u16, headers: &HeaderMap, body: &str, model: &str, now: Timestam
             format!("The model '{model}' is not known to the service ({said})."),
             "Choose another one with --model or --plan-model.",
         ),
-        400 if said.contains("credit balance") => {
-            Failure::lasting("billing_error", message, "Add credit to the account, or use another key.")
-        }
+        402 => billing(message),
+        400 if said.contains("credit balance") => billing(message),
         400 | 413 if is_context_length(&kind, &said) => Failure::Final(Outcome::ExecutionError {
             fault: Fault::passing(Layer::Model, "context_length_exceeded", message),
         }),
@@ -100,6 +99,10 @@ fn http(status: u16, headers: &HeaderMap, body: &str, model: &str, now: Timestam
             fault: Fault::passing(Layer::Model, "unknown", message),
         }),
     }
+}
+
+fn billing(message: String) -> Failure {
+    Failure::lasting("billing_error", message, "Add credit to the account, or use another key.")
 }
 
 /// An `error` event inside a stream.

@@ -8,6 +8,7 @@ mod conversation;
 mod failure;
 mod price;
 mod retry;
+mod thinking;
 
 pub use client::{Model, Progress, Provider, Tuning};
 pub use conversation::{Call, Conversation, Reply, Stop, ToolDefinition};

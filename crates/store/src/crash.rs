@@ -26,8 +26,6 @@ pub enum JournalPoint {
     SessionEnding,
     /// A session's end is on record.
     SessionEnded,
-    /// The success of `sync`'s structural session is on record.
-    Synced,
     /// A verification is on record.
     Verified,
     /// A quota wait is on record.
@@ -40,7 +38,7 @@ pub enum JournalPoint {
 
 impl JournalPoint {
     /// Every point, in the order a run meets them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::RunStarted,
         Self::SessionStarted,
         Self::EventWritten,
@@ -50,7 +48,6 @@ impl JournalPoint {
         Self::StatusApplied,
         Self::SessionEnding,
         Self::SessionEnded,
-        Self::Synced,
         Self::Verified,
         Self::QuotaWait,
         Self::RunEnding,
@@ -69,7 +66,6 @@ impl JournalPoint {
             Self::StatusApplied => "status-applied",
             Self::SessionEnding => "session-ending",
             Self::SessionEnded => "session-ended",
-            Self::Synced => "synced",
             Self::Verified => "verified",
             Self::QuotaWait => "quota-wait",
             Self::RunEnding => "run-ending",
@@ -106,5 +102,53 @@ impl CrashPoint {
         {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CrashPoint, JournalPoint};
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn every_point_is_read_by_its_name_with_or_without_a_count() {
+        for point in JournalPoint::ALL {
+            for (text, hits) in [
+                (point.name().to_owned(), 1),
+                (format!("{}:1", point.name()), 1),
+                (format!("{}:12", point.name()), 12),
+            ] {
+                let crash: CrashPoint = text.parse().expect("valid");
+                assert_eq!(crash.point, point, "{text}");
+                assert_eq!(crash.hits_left.load(Ordering::SeqCst), hits, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_distinct() {
+        let mut names = JournalPoint::ALL.map(JournalPoint::name).to_vec();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), JournalPoint::ALL.len());
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_an_example() {
+        for text in
+            ["", ":1", "session", "session-started:", "session-started:0", "session-started:-1", "synced:x"]
+        {
+            let message = text.parse::<CrashPoint>().expect_err(text);
+            assert!(message.contains(text) && message.contains("session-started:2"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_hit_of_another_point_does_not_count() {
+        let crash: CrashPoint = "run-ended:2".parse().expect("valid");
+        crash.hit(JournalPoint::RunStarted);
+        assert_eq!(crash.hits_left.load(Ordering::SeqCst), 2);
+        crash.hit(JournalPoint::RunEnded);
+        assert_eq!(crash.hits_left.load(Ordering::SeqCst), 1, "and the process lives");
     }
 }

@@ -6,6 +6,7 @@
 pub mod history;
 mod records;
 mod schema;
+mod secrets;
 mod writer;
 
 use std::path::Path;
@@ -23,6 +24,7 @@ use jiff::Timestamp;
 
 use crate::crash::{CrashPoint, JournalPoint};
 use records::RunId;
+use secrets::Secrets;
 use writer::Writer;
 
 /// Runs whose events are kept; of older ones only sessions, costs and status changes are.
@@ -30,9 +32,6 @@ const RUNS_WITH_EVENTS: i64 = 50;
 
 /// The longest event body kept; what is longer is cut and says so.
 const MAX_EVENT_BYTES: usize = 64 * 1024;
-
-/// Shorter values are too common to be blotted out.
-const MIN_SECRET_BYTES: usize = 6;
 
 /// What a journal is opened with.
 #[derive(Default)]
@@ -47,7 +46,7 @@ pub struct JournalOptions {
 pub struct Journal {
     writer: Writer,
     run: RunId,
-    secrets: Vec<String>,
+    secrets: Arc<Secrets>,
     crash: Arc<Option<CrashPoint>>,
 }
 
@@ -110,7 +109,7 @@ impl Journal {
     }
 
     fn bind(writer: Writer, run: RunId, options: JournalOptions) -> Arc<Self> {
-        let secrets = options.secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES).collect();
+        let secrets = Arc::new(Secrets::new(&options.secrets));
         Arc::new(Self { writer, run, secrets, crash: Arc::new(options.crash) })
     }
 
@@ -161,33 +160,24 @@ impl Journal {
             crash.hit(point);
         }
     }
-
-    fn redacted(&self, event: &Event) -> String {
-        let mut body = serde_json::to_string(event).unwrap_or_default();
-        for secret in &self.secrets {
-            if body.contains(secret.as_str()) {
-                body = body.replace(secret.as_str(), "[redacted]");
-            }
-        }
-        body
-    }
 }
 
 #[async_trait]
 impl JournalPort for Journal {
     async fn record(&self, record: Record) -> Result<(), Fault> {
-        let run = self.run;
+        let (run, secrets) = (self.run, Arc::clone(&self.secrets));
         let (before, after) = points(&record);
         if let Some(point) = before {
             self.point(point);
         }
-        self.writer.run(move |db| records::record(db, run, &record, Timestamp::now())).await?;
+        self.writer.run(move |db| records::record(db, run, &record, &secrets, Timestamp::now())).await?;
         self.point(after);
         Ok(())
     }
 
     async fn event(&self, session: u32, event: &Event) -> Result<(), Fault> {
-        let (run, body) = (self.run, self.redacted(event));
+        let run = self.run;
+        let body = self.secrets.redact(serde_json::to_string(event).unwrap_or_default());
         let crash = Arc::clone(&self.crash);
         self.writer
             .send(move |db| {
@@ -220,7 +210,6 @@ fn points(record: &Record) -> (Option<JournalPoint>, JournalPoint) {
     match record {
         Record::SessionStarted { .. } => (None, JournalPoint::SessionStarted),
         Record::SessionEnded { .. } => (Some(JournalPoint::SessionEnding), JournalPoint::SessionEnded),
-        Record::Synced => (None, JournalPoint::Synced),
         Record::QuotaWait(_) => (None, JournalPoint::QuotaWait),
         Record::RunEnded(_) => (Some(JournalPoint::RunEnding), JournalPoint::RunEnded),
     }

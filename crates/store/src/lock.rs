@@ -40,10 +40,11 @@ impl ProjectLock {
             )
         };
         fs::create_dir_all(project.state_dir()).map_err(system)?;
+        let _turn = take_turn(project.state_dir()).map_err(system)?;
         let file = File::create(project.state_dir().join("lock")).map_err(system)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held_by_another(Self::holder(project))),
+            Err(TryLockError::WouldBlock) => return Err(held_by_another(read_holder(project.state_dir()))),
             Err(TryLockError::Error(error)) => return Err(system(error)),
         }
         let holder_file = holder_file(project.state_dir());
@@ -54,12 +55,13 @@ impl ProjectLock {
 
     /// Who holds the project now, if anybody does.
     pub fn holder(project: &Project) -> Option<Holder> {
+        // Declared first, so that it ends after the look.
+        let _turn = take_turn(project.state_dir());
         let file = File::open(project.state_dir().join("lock")).ok()?;
         if file.try_lock_shared().is_ok() {
             return None;
         }
-        let text = fs::read_to_string(holder_file(project.state_dir())).ok()?;
-        serde_json::from_str(&text).ok()
+        read_holder(project.state_dir())
     }
 }
 
@@ -67,6 +69,18 @@ impl Drop for ProjectLock {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.holder_file);
     }
+}
+
+/// Who takes the lock and who only looks take turns, a moment each: a look must not make a free project seem held.
+fn take_turn(state_dir: &Path) -> std::io::Result<File> {
+    let turn = File::create(state_dir.join("turn"))?;
+    turn.lock()?;
+    Ok(turn)
+}
+
+fn read_holder(state_dir: &Path) -> Option<Holder> {
+    let text = fs::read_to_string(holder_file(state_dir)).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 fn holder_file(state_dir: &Path) -> PathBuf {
@@ -80,4 +94,37 @@ fn held_by_another(holder: Option<Holder>) -> Fault {
     );
     Fault::lasting(Layer::Config, "project_locked", format!("This project is being worked on by {who}."))
         .hint("Wait for it to end, or stop it, then start again.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Holder, ProjectLock, take_turn};
+    use crate::project::Project;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// The race itself cannot be met on purpose; that who looks waits for its turn can be.
+    #[test]
+    fn a_look_waits_while_another_takes_the_lock() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let project = Project::open(dir.path(), &dir.path().join("state")).expect("a project");
+        let since = jiff::Timestamp::UNIX_EPOCH;
+        let holder = Holder { pid: 1, command: "run".to_owned(), since, socket: None };
+        drop(ProjectLock::take(&project, &holder).expect("free"));
+        let turn = take_turn(project.state_dir()).expect("nobody else is here");
+        let looked = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looker = scope.spawn(|| {
+                assert_eq!(ProjectLock::holder(&project), None);
+                looked.store(true, Ordering::SeqCst);
+            });
+            for _ in 0..2000 {
+                let lock = std::fs::File::open(project.state_dir().join("lock")).expect("a lock file");
+                assert!(lock.try_lock().is_ok(), "somebody looks out of turn");
+                assert!(!looked.load(Ordering::SeqCst), "somebody looked out of turn");
+            }
+            drop(turn);
+            looker.join().expect("a look");
+        });
+        assert!(looked.into_inner());
+    }
 }

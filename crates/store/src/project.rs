@@ -116,7 +116,7 @@ impl Project {
                 .hint("Change its permissions, or choose another directory with --project-dir.")
             })?;
         }
-        fs::create_dir_all(&self.state).map_err(|error| {
+        make_private(&self.state).map_err(|error| {
             Fault::lasting(
                 Layer::System,
                 "state_directory",
@@ -125,4 +125,11 @@ impl Project {
             .hint("Set XDG_STATE_HOME to a directory you can write.")
         })
     }
+}
+
+/// Makes a directory that only this user may look into: the journal tells everything that happened.
+fn make_private(directory: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::create_dir_all(directory)?;
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
 }

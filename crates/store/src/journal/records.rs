@@ -1,6 +1,7 @@
 //! What is written and how it is read back when a run goes on.
 
 use autonoe_core::event::Usage;
+use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::Record;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
@@ -13,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use serde::Serialize;
 use std::time::Duration;
 
+use super::secrets::Secrets;
 use super::{Begun, PendingStatus};
 
 /// A run's id.
@@ -131,28 +133,46 @@ fn quota(db: &Connection, now: Timestamp) -> Result<Option<QuotaWait>> {
 }
 
 /// Writes one fact of a run.
-pub(super) fn record(db: &Connection, RunId(run): RunId, record: &Record, now: Timestamp) -> Result<()> {
+pub(super) fn record(
+    db: &Connection,
+    RunId(run): RunId,
+    record: &Record,
+    secrets: &Secrets,
+    now: Timestamp,
+) -> Result<()> {
     let now = now.to_string();
     match record {
         Record::SessionStarted { number, instruction, backend, model } => db.execute(
             "INSERT INTO sessions (run, number, instruction, backend, model, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![run, number, instruction.name(), backend, model, now],
         ),
-        Record::SessionEnded { number, outcome, spent: _, duration } => db.execute(
-            "UPDATE sessions SET ended_at = ?3, outcome = ?4, duration_seconds = ?5 WHERE run = ?1 AND number = ?2",
-            params![run, number, now, json(outcome), duration.as_secs_f64()],
-        ),
-        Record::Synced => db.execute("UPDATE passes SET synced = 1 WHERE ended_at IS NULL", []),
+        Record::SessionEnded { number, instruction, outcome, spent: _, duration } => {
+            if *instruction == InstructionName::Sync && *outcome == Outcome::Completed {
+                db.execute("UPDATE passes SET synced = 1 WHERE ended_at IS NULL", [])?;
+            }
+            db.execute(
+                "UPDATE sessions SET ended_at = ?3, outcome = ?4, duration_seconds = ?5 WHERE run = ?1 AND number = ?2",
+                params![run, number, now, secrets.redact(json(outcome)), duration.as_secs_f64()],
+            )
+        }
         Record::QuotaWait(wait) => db.execute(
             "INSERT INTO quota_waits (run, session, until, resets_at)
              VALUES (?1, (SELECT COALESCE(MAX(number), 0) FROM sessions WHERE run = ?1), ?2, ?3)",
             params![run, wait.until.to_string(), wait.resets_at.map(|at| at.to_string())],
         ),
         Record::RunEnded(report) => {
-            if report.outcome == Outcome::AllVerified {
-                db.execute("UPDATE passes SET ended_at = ?1 WHERE ended_at IS NULL", [&now])?;
+            // A plan of `sync` says so only when every active deliverable has been verified; `run` knows no passes.
+            if matches!(report.outcome, Outcome::AllVerified | Outcome::AllBlocked) {
+                db.execute(
+                    "UPDATE passes SET ended_at = ?2 WHERE ended_at IS NULL
+                     AND EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND command = 'sync')",
+                    params![run, now],
+                )?;
             }
-            db.execute("UPDATE runs SET ended_at = ?2, report = ?3 WHERE id = ?1", params![run, now, json(report)])
+            db.execute(
+                "UPDATE runs SET ended_at = ?2, report = ?3 WHERE id = ?1",
+                params![run, now, secrets.redact(json(report))],
+            )
         }
     }
     .map(drop)

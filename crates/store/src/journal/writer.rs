@@ -150,13 +150,14 @@ fn open_database(path: &Path) -> Result<Connection, Fault> {
         })?;
     }
     let mut db = Connection::open(path).map_err(fault)?;
-    db.pragma_update(None, "journal_mode", "WAL").map_err(fault)?;
-    db.pragma_update(None, "synchronous", "FULL").map_err(fault)?;
     db.busy_timeout(std::time::Duration::from_secs(5)).map_err(fault)?;
     schema::migrate(&mut db).map_err(|unusable| match unusable {
         Unusable::Broken(error) => fault(error),
         Unusable::Newer(version) => newer(path.to_owned(), version),
     })?;
+    // Only now: changing the mode changes the file, and a newer one must stay as it is.
+    db.pragma_update(None, "journal_mode", "WAL").map_err(fault)?;
+    db.pragma_update(None, "synchronous", "FULL").map_err(fault)?;
     Ok(db)
 }
 

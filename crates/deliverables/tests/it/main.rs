@@ -1,0 +1,10 @@
+//! The deliverable tools on a real store: what a model is told, what it may do, and who hears of it.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+mod change;
+mod list;
+mod phases;
+mod schemas;
+mod socket;
+mod support;
+mod verify;

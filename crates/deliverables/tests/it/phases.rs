@@ -1,0 +1,90 @@
+//! Which tools there are in which phase, and what a call of any other is told.
+
+use std::sync::Arc;
+
+use autonoe_core::instruction::DeliverableTool::{Create, Deprecate, List, SetStatus, Verify};
+use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_deliverables::{Caller, MCP_PREFIX, tools_for};
+use autonoe_tools::ToolContext;
+use serde_json::{Value, json};
+
+use crate::support::{Bench, deliverable};
+
+const OFFERED: [(InstructionName, &[DeliverableTool]); 4] = [
+    (InstructionName::Initializer, &[Create]),
+    (InstructionName::Coding, &[SetStatus, List]),
+    (InstructionName::Sync, &[Create, Deprecate, List]),
+    (InstructionName::Verify, &[SetStatus, Verify, List]),
+];
+
+fn arguments(tool: DeliverableTool) -> Value {
+    match tool {
+        Create => json!({ "deliverables": [deliverable("B")] }),
+        SetStatus => json!({ "deliverableId": "A", "status": "passed" }),
+        Deprecate | Verify => json!({ "deliverableId": "A" }),
+        List => json!({}),
+    }
+}
+
+#[tokio::test]
+async fn each_phase_answers_its_tools_and_no_others() {
+    for (phase, offered) in OFFERED {
+        for tool in DeliverableTool::ALL {
+            let bench = Bench::with(phase, &["A"]).await;
+            if offered.contains(&tool) {
+                bench.done(tool.name(), arguments(tool)).await;
+                continue;
+            }
+            let (message, code) = bench.refused(tool.name(), arguments(tool)).await;
+            assert_eq!(code, "NOT_AVAILABLE", "{tool:?} in {phase}");
+            let names: Vec<&str> = offered.iter().map(|tool| tool.name()).collect();
+            let wanted = format!(
+                "Tool {} is not available in the {phase} phase, which has: {}",
+                tool.name(),
+                names.join(", ")
+            );
+            assert_eq!(message, wanted);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_does_not_exist_is_not_available_in_any_phase() {
+    for phase in InstructionName::ALL {
+        let bench = Bench::with(phase, &["A"]).await;
+        for tool in ["", "delete", "Create", "mcp__autonoe__list", "set-status"] {
+            assert_eq!(bench.refused(tool, json!({})).await.1, "NOT_AVAILABLE", "{tool:?} in {phase}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn entering_a_phase_changes_the_tools_at_once() {
+    let bench = Bench::with(InstructionName::Coding, &["A"]).await;
+    assert_eq!(bench.refused("verify", arguments(Verify)).await.1, "NOT_AVAILABLE");
+    bench.service.enter(InstructionName::Verify);
+    bench.done("verify", arguments(Verify)).await;
+    bench.service.enter(InstructionName::Coding);
+    assert_eq!(bench.refused("verify", arguments(Verify)).await.1, "NOT_AVAILABLE");
+}
+
+#[tokio::test]
+async fn the_native_agent_is_offered_the_same_under_the_names_of_mcp() {
+    assert_eq!(MCP_PREFIX, "mcp__autonoe__");
+    for (phase, offered) in OFFERED {
+        let bench = Bench::with(phase, &["A"]).await;
+        let caller: Arc<dyn Caller> = bench.service.clone();
+        let tools = tools_for(phase, &caller);
+        let names: Vec<String> = tools.iter().map(|tool| tool.spec().name).collect();
+        let wanted: Vec<String> =
+            offered.iter().map(|tool| format!("mcp__autonoe__{}", tool.name())).collect();
+        assert_eq!(names, wanted, "{phase}");
+        for (tool, which) in tools.iter().zip(offered) {
+            let output = tool.call(arguments(*which), &ToolContext::default()).await;
+            assert!(!output.is_error, "{which:?} in {phase}: {}", output.content);
+            let output = tool.call(json!({ "filter": 1, "status": 1 }), &ToolContext::default()).await;
+            assert!(output.is_error, "{which:?} in {phase}: {}", output.content);
+            assert!(output.content.contains("VALIDATION_ERROR"), "{}", output.content);
+        }
+    }
+}

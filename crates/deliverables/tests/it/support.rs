@@ -1,0 +1,126 @@
+//! A project in a temporary directory with the service over it.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use autonoe_core::clock::Clock;
+use autonoe_core::instruction::InstructionName;
+use autonoe_core::status::StatusChange;
+use autonoe_deliverables::{Answer, Caller, DeliverableService};
+use autonoe_store::journal::JournalOptions;
+use autonoe_store::{Journal, Project, StatusStore};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+pub struct Bench {
+    pub dir: TempDir,
+    pub project: Project,
+    pub service: Arc<DeliverableService>,
+    pub journal: Arc<Journal>,
+    told: Arc<Mutex<Vec<StatusChange>>>,
+}
+
+impl Bench {
+    pub async fn new(phase: InstructionName) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("project")).unwrap();
+        Self::over(dir, phase).await
+    }
+
+    /// A project with the given deliverables, in the given phase.
+    pub async fn with(phase: InstructionName, ids: &[&str]) -> Self {
+        let bench = Self::new(InstructionName::Initializer).await;
+        if !ids.is_empty() {
+            let batch: Vec<Value> = ids.iter().map(|id| deliverable(id)).collect();
+            bench.done("create", json!({ "deliverables": batch })).await;
+        }
+        bench.service.enter(phase);
+        bench
+    }
+
+    /// The same project after its process ended and another began.
+    pub async fn restart(self, phase: InstructionName) -> Self {
+        let Self { dir, service, journal, .. } = self;
+        drop((service, journal));
+        Self::over(dir, phase).await
+    }
+
+    async fn over(dir: TempDir, phase: InstructionName) -> Self {
+        let project = Project::open(&dir.path().join("project"), &dir.path().join("state")).unwrap();
+        let options = JournalOptions::default();
+        let path = project.journal_file();
+        let (journal, _) = Journal::begin(&path, "sync", "spec", Timestamp::now(), options).await.unwrap();
+        let status = StatusStore::open(&project, Arc::clone(&journal), Arc::new(FixedClock)).await.unwrap();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let notify = {
+            let told = Arc::clone(&told);
+            Box::new(move |change: &StatusChange| told.lock().unwrap().push(change.clone()))
+        };
+        let service = DeliverableService::new(Arc::new(status), Arc::clone(&journal), phase, notify);
+        Self { dir, project, service: Arc::new(service), journal, told }
+    }
+
+    pub async fn call(&self, tool: &str, arguments: Value) -> Answer {
+        self.service.call(tool, arguments).await
+    }
+
+    /// Calls a tool that must succeed.
+    pub async fn done(&self, tool: &str, arguments: Value) -> Value {
+        let answer = self.call(tool, arguments).await;
+        assert!(!answer.is_error, "{tool}: {}", answer.content);
+        assert!(!answer.content.contains('\n'), "one line: {}", answer.content);
+        serde_json::from_str(&answer.content).unwrap()
+    }
+
+    /// Calls a tool that must be refused; what it is told and the code.
+    pub async fn refused(&self, tool: &str, arguments: Value) -> (String, String) {
+        let before = (self.text(), self.told());
+        let answer = self.call(tool, arguments.clone()).await;
+        assert!(answer.is_error, "{tool} {arguments}: {}", answer.content);
+        let json: Value = serde_json::from_str(&answer.content).unwrap();
+        assert_eq!(json["success"], false, "{json}");
+        assert_eq!(json.as_object().map(|object| object.len()), Some(3), "{json}");
+        assert_eq!((self.text(), self.told()), before, "a refusal changes nothing and tells nobody");
+        let field = |name: &str| json[name].as_str().unwrap().to_owned();
+        (field("message"), field("error"))
+    }
+
+    /// The text of `status.json`, if there is one.
+    pub fn text(&self) -> Option<String> {
+        fs::read_to_string(self.project.status_file()).ok()
+    }
+
+    /// The file's deliverables.
+    pub fn file(&self) -> Vec<Value> {
+        let file: Value = serde_json::from_str(&self.text().expect("status.json")).unwrap();
+        file["deliverables"].as_array().unwrap().clone()
+    }
+
+    /// The changes that were told so far.
+    pub fn told(&self) -> Vec<StatusChange> {
+        self.told.lock().unwrap().clone()
+    }
+}
+
+pub fn deliverable(id: &str) -> Value {
+    json!({ "id": id, "description": format!("What {id} is"), "acceptanceCriteria": ["It works", "It is fast"] })
+}
+
+/// Noon on 2 January 2026, UTC.
+struct FixedClock;
+
+#[async_trait]
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        "2026-01-02T12:00:00Z".parse().unwrap()
+    }
+
+    async fn sleep(&self, _: Duration) {}
+
+    fn jitter(&self) -> f64 {
+        0.5
+    }
+}

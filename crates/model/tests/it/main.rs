@@ -1,0 +1,10 @@
+//! The client against a service on loopback: real HTTP, replies and failures written down beforehand.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+mod failures;
+mod quota;
+mod raw;
+mod replies;
+mod requests;
+mod retries;
+mod support;

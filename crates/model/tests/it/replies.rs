@@ -1,0 +1,108 @@
+//! Replies: what the model said, thought, wants done, and what it cost.
+
+use autonoe_core::money::Usd;
+use autonoe_model::{Call, Progress, Stop};
+use serde_json::json;
+
+use crate::support::{ask, ask_watched, assert_no_problems, model, model_at, quick, serve};
+
+fn turn(turn: &str) -> String {
+    format!("[[conversation]]\n[[conversation.turn]]\n{turn}")
+}
+
+#[tokio::test]
+async fn a_text_is_a_text() {
+    let server =
+        serve(&turn("text = 'Grüße — “all” of it, however long it may be: 🦀 and on and on and on.'"));
+    let (reply, told) = ask_watched(&model(&server)).await;
+    let reply = reply.expect("a reply");
+    assert_eq!(
+        reply.text.as_deref(),
+        Some("Grüße — “all” of it, however long it may be: 🦀 and on and on and on.")
+    );
+    assert_eq!(reply.thinking, None);
+    assert_eq!(reply.calls, []);
+    assert_eq!(reply.stop, Stop::Natural);
+    assert_eq!(told, [Progress::Thinking, Progress::Responding]);
+    assert_no_problems(&server);
+}
+
+#[tokio::test]
+async fn thoughts_are_kept_apart_from_words() {
+    let server = serve(&turn("thinking = 'Where is it?'\ntext = 'Here.'"));
+    let tuning = autonoe_model::Tuning { thinking: Some(2048), ..quick() };
+    let reply = ask(&model_at(&server.base_url(), "sonnet", &tuning)).await.expect("a reply");
+    assert_eq!(reply.thinking.as_deref(), Some("Where is it?"));
+    assert_eq!(reply.text.as_deref(), Some("Here."));
+}
+
+#[tokio::test]
+async fn blank_words_and_thoughts_are_none() {
+    let server = serve(&turn("thinking = ' '\ntext = \"\\n\"\ncall = [{ tool = 'Read' }]"));
+    let reply = ask(&model(&server)).await.expect("a reply");
+    assert_eq!((reply.thinking, reply.text), (None, None));
+    assert_eq!(reply.calls.len(), 1);
+}
+
+#[tokio::test]
+async fn several_calls_in_one_reply_keep_their_order_and_arguments() {
+    let server = serve(&turn(
+        "text = 'Three at once.'
+         call = [
+           { tool = 'Read', input = { file_path = 'a \"quoted\" path, long enough for several pieces of JSON', limit = 3 } },
+           { tool = 'Read' },
+           { tool = 'mcp__autonoe__list', input = { filter = { status = 'pending' } } },
+         ]",
+    ));
+    let reply = ask(&model(&server)).await.expect("a reply");
+    let call = |id: &str, name: &str, arguments| Call { id: id.to_owned(), name: name.to_owned(), arguments };
+    let long = "a \"quoted\" path, long enough for several pieces of JSON";
+    assert_eq!(
+        reply.calls,
+        [
+            call("toolu_1_1_1", "Read", json!({ "file_path": long, "limit": 3 })),
+            call("toolu_1_1_2", "Read", json!({})),
+            call("toolu_1_1_3", "mcp__autonoe__list", json!({ "filter": { "status": "pending" } })),
+        ]
+    );
+    assert_eq!(reply.text.as_deref(), Some("Three at once."));
+    assert_eq!(reply.stop, Stop::Natural);
+}
+
+#[tokio::test]
+async fn usage_tells_fresh_from_cached_tokens_and_has_a_price() {
+    let server = serve(&turn(
+        "text = 'Done.'\nusage = { input = 1000, output = 200, cache_read = 30000, cache_write = 4000 }",
+    ));
+    let usage = ask(&model(&server)).await.expect("a reply").usage;
+    assert_eq!((usage.input_tokens, usage.output_tokens), (1000, 200));
+    assert_eq!((usage.cache_read_tokens, usage.cache_write_tokens), (30_000, 4000));
+    // claude-sonnet-5: 2 dollars a million in, 10 out; cache reads at a tenth, writes at five quarters.
+    let Usd(cost) = usage.cost_usd.expect("a known price");
+    let wanted = (1000.0 * 2.0 + 30_000.0 * 0.2 + 4000.0 * 2.5 + 200.0 * 10.0) / 1e6;
+    assert!((cost - wanted).abs() < 1e-12, "{cost} is not {wanted}");
+}
+
+#[tokio::test]
+async fn an_unknown_model_has_no_price_rather_than_none_to_pay() {
+    let server = serve(&turn("text = 'Done.'\nusage = { input = 1000, output = 200 }"));
+    let reply = ask(&model_at(&server.base_url(), "claude-imaginary-9", &quick())).await.expect("a reply");
+    assert_eq!(reply.usage.cost_usd, None);
+    assert_eq!(reply.usage.input_tokens, 1000);
+}
+
+#[tokio::test]
+async fn why_a_reply_ended_is_told() {
+    for (stop, wanted) in [
+        ("end_turn", Stop::Natural),
+        ("stop_sequence", Stop::Natural),
+        ("pause_turn", Stop::Natural),
+        ("max_tokens", Stop::OutputLimit),
+        ("refusal", Stop::Refused),
+    ] {
+        let server = serve(&turn(&format!("text = 'So.'\nstop = '{stop}'")));
+        let reply = ask(&model(&server)).await.expect(stop);
+        assert_eq!(reply.stop, wanted, "{stop}");
+        assert_eq!(reply.text.as_deref(), Some("So."), "{stop}");
+    }
+}

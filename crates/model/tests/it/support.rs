@@ -1,0 +1,81 @@
+//! A scripted service, a model of it, and what the model tells while it works.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use autonoe_core::fault::Fault;
+use autonoe_core::outcome::Outcome;
+use autonoe_model::{Conversation, Model, Progress, Provider, Reply, ToolDefinition, Tuning};
+use autonoe_scripted::{Script, Server};
+use serde_json::json;
+
+pub const TOOL: &str = "Read";
+
+pub fn serve(script: &str) -> Server {
+    Server::start(Script::parse(script).unwrap()).unwrap()
+}
+
+/// One reply, "At last.", with a fault in front of it.
+pub fn serve_fault(fault: &str) -> Server {
+    serve(&format!(
+        "[[conversation]]\n[[conversation.turn]]\nfault = {fault}\n[[conversation.turn]]\ntext = 'At last.'"
+    ))
+}
+
+/// Retries almost at once and waits as long as the test needs.
+pub fn quick() -> Tuning {
+    Tuning { retry_pause: Duration::from_millis(1), ..Tuning::default() }
+}
+
+pub fn model_at(base_url: &str, name: &str, tuning: &Tuning) -> Model {
+    let provider = Provider { base_url: Some(base_url.to_owned()), api_key: "test-key".to_owned() };
+    Model::anthropic(provider, name, tuning).unwrap()
+}
+
+pub fn model(server: &Server) -> Model {
+    model_at(&server.base_url(), "sonnet", &quick())
+}
+
+pub fn conversation() -> Conversation {
+    let tool = ToolDefinition {
+        name: TOOL.to_owned(),
+        description: "Reads a file.".to_owned(),
+        input_schema: json!({ "type": "object", "properties": { "file_path": { "type": "string" } } }),
+    };
+    Conversation::new("You are careful.", vec![tool], "Begin.".to_owned())
+}
+
+pub async fn ask(model: &Model) -> Result<Reply, Outcome> {
+    ask_watched(model).await.0
+}
+
+/// The reply, and what was told on the way.
+pub async fn ask_watched(model: &Model) -> (Result<Reply, Outcome>, Vec<Progress>) {
+    let told = Mutex::new(Vec::new());
+    let reply = model.reply(&conversation(), &|progress| told.lock().unwrap().push(progress)).await;
+    (reply, told.into_inner().unwrap())
+}
+
+/// The fault a session ends with.
+#[track_caller]
+pub fn fault(result: Result<Reply, Outcome>) -> Fault {
+    match result.expect_err("the call fails") {
+        Outcome::ExecutionError { fault } => fault,
+        other => panic!("not a fault: {other:?}"),
+    }
+}
+
+/// The retries that were announced: their numbers, pauses and faults.
+pub fn retries(told: &[Progress]) -> Vec<(u32, Duration, &Fault)> {
+    told.iter()
+        .filter_map(|progress| match progress {
+            Progress::Retrying { retry, pause, fault } => Some((*retry, *pause, fault)),
+            Progress::Thinking | Progress::Responding => None,
+        })
+        .collect()
+}
+
+#[track_caller]
+pub fn assert_no_problems(server: &Server) {
+    assert_eq!(server.problems(), [""; 0]);
+}

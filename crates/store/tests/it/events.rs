@@ -1,0 +1,180 @@
+//! Events: secrets never reach the disk, what is too long is cut and says so, old ones are dropped.
+
+use autonoe_core::event::Event;
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::gate::ToolCall;
+use autonoe_core::journal::{Journal as _, Record};
+use autonoe_core::outcome::Outcome;
+use autonoe_store::journal::JournalOptions;
+use autonoe_store::journal::history::{EventRow, History};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::support::{Bench, SPEC, end_run, ended, report, session, started, usage};
+
+const LONGEST: usize = 64 * 1024;
+
+fn text(text: impl Into<String>) -> Event {
+    Event::Text { text: text.into() }
+}
+
+fn events_of(bench: &Bench, run: i64, number: u32) -> Vec<EventRow> {
+    let history = History::open(&bench.project.journal_file()).unwrap().unwrap();
+    history.session(run, number).unwrap().unwrap().1
+}
+
+/// Keeps one event and reads it back.
+async fn kept(event: &Event) -> Value {
+    let bench = Bench::new();
+    let (journal, begun) = bench.begin("run").await;
+    journal.record(started(1)).await.unwrap();
+    journal.event(1, event).await.unwrap();
+    drop(journal);
+    let mut events = events_of(&bench, begun.run, 1);
+    assert_eq!(events.len(), 1);
+    events.remove(0).event
+}
+
+#[tokio::test]
+async fn a_secret_reaches_the_disk_by_no_way() {
+    let secrets = ["sk-ant-secret-0123456789", "with \"quotes\" and\nlines"];
+    let fault = || {
+        Fault::lasting(
+            Layer::Model,
+            "authentication_error",
+            format!("{} is wrong: {}", secrets[0], secrets[1]),
+        )
+        .hint(secrets[0])
+    };
+    let bench = Bench::new();
+    let options = JournalOptions { secrets: secrets.map(str::to_owned).to_vec(), crash: None };
+    let (journal, _) = bench.try_begin("run", SPEC, Timestamp::now(), options).await.unwrap();
+    journal.record(started(1)).await.unwrap();
+    for secret in secrets {
+        let content = json!({ "env": { "KEY": secret } });
+        let call = ToolCall { id: "1".to_owned(), name: "Bash".to_owned(), input: content.clone() };
+        for event in [
+            text(format!("The key is {secret}, I repeat: {secret}.")),
+            Event::Thinking { text: secret.to_owned() },
+            Event::Trouble { message: secret.to_owned() },
+            Event::ToolCall(call),
+            Event::ToolResult {
+                id: "1".to_owned(),
+                name: "Bash".to_owned(),
+                content: content.to_string(),
+                is_error: false,
+                denied_by: None,
+            },
+            Event::End { outcome: Outcome::ExecutionError { fault: fault() } },
+            text(format!("{}{secret}{}", "x".repeat(LONGEST - 10), "y".repeat(LONGEST))),
+        ] {
+            journal.event(1, &event).await.unwrap();
+        }
+    }
+    let quota = Outcome::QuotaExceeded { message: secrets[0].to_owned(), resets_at: None };
+    journal.record(ended(1, quota, 1)).await.unwrap();
+    journal.record(Record::RunEnded(Box::new(report(Outcome::Failed { fault: fault() })))).await.unwrap();
+
+    let assert_clean = |when: &str| {
+        let bytes = bench.state_bytes();
+        for trace in
+            ["sk-ant-secret", "with \"quotes", "with \\\"quotes", "with \\\\\\\"quotes", "and\\nlines"]
+        {
+            let found = bytes.windows(trace.len()).any(|window| window == trace.as_bytes());
+            assert!(!found, "{trace:?} is on disk {when}");
+        }
+        assert!(bytes.windows(10).any(|window| window == b"[redacted]"), "nothing was written {when}");
+    };
+    assert_clean("while the journal is open");
+    drop(journal);
+    assert_clean("after the journal was closed");
+}
+
+#[tokio::test]
+async fn redacted_events_are_still_events() {
+    let bench = Bench::new();
+    let options = JournalOptions { secrets: vec!["hunter2-\"x\"".to_owned()], crash: None };
+    let (journal, begun) = bench.try_begin("run", SPEC, Timestamp::now(), options).await.unwrap();
+    journal.record(started(1)).await.unwrap();
+    journal.event(1, &text("it is hunter2-\"x\"!")).await.unwrap();
+    drop(journal);
+    let events = events_of(&bench, begun.run, 1);
+    assert_eq!(events[0].event, json!({ "type": "text", "text": "it is [redacted]!" }));
+}
+
+#[tokio::test]
+async fn an_event_of_the_longest_size_is_kept_whole() {
+    let overhead = serde_json::to_string(&text("")).unwrap().len();
+    let event = text("x".repeat(LONGEST - overhead));
+    assert_eq!(kept(&event).await, serde_json::to_value(&event).unwrap());
+    let longer = kept(&text("x".repeat(LONGEST - overhead + 1))).await;
+    assert_eq!(longer["type"], "text");
+    assert_eq!(longer["cut_bytes"], 1);
+}
+
+#[tokio::test]
+async fn a_longer_event_is_cut_at_a_character_and_says_how_much() {
+    for shift in 0..4 {
+        let event = text(format!("{}{}", "x".repeat(shift), "é🦀".repeat(30_000)));
+        let whole = serde_json::to_string(&event).unwrap();
+        let cut = kept(&event).await;
+        assert_eq!(cut["type"], "text");
+        let beginning = cut["beginning"].as_str().unwrap();
+        assert!(whole.starts_with(beginning), "shift {shift}");
+        assert!((LONGEST - 3..=LONGEST).contains(&beginning.len()), "{} bytes", beginning.len());
+        assert_eq!(cut["cut_bytes"], whole.len() - beginning.len());
+    }
+}
+
+#[tokio::test]
+async fn events_keep_their_order_and_their_session() {
+    let bench = Bench::new();
+    let (journal, begun) = bench.begin("run").await;
+    for number in [1, 2] {
+        journal.record(started(number)).await.unwrap();
+        for at in 0..300 {
+            journal.event(number, &text(format!("{number}-{at}"))).await.unwrap();
+        }
+    }
+    drop(journal);
+    for number in [1, 2] {
+        let said: Vec<Value> =
+            events_of(&bench, begun.run, number).into_iter().map(|row| row.event["text"].clone()).collect();
+        assert_eq!(said, (0..300).map(|at| json!(format!("{number}-{at}"))).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn a_record_makes_the_events_before_it_durable() {
+    let bench = Bench::new();
+    let (journal, _) = bench.begin("run").await;
+    journal.record(started(1)).await.unwrap();
+    for at in 0..10 {
+        journal.event(1, &text(at.to_string())).await.unwrap();
+    }
+    journal.record(ended(1, Outcome::Completed, 1)).await.unwrap();
+    assert_eq!(bench.count("events"), 10, "seen by another connection while the journal is open");
+}
+
+#[tokio::test]
+async fn only_the_newest_fifty_runs_keep_their_events() {
+    let bench = Bench::new();
+    let mut ids = Vec::new();
+    for _ in 0..52 {
+        let (journal, begun) = bench.begin("run").await;
+        session(&journal, 1, Outcome::Completed).await;
+        journal.event(1, &text("said")).await.unwrap();
+        journal.cost(1, &usage(Some(0.5))).await.unwrap();
+        end_run(&journal, Outcome::AllPassed).await;
+        ids.push(begun.run);
+    }
+    let (journal, _) = bench.begin("run").await;
+    drop(journal);
+    let with_events: Vec<i64> =
+        ids.iter().copied().filter(|run| !events_of(&bench, *run, 1).is_empty()).collect();
+    assert_eq!(with_events, ids[2..], "of 52 runs the oldest two lost theirs");
+    assert_eq!(bench.count("sessions"), 52);
+    assert_eq!(bench.count("costs"), 52);
+    let history = History::open(&bench.project.journal_file()).unwrap().unwrap();
+    assert_eq!(history.total_cost().unwrap(), (26.0, false));
+}

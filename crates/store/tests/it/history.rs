@@ -1,0 +1,122 @@
+//! The journal as people read it.
+
+use std::time::Duration;
+
+use autonoe_core::event::Event;
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::journal::Journal as _;
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::Outcome;
+use autonoe_store::journal::history::History;
+use jiff::Timestamp;
+
+use crate::support::{Bench, end_run, error, report, session, started, usage};
+
+fn history(bench: &Bench) -> History {
+    History::open(&bench.project.journal_file()).unwrap().expect("a journal")
+}
+
+#[tokio::test]
+async fn without_a_journal_there_is_no_history_and_looking_makes_none() {
+    let bench = Bench::new();
+    assert!(History::open(&bench.project.journal_file()).unwrap().is_none());
+    assert!(!bench.project.state_dir().exists());
+}
+
+#[tokio::test]
+async fn sessions_are_listed_newest_first_with_what_they_cost() {
+    let bench = Bench::new();
+    let (journal, first) = bench.begin("run").await;
+    session(&journal, 1, Outcome::Completed).await;
+    journal.cost(1, &usage(Some(0.25))).await.unwrap();
+    journal.cost(1, &usage(Some(0.5))).await.unwrap();
+    session(&journal, 2, error()).await;
+    journal.cost(2, &usage(Some(0.5))).await.unwrap();
+    journal.cost(2, &usage(None)).await.unwrap();
+    end_run(&journal, Outcome::Interrupted).await;
+    drop(journal);
+    let (journal, second) = bench.begin("sync").await;
+    journal.record(started(1)).await.unwrap();
+
+    let history = history(&bench);
+    let sessions = history.sessions(10).unwrap();
+    let places: Vec<(i64, u32)> = sessions.iter().map(|session| (session.run, session.number)).collect();
+    assert_eq!(places, [(second.run, 1), (first.run, 2), (first.run, 1)]);
+    let [running, failed, done] = &sessions[..] else { unreachable!("three sessions") };
+
+    assert_eq!(running.outcome, None);
+    assert_eq!(running.duration_seconds, None);
+    assert_eq!((running.cost_usd, running.input_tokens, running.output_tokens), (None, 0, 0));
+    assert_eq!(failed.outcome, Some(error()));
+    assert_eq!(failed.cost_usd, None, "a price was not known");
+    assert_eq!(failed.input_tokens, 2 * 107);
+    assert_eq!(done.outcome, Some(Outcome::Completed));
+    assert_eq!((done.cost_usd, done.input_tokens, done.output_tokens), (Some(0.75), 2 * 107, 40));
+    assert_eq!(done.duration_seconds, Some(10.0));
+    assert_eq!(done.instruction, "coding");
+    assert_eq!((done.backend.as_str(), done.model.as_str()), ("native", "claude-sonnet-5"));
+    assert!(done.started_at.parse::<Timestamp>().is_ok(), "{}", done.started_at);
+
+    assert_eq!(history.sessions(2).unwrap().len(), 2);
+    assert!(history.sessions(0).unwrap().is_empty());
+    assert_eq!(history.total_cost().unwrap(), (1.25, true));
+    assert_eq!(history.integrity().unwrap(), "ok");
+}
+
+#[tokio::test]
+async fn one_session_is_shown_with_its_events_while_it_runs() {
+    let bench = Bench::new();
+    let (journal, begun) = bench.begin("run").await;
+    journal.record(started(1)).await.unwrap();
+    let event = Event::Text { text: "hello".to_owned() };
+    journal.event(1, &event).await.unwrap();
+    journal.cost(1, &usage(Some(0.5))).await.unwrap();
+
+    let history = history(&bench);
+    let (session, events) = history.session(begun.run, 1).unwrap().expect("it is on record");
+    assert_eq!(session.number, 1);
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].event, serde_json::to_value(&event).unwrap());
+    assert!(events[0].at.parse::<Timestamp>().is_ok());
+    assert!(history.session(begun.run, 2).unwrap().is_none());
+    assert!(history.session(begun.run + 1, 1).unwrap().is_none());
+}
+
+#[tokio::test]
+async fn the_last_run_is_shown_with_its_report_whatever_its_outcome() {
+    let fault =
+        || Fault::lasting(Layer::Config, "code", "It broke.").retry_after(Some(Duration::from_secs(3)));
+    for outcome in [
+        Outcome::AllPassed,
+        Outcome::AllVerified,
+        Outcome::AllBlocked,
+        Outcome::Interrupted,
+        Outcome::Stuck { idle_sessions: 10 },
+        Outcome::MaxIterations { limit: 3 },
+        Outcome::BudgetExceeded { limit_usd: Usd(1.5) },
+        Outcome::DurationExceeded { limit: Duration::from_secs(90) },
+        Outcome::QuotaExceeded { message: "limit".to_owned(), resets_at: Some(Timestamp::UNIX_EPOCH) },
+        Outcome::MaxRetriesExceeded { limit: 3, fault: fault() },
+        Outcome::Failed { fault: fault() },
+    ] {
+        let bench = Bench::new();
+        let (journal, begun) = bench.begin("sync").await;
+        let under_way = history(&bench).last_run().unwrap().expect("a run");
+        assert_eq!((under_way.ended_at, under_way.report), (None, None));
+
+        end_run(&journal, outcome.clone()).await;
+        let run = history(&bench).last_run().unwrap().expect("a run");
+        assert_eq!((run.id, run.command.as_str()), (begun.run, "sync"));
+        assert!(run.ended_at.is_some());
+        assert_eq!(run.report, Some(report(outcome)));
+    }
+}
+
+#[tokio::test]
+async fn a_journal_that_was_only_visited_has_no_runs() {
+    let bench = Bench::new();
+    let path = bench.project.journal_file();
+    drop(autonoe_store::Journal::visit(&path, "spec", Timestamp::now(), Default::default()).await.unwrap());
+    assert!(history(&bench).last_run().unwrap().is_none());
+    assert_eq!(history(&bench).total_cost().unwrap(), (0.0, false));
+}

@@ -1,0 +1,196 @@
+//! A project and its state in a temporary directory, and the records a run writes.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use autonoe_core::clock::Clock;
+use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
+use autonoe_core::event::Usage;
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::instruction::InstructionName;
+use autonoe_core::journal::{Journal as _, Record};
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::{Outcome, RunReport};
+use autonoe_core::session::Ledger;
+use autonoe_core::status::{ProjectStatus, Refusal};
+use autonoe_store::journal::{Begun, JournalOptions};
+use autonoe_store::{Journal, Project, StatusStore};
+use jiff::Timestamp;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// The specification's hash, where it does not matter.
+pub const SPEC: &str = "spec-1";
+
+pub struct Bench {
+    pub dir: TempDir,
+    pub project: Project,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("project");
+        fs::create_dir(&root).unwrap();
+        let project = Project::open(&root, &dir.path().join("state")).unwrap();
+        Self { dir, project }
+    }
+
+    /// Begins a run, or takes one up.
+    pub async fn begin(&self, command: &str) -> (Arc<Journal>, Begun) {
+        self.begin_at(command, SPEC, Timestamp::now()).await
+    }
+
+    pub async fn begin_at(&self, command: &str, spec: &str, now: Timestamp) -> (Arc<Journal>, Begun) {
+        self.try_begin(command, spec, now, JournalOptions::default()).await.unwrap()
+    }
+
+    pub async fn try_begin(
+        &self,
+        command: &str,
+        spec: &str,
+        now: Timestamp,
+        options: JournalOptions,
+    ) -> Result<(Arc<Journal>, Begun), Fault> {
+        Journal::begin(&self.project.journal_file(), command, spec, now, options).await
+    }
+
+    /// The one writer of `status.json`, in a run of its own.
+    pub async fn store(&self) -> StatusStore {
+        let (journal, _) = self.begin("run").await;
+        self.store_over(journal).await
+    }
+
+    pub async fn store_over(&self, journal: Arc<Journal>) -> StatusStore {
+        StatusStore::open(&self.project, journal, Arc::new(FixedClock)).await.unwrap()
+    }
+
+    /// Writes `status.json` as a user would.
+    pub fn write_status(&self, text: &str) {
+        fs::create_dir_all(self.project.autonoe_dir()).unwrap();
+        fs::write(self.project.status_file(), text).unwrap();
+    }
+
+    pub fn status_text(&self) -> String {
+        fs::read_to_string(self.project.status_file()).unwrap()
+    }
+
+    /// The names in `.autonoe/`.
+    pub fn autonoe_files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.project.autonoe_dir()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// A second connection, for what only a test asks.
+    pub fn sql(&self) -> Connection {
+        Connection::open(self.project.journal_file()).unwrap()
+    }
+
+    pub fn count(&self, table_and_condition: &str) -> u64 {
+        let query = format!("SELECT COUNT(*) FROM {table_and_condition}");
+        self.sql().query_row(&query, [], |row| row.get(0)).unwrap()
+    }
+
+    /// Every byte in the state directory.
+    pub fn state_bytes(&self) -> Vec<u8> {
+        let mut paths: Vec<PathBuf> =
+            fs::read_dir(self.project.state_dir()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths.into_iter().flat_map(|path| fs::read(path).unwrap()).collect()
+    }
+}
+
+/// Noon on 2 January 2026, UTC.
+pub struct FixedClock;
+
+#[async_trait]
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        "2026-01-02T12:00:00Z".parse().unwrap()
+    }
+
+    async fn sleep(&self, _: Duration) {}
+
+    fn jitter(&self) -> f64 {
+        0.5
+    }
+}
+
+pub fn deliverable(id: &str) -> NewDeliverable {
+    NewDeliverable {
+        id: id.to_owned(),
+        description: format!("What {id} is"),
+        acceptance_criteria: vec!["It works".to_owned()],
+    }
+}
+
+pub async fn create(store: &StatusStore, ids: &[&str]) -> Result<(), Refusal> {
+    let batch = ids.iter().map(|id| deliverable(id)).collect();
+    let change = move |status: &mut ProjectStatus, _| Ok(((), status.create(batch)?));
+    store.change(Box::new(change)).await.unwrap().map(drop)
+}
+
+pub async fn set(store: &StatusStore, id: &str, wanted: DeliverableStatus) -> Result<(), Refusal> {
+    let change = |status: &mut ProjectStatus, _| Ok(((), vec![status.set_status(id, wanted)?]));
+    store.change(Box::new(change)).await.unwrap().map(drop)
+}
+
+pub fn started(number: u32) -> Record {
+    Record::SessionStarted {
+        number,
+        instruction: InstructionName::Coding,
+        backend: "native".to_owned(),
+        model: "claude-sonnet-5".to_owned(),
+    }
+}
+
+pub fn ended(number: u32, outcome: Outcome, seconds: u64) -> Record {
+    let duration = Duration::from_secs(seconds);
+    let instruction = InstructionName::Coding;
+    Record::SessionEnded { number, instruction, outcome, spent: Ledger::default(), duration }
+}
+
+/// Records a whole session that takes ten seconds.
+pub async fn session(journal: &Journal, number: u32, outcome: Outcome) {
+    journal.record(started(number)).await.unwrap();
+    journal.record(ended(number, outcome, 10)).await.unwrap();
+}
+
+pub fn error() -> Outcome {
+    Outcome::ExecutionError { fault: Fault::passing(Layer::Model, "overloaded", "It is overloaded.") }
+}
+
+pub fn usage(usd: Option<f64>) -> Usage {
+    Usage {
+        input_tokens: 100,
+        output_tokens: 20,
+        cache_read_tokens: 3,
+        cache_write_tokens: 4,
+        cost_usd: usd.map(Usd),
+    }
+}
+
+pub fn report(outcome: Outcome) -> RunReport {
+    RunReport {
+        exit_code: outcome.exit_code(),
+        outcome,
+        iterations: 2,
+        deliverables_passed: 1,
+        deliverables_total: 3,
+        deliverables_blocked: 1,
+        verified: 2,
+        verified_total: 3,
+        duration: Duration::from_millis(61_500),
+        cost_usd: Some(Usd(0.25)),
+    }
+}
+
+pub async fn end_run(journal: &Journal, outcome: Outcome) {
+    journal.record(Record::RunEnded(Box::new(report(outcome)))).await.unwrap();
+}
