@@ -23,8 +23,8 @@ use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Holder, Journal, Project, ProjectInstructions, ProjectLock, StatusStore, sha256_hex};
 use tokio_util::sync::CancellationToken;
 
+use crate::arguments::CommonArgs;
 use crate::environment::Environment;
-use crate::options::CommonArgs;
 use crate::present::{Console, Detail, JsonSink, Level, Presenter, Stream};
 use crate::system::{SystemClock, runtime, watch_signals};
 

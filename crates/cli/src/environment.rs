@@ -7,7 +7,7 @@ use autonoe_model::Provider;
 use autonoe_sandbox::Launcher;
 use autonoe_store::{CrashPoint, Project};
 
-use crate::options::ProjectArgs;
+use crate::arguments::ProjectArgs;
 
 /// Variables that the commands of an agent may see; everything else stays here.
 const PASSED_ON: [&str; 23] = [

@@ -2,6 +2,7 @@
 //!
 //! This crate is the only one that reads the environment, prints, or exits.
 
+mod arguments;
 mod commands;
 mod engine;
 mod environment;
@@ -49,7 +50,7 @@ fn dispatch(cli: Cli) -> Result<u8, Fault> {
         Some(Command::Demo(args)) => commands::demo::cmd_demo(args, environment),
         Some(Command::Sessions(args)) => commands::sessions::cmd_sessions(&args, &environment),
         Some(Command::Mcp(args)) => commands::mcp::cmd_mcp(&args, environment),
-        Some(Command::Completions(args)) => commands::completions::cmd_completions(&args),
-        Some(Command::Man(args)) => commands::man::cmd_man(&args),
+        Some(Command::Completions(args)) => commands::completions::cmd_completions(&args, Cli::command()),
+        Some(Command::Man(args)) => commands::man::cmd_man(&args, Cli::command()),
     }
 }

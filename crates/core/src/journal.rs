@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use crate::event::{Event, Usage};
 use crate::fault::Fault;
 use crate::instruction::InstructionName;
+use crate::ledger::Ledger;
 use crate::outcome::{Outcome, RunReport};
-use crate::plan::QuotaWait;
-use crate::session::Ledger;
+use crate::quota::QuotaWait;
 
 /// A fact the run depends on; durable once [`Journal::record`] returns.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,6 +12,7 @@ pub mod fault;
 pub mod gate;
 pub mod instruction;
 pub mod journal;
+pub mod ledger;
 pub mod limits;
 pub mod money;
 pub mod outcome;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 
 use crate::agent::Instruction;
 use crate::fault::Fault;
+use crate::ledger::Ledger;
 use crate::outcome::Outcome;
-use crate::session::Ledger;
+use crate::quota::QuotaWait;
 use crate::status::{ProjectStatus, Tally};
 use crate::verification::Progress;
 
@@ -31,15 +31,6 @@ pub struct RunState {
     pub quota: Option<QuotaWait>,
     /// Time that an earlier process of this run used.
     pub time_before: Duration,
-}
-
-/// The quota is used up, until then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QuotaWait {
-    /// When work goes on: the reset and a margin, or a guess.
-    pub until: Timestamp,
-    /// When the vendor said the quota resets.
-    pub resets_at: Option<Timestamp>,
 }
 
 /// A session that has finished.

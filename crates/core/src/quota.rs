@@ -89,6 +89,15 @@ impl fmt::Display for Limit {
     }
 }
 
+/// The quota is used up, until then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotaWait {
+    /// When work goes on: the reset and a margin, or a guess.
+    pub until: Timestamp,
+    /// When the vendor said the quota resets.
+    pub resets_at: Option<Timestamp>,
+}
+
 /// Reads a vendor's quota message. `None` when the text is not one.
 ///
 /// `local` is the zone of the process that wrote the message, for times that name none. A text is

@@ -21,8 +21,8 @@ use crate::journal::{Journal, Record};
 use crate::limits::{DEFAULT_MAX_RETRIES, Limits, MAX_IDLE_SESSIONS};
 use crate::outcome::{Outcome, RunReport};
 use crate::pause::{self, COUNTDOWN_EVERY, DEFAULT_SESSION_DELAY};
-use crate::plan::{Iteration, Next, Plan, QuotaWait, RunState, Verdict};
-use crate::quota;
+use crate::plan::{Iteration, Next, Plan, RunState, Verdict};
+use crate::quota::{self, QuotaWait};
 use crate::session::{Allowance, Session};
 use crate::sink::{Sinks, SpanContext};
 

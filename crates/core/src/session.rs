@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Backend, Instruction, SessionSpec};
@@ -13,6 +12,7 @@ use crate::clock::{Clock, elapsed};
 use crate::event::{Event, Usage};
 use crate::fault::{Fault, Layer};
 use crate::journal::Journal;
+use crate::ledger::Ledger;
 use crate::money::Usd;
 use crate::outcome::Outcome;
 use crate::plan::Iteration;
@@ -20,42 +20,6 @@ use crate::sink::{Sinks, SpanContext};
 
 /// How long an agent may take to end before it is dropped, which kills what it started.
 const DISPOSE_LIMIT: Duration = Duration::from_millis(800);
-
-/// What was spent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ledger {
-    /// Dollars of all calls whose price is known.
-    pub cost: Usd,
-    /// True when a call's price was not known, so that `cost` is only a part.
-    pub unpriced: bool,
-    /// Input tokens, cached ones included.
-    pub input_tokens: u64,
-    /// Output tokens.
-    pub output_tokens: u64,
-}
-
-impl Ledger {
-    /// Books one report.
-    pub fn book(&mut self, usage: &Usage) {
-        self.cost += usage.cost_usd.unwrap_or_default();
-        self.unpriced |= usage.cost_usd.is_none();
-        self.input_tokens += usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-        self.output_tokens += usage.output_tokens;
-    }
-
-    /// Adds another ledger.
-    pub fn add(&mut self, other: &Self) {
-        self.cost += other.cost;
-        self.unpriced |= other.unpriced;
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-    }
-
-    /// The total, or none when a part of it is not known.
-    pub fn total(&self) -> Option<Usd> {
-        (!self.unpriced).then_some(self.cost)
-    }
-}
 
 /// What a session may still use up of the run's limits.
 #[derive(Debug, Clone, Default)]

@@ -2,10 +2,9 @@
 
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::options::Cli;
 use crate::present;
 
 /// Print a shell completion script
@@ -15,10 +14,10 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Prints the script.
-pub fn cmd_completions(args: &CompletionsArgs) -> Result<u8, Fault> {
+/// Prints the script for the whole command line.
+pub fn cmd_completions(args: &CompletionsArgs, mut cli: Command) -> Result<u8, Fault> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "autonoe", &mut script);
+    clap_complete::generate(args.shell, &mut cli, "autonoe", &mut script);
     present::print(&String::from_utf8_lossy(&script));
     Ok(exit::DONE)
 }

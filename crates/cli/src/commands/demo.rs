@@ -7,9 +7,9 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_scripted::{Script, Server};
 use clap::{Args, Parser};
 
+use crate::arguments::CommonArgs;
 use crate::engine::{Mode, drive};
 use crate::environment::Environment;
-use crate::options::{Cli, Command, CommonArgs};
 use crate::present;
 
 const SPEC: &str = include_str!("demo/SPEC.md");
@@ -67,17 +67,20 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
 }
 
 /// The options of the run, as a user would type them.
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
 fn options(directory: &Path, debug: bool) -> Result<CommonArgs, Fault> {
     let place = directory.display().to_string();
-    let mut typed =
-        vec!["autonoe", "run", "--project-dir", &place, "--session-delay", "1s", "--max-iterations", "8"];
-    typed.push(if debug { "--debug" } else { "--verbose" });
-    match Cli::try_parse_from(typed).map(|cli| cli.command) {
-        Ok(Some(Command::Run(args))) => Ok(args.common),
-        other => {
-            Err(Fault::lasting(Layer::System, "demo", format!("The demonstration cannot start: {other:?}.")))
-        }
-    }
+    let detail = if debug { "--debug" } else { "--verbose" };
+    let typed = ["run", "--project-dir", &place, "--session-delay", "1s", "--max-iterations", "8", detail];
+    let read = Typed::try_parse_from(typed).map(|typed| typed.common);
+    read.map_err(|error| {
+        Fault::lasting(Layer::System, "demo", format!("The demonstration cannot start: {error}."))
+    })
 }
 
 /// Makes the project directory with its SPEC.md.

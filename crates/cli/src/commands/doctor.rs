@@ -10,8 +10,8 @@ use autonoe_store::journal::history::History;
 use autonoe_store::{Project, ProjectInstructions, ProjectLock, StatusStore};
 use clap::Args;
 
+use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::options::ProjectArgs;
 use crate::present;
 
 /// Tell what is installed and whether a run would work

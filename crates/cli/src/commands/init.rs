@@ -8,7 +8,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::outcome::exit;
 use clap::Args;
 
-use crate::options::ProjectArgs;
+use crate::arguments::ProjectArgs;
 use crate::present;
 
 const SPEC: &str = include_str!("init/SPEC.md");

@@ -2,10 +2,9 @@
 
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::outcome::exit;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
-use crate::options::Cli;
 use crate::present;
 
 /// Print the manual page
@@ -15,9 +14,8 @@ pub struct ManArgs {
     command: Option<String>,
 }
 
-/// Prints the page.
-pub fn cmd_man(args: &ManArgs) -> Result<u8, Fault> {
-    let mut cli = Cli::command();
+/// Prints a page of the whole command line's manual.
+pub fn cmd_man(args: &ManArgs, mut cli: Command) -> Result<u8, Fault> {
     cli.build();
     let page = match &args.command {
         None => Man::new(cli),

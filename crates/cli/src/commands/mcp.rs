@@ -11,8 +11,8 @@ use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Holder, Journal, Project, ProjectLock, StatusStore, sha256_hex};
 use clap::{Args, ValueEnum};
 
+use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::options::ProjectArgs;
 use crate::system::{SystemClock, runtime};
 
 /// Serve the deliverable tools over MCP on standard input and output

@@ -1,16 +1,33 @@
 //! `autonoe run`
 
 use autonoe_core::fault::Fault;
+use clap::Args;
 
+use crate::arguments::CommonArgs;
 use crate::engine::{Mode, drive};
 use crate::environment::Environment;
-use crate::options::RunArgs;
 
 /// Until there is an operating-system sandbox, every run says that there is none.
 pub const NO_SANDBOX_YET: &str = "commands of the agent are not confined by an operating-system sandbox in this version; run it where that is acceptable.";
 
 const DESTRUCTIVE: &str =
     "destructive commands (rm, mv) are enabled; files can be deleted within the project directory.";
+
+/// Build what SPEC.md asks for
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Options shared with `sync`.
+    #[command(flatten)]
+    pub common: CommonArgs,
+
+    /// Run without the sandbox
+    #[arg(long)]
+    pub no_sandbox: bool,
+
+    /// Allow rm and mv inside the project
+    #[arg(long, short = 'D')]
+    pub allow_destructive: bool,
+}
 
 /// Builds what SPEC.md asks for.
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {

@@ -11,8 +11,8 @@ use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
 use serde_json::json;
 
+use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::options::ProjectArgs;
 use crate::present::{self, cost, cut};
 
 /// Characters of an event that `show` prints.

@@ -10,8 +10,8 @@ use autonoe_store::{Holder, ProjectLock, StatusStore};
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::options::ProjectArgs;
 use crate::present::{self, status_tag};
 
 /// Show deliverables, cost and the last outcome

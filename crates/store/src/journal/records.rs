@@ -3,10 +3,11 @@
 use autonoe_core::event::Usage;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::Record;
+use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
-use autonoe_core::plan::{QuotaWait, RunState};
-use autonoe_core::session::Ledger;
+use autonoe_core::plan::RunState;
+use autonoe_core::quota::QuotaWait;
 use autonoe_core::status::StatusChange;
 use autonoe_core::verification::Verification;
 use jiff::Timestamp;

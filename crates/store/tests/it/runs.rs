@@ -6,7 +6,7 @@ use std::time::Duration;
 use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
-use autonoe_core::plan::QuotaWait;
+use autonoe_core::quota::QuotaWait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{Bench, end_run, ended, error, session, started, usage};

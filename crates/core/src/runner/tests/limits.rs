@@ -6,12 +6,12 @@ use super::{max_cost, max_duration, max_iterations, options};
 use crate::deliverable::DeliverableStatus::Pending;
 use crate::event::Event;
 use crate::fault::Layer;
+use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::money::Usd;
 use crate::outcome::Outcome;
 use crate::plan::RunState;
 use crate::runner::RunOptions;
-use crate::session::Ledger;
 use crate::testing::script::{Script, hangs_while_opening, interrupted_while_opening, passing, session};
 use crate::testing::{Entry, World, seconds};
 
