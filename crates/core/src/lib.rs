@@ -19,6 +19,7 @@ pub mod outcome;
 pub mod pause;
 pub mod plan;
 pub mod plans;
+pub mod profile;
 pub mod quota;
 pub mod runner;
 pub mod session;

@@ -1,6 +1,8 @@
 //! The project's configuration, `.autonoe/agent.json` (seed 002 §5.4). Read strictly: a file that cannot be
 //! understood stops the run, since ignoring it would widen what the agent may do.
 
+mod effective;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -8,10 +10,13 @@ use std::io;
 use std::marker::PhantomData;
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::profile::Profile;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::project::Project;
+
+pub use effective::{Audience, Effective};
 
 /// `.autonoe/agent.json`. All fields are optional.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
@@ -32,25 +37,9 @@ pub struct AgentConfig {
     /// Further MCP servers; none means the built-in ones.
     pub mcp_servers: Option<BTreeMap<String, serde_json::Value>>,
     /// Further hooks.
-    pub hooks: Option<serde_json::Value>,
+    pub hooks: Hooks,
     /// Accepted for compatibility; the sandbox cannot be switched off from a repository.
     pub sandbox: Option<serde_json::Value>,
-}
-
-/// A language profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Profile {
-    /// Base commands only.
-    Base,
-    /// Node.js.
-    Node,
-    /// Python.
-    Python,
-    /// Ruby.
-    Ruby,
-    /// Go.
-    Go,
 }
 
 /// `allowCommands`: an array means `run` only.
@@ -63,6 +52,15 @@ pub struct AllowCommands {
     pub run: Vec<String>,
     /// In `sync`.
     pub sync: Vec<String>,
+}
+
+/// `hooks`.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hooks {
+    /// Before tool calls, by name.
+    #[serde(rename = "PreToolUse")]
+    pub pre_tool_use: Vec<String>,
 }
 
 /// `permissions`.
@@ -142,7 +140,8 @@ fn list_or_per_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AllowC
 
 #[cfg(test)]
 mod tests {
-    use super::{AgentConfig, Profile};
+    use super::AgentConfig;
+    use autonoe_core::profile::Profile;
 
     #[test]
     fn the_example_of_seed_002_is_read() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_model::PriceList;
-use autonoe_store::config::AgentConfig;
+use autonoe_store::config::{AgentConfig, Audience};
 use autonoe_store::journal::history::History;
 use autonoe_store::{Project, ProjectInstructions, ProjectLock, StatusStore};
 use clap::Args;
@@ -102,7 +102,7 @@ fn examine(project: &Project) -> Vec<Finding> {
     vec![
         check("project", Ok(project.root().display().to_string())),
         check("SPEC.md", project.read_spec().map(|text| format!("{} lines", text.lines().count()))),
-        check(".autonoe/agent.json", AgentConfig::load(project).map(|_| "fine".into())),
+        check(".autonoe/agent.json", AgentConfig::load(project).map(|config| in_force(&config))),
         check("instructions", ProjectInstructions::new(project).check_all().map(|()| "fine".into())),
         check(
             ".autonoe/status.json",
@@ -125,6 +125,14 @@ fn examine(project: &Project) -> Vec<Finding> {
             }
         },
     ]
+}
+
+/// What the configuration comes to in a run.
+fn in_force(config: &AgentConfig) -> String {
+    let config = config.effective(Audience::Run);
+    let profiles: Vec<_> = config.profiles.iter().map(|profile| profile.name()).collect();
+    let commands = if config.commands.is_empty() { "none".to_owned() } else { config.commands.join(", ") };
+    format!("profiles {}; further commands: {commands}", profiles.join(", "))
 }
 
 fn find(environment: &Environment, program: &str) -> Option<PathBuf> {

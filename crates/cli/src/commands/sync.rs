@@ -3,7 +3,7 @@
 use autonoe_core::fault::Fault;
 use clap::Args;
 
-use super::run::NO_SANDBOX_YET;
+use super::run::sandbox_warning;
 use crate::arguments::CommonArgs;
 use crate::engine::{Mode, drive};
 use crate::environment::Environment;
@@ -18,6 +18,6 @@ pub struct SyncArgs {
 
 /// Brings the deliverables in line with SPEC.md and verifies them.
 pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
-    let warnings: Vec<String> = if environment.no_sandbox { vec![] } else { vec![NO_SANDBOX_YET.to_owned()] };
+    let warnings = [sandbox_warning(false, &environment)];
     drive(Mode::Sync, &args.common, &warnings, &environment)
 }

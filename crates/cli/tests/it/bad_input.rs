@@ -233,3 +233,27 @@ fn a_broken_journal_is_a_fault_of_the_machine() {
     assert!(stderr.contains("journal.db"), "{stderr}");
     assert_eq!(fs::read(&journal).expect("read").len(), 8192, "it is left for a person to look at");
 }
+
+#[test]
+fn seed_002_9_3_and_5_5_disabling_the_sandbox_is_allowed_with_a_warning() {
+    let place = Place::with_status(&[("A", "passed")]);
+    let warned = |args: &[&str], variable: Option<&str>| {
+        let mut command = place.autonoe(None);
+        if let Some(value) = variable {
+            command.env("AUTONOE_NO_SANDBOX", value);
+        }
+        let output = command.args(args).output().expect("started");
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(warned(&["run", "--no-sandbox"], None).contains("disabled by --no-sandbox"));
+    assert!(warned(&["run"], Some("1")).contains("disabled by AUTONOE_NO_SANDBOX"));
+    assert!(
+        warned(&["run", "--no-sandbox"], Some("1")).contains("disabled by --no-sandbox"),
+        "the flag comes first"
+    );
+    for other in ["0", "true", "yes"] {
+        assert!(!warned(&["run"], Some(other)).contains("disabled by"), "{other} means nothing");
+    }
+    assert!(warned(&["run", "--allow-destructive"], None).contains("destructive commands"));
+}

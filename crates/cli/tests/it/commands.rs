@@ -65,7 +65,10 @@ fn init_writes_what_is_missing_and_leaves_the_rest_alone() {
     std::fs::remove_file(place.path("SPEC.md")).expect("removed");
     text(&place, &["init"]);
     let (_, out, _) = text(&place, &["doctor"]);
-    assert!(out.contains("ok   SPEC.md") && out.contains("ok   .autonoe/agent.json: fine"), "{out}");
+    assert!(
+        out.contains("ok   SPEC.md") && out.contains("ok   .autonoe/agent.json: profiles base, node"),
+        "{out}"
+    );
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! Language profiles: which toolchains a project uses, and so which commands its agents may run.
+
+use serde::{Deserialize, Serialize};
+
+/// A language profile. Base commands belong to every project and need no name here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// No language at all: base commands only.
+    Base,
+    /// Node.js.
+    Node,
+    /// Bun.
+    Bun,
+    /// Python.
+    Python,
+    /// Ruby.
+    Ruby,
+    /// Go.
+    Go,
+    /// Rust.
+    Rust,
+    /// PHP.
+    Php,
+}
+
+impl Profile {
+    /// All of them.
+    pub const ALL: [Self; 8] =
+        [Self::Base, Self::Node, Self::Bun, Self::Python, Self::Ruby, Self::Go, Self::Rust, Self::Php];
+
+    /// Its name in configuration and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Node => "node",
+            Self::Bun => "bun",
+            Self::Python => "python",
+            Self::Ruby => "ruby",
+            Self::Go => "go",
+            Self::Rust => "rust",
+            Self::Php => "php",
+        }
+    }
+
+    /// The profiles in force when these were named: base always, and all when none was named (seed 002 §9.4).
+    pub fn active(named: &[Self]) -> Vec<Self> {
+        if named.is_empty() {
+            return Self::ALL.to_vec();
+        }
+        Self::ALL.into_iter().filter(|profile| *profile == Self::Base || named.contains(profile)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Profile::{self, Base, Go, Node, Python, Ruby};
+
+    #[test]
+    fn seed_002_9_4_not_set_means_all() {
+        let active = Profile::active(&[]);
+        for profile in [Base, Node, Python, Ruby, Go] {
+            assert!(active.contains(&profile), "{}", profile.name());
+        }
+        assert_eq!(active, Profile::ALL);
+    }
+
+    #[test]
+    fn seed_002_9_4_a_named_profile_means_base_and_it() {
+        for named in [Node, Python, Ruby, Go] {
+            assert_eq!(Profile::active(&[named]), [Base, named]);
+        }
+    }
+
+    #[test]
+    fn seed_002_9_4_several_named_profiles_mean_base_and_them() {
+        assert_eq!(Profile::active(&[Python, Node]), [Base, Node, Python]);
+        assert_eq!(Profile::active(&[Base]), [Base], "base alone is no language at all");
+    }
+}

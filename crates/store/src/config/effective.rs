@@ -1,0 +1,158 @@
+//! What is in force: the security baseline, which no file can take away, and what the project adds (seed 002 §5.4,
+//! §9.3).
+
+use std::collections::BTreeMap;
+
+use autonoe_core::profile::Profile;
+use serde_json::{Value, json};
+
+use super::AgentConfig;
+
+const PERMISSIONS: [&str; 6] =
+    ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];
+const TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Glob", "Grep", "Bash"];
+const HOOKS: [&str; 2] = ["BashSecurity", "AutonoeProtection"];
+
+/// Which command asks: `run` or `sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// `autonoe run`
+    Run,
+    /// `autonoe sync`
+    Sync,
+}
+
+/// The configuration in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effective {
+    /// The language profiles.
+    pub profiles: Vec<Profile>,
+    /// Commands beyond those of the profiles.
+    pub commands: Vec<String>,
+    /// Processes beyond those of the profiles that `pkill` may name.
+    pub pkill_targets: Vec<String>,
+    /// Permission rules, the baseline's first.
+    pub permissions: Vec<String>,
+    /// Tools, the baseline's first.
+    pub tools: Vec<String>,
+    /// Hooks before tool calls, the baseline's first.
+    pub hooks: Vec<String>,
+    /// MCP servers by name.
+    pub mcp_servers: BTreeMap<String, Value>,
+}
+
+impl AgentConfig {
+    /// What is in force for a command.
+    pub fn effective(&self, audience: Audience) -> Effective {
+        let extra = match audience {
+            Audience::Run => &self.allow_commands.run,
+            Audience::Sync => &self.allow_commands.sync,
+        };
+        Effective {
+            profiles: Profile::active(&self.profile),
+            commands: merge(&[], self.allow_commands.base.iter().chain(extra)),
+            pkill_targets: self.allow_pkill_targets.clone(),
+            permissions: merge(&PERMISSIONS, &self.permissions.allow),
+            tools: merge(&TOOLS, &self.allowed_tools),
+            hooks: merge(&HOOKS, &self.hooks.pre_tool_use),
+            mcp_servers: servers(self.mcp_servers.as_ref(), audience),
+        }
+    }
+}
+
+/// The baseline, then what was added, each once.
+fn merge<'a>(baseline: &[&str], added: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let mut merged: Vec<String> = baseline.iter().map(|&entry| entry.to_owned()).collect();
+    for entry in added {
+        if !merged.contains(entry) {
+            merged.push(entry.clone());
+        }
+    }
+    merged
+}
+
+/// The built-in browser, unless the project says otherwise; an empty object means no servers at all.
+fn servers(named: Option<&BTreeMap<String, Value>>, audience: Audience) -> BTreeMap<String, Value> {
+    let browser = json!({ "command": "npx", "args": ["@playwright/mcp@latest", "--headless", "--isolated"] });
+    let mut servers = BTreeMap::new();
+    if audience == Audience::Run && named.is_none_or(|named| !named.is_empty()) {
+        servers.insert("playwright".to_owned(), browser);
+    }
+    servers.extend(named.into_iter().flatten().map(|(name, server)| (name.clone(), server.clone())));
+    servers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AgentConfig;
+    use super::{Audience, Effective};
+
+    fn run(text: &str) -> Effective {
+        AgentConfig::parse(text).expect("valid").effective(Audience::Run)
+    }
+
+    fn sync(text: &str) -> Effective {
+        AgentConfig::parse(text).expect("valid").effective(Audience::Sync)
+    }
+
+    #[test]
+    fn seed_002_9_3_custom_permissions_merge_with_the_baseline() {
+        let rule = "WebFetch(https://api.example.com/*)";
+        let config = run(&format!(r#"{{"permissions": {{"allow": ["{rule}", "Read(./**)"]}}}}"#));
+        assert_eq!(
+            config.permissions.len(),
+            super::PERMISSIONS.len() + 1,
+            "each once: {:?}",
+            config.permissions
+        );
+        assert_eq!(config.permissions[0], "Read(./**)", "the baseline comes first");
+        assert_eq!(config.permissions.last().map(String::as_str), Some(rule));
+        assert_eq!(
+            run(r#"{"allowedTools": ["Task", "Bash"]}"#).tools.last().map(String::as_str),
+            Some("Task")
+        );
+    }
+
+    #[test]
+    fn seed_002_9_3_custom_hooks_merge_with_the_baseline() {
+        let hooks = run(r#"{"hooks": {"PreToolUse": ["Mine", "BashSecurity"]}}"#).hooks;
+        assert_eq!(hooks, ["BashSecurity", "AutonoeProtection", "Mine"]);
+    }
+
+    #[test]
+    fn seed_002_9_3_custom_mcp_servers_have_user_priority() {
+        let names = |text: &str| run(text).mcp_servers.into_keys().collect::<Vec<_>>();
+        assert_eq!(names("{}"), ["playwright"], "undefined: the built-in one");
+        assert_eq!(names(r#"{"mcpServers": {}}"#), Vec::<String>::new(), "empty: none");
+        assert_eq!(names(r#"{"mcpServers": {"custom": {"command": "x"}}}"#), ["custom", "playwright"]);
+        let overridden = run(r#"{"mcpServers": {"playwright": {"command": "mine"}}}"#);
+        assert_eq!(overridden.mcp_servers["playwright"]["command"], "mine");
+    }
+
+    #[test]
+    fn seed_002_9_3_custom_allow_commands_merge_with_the_profiles() {
+        let text =
+            r#"{"profile": "node", "allowCommands": {"base": ["a"], "run": ["b", "a"], "sync": ["c"]}}"#;
+        assert_eq!(
+            (run(text).commands, sync(text).commands),
+            (vec!["a".into(), "b".into()], vec!["a".into(), "c".into()])
+        );
+        let list = r#"{"allowCommands": ["docker"]}"#;
+        assert_eq!((run(list).commands.len(), sync(list).commands.len()), (1, 0), "an array is for run");
+        assert_eq!(run(text).profiles.len(), 2, "the profiles stay as they are");
+    }
+
+    #[test]
+    fn seed_002_9_3_a_file_cannot_disable_the_sandbox_or_the_protection() {
+        let baseline = run("{}");
+        let text =
+            r#"{"sandbox": {"enabled": false}, "hooks": {"PreToolUse": []}, "permissions": {"allow": []}}"#;
+        assert_eq!(run(text), baseline);
+    }
+
+    #[test]
+    fn seed_002_9_2_and_9_7_the_browser_is_there_in_run_and_not_in_sync() {
+        assert!(run("{}").mcp_servers.contains_key("playwright"));
+        assert!(sync("{}").mcp_servers.is_empty());
+    }
+}
