@@ -1,6 +1,7 @@
 //! The presenter: a sink that tells a person what goes on, as much as they want to hear.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
@@ -29,12 +30,14 @@ pub struct Presenter {
     console: Arc<Console>,
     detail: Detail,
     command: &'static str,
+    /// Set while the run waits for a quota, so that the wait is announced once.
+    waiting: AtomicBool,
 }
 
 impl Presenter {
     /// A presenter of `command` on the console.
     pub fn new(console: Arc<Console>, detail: Detail, command: &'static str) -> Self {
-        Self { console, detail, command }
+        Self { console, detail, command, waiting: AtomicBool::new(false) }
     }
 
     fn info(&self, text: &str) {
@@ -72,7 +75,12 @@ impl Presenter {
 impl Sink for Presenter {
     fn on(&self, _: &SpanContext, event: &Event) {
         self.follow_activity(event);
+        let is_wait = matches!(event, Event::Waiting { .. });
+        let was_waiting = self.waiting.swap(is_wait, Ordering::SeqCst);
         match event {
+            Event::Waiting { remaining, resets_at, .. } if !was_waiting => {
+                self.say(Level::Setback, &words::waiting(*remaining, *resets_at));
+            }
             Event::RunStarted { sessions_before: 0, .. } => {}
             Event::RunStarted { sessions_before, .. } => self.info(&format!(
                 "Going on with a run whose process ended unexpectedly after {sessions_before} session(s)."

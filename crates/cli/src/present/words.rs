@@ -1,10 +1,13 @@
 //! The sentences: what an outcome, a summary, a debug line read like.
 
+use std::time::Duration;
+
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::Event;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{Outcome, RunReport};
+use jiff::Timestamp;
 
 use super::activity::local_time;
 use super::console::Level;
@@ -52,6 +55,15 @@ pub fn overall(command: &str, report: &RunReport) -> String {
         cost(report.cost_usd),
         format_duration(report.duration),
     )
+}
+
+/// That the run waits for a quota, and until when.
+pub fn waiting(remaining: Duration, resets_at: Option<Timestamp>) -> String {
+    let when = match resets_at {
+        Some(at) => format!("Quota resets at: {}", local_time(at)),
+        None => "When it resets is not known; asking again then".to_owned(),
+    };
+    format!("Quota exceeded, waiting {}... {when} (Ctrl-C stops)", format_duration(remaining))
 }
 
 /// How the run ended, and what to do next if there is something to do.

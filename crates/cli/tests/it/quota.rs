@@ -39,6 +39,19 @@ fn waiting_shows_the_countdown_can_be_interrupted_and_goes_on_after_a_restart() 
 }
 
 #[test]
+fn a_person_is_told_once_that_and_how_long_it_waits() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&out_of_quota(4_102_444_800));
+    let mut command = place.autonoe(Some(&model));
+    command.args(["run", "--wait-for-quota", "--max-duration", "2500ms", "--session-delay", "0s"]);
+    let output = command.output().expect("started");
+    assert_eq!(output.status.code(), Some(4));
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(out.matches("Quota exceeded, waiting").count(), 1, "{out}");
+    assert!(out.contains("Quota resets at: 12:00 AM UTC"), "{out}");
+}
+
+#[test]
 fn a_reset_that_has_passed_waits_only_the_margin() {
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&out_of_quota(jiff::Timestamp::now().as_second() - 5));
