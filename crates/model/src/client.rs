@@ -131,7 +131,7 @@ impl Model {
         let failed = |error: genai::Error| classify(&error, &self.iden.model_name, Timestamp::now());
         let response = self
             .client
-            .exec_chat_stream(self.iden.clone(), conversation.request.clone(), Some(&self.options))
+            .exec_chat_stream(self.iden.clone(), conversation.to_request(), Some(&self.options))
             .await
             .map_err(failed)?;
         let mut stream = response.stream;

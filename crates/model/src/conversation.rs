@@ -1,7 +1,9 @@
 //! A conversation with a model and the replies it gives. The library's types stay behind this file.
 
 use autonoe_core::event::Usage;
-use genai::chat::{ChatMessage, ChatRequest, MessageContent, StopReason, StreamEnd, Tool, ToolResponse};
+use genai::chat::{
+    CacheControl, ChatMessage, ChatRequest, MessageContent, StopReason, StreamEnd, Tool, ToolResponse,
+};
 use serde_json::Value;
 
 /// A tool as the model is told of it.
@@ -18,7 +20,7 @@ pub struct ToolDefinition {
 /// What was said so far, and the tools on offer.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    pub(crate) request: ChatRequest,
+    request: ChatRequest,
 }
 
 impl Conversation {
@@ -29,6 +31,16 @@ impl Conversation {
         });
         let request = ChatRequest::from_user(instruction).with_system(system).with_tools(tools);
         Self { request }
+    }
+
+    /// The request for the next reply. All of it is marked for the provider's cache, so that the next request, which
+    /// begins the same, pays for its own end only.
+    pub(crate) fn to_request(&self) -> ChatRequest {
+        let mut request = self.request.clone();
+        if let Some(last) = request.messages.pop() {
+            request.messages.push(last.with_options(CacheControl::Ephemeral));
+        }
+        request
     }
 
     /// Appends the model's reply and the results of the calls it made, each with its call's id.

@@ -157,3 +157,21 @@ async fn the_address_is_understood_with_and_without_version_and_slash() {
         assert_eq!(server.requests()[0].path, "/v1/messages", "{suffix:?}");
     }
 }
+
+#[tokio::test]
+async fn the_whole_conversation_so_far_is_marked_for_the_cache() {
+    let server = serve(TWO_TURNS);
+    let model = model(&server);
+    let mut talk = conversation();
+    let first = reply(&model, &talk).await;
+    let results = first.calls.iter().zip(["content of a", "content of b"]);
+    let results = results.map(|(call, content)| (call.id.clone(), content.to_owned())).collect();
+    talk.answer(first, results);
+    reply(&model, &talk).await;
+    for number in 0..2 {
+        let request = request(&server, number);
+        assert_eq!(request.to_string().matches("cache_control").count(), 1, "one mark, request {number}");
+        let last = request["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap();
+        assert!(last.to_string().contains("cache_control"), "the newest message is marked: {last}");
+    }
+}
