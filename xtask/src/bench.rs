@@ -1,0 +1,75 @@
+//! `cargo xtask bench`: what Autonoe costs, measured in release mode and printed as one Markdown table.
+//!
+//! Timings on a shared machine are noisy. So each measurement has a peer that is measured in the same run, turn and turn
+//! about, and says the median, a high percentile and the difference. What measurements need is compiled only with the
+//! feature `bench`; without it this file only starts the other build of itself.
+
+#[cfg(feature = "bench")]
+mod append;
+#[cfg(feature = "bench")]
+mod machine;
+#[cfg(feature = "bench")]
+mod memory;
+#[cfg(feature = "bench")]
+mod place;
+#[cfg(feature = "bench")]
+mod plain_client;
+#[cfg(feature = "bench")]
+mod resume;
+#[cfg(feature = "bench")]
+mod sample;
+#[cfg(feature = "bench")]
+mod script;
+#[cfg(feature = "bench")]
+mod session;
+#[cfg(feature = "bench")]
+mod size;
+#[cfg(feature = "bench")]
+mod startup;
+#[cfg(feature = "bench")]
+mod table;
+
+use crate::Result;
+use crate::workspace::cargo;
+
+/// Builds this program with what measurements need, in release mode, and lets it measure.
+pub fn launch(options: &[&str]) -> Result {
+    let build =
+        ["run", "--release", "--quiet", "--package", "xtask", "--features", "bench", "--", "bench-run"];
+    let status = cargo().args(build).args(options).status()?;
+    if status.success() { Ok(()) } else { Err("The measurement ended early; see above.".into()) }
+}
+
+/// Measures what was named, or everything, and prints the table.
+#[cfg(feature = "bench")]
+pub fn run(options: &[&str]) -> Result {
+    const MEASUREMENTS: [(&str, table::Measure); 6] = [
+        ("startup", startup::measure),
+        ("memory", memory::measure),
+        ("append", append::measure),
+        ("resume", resume::measure),
+        ("session", session::measure),
+        ("size", size::measure),
+    ];
+    let build = options.contains(&"--build");
+    let named: Vec<&str> = options.iter().copied().filter(|option| *option != "--build").collect();
+    if let Some(unknown) = named.iter().find(|name| MEASUREMENTS.iter().all(|(known, _)| known != *name)) {
+        let known: Vec<_> = MEASUREMENTS.iter().map(|(name, _)| *name).collect();
+        return Err(format!("There is no measurement `{unknown}`. There are: {}.", known.join(", ")).into());
+    }
+    let autonoe = crate::workspace::build_autonoe()?;
+    let machine = machine::describe();
+    let mut rows = Vec::new();
+    for (name, measure) in MEASUREMENTS {
+        if named.is_empty() || named.contains(&name) {
+            eprintln!("measuring {name} …");
+            rows.extend(measure(&autonoe)?);
+        }
+    }
+    if build {
+        eprintln!("measuring a clean build …");
+        rows.extend(size::measure_build()?);
+    }
+    println!("{machine}\n\n{}", table::render(&rows));
+    Ok(())
+}

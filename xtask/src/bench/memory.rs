@@ -1,0 +1,72 @@
+//! How much memory the orchestrator takes while it works, its children aside.
+//!
+//! The sessions read, search, write and print large files, because what a session holds grows with what its tools return.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::place::{Place, serve, went_well};
+use super::script::{call, conversation, passed, turn, turn_after, word};
+use super::table::{Row, Verdict};
+use crate::Result;
+
+const SESSIONS: usize = 20;
+const TARGET_MB: f64 = 50.0;
+const FILE_LINES: usize = 20_000;
+const SAMPLE_EVERY: Duration = Duration::from_millis(2);
+
+/// Measures the peak over a whole run.
+pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
+    let place = Place::with_deliverables(SESSIONS)?;
+    let file: String =
+        (1..=FILE_LINES).map(|line| format!("line {line} of a file as large as they get\n")).collect();
+    fs::write(place.root().join("large.txt"), &file)?;
+    let model = serve(&heavy_sessions(&file))?;
+    let mut run = place.run(autonoe, &model).spawn()?;
+    let mut peak = 0.0;
+    let status = loop {
+        // The kernel keeps the peak, so a sample that comes late still has it.
+        peak = peak_mb(run.id()).unwrap_or(peak);
+        if let Some(status) = run.try_wait()? {
+            break status;
+        }
+        thread::sleep(SAMPLE_EVERY);
+    };
+    went_well(status, 0, &model)?;
+    let requests = model.requests().len();
+    Ok(vec![Row {
+        what: "resident memory of `autonoe run`, children aside, peak".to_owned(),
+        target: format!("at most {TARGET_MB} MB"),
+        measured: format!(
+            "{peak:.1} MB ({SESSIONS} sessions, {requests} model requests, files of {:.1} MB)",
+            file.len() as f64 / 1e6
+        ),
+        peer: "none".to_owned(),
+        verdict: Verdict::at_most(peak, TARGET_MB),
+    }])
+}
+
+fn heavy_sessions(file: &str) -> String {
+    let session = |number: usize| {
+        let copy = format!("copy-{number}.txt");
+        conversation(&[
+            turn(&[call("Read", &[("file_path", "large.txt")])]),
+            turn_after("line 1 of", &[call("Bash", &[("command", "cat large.txt")])]),
+            turn_after("line 1 of", &[call("Grep", &[("pattern", "7 of a"), ("output_mode", "content")])]),
+            turn_after("line 7 of", &[call("Write", &[("file_path", &copy), ("content", &file[..200_000])])]),
+            turn(&[passed(number)]),
+            word(),
+        ])
+    };
+    (1..=SESSIONS).map(session).collect()
+}
+
+/// The largest resident set that a process had so far, in megabytes; none when it has ended.
+fn peak_mb(process: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1024.0 / 1e6)
+}

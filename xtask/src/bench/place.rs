@@ -1,0 +1,100 @@
+//! A project in a temporary directory with a home of its own, and `autonoe` in it with nothing of ours.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use autonoe_scripted::{Script, Server};
+use autonoe_store::Project;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::Result;
+
+/// A project and a home; gone when this is dropped.
+pub struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    /// A project with a SPEC.md and nothing else.
+    pub fn new() -> Result<Self> {
+        let place = Self { directory: tempfile::Builder::new().prefix("autonoe-bench-").tempdir()? };
+        fs::create_dir_all(place.home())?;
+        fs::create_dir_all(place.root().join(".autonoe"))?;
+        fs::write(
+            place.root().join("SPEC.md"),
+            "# A benchmark\n\nEverything it asks for is in the script.\n",
+        )?;
+        Ok(place)
+    }
+
+    /// A project whose deliverables `D-001`, `D-002`, … are pending.
+    pub fn with_deliverables(count: usize) -> Result<Self> {
+        let place = Self::new()?;
+        let deliverables: Vec<_> = (1..=count)
+            .map(|number| {
+                let criteria = ["It can be seen to work.", "It says what is wrong with its input."];
+                json!({ "id": id(number), "description": format!("Feature {number} of the benchmark"),
+                        "acceptanceCriteria": criteria, "passed": false, "blocked": false })
+            })
+            .collect();
+        let status =
+            json!({ "createdAt": "2026-01-01", "updatedAt": "2026-01-01", "deliverables": deliverables });
+        fs::write(place.root().join(".autonoe/status.json"), serde_json::to_string_pretty(&status)?)?;
+        Ok(place)
+    }
+
+    /// The project's directory.
+    pub fn root(&self) -> PathBuf {
+        self.directory.path().join("project")
+    }
+
+    /// The project as the store sees it, with the state where `autonoe` looks for it.
+    pub fn project(&self) -> Result<Project> {
+        Ok(Project::open(&self.root(), &self.home().join(".local/state/autonoe"))?)
+    }
+
+    /// A program in the project, with an empty environment but for the path and the home, and nothing to say.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.root()).env_clear().env("HOME", self.home());
+        command.env("PATH", env::var_os("PATH").unwrap_or_default());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// `autonoe run` without pauses, on the given model.
+    pub fn run(&self, autonoe: &Path, model: &Server) -> Command {
+        let mut command = self.command(autonoe);
+        command.args(["run", "--session-delay", "0s"]);
+        command.env("ANTHROPIC_API_KEY", "test-key").env("ANTHROPIC_BASE_URL", model.base_url());
+        command
+    }
+
+    fn home(&self) -> PathBuf {
+        self.directory.path().join("home")
+    }
+}
+
+/// The id of a deliverable.
+pub fn id(number: usize) -> String {
+    format!("D-{number:03}")
+}
+
+/// A model that follows `script`, in this process.
+pub fn serve(script: &str) -> Result<Server> {
+    Ok(Server::start(Script::parse(script)?)?)
+}
+
+/// Makes sure that a run ended as it should and that the model was asked what its script expects.
+pub fn went_well(status: ExitStatus, expected: i32, model: &Server) -> Result {
+    let problems = model.problems();
+    if status.code() == Some(expected) && problems.is_empty() {
+        return Ok(());
+    }
+    let problems = problems.join("; ");
+    Err(format!("`autonoe run` ended with {status} instead of code {expected}; the model says: {problems:?}")
+        .into())
+}

@@ -1,0 +1,71 @@
+//! Many timings of one thing.
+
+use std::time::{Duration, Instant};
+
+/// The timings of one thing, in the order taken.
+#[derive(Default)]
+pub struct Sample(Vec<Duration>);
+
+impl Sample {
+    /// Adds a timing.
+    pub fn add(&mut self, time: Duration) {
+        self.0.push(time);
+    }
+
+    /// Times `work`, adds that and returns what it returned.
+    pub fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let value = work();
+        self.add(start.elapsed());
+        value
+    }
+
+    /// Takes over all timings of another.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The median in milliseconds.
+    pub fn median(&self) -> f64 {
+        self.percentile(50.0)
+    }
+
+    /// The smallest timing that so many percent do not exceed, in milliseconds.
+    pub fn percentile(&self, percent: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
+        sorted.get(rank.saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
+    }
+
+    /// Median and 95th percentile for people.
+    pub fn summary(&self) -> String {
+        format!("{:.2} ms median, {:.2} ms p95", self.median(), self.percentile(95.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Sample;
+
+    #[test]
+    fn percentiles_are_timings_that_were_taken() {
+        let sample = Sample((1..=100).rev().map(Duration::from_millis).collect());
+        assert_eq!(sample.median(), 50.0);
+        assert_eq!(sample.percentile(95.0), 95.0);
+        assert_eq!(sample.percentile(99.0), 99.0);
+        assert_eq!(sample.percentile(100.0), 100.0);
+    }
+
+    #[test]
+    fn one_timing_is_its_own_percentile() {
+        assert_eq!(Sample(vec![Duration::from_millis(7)]).percentile(99.0), 7.0);
+    }
+}

@@ -1,0 +1,145 @@
+//! `cargo xtask docs`: the documents that the binary writes about itself.
+//!
+//! docs/cli.md holds the help of every command, docs/man/ one page per command of the first level. `--check` compares
+//! instead of writing, so that neither can fall behind the binary.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Result;
+use crate::workspace::{build_autonoe, root};
+
+const MAN_DIRECTORY: &str = "docs/man";
+
+const CLI_INTRODUCTION: &str = "\
+# The command line
+
+What `autonoe` says about itself: the help of every command. Written by `cargo xtask docs`; change the doc comments in
+`crates/cli` instead.
+";
+
+/// The documents by their path in the workspace.
+type Documents = BTreeMap<PathBuf, String>;
+
+/// Writes the documents and removes pages of commands that are gone.
+pub fn write() -> Result {
+    let documents = generate(&build_autonoe()?)?;
+    for path in surplus(&documents)? {
+        fs::remove_file(root().join(&path))?;
+        println!("removed {}", path.display());
+    }
+    for (path, text) in documents {
+        let place = root().join(&path);
+        if fs::read_to_string(&place).is_ok_and(|there| there == text) {
+            continue;
+        }
+        fs::create_dir_all(place.parent().unwrap_or(root()))?;
+        fs::write(&place, text)?;
+        println!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+/// Fails if a document is not what the binary says.
+pub fn check() -> Result {
+    let documents = generate(&build_autonoe()?)?;
+    let outdated = documents
+        .iter()
+        .filter(|(path, text)| !fs::read_to_string(root().join(path)).is_ok_and(|there| there == **text))
+        .map(|(path, _)| path.clone());
+    let stale: Vec<String> =
+        outdated.chain(surplus(&documents)?).map(|path| path.display().to_string()).collect();
+    if stale.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "Not what the binary says: {}. Run `cargo xtask docs` and commit the result.",
+        stale.join(", ")
+    )
+    .into())
+}
+
+fn generate(autonoe: &Path) -> Result<Documents> {
+    let mut documents = Documents::new();
+    let mut cli = CLI_INTRODUCTION.to_owned();
+    describe(autonoe, &[], &mut cli)?;
+    documents.insert("docs/cli.md".into(), cli);
+    let man = Path::new(MAN_DIRECTORY);
+    documents.insert(man.join("autonoe.1"), say(autonoe, &["man"])?);
+    for command in commands(&say(autonoe, &["--help"])?) {
+        documents.insert(man.join(format!("autonoe-{command}.1")), say(autonoe, &["man", &command])?);
+    }
+    Ok(documents)
+}
+
+/// Appends the help of a command and of the commands under it.
+fn describe(autonoe: &Path, command: &[&str], text: &mut String) -> Result {
+    let help = say(autonoe, &[command, &["--help"]].concat())?;
+    let name = [&["autonoe"], command].concat().join(" ");
+    text.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end()));
+    for inner in commands(&help) {
+        describe(autonoe, &[command, &[inner.as_str()]].concat(), text)?;
+    }
+    Ok(())
+}
+
+/// The names in the `Commands:` section of a help text.
+fn commands(help: &str) -> Vec<String> {
+    help.lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty() && *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What the binary prints, the same on every machine: no terminal to measure, no environment to show.
+fn say(autonoe: &Path, arguments: &[&str]) -> Result<String> {
+    let output =
+        Command::new(autonoe).args(arguments).env_clear().env("HOME", "/").stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("`autonoe {}` failed: {}", arguments.join(" "), complaint.trim_end()).into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().map(|line| format!("{}\n", line.trim_end())).collect())
+}
+
+/// Pages in docs/man/ that no command has.
+fn surplus(documents: &Documents) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(root().join(MAN_DIRECTORY)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = Path::new(MAN_DIRECTORY).join(entry?.file_name());
+        if !documents.contains_key(&path) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::commands;
+
+    #[test]
+    fn finds_the_commands_of_a_help_text() {
+        let help = "Usage: x\n\nCommands:\n  run   Go\n        on\n  stop  Halt\n  help  Help\n\nOptions:\n  -h  Help\n";
+        assert_eq!(commands(help), ["run", "stop"]);
+    }
+
+    #[test]
+    fn a_command_without_others_has_none() {
+        assert!(commands("Usage: x\n\nOptions:\n  -h  Help\n").is_empty());
+    }
+}
