@@ -17,6 +17,10 @@ use crate::{Result, docs};
 /// Programs that tests or the build start, and the Debian package of each.
 const NEEDED: [(&str, &str); 3] = [("git", "git"), ("bash", "bash"), ("cc", "gcc")];
 
+/// Programs without which some tests are skipped, and the Debian package of each: shell commands are tried out for real
+/// only where bubblewrap can shut them in.
+const WANTED: [(&str, &str); 1] = [("bwrap", "bubblewrap")];
+
 /// The benchmarks are part of what is linted and tested.
 const WITH_BENCHMARKS: &str = "--features=xtask/bench";
 
@@ -90,10 +94,15 @@ fn step(name: &str, shown: &str, take: impl FnOnce() -> Result) -> Result {
 
 /// Makes sure of the programs, then of the crates: from there on the network and the user's settings are not needed.
 fn needs() -> Result {
-    let missing: Vec<_> = NEEDED.into_iter().filter(|(program, _)| !is_installed(program)).collect();
+    let missing = packages_of_missing(&NEEDED);
     if !missing.is_empty() {
-        let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
-        install(&packages)?;
+        install(&missing)?;
+    }
+    let wanted = packages_of_missing(&WANTED);
+    if !wanted.is_empty()
+        && let Err(error) = install(&wanted)
+    {
+        println!("== needs: some tests will be skipped. {error}");
     }
     let status = cargo().args(["fetch", "--quiet"]).status()?;
     if status.success() {
@@ -101,6 +110,11 @@ fn needs() -> Result {
     } else {
         Err("The crates in Cargo.lock could not be fetched; see above.".into())
     }
+}
+
+fn packages_of_missing(programs: &[(&str, &'static str)]) -> Vec<&'static str> {
+    let missing = programs.iter().filter(|(program, _)| !is_installed(program));
+    missing.map(|(_, package)| *package).collect()
 }
 
 fn install(packages: &[&str]) -> Result {

@@ -9,8 +9,8 @@ use autonoe_core::clock::Clock;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::instruction::InstructionName;
 use autonoe_core::limits::Limits;
+use autonoe_core::mode::Mode;
 use autonoe_core::outcome::RunReport;
 use autonoe_core::plan::{Models, Plan};
 use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
@@ -18,12 +18,14 @@ use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks, SpanContext};
 use autonoe_deliverables::{CallServer, Caller, DeliverableService};
 use autonoe_model::{Tuning, resolve_alias};
+use autonoe_policy::{PolicyOptions, gates_for};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Holder, Journal, Project, ProjectInstructions, ProjectLock, StatusStore, sha256_hex};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::CommonArgs;
+use crate::commands::trust::ensure_trusted;
 use crate::environment::Environment;
 use crate::present::{Console, Detail, JsonSink, Level, Presenter, Stream};
 use crate::system::{SystemClock, runtime, watch_signals};
@@ -31,42 +33,27 @@ use crate::system::{SystemClock, runtime, watch_signals};
 /// The longest path a Unix socket can have, with room to spare.
 const MAX_SOCKET_PATH: usize = 100;
 
-/// Which of the two plans to follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// `autonoe run`
-    Run,
-    /// `autonoe sync`
-    Sync,
-}
-
-impl Mode {
-    /// The command's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Sync => "sync",
-        }
-    }
-
-    fn first_phase(self) -> InstructionName {
-        match self {
-            Self::Run => InstructionName::Initializer,
-            Self::Sync => InstructionName::Sync,
-        }
-    }
+/// What is asked of a run beside its options.
+pub struct Request<'a> {
+    /// Which plan to follow.
+    pub mode: Mode,
+    /// The options that were typed.
+    pub args: &'a CommonArgs,
+    /// Whether `rm` and `mv` may be used.
+    pub allow_destructive: bool,
+    /// Commands that the user allows, beyond the profiles and the project's configuration.
+    pub allow_commands: Vec<String>,
+    /// What to warn about first.
+    pub warnings: Vec<String>,
 }
 
 /// Runs a plan to its end and returns the exit code.
-pub fn drive(
-    mode: Mode,
-    args: &CommonArgs,
-    warnings: &[String],
-    environment: &Environment,
-) -> Result<u8, Fault> {
+pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fault> {
+    let Request { mode, args, .. } = *request;
     let project = environment.project(&args.project)?;
     let spec = project.read_spec()?;
-    AgentConfig::load(&project)?;
+    let config = AgentConfig::load(&project)?;
+    ensure_trusted(&project, &config)?;
     let instructions = ProjectInstructions::new(&project);
     instructions.check_all()?;
     let status = StatusStore::read(&project)?;
@@ -82,14 +69,15 @@ pub fn drive(
         let interrupt = interrupt.clone();
         move || interrupt.cancel()
     }));
-    for warning in warnings {
+    for warning in &request.warnings {
         console.line(Level::Warning, &format!("Warning: {warning}"));
     }
+    let policy = policy(request, &config, &project);
     let runtime = runtime()?;
     let report = runtime.block_on(async {
         let engine =
             Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
-        engine.run(&spec, instructions).await
+        engine.run(&spec, instructions, &policy).await
     });
     console.stop();
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -106,7 +94,12 @@ struct Engine<'a> {
 }
 
 impl Engine<'_> {
-    async fn run(self, spec: &str, instructions: ProjectInstructions) -> Result<RunReport, Fault> {
+    async fn run(
+        self,
+        spec: &str,
+        instructions: ProjectInstructions,
+        policy: &PolicyOptions,
+    ) -> Result<RunReport, Fault> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let socket = socket_path(self.project);
         let _lock = ProjectLock::take(self.project, &self.holder(clock.as_ref(), &socket))?;
@@ -129,7 +122,7 @@ impl Engine<'_> {
         let deliverables = Arc::new(DeliverableService::new(
             Arc::clone(&status),
             Arc::clone(&journal),
-            self.mode.first_phase(),
+            self.mode.first_instruction(),
             Box::new({
                 let sinks = sinks.clone();
                 move |change| sinks.emit(&span, &Event::StatusChanged(change.clone()))
@@ -145,12 +138,11 @@ impl Engine<'_> {
             })?;
         let backend = NativeBackend::new(self.native_settings()?, deliverables);
         let mut plan = self.plan(status, &journal, instructions);
-        let root = self.project.root().to_owned();
         self.console.start();
         let runner = Runner {
             plan: plan.as_mut(),
             backend: &backend,
-            gates: &|phase| autonoe_policy::gates_for(phase, &root),
+            gates: &|phase| gates_for(phase, policy),
             journal: journal.as_ref(),
             sinks: &sinks,
             clock: clock.as_ref(),
@@ -259,6 +251,20 @@ impl Engine<'_> {
             say(&format!("  {name}: {value}"));
         }
         say("");
+    }
+}
+
+/// What the agent's commands are judged by.
+fn policy(request: &Request<'_>, config: &AgentConfig, project: &Project) -> PolicyOptions {
+    let config = config.effective(request.mode);
+    PolicyOptions {
+        mode: request.mode,
+        profiles: config.profiles,
+        allow_destructive: request.allow_destructive,
+        allow_commands: [config.commands, request.allow_commands.clone()].concat(),
+        pkill_targets: config.pkill_targets,
+        root: project.root().to_owned(),
+        temp: None,
     }
 }
 

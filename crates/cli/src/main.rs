@@ -48,6 +48,8 @@ fn dispatch(cli: Cli) -> Result<u8, Fault> {
         Some(Command::Init(args)) => commands::init::cmd_init(&args),
         Some(Command::Doctor(args)) => commands::doctor::cmd_doctor(&args, &environment),
         Some(Command::Demo(args)) => commands::demo::cmd_demo(args, environment),
+        Some(Command::Policy(args)) => commands::policy::cmd_policy(&args, &environment),
+        Some(Command::Trust(args)) => commands::trust::cmd_trust(&args, &environment),
         Some(Command::Sessions(args)) => commands::sessions::cmd_sessions(&args, &environment),
         Some(Command::Mcp(args)) => commands::mcp::cmd_mcp(&args, environment),
         Some(Command::Completions(args)) => commands::completions::cmd_completions(&args, Cli::command()),

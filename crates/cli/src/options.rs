@@ -8,10 +8,12 @@ use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::man::ManArgs;
 use crate::commands::mcp::McpArgs;
+use crate::commands::policy::PolicyArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::sessions::SessionsArgs;
 use crate::commands::status::StatusArgs;
 use crate::commands::sync::SyncArgs;
+use crate::commands::trust::TrustArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -56,6 +58,10 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Show the main job with a scripted model: no key, no network
     Demo(DemoArgs),
+    /// Ask what the command policy says, and which rule said it
+    Policy(PolicyArgs),
+    /// Look at what a repository's configuration widens, and agree to it
+    Trust(TrustArgs),
     /// List and show recorded sessions
     Sessions(SessionsArgs),
     /// Serve the deliverable tools over MCP on standard input and output

@@ -14,6 +14,7 @@ pub mod instruction;
 pub mod journal;
 pub mod ledger;
 pub mod limits;
+pub mod mode;
 pub mod money;
 pub mod outcome;
 pub mod pause;

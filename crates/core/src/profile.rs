@@ -1,5 +1,7 @@
 //! Language profiles: which toolchains a project uses, and so which commands its agents may run.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// A language profile. Base commands belong to every project and need no name here.
@@ -49,6 +51,12 @@ impl Profile {
             return Self::ALL.to_vec();
         }
         Self::ALL.into_iter().filter(|profile| *profile == Self::Base || named.contains(profile)).collect()
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

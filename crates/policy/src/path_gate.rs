@@ -1,22 +1,13 @@
 //! Which paths the file tools may touch: nothing outside the project, never `.autonoe/` or `.git/` for
 //! writing, and in `sync` only the hand-over note. Paths are judged where they really lead.
 
-use std::ffi::OsStr;
-use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use autonoe_core::gate::{Decision, Gate, ToolCall};
 use serde_json::Value;
 
-/// The hand-over note.
-const NOTE: &str = ".autonoe-note.md";
-
-/// Directories in the project's root that only we and git itself write.
-const PROTECTED: [(&str, &str); 2] = [
-    (".autonoe", "Direct writes to .autonoe/ are not allowed; use the mcp__autonoe__ tools."),
-    (".git", "Direct writes to .git/ are not allowed; use git."),
-];
+use crate::paths::{NOTE, protection, real_path};
 
 /// What may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,38 +56,6 @@ impl PathGate {
                 Some(reason) => Decision::Deny(reason.into()),
                 None => Decision::Allow,
             },
-        }
-    }
-}
-
-/// Why a path inside the project is protected, compared without case for file systems that ignore it.
-fn protection(inside: &Path) -> Option<&'static str> {
-    let first = inside.components().next()?.as_os_str().to_string_lossy().to_lowercase();
-    PROTECTED.iter().find(|(name, _)| first == *name).map(|(_, reason)| *reason)
-}
-
-/// Where a path really leads: symbolic links followed as far as it exists, the rest appended. A rest that
-/// climbs up, or a link that leads nowhere, is refused.
-fn real_path(path: &Path) -> io::Result<PathBuf> {
-    let mut missing: Vec<&OsStr> = Vec::new();
-    let mut existing = path;
-    loop {
-        match existing.canonicalize() {
-            Ok(mut real) => {
-                real.extend(missing.iter().rev());
-                return Ok(real);
-            }
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Err(error) => {
-                let dangling = existing.symlink_metadata().is_ok();
-                match (existing.components().next_back(), existing.parent()) {
-                    (Some(Component::Normal(name)), Some(parent)) if !dangling => {
-                        missing.push(name);
-                        existing = parent;
-                    }
-                    _ => return Err(error),
-                }
-            }
         }
     }
 }

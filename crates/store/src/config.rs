@@ -16,7 +16,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::project::Project;
 
-pub use effective::{Audience, Effective};
+pub use effective::Effective;
 
 /// `.autonoe/agent.json`. All fields are optional.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
@@ -87,7 +87,7 @@ impl AgentConfig {
         Self::parse(&text).map_err(wrong)
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let config = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let field = error.path().to_string();

@@ -13,6 +13,7 @@ mod lock;
 mod project;
 pub mod status_file;
 mod status_store;
+mod trust;
 
 pub use crash::{CrashPoint, JournalPoint};
 pub use hash::sha256_hex;
@@ -21,3 +22,4 @@ pub use journal::Journal;
 pub use lock::{Holder, ProjectLock};
 pub use project::Project;
 pub use status_store::StatusStore;
+pub use trust::Widening;

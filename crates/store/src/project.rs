@@ -73,6 +73,11 @@ impl Project {
         &self.state
     }
 
+    /// What the user has agreed to.
+    pub fn trust_file(&self) -> PathBuf {
+        self.state.join("trust.json")
+    }
+
     /// The journal's database.
     pub fn journal_file(&self) -> PathBuf {
         self.state.join("journal.db")

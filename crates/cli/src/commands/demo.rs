@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::mode::Mode;
 use autonoe_scripted::{Script, Server};
 use clap::{Args, Parser};
 
 use crate::arguments::CommonArgs;
-use crate::engine::{Mode, drive};
+use crate::engine::{Request, drive};
 use crate::environment::Environment;
 use crate::present;
 
@@ -39,8 +40,15 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
     environment.anthropic_key = Some("scripted".to_owned());
     environment.anthropic_base_url = Some(server.base_url());
     // The user's own git settings, such as signing commits, must not get in the way.
-    environment.for_children.push(("GIT_CONFIG_GLOBAL".to_owned(), "/dev/null".to_owned()));
-    environment.for_children.push(("GIT_CONFIG_NOSYSTEM".to_owned(), "1".to_owned()));
+    let settings = [
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_AUTHOR_NAME", "Autonoe demo"),
+        ("GIT_AUTHOR_EMAIL", "demo@example.invalid"),
+        ("GIT_COMMITTER_NAME", "Autonoe demo"),
+        ("GIT_COMMITTER_EMAIL", "demo@example.invalid"),
+    ];
+    environment.for_children.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
 
     present::print(&format!(
         "This is a demonstration. The model is scripted: its replies are read from a file. Everything else is real:\n\
@@ -48,7 +56,15 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
          Costs are what such tokens would cost at list price; nothing is spent.\n\n",
         directory.display()
     ));
-    let code = drive(Mode::Run, &options(&directory, args.debug)?, &[], &environment)?;
+    let request = Request {
+        mode: Mode::Run,
+        args: &options(&directory, args.debug)?,
+        allow_destructive: false,
+        // The project is a shell script, so that it needs nothing installed; `sh` is in no profile.
+        allow_commands: vec!["sh".to_owned()],
+        warnings: Vec::new(),
+    };
+    let code = drive(&request, &environment)?;
     let problems = server.problems();
     if !problems.is_empty() {
         let message = format!("The demonstration did not follow its script: {}", problems.join("; "));

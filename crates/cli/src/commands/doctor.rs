@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use autonoe_core::fault::Fault;
+use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
 use autonoe_model::PriceList;
-use autonoe_store::config::{AgentConfig, Audience};
+use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
 use autonoe_store::{Project, ProjectInstructions, ProjectLock, StatusStore};
 use clap::Args;
@@ -129,7 +130,7 @@ fn examine(project: &Project) -> Vec<Finding> {
 
 /// What the configuration comes to in a run.
 fn in_force(config: &AgentConfig) -> String {
-    let config = config.effective(Audience::Run);
+    let config = config.effective(Mode::Run);
     let profiles: Vec<_> = config.profiles.iter().map(|profile| profile.name()).collect();
     let commands = if config.commands.is_empty() { "none".to_owned() } else { config.commands.join(", ") };
     format!("profiles {}; further commands: {commands}", profiles.join(", "))

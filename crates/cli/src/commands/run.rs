@@ -1,10 +1,11 @@
 //! `autonoe run`
 
 use autonoe_core::fault::Fault;
+use autonoe_core::mode::Mode;
 use clap::Args;
 
 use crate::arguments::CommonArgs;
-use crate::engine::{Mode, drive};
+use crate::engine::{Request, drive};
 use crate::environment::Environment;
 
 /// Until there is an operating-system sandbox, every run says that there is none.
@@ -36,7 +37,14 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
     if args.allow_destructive {
         warnings.push(DESTRUCTIVE.to_owned());
     }
-    drive(Mode::Run, &args.common, &warnings, &environment)
+    let request = Request {
+        mode: Mode::Run,
+        args: &args.common,
+        allow_destructive: args.allow_destructive,
+        allow_commands: Vec::new(),
+        warnings,
+    };
+    drive(&request, &environment)
 }
 
 /// What to say about the sandbox. The flag comes first, then the variable (seed 002 §5.5).

@@ -1,11 +1,12 @@
 //! `autonoe sync`
 
 use autonoe_core::fault::Fault;
+use autonoe_core::mode::Mode;
 use clap::Args;
 
 use super::run::sandbox_warning;
 use crate::arguments::CommonArgs;
-use crate::engine::{Mode, drive};
+use crate::engine::{Request, drive};
 use crate::environment::Environment;
 
 /// Bring the deliverables in line with SPEC.md
@@ -18,6 +19,12 @@ pub struct SyncArgs {
 
 /// Brings the deliverables in line with SPEC.md and verifies them.
 pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
-    let warnings = [sandbox_warning(false, &environment)];
-    drive(Mode::Sync, &args.common, &warnings, &environment)
+    let request = Request {
+        mode: Mode::Sync,
+        args: &args.common,
+        allow_destructive: false,
+        allow_commands: Vec::new(),
+        warnings: vec![sandbox_warning(false, &environment)],
+    };
+    drive(&request, &environment)
 }

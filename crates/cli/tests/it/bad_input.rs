@@ -1,9 +1,9 @@
 //! Wrong input: one clear sentence, the right exit code, nothing written.
 
 use std::fs;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
-use super::support::{Place, always, model};
+use super::support::{Place, always, model, wait_until};
 
 fn run(place: &Place, args: &[&str]) -> Output {
     let mut command = place.autonoe(None);
@@ -162,11 +162,17 @@ fn a_status_file_that_cannot_be_read_stops_the_run_and_stays_as_it_is() {
 fn a_status_file_that_is_damaged_during_a_session_stops_the_run_and_stays_as_it_is() {
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&always(
-        "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'echo garbage > .autonoe/status.json' } }]\n\
+        "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
+         'echo ready > ready.txt; while [ ! -f go.txt ]; do sleep 0.05; done' } }]\n\
          [[conversation.turn]]\ncall = [{ tool = 'mcp__autonoe__set_status', input = { deliverableId = 'A', status = 'passed' } }]\n\
          [[conversation.turn]]\nexpect = 'cannot be read'\ntext = 'done'",
     ));
-    let run = place.run(&model, &["run"]);
+    let mut command = place.command(&model, &["run"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the session runs", || place.path("ready.txt").exists());
+    place.write(".autonoe/status.json", "garbage\n");
+    place.write("go.txt", "");
+    let run = super::support::Run::from(child.wait_with_output().expect("ended"));
     run.assert_ended("failed", 2);
     assert_eq!(run.outcome()["fault"]["code"], "status_file");
     assert_eq!(

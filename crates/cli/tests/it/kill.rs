@@ -204,7 +204,7 @@ fn a_kill_in_the_middle_of_a_command_leaves_no_child() {
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(
         "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
-         'setsid sleep 300 & (sleep 300 &) ; echo ready > ready.txt; sleep 300' } }]\n[[conversation.turn]]\ntext = 'x'",
+         'sleep 300 & (sleep 300 &) ; echo ready > ready.txt; sleep 300' } }]\n[[conversation.turn]]\ntext = 'x'",
     );
     let mut child =
         place.command(&model, &["run"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");

@@ -11,6 +11,7 @@ mod kill;
 mod mcp;
 mod native;
 mod outcomes;
+mod policy;
 mod quota;
 mod support;
 mod sync;

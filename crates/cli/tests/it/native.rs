@@ -34,14 +34,43 @@ fn gates_keep_the_file_tools_in_the_project_and_out_of_autonoe() {
 }
 
 #[test]
+fn gates_put_every_command_to_the_policy() {
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("keep.txt", "kept");
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [
+            { tool = "Bash", input = { command = "ls $(rm keep.txt)" } },
+            { tool = "Bash", input = { command = "echo x > .autonoe/status.json" } },
+            { tool = "Bash", input = { command = "curl http://127.0.0.1:1/" } },
+            { tool = "Bash", input = { command = "ls", dangerouslyDisableSandbox = true } },
+            { tool = "Bash", input = { command = "mkdir -p out && echo fine > out/x.txt && cat out/x.txt" } },
+          ]
+          [[conversation.turn]]
+          expect = ["rm", "'curl' is not in the list", "fine"]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let run = place.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(place.read("keep.txt"), "kept");
+    assert_eq!(place.read("out/x.txt"), "fine\n");
+    assert_eq!(run.of_type("tool_result").filter(|event| event["denied_by"] == "commands").count(), 4);
+    assert_followed(&model);
+}
+
+#[test]
 fn commands_see_a_named_environment_and_no_key() {
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&always(
         r#"
           [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "env | cut -d= -f1 | sort > names.txt; env | grep -c never-real || true; exit 3" } }]
+          call = [{ tool = "Bash", input = { command = "export -p > names.txt; exit 3" } }]
           [[conversation.turn]]
-          expect = ["Exit code 3", "0"]
+          expect = "Exit code 3"
           call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
           [[conversation.turn]]
           text = "done"
@@ -52,7 +81,7 @@ fn commands_see_a_named_environment_and_no_key() {
         command.env("AWS_SECRET_ACCESS_KEY", "zzz").env("GITHUB_TOKEN", "yyy").output().expect("started");
     assert_eq!(output.status.code(), Some(0));
     let names = place.read("names.txt");
-    for secret in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN"] {
+    for secret in ["ANTHROPIC", "never-real", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN"] {
         assert!(!names.contains(secret), "{names}");
     }
     assert!(names.contains("PATH") && names.contains("HOME"), "{names}");

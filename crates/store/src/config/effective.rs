@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
 use serde_json::{Value, json};
 
@@ -12,15 +13,6 @@ const PERMISSIONS: [&str; 6] =
     ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];
 const TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Glob", "Grep", "Bash"];
 const HOOKS: [&str; 2] = ["BashSecurity", "AutonoeProtection"];
-
-/// Which command asks: `run` or `sync`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// `autonoe run`
-    Run,
-    /// `autonoe sync`
-    Sync,
-}
 
 /// The configuration in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,10 +35,10 @@ pub struct Effective {
 
 impl AgentConfig {
     /// What is in force for a command.
-    pub fn effective(&self, audience: Audience) -> Effective {
-        let extra = match audience {
-            Audience::Run => &self.allow_commands.run,
-            Audience::Sync => &self.allow_commands.sync,
+    pub fn effective(&self, mode: Mode) -> Effective {
+        let extra = match mode {
+            Mode::Run => &self.allow_commands.run,
+            Mode::Sync => &self.allow_commands.sync,
         };
         Effective {
             profiles: Profile::active(&self.profile),
@@ -55,7 +47,7 @@ impl AgentConfig {
             permissions: merge(&PERMISSIONS, &self.permissions.allow),
             tools: merge(&TOOLS, &self.allowed_tools),
             hooks: merge(&HOOKS, &self.hooks.pre_tool_use),
-            mcp_servers: servers(self.mcp_servers.as_ref(), audience),
+            mcp_servers: servers(self.mcp_servers.as_ref(), mode),
         }
     }
 }
@@ -72,10 +64,10 @@ fn merge<'a>(baseline: &[&str], added: impl IntoIterator<Item = &'a String>) -> 
 }
 
 /// The built-in browser, unless the project says otherwise; an empty object means no servers at all.
-fn servers(named: Option<&BTreeMap<String, Value>>, audience: Audience) -> BTreeMap<String, Value> {
+fn servers(named: Option<&BTreeMap<String, Value>>, mode: Mode) -> BTreeMap<String, Value> {
     let browser = json!({ "command": "npx", "args": ["@playwright/mcp@latest", "--headless", "--isolated"] });
     let mut servers = BTreeMap::new();
-    if audience == Audience::Run && named.is_none_or(|named| !named.is_empty()) {
+    if mode == Mode::Run && named.is_none_or(|named| !named.is_empty()) {
         servers.insert("playwright".to_owned(), browser);
     }
     servers.extend(named.into_iter().flatten().map(|(name, server)| (name.clone(), server.clone())));
@@ -85,14 +77,15 @@ fn servers(named: Option<&BTreeMap<String, Value>>, audience: Audience) -> BTree
 #[cfg(test)]
 mod tests {
     use super::super::AgentConfig;
-    use super::{Audience, Effective};
+    use super::Effective;
+    use autonoe_core::mode::Mode;
 
     fn run(text: &str) -> Effective {
-        AgentConfig::parse(text).expect("valid").effective(Audience::Run)
+        AgentConfig::parse(text).expect("valid").effective(Mode::Run)
     }
 
     fn sync(text: &str) -> Effective {
-        AgentConfig::parse(text).expect("valid").effective(Audience::Sync)
+        AgentConfig::parse(text).expect("valid").effective(Mode::Sync)
     }
 
     #[test]

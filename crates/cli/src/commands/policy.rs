@@ -1,0 +1,149 @@
+//! `autonoe policy`
+
+use std::io::BufRead;
+
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::mode::Mode;
+use autonoe_core::outcome::exit;
+use autonoe_core::profile::Profile;
+use autonoe_policy::{CommandPolicy, PolicyOptions, Verdict};
+use autonoe_store::Project;
+use autonoe_store::config::AgentConfig;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::arguments::ProjectArgs;
+use crate::environment::Environment;
+use crate::present;
+
+/// Ask the command policy
+#[derive(Debug, Args)]
+pub struct PolicyArgs {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Say whether a shell command may run, and which rule says so
+    ///
+    /// Exits with 0 if it may, with 3 if it may not.
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// The command; several words are joined with spaces
+    #[arg(
+        required_unless_present = "batch",
+        conflicts_with = "batch",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    command: Vec<String>,
+
+    /// The project.
+    #[command(flatten)]
+    project: ProjectArgs,
+
+    /// For which command the agent works
+    #[arg(long, default_value = "run")]
+    mode: ModeName,
+
+    /// Language profile; may be given several times [default: what .autonoe/agent.json says, else all]
+    #[arg(long, value_name = "NAME", value_parser = profile)]
+    profile: Vec<Profile>,
+
+    /// As with `autonoe run --allow-destructive`
+    #[arg(long, short = 'D')]
+    allow_destructive: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Read one command a line, as a JSON string, from standard input, and print one JSON verdict a line
+    #[arg(long)]
+    batch: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ModeName {
+    /// `autonoe run`
+    Run,
+    /// `autonoe sync`
+    Sync,
+}
+
+fn profile(name: &str) -> Result<Profile, String> {
+    let valid: Vec<_> = Profile::ALL.iter().map(|profile| profile.name()).collect();
+    let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
+    found.ok_or_else(|| format!("the profiles are {}", valid.join(", ")))
+}
+
+/// Judges one command, or every line of standard input.
+pub fn cmd_policy(args: &PolicyArgs, environment: &Environment) -> Result<u8, Fault> {
+    let PolicyCommand::Check(args) = &args.command;
+    let policy = policy(args, &environment.project(&args.project)?)?;
+    if args.batch {
+        return batch(&policy);
+    }
+    let command = args.command.join(" ");
+    let verdict = policy.check(&command);
+    present::print(&if args.json { format!("{}\n", as_json(&command, &verdict)) } else { as_text(&verdict) });
+    Ok(if verdict.is_allowed() { exit::DONE } else { exit::BLOCKED })
+}
+
+fn policy(args: &CheckArgs, project: &Project) -> Result<CommandPolicy, Fault> {
+    let config = AgentConfig::load(project)?;
+    let mode = match args.mode {
+        ModeName::Run => Mode::Run,
+        ModeName::Sync => Mode::Sync,
+    };
+    let config = config.effective(mode);
+    let profiles = if args.profile.is_empty() { config.profiles } else { Profile::active(&args.profile) };
+    Ok(CommandPolicy::new(PolicyOptions {
+        mode,
+        profiles,
+        allow_destructive: args.allow_destructive,
+        allow_commands: config.commands,
+        pkill_targets: config.pkill_targets,
+        root: project.root().to_owned(),
+        temp: None,
+    }))
+}
+
+fn batch(policy: &CommandPolicy) -> Result<u8, Fault> {
+    for (number, line) in std::io::stdin().lock().lines().enumerate() {
+        let wrong = |what: String| {
+            Fault::lasting(Layer::Config, "batch", format!("Line {} cannot be read: {what}.", number + 1))
+                .hint("Each line is one command as a JSON string, such as \"ls -la\".")
+        };
+        let line = line.map_err(|error| wrong(error.to_string()))?;
+        let command: String = serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
+        present::print(&format!("{}\n", as_json(&command, &policy.check(&command))));
+    }
+    Ok(exit::DONE)
+}
+
+fn as_json(command: &str, verdict: &Verdict) -> Value {
+    let mut json = json!({
+        "command": command,
+        "allowed": verdict.is_allowed(),
+        "rule": verdict.rule,
+        "reason": verdict.reason,
+    });
+    if let Some(instead) = &verdict.instead {
+        json["instead"] = json!(instead);
+    }
+    json
+}
+
+fn as_text(verdict: &Verdict) -> String {
+    let word = if verdict.is_allowed() { "allowed" } else { "denied" };
+    let mut text = format!("{word} ({})\n{}\n", verdict.rule, verdict.reason);
+    if let Some(instead) = &verdict.instead {
+        text.push_str(&format!("Instead: {instead}\n"));
+    }
+    text
+}

@@ -1,0 +1,104 @@
+//! The gate before the Bash tool: asks the command policy.
+
+use async_trait::async_trait;
+use autonoe_core::gate::{Decision, Gate, ToolCall};
+use serde_json::Value;
+
+use crate::policy::CommandPolicy;
+
+/// Judges the commands of the tool `Bash`.
+#[derive(Debug, Clone)]
+pub struct BashGate {
+    policy: CommandPolicy,
+}
+
+impl BashGate {
+    /// A gate that asks this policy.
+    pub fn new(policy: CommandPolicy) -> Self {
+        Self { policy }
+    }
+}
+
+#[async_trait]
+impl Gate for BashGate {
+    fn name(&self) -> &str {
+        "commands"
+    }
+
+    async fn check(&self, call: &ToolCall) -> Decision {
+        if call.name != "Bash" {
+            return Decision::Abstain;
+        }
+        let Some(Value::String(command)) = call.input.get("command") else {
+            return Decision::Deny("The tool Bash needs its command as a string.".into());
+        };
+        if let Some(switch) = unsafe_switch(&call.input) {
+            return Decision::Deny(format!("'{switch}' is not allowed: every command runs in the sandbox."));
+        }
+        let verdict = self.policy.check(command);
+        if verdict.is_allowed() {
+            return Decision::Allow;
+        }
+        let hint = verdict.instead.map(|instead| format!(" Instead: {instead}")).unwrap_or_default();
+        Decision::Deny(format!("{}{hint} (rule {})", verdict.reason, verdict.rule))
+    }
+}
+
+/// A key of the input that would switch protection off.
+fn unsafe_switch(input: &Value) -> Option<&str> {
+    let truthy = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !matches!(text.to_lowercase().as_str(), "" | "false" | "0" | "no" | "off"),
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::Bool(true) | Value::Array(_) | Value::Object(_) => true,
+    };
+    let unsafe_name = |key: &str| {
+        let key: String = key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+        ["dangerous", "sandbox", "bypass", "unsafe", "escalat", "permission"]
+            .iter()
+            .any(|part| key.contains(part))
+    };
+    let found = input.as_object()?.iter().find(|(key, value)| unsafe_name(key) && truthy(value));
+    found.map(|(key, _)| key.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use autonoe_core::gate::{Decision, Gate, ToolCall};
+    use serde_json::json;
+
+    use super::BashGate;
+    use crate::policy::{CommandPolicy, Mode, PolicyOptions};
+
+    async fn check(name: &str, input: serde_json::Value) -> Decision {
+        let policy = CommandPolicy::new(PolicyOptions {
+            mode: Mode::Run,
+            profiles: Vec::new(),
+            allow_destructive: false,
+            allow_commands: Vec::new(),
+            pkill_targets: Vec::new(),
+            root: std::env::temp_dir(),
+            temp: None,
+        });
+        BashGate::new(policy).check(&ToolCall { id: "1".into(), name: name.into(), input }).await
+    }
+
+    #[tokio::test]
+    async fn judges_bash_by_its_command_and_nothing_else() {
+        assert_eq!(check("Bash", json!({ "command": "ls" })).await, Decision::Allow);
+        assert_eq!(check("Read", json!({ "file_path": "x" })).await, Decision::Abstain);
+        for input in [
+            json!({}),
+            json!({ "command": 1 }),
+            json!({ "command": ["ls"] }),
+            json!("ls"),
+            json!({ "command": "rm x" }),
+            json!({ "command": "ls", "dangerouslyDisableSandbox": true }),
+            json!({ "command": "ls", "dangerously_disable_sandbox": "yes" }),
+        ] {
+            assert!(matches!(check("Bash", input.clone()).await, Decision::Deny(_)), "{input}");
+        }
+        let off = json!({ "command": "ls", "dangerouslyDisableSandbox": false, "run_in_background": true });
+        assert_eq!(check("Bash", off).await, Decision::Allow);
+    }
+}

@@ -1,0 +1,68 @@
+//! The command policy: what it is made from, and the question it answers.
+
+use std::path::PathBuf;
+
+pub use autonoe_core::mode::Mode;
+
+use crate::paths::{Paths, Scope};
+use crate::profile::Profile;
+use crate::shell;
+use crate::verdict::{Denial, Verdict};
+use crate::walk::Walker;
+
+/// What a policy is made from.
+#[derive(Debug, Clone)]
+pub struct PolicyOptions {
+    /// Which command it is for.
+    pub mode: Mode,
+    /// The languages whose commands are known; empty for all.
+    pub profiles: Vec<Profile>,
+    /// Whether `rm` and `mv` may be used in `run`.
+    pub allow_destructive: bool,
+    /// Further commands, e.g. `docker` or `docker compose`; what they do is not looked at.
+    pub allow_commands: Vec<String>,
+    /// Further processes that `pkill` may end.
+    pub pkill_targets: Vec<String>,
+    /// The project, canonical.
+    pub root: PathBuf,
+    /// The session's own temporary directory.
+    pub temp: Option<PathBuf>,
+}
+
+/// Judges shell commands.
+#[derive(Debug, Clone)]
+pub struct CommandPolicy {
+    pub(crate) options: PolicyOptions,
+    pub(crate) paths: Paths,
+}
+
+impl CommandPolicy {
+    /// A policy with these options.
+    pub fn new(options: PolicyOptions) -> Self {
+        let scope = match options.mode {
+            Mode::Run => Scope::Project,
+            Mode::Sync => Scope::Note,
+        };
+        let temp = options.temp.as_ref().map(|temp| temp.canonicalize().unwrap_or_else(|_| temp.clone()));
+        let paths = Paths { root: options.root.clone(), temp, scope };
+        Self { options, paths }
+    }
+
+    /// Whether a command may run, and which rule says so.
+    pub fn check(&self, command: &str) -> Verdict {
+        match shell::parse(command) {
+            Ok(script) => Walker::new(self, &script).verdict(),
+            Err(error) => Denial::new("syntax", format!("The command is not understood: {error}."))
+                .instead("Write it more simply, as several plain commands.")
+                .into(),
+        }
+    }
+
+    pub(crate) fn has(&self, profile: Profile) -> bool {
+        self.options.profiles.is_empty() || self.options.profiles.contains(&profile)
+    }
+
+    pub(crate) fn is_sync(&self) -> bool {
+        self.options.mode == Mode::Sync
+    }
+}

@@ -1,0 +1,370 @@
+//! The shell's built-ins: those that only steer the command they stand in.
+
+use super::assignments::judge_name_text;
+use super::options::{Syntax, parse};
+use super::{Rule, always, never};
+use crate::verdict::{Ruling, deny, deny_but};
+use crate::walk::{Call, Origin, Walker};
+use crate::words::Arg;
+
+/// Built-ins that run text, replace the shell or change what names mean.
+#[rustfmt::skip]
+pub const REFUSED: [&str; 30] = [
+    "eval", "source", ".", "exec", "alias", "unalias", "enable", "hash", "bind", "complete", "compgen",
+    "compopt", "builtin", "shopt", "ulimit", "umask", "let", "fc", "history", "pushd", "popd", "dirs",
+    "suspend", "logout", "caller", "help", "coproc", "select", "function", "times",
+];
+
+/// The rules of this file.
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "builtin",
+        commands: &[":", "break", "continue", "shift"],
+        only_run: false,
+        judge: super::free,
+        examples: &[
+            always("while true; do break; done"),
+            always(": \"${X:=5}\""),
+            never(": \"${PATH:=5}\""),
+            always("sleep 2 & wait"),
+        ],
+    },
+    Rule {
+        name: "builtin.jobs",
+        commands: &["wait", "jobs", "type", "disown"],
+        only_run: false,
+        judge: jobs,
+        examples: &[
+            always("sleep 1 & wait $!"),
+            always("jobs -l"),
+            always("type git"),
+            never("jobs -x rm x"),
+            never("wait -n -p PATH"),
+        ],
+    },
+    Rule {
+        name: "builtin.refused",
+        commands: &REFUSED,
+        only_run: false,
+        judge: refused,
+        examples: &[
+            never("eval ls"),
+            never("source x"),
+            never(". ./x"),
+            never("exec ls"),
+            never("alias ls=rm"),
+        ],
+    },
+    Rule {
+        name: "builtin.cd",
+        commands: &["cd"],
+        only_run: false,
+        judge: cd,
+        examples: &[
+            always("cd src && ls"),
+            always("(cd src && go test ./...)"),
+            never("cd .. && ls"),
+            never("cd"),
+            never("cd -"),
+            never("cd $x"),
+            never("cd .git && ls"),
+            never("cd /tmp"),
+            super::in_run("cd src && echo x > ../a.txt"),
+            super::in_run("cd src || exit 1; echo x > ../a.txt"),
+            super::in_run("cd src; echo x > ../a.txt"),
+            never("cd nowhere; echo x > ../a.txt"),
+            never("cd src && echo x > ../../a.txt"),
+            never("cd src && cd .. && echo x > .git/config"),
+        ],
+    },
+    Rule {
+        name: "builtin.exit",
+        commands: &["exit", "return"],
+        only_run: false,
+        judge: exit,
+        examples: &[always("npm test || exit 1"), never("exit; sh x")],
+    },
+    Rule {
+        name: "builtin.set",
+        commands: &["set"],
+        only_run: false,
+        judge: set,
+        examples: &[
+            always("set -euo pipefail; ls"),
+            always("set -x"),
+            always("set -- a b"),
+            never("set -k"),
+            never("set $x"),
+        ],
+    },
+    Rule {
+        name: "builtin.export",
+        commands: &["export", "declare", "local", "readonly", "typeset", "unset"],
+        only_run: false,
+        judge: export,
+        examples: &[
+            always("export NODE_ENV=test && npm test"),
+            always("declare -a files=(a b)"),
+            never("export PATH=/x"),
+            never("declare -n x=PATH"),
+            never("export \"$x\""),
+            never("declare -i x='a[$(rm x)]'"),
+            never("unset PATH"),
+            never("export LD_PRELOAD=x; ls"),
+        ],
+    },
+    Rule {
+        name: "builtin.read",
+        commands: &["read", "mapfile", "readarray", "getopts"],
+        only_run: false,
+        judge: read,
+        examples: &[
+            always("while read -r l; do echo \"$l\"; done < file"),
+            always("while IFS= read -r l; do echo \"$l\"; done < file"),
+            never("read PATH"),
+            never("readarray -t PATH < a.txt"),
+            never("read 'a[$(rm x)]'"),
+            never("mapfile -C 'rm x' -c 1 a"),
+            never("IFS=/ ; ls"),
+        ],
+    },
+    Rule {
+        name: "builtin.printf",
+        commands: &["printf"],
+        only_run: false,
+        judge: printf,
+        examples: &[
+            always("printf '%s\\n' \"$x\""),
+            always("printf -v out %s x"),
+            never("printf -v PATH %s x"),
+            never("printf -vPATH x"),
+            never("printf \"$x\""),
+            never("printf 'abc%n' PATH"),
+        ],
+    },
+    Rule {
+        name: "builtin.trap",
+        commands: &["trap"],
+        only_run: false,
+        judge: trap,
+        examples: &[
+            always("trap 'echo bye' EXIT; ls"),
+            always("trap - EXIT"),
+            never("trap 'sh x' EXIT"),
+            never("trap \"$x\" EXIT"),
+        ],
+    },
+    Rule {
+        name: "builtin.kill",
+        commands: &["kill"],
+        only_run: false,
+        judge: kill,
+        examples: &[
+            super::in_run("node server.js & sleep 1; kill $!"),
+            super::in_run("node s.js & PID=$!; sleep 1; kill $PID 2>/dev/null || true"),
+            always("kill %1"),
+            never("kill -9 -1"),
+            never("kill 1"),
+            never("kill $(pgrep x)"),
+        ],
+    },
+];
+
+fn refused(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    let instead = match call.name {
+        "source" | "." => "Name the program itself, e.g. `uv run pytest` or `python3 -m pytest`.",
+        "pushd" | "popd" => "Use a subshell: (cd dir && command).",
+        "let" => "Use $(( … )).",
+        _ => "Write the commands out.",
+    };
+    deny_but("builtin.refused", format!("The built-in '{}' is not allowed.", call.name), instead)
+}
+
+fn jobs(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    let harmless =
+        |arg: &Arg| !arg.text.starts_with('-') || matches!(arg.literal(), Some("-n" | "-f" | "-l"));
+    if call.args.iter().all(harmless) { Ok(()) } else { deny("builtin.jobs", "That option is not allowed.") }
+}
+
+fn cd(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    if call.origin == Origin::Program {
+        return deny("builtin.cd", "cd has no effect here.");
+    }
+    let args = match call.args {
+        [dashes, rest @ ..] if dashes.literal() == Some("--") => rest,
+        args => args,
+    };
+    let target = match args {
+        [target] => target.literal().filter(|text| !text.is_empty() && !text.starts_with('-')),
+        _ => None,
+    };
+    let Some(target) = target else {
+        return deny_but(
+            "builtin.cd",
+            "cd needs one directory that is written out.",
+            "cd path/inside/the/project",
+        );
+    };
+    walker.count_path()?;
+    let entered = walker.policy.paths.enter(&walker.directories, target)?;
+    let certain = !walker.changed && entered.iter().all(|directory| directory.is_dir());
+    walker.entered(entered, certain);
+    Ok(())
+}
+
+fn exit(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    // With anything but a number it may complain and go on.
+    let numbered = call
+        .args
+        .iter()
+        .all(|arg| arg.literal().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit())));
+    if call.origin == Origin::Shell
+        && call.args.len() <= 1
+        && numbered
+        && (call.name == "exit" || walker.in_function())
+    {
+        walker.exits();
+    }
+    Ok(())
+}
+
+fn set(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    const NAMES: [&str; 9] =
+        ["errexit", "nounset", "pipefail", "xtrace", "noglob", "noclobber", "verbose", "errtrace", "monitor"];
+    let mut args = call.args.iter();
+    while let Some(arg) = args.next() {
+        match arg.literal() {
+            Some("--") => return Ok(()),
+            Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
+                let names = text.bytes().filter(|b| *b == b'o').count();
+                if names > 1 || !text[1..].bytes().all(|b| b"euxvfCEom".contains(&b)) {
+                    return deny_but(
+                        "builtin.set",
+                        format!("set {text} is not allowed."),
+                        "set -euo pipefail",
+                    );
+                }
+                let named = if text.contains('o') { args.next().map(|name| name.literal()) } else { None };
+                if named.is_some_and(|name| !name.is_some_and(|name| NAMES.contains(&name))) {
+                    return deny_but("builtin.set", "That shell option is not allowed.", "set -euo pipefail");
+                }
+            }
+            Some(_) => return Ok(()),
+            None => return deny_but("builtin.set", "What set would do is not known.", "set -- \"$@\""),
+        }
+    }
+    Ok(())
+}
+
+/// The assignments among the arguments have been judged.
+fn export(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    if call.name == "unset"
+        && walker.has_functions()
+        && call.args.first().and_then(Arg::literal) != Some("-v")
+    {
+        return deny_but("builtin.unset", "unset could remove a function.", "unset -v name");
+    }
+    for arg in call.args {
+        match arg.literal() {
+            Some(option) if option.starts_with('-') => {
+                let letters = if call.name == "unset" { "v".as_bytes() } else { b"aArxgp" };
+                if !option[1..].bytes().all(|b| letters.contains(&b)) {
+                    return deny("builtin.export", format!("{} {option} is not allowed.", call.name));
+                }
+            }
+            Some(name) => judge_name_text(name)?,
+            None => return deny("builtin.export", "The variable's name is not known before it runs."),
+        }
+    }
+    Ok(())
+}
+
+const READ: Syntax = Syntax { flags: "rs", valued: "apnNtdui", long: &[], long_valued: &[] };
+const MAPFILE: Syntax = Syntax { flags: "t", valued: "dnOsu", long: &[], long_valued: &[] };
+
+fn read(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    let names = match call.name {
+        // The options it looks for, then the name.
+        "getopts" => call.args.iter().skip(1).take(1).collect(),
+        name => {
+            let syntax = if name == "read" { &READ } else { &MAPFILE };
+            let parsed = parse("builtin.read", syntax, call.args)?;
+            if let Some(array) = parsed.value("a") {
+                judge_name_text(array.literal().unwrap_or_default())?;
+            }
+            parsed.operands
+        }
+    };
+    names.into_iter().try_for_each(|name| judge_name_text(name.literal().unwrap_or_default()))
+}
+
+fn printf(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    let args = match call.args {
+        [option, name, rest @ ..] if option.literal() == Some("-v") => {
+            judge_name_text(name.literal().unwrap_or_default())?;
+            rest
+        }
+        [option, rest @ ..] if option.literal() == Some("--") => rest,
+        args => args,
+    };
+    match args {
+        [] => Ok(()),
+        [format, values @ ..] if format.is_operand() => match format.literal() {
+            Some(text) if assigns(text) => deny("builtin.printf", "printf's %n sets variables."),
+            None if !values.is_empty() => unknown_format(),
+            _ => Ok(()),
+        },
+        _ => unknown_format(),
+    }
+}
+
+fn unknown_format() -> Ruling {
+    deny_but("builtin.printf", "printf's format is not known before it runs.", "printf '%s\\n' \"$x\"")
+}
+
+/// Whether a format contains `%n`, which sets the variable its argument names.
+fn assigns(format: &str) -> bool {
+    format.split('%').skip(1).any(|directive| {
+        directive
+            .trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #'.*hljztL".contains(c))
+            .starts_with('n')
+    })
+}
+
+fn trap(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    match call.args.first().map(|arg| (arg, arg.literal())) {
+        None | Some((_, Some("-" | "" | "-p"))) => Ok(()),
+        Some((_, Some(action))) => {
+            walker.traps.push(action.to_owned());
+            Ok(())
+        }
+        Some((_, None)) => {
+            deny_but("builtin.trap", "What the trap would run is not known.", "trap 'kill $!' EXIT")
+        }
+    }
+}
+
+fn kill(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    let mut ended = false;
+    for arg in call.args {
+        match arg.literal() {
+            Some(
+                "-9" | "-15" | "-2" | "-0" | "-TERM" | "-KILL" | "-INT" | "-HUP" | "-SIGTERM" | "-SIGKILL"
+                | "-SIGINT",
+            ) if !ended => {}
+            Some(job) if job.strip_prefix('%').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) => {
+                ended = true
+            }
+            // The words have been judged: it is a number.
+            None => ended = true,
+            _ => {
+                return deny_but(
+                    "builtin.kill",
+                    "kill may only end what this command started.",
+                    "kill $! or kill %1, or pkill with a process name.",
+                );
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! `git`: which subcommands exist in which mode, and the options by which git runs or writes something else.
+
+use super::git_arguments::{arguments, global};
+use super::git_special as special;
+use super::{Rule, always, in_run, never};
+use crate::verdict::{Ruling, deny_but};
+use crate::walk::{Call, Walker};
+use crate::words::Arg;
+
+/// The rule of this file.
+pub const RULES: &[Rule] = &[Rule {
+    name: "git",
+    commands: &["git"],
+    only_run: false,
+    judge,
+    examples: &[
+        always("git status --short"),
+        always("git log --oneline -5 | cat"),
+        always("git diff HEAD~1 -- src"),
+        always("git -C src log -1"),
+        always("git --no-pager show --stat"),
+        always("git branch --show-current"),
+        in_run("git add -A && git commit -m 'x; rm -rf /'"),
+        in_run("git commit -m \"$(cat <<'EOF'\nfeat: it's done :) 1) a\n\nEOF\n)\""),
+        in_run("git add src && git commit -qm \"fix $x\""),
+        in_run("git checkout -b feature/x"),
+        in_run("git stash && git stash pop"),
+        in_run("git rebase main"),
+        in_run("git reset --hard HEAD~1"),
+        in_run("git config user.email a@b.c"),
+        in_run("git -c user.name=x -c user.email=a@b.c commit -m x"),
+        in_run("git init -b main"),
+        always("git config --get user.name"),
+        never("git -c alias.x='!rm x' x"),
+        never("git -c core.pager=rm log"),
+        never("git --exec-path=. status"),
+        never("git --git-dir=x status"),
+        never("git config core.hooksPath x"),
+        never("git config --global user.name x"),
+        never("git config alias.x '!rm'"),
+        never("git submodule foreach rm"),
+        never("git bisect run rm"),
+        never("git rebase --exec rm main"),
+        never("git rebase -x rm main"),
+        never("git rebase --ex rm main"),
+        never("git clean -fdx"),
+        never("git rm -rf ."),
+        never("git push"),
+        never("git push --force"),
+        never("git push -f origin main"),
+        never("git push origin +main"),
+        never("git checkout -- .autonoe/status.json"),
+        never("git restore .claude"),
+        never("git apply x.patch"),
+        never("git diff --output=x"),
+        never("git diff --outp x"),
+        never("git log --output x"),
+        never("git grep -O x"),
+        never("git grep --open-files-in-pager=rm x"),
+        never("git fetch --upload-pack=rm origin"),
+        never("git clone ext::rm x"),
+        never("git clone https://x/y /opt/y"),
+        never("git difftool"),
+        never("git $x"),
+        never("git log $x"),
+        never("git log -m \"$x\""),
+        never("git log -c --output=x"),
+        never("git -C .. status"),
+        never("git remote -v add x y"),
+        never("git rebase -mxrm main"),
+        never("git restore '*.json'"),
+        never("git unknown"),
+    ],
+}];
+
+/// What is known about a subcommand.
+pub struct Subcommand {
+    pub name: &'static str,
+    /// Whether it changes nothing, and so belongs to `sync` too.
+    pub reads: bool,
+    /// Options that run or write something else, or destroy.
+    pub denied: &'static [&'static str],
+    /// What else must hold of its arguments.
+    pub also: fn(&mut Walker<'_>, &[Arg]) -> Ruling,
+}
+
+const fn reads(name: &'static str, denied: &'static [&'static str]) -> Subcommand {
+    Subcommand { name, reads: true, denied, also: special::nothing }
+}
+
+const fn changes(name: &'static str, denied: &'static [&'static str]) -> Subcommand {
+    Subcommand { name, reads: false, denied, also: special::nothing }
+}
+
+const fn checked(
+    name: &'static str,
+    reads: bool,
+    denied: &'static [&'static str],
+    also: fn(&mut Walker<'_>, &[Arg]) -> Ruling,
+) -> Subcommand {
+    Subcommand { name, reads, denied, also }
+}
+
+const DIFF: &[&str] = &["--output", "--output-directory", "--ext-diff", "--no-index"];
+const PICK: &[&str] = &["--strategy", "--gpg-sign", "-S", "--edit", "-e"];
+const MERGE: &[&str] =
+    &["--strategy", "-s", "--gpg-sign", "-S", "--interactive", "-i", "--exec", "-x", "--edit-todo"];
+
+static SUBCOMMANDS: [Subcommand; 58] = [
+    reads("status", &[]),
+    reads("log", DIFF),
+    reads("show", DIFF),
+    reads("diff", DIFF),
+    reads("shortlog", DIFF),
+    reads("whatchanged", DIFF),
+    reads("range-diff", DIFF),
+    reads("diff-tree", DIFF),
+    reads("diff-index", DIFF),
+    reads("diff-files", DIFF),
+    reads("blame", &[]),
+    reads("annotate", &[]),
+    reads("describe", &[]),
+    reads("rev-parse", &[]),
+    reads("rev-list", &[]),
+    reads("ls-files", &[]),
+    reads("ls-tree", &[]),
+    reads("cat-file", &["--textconv", "--filters"]),
+    reads("grep", &["--open-files-in-pager", "-O", "--ext-grep", "--no-index"]),
+    reads("merge-base", &[]),
+    reads("name-rev", &[]),
+    reads("show-ref", &[]),
+    reads("show-branch", &[]),
+    reads("for-each-ref", &["--shell", "--perl", "--python", "--tcl"]),
+    reads("check-ignore", &[]),
+    reads("check-attr", &[]),
+    reads("count-objects", &[]),
+    reads("cherry", &[]),
+    reads("version", &[]),
+    checked("branch", true, &["--edit-description"], special::branch),
+    checked("tag", true, &["--sign", "-s", "--local-user", "-u", "--edit", "-e"], special::tag),
+    checked("stash", true, DIFF, special::stash),
+    checked("remote", true, &[], special::remote),
+    checked("config", true, &[], special::config),
+    checked("reflog", true, DIFF, special::reflog),
+    checked("worktree", true, &["--force", "-f"], special::worktree),
+    changes("add", &["--edit", "-e"]),
+    checked("commit", false, &["--gpg-sign", "-S", "--template", "-t"], special::commit),
+    checked("checkout", false, &["--pathspec-from-file"], special::unprotected),
+    changes("switch", &[]),
+    checked("restore", false, &["--pathspec-from-file"], special::unprotected),
+    changes("merge", MERGE),
+    changes("rebase", MERGE),
+    changes("cherry-pick", PICK),
+    changes("revert", PICK),
+    checked("reset", false, &["--pathspec-from-file"], special::unprotected),
+    checked("mv", false, &["--force", "-f"], special::mv),
+    checked("rm", false, &["--pathspec-from-file"], special::rm),
+    checked("clean", false, &["--interactive", "-i"], special::clean),
+    checked("init", false, &["--template", "--separate-git-dir", "--bare"], special::init),
+    checked("clone", false, special::CLONE, special::clone),
+    checked("fetch", false, &["--upload-pack"], special::transport),
+    checked("pull", false, &["--upload-pack", "--strategy", "-s", "--gpg-sign", "-S"], special::transport),
+    checked("ls-remote", false, &["--upload-pack", "--exec"], special::transport),
+    checked("submodule", true, &[], special::submodule),
+    checked("bisect", false, &[], special::bisect),
+    checked("format-patch", true, DIFF, special::format_patch),
+    changes("fsck", &[]),
+];
+
+fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    let before = walker.directories.clone();
+    let judged = judge_there(walker, call.args);
+    walker.directories = before;
+    judged
+}
+
+fn judge_there(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+    let rest = global(walker, args)?;
+    special::own_repository(walker)?;
+    let Some((name, args)) = rest.split_first() else { return Ok(()) };
+    let known = name.literal().and_then(|name| SUBCOMMANDS.iter().find(|subcommand| subcommand.name == name));
+    let Some(subcommand) = known else {
+        return deny_but(
+            "git.subcommand",
+            format!("'git {}' is not in the list of allowed subcommands.", name.text),
+            "Use status, log, diff, show, add, commit, branch, checkout, switch, restore, merge, rebase or stash.",
+        );
+    };
+    if walker.policy.is_sync() && !subcommand.reads {
+        return deny_but(
+            "git.sync",
+            format!("'git {}' changes the repository; sync only verifies.", name.text),
+            "Use git status, log, diff or show.",
+        );
+    }
+    arguments(walker, subcommand, args)?;
+    (subcommand.also)(walker, args)
+}

@@ -1,0 +1,98 @@
+//! `pkill`: development processes, by name.
+
+use super::options::{Syntax, parse};
+use super::{Rule, always, never};
+use crate::profile::Profile;
+use crate::verdict::{Ruling, deny_but};
+use crate::walk::{Call, Walker};
+use crate::words::Arg;
+
+/// The rule of this file.
+pub const RULES: &[Rule] = &[Rule {
+    name: "pkill",
+    commands: &["pkill"],
+    only_run: false,
+    judge,
+    examples: &[
+        always("pkill node"),
+        always("pkill -9 vite"),
+        always("pkill -f 'node server.js'"),
+        always("pkill vitest || true"),
+        always("pkill -TERM -x puma"),
+        never("pkill -f node"),
+        never("pkill postgres"),
+        never("pkill -u node postgres"),
+        never("pkill --signal node postgres"),
+        never("pkill node postgres"),
+        never("pkill $x"),
+        never("pkill"),
+        never("pkill ."),
+    ],
+}];
+
+/// The processes of each language.
+#[rustfmt::skip]
+const TARGETS: [(Profile, &[&str]); 7] = [
+    (
+        Profile::Node,
+        &[
+            "node", "npm", "npx", "vite", "next", "vitest", "jest", "webpack", "nodemon", "tsx", "ts-node",
+            "esbuild", "next-server", "nuxt", "astro", "playwright",
+        ],
+    ),
+    (Profile::Bun, &["bun"]),
+    (Profile::Python, &["python", "python3", "uvicorn", "gunicorn", "flask", "pytest", "hypercorn"]),
+    (Profile::Ruby, &["ruby", "puma", "unicorn", "rails", "rackup"]),
+    (Profile::Go, &["go", "air"]),
+    (Profile::Rust, &["cargo"]),
+    (Profile::Php, &["php", "artisan"]),
+];
+
+#[rustfmt::skip]
+const SIGNALS: [&str; 12] =
+    ["9", "15", "2", "1", "KILL", "TERM", "INT", "HUP", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"];
+
+const SYNTAX: Syntax = Syntax {
+    flags: "fxeon",
+    valued: "",
+    long: &["full", "exact", "echo", "newest", "oldest"],
+    long_valued: &["signal"],
+};
+
+fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    let is_signal = |arg: &&Arg| {
+        arg.literal().and_then(|text| text.strip_prefix('-')).is_some_and(|s| SIGNALS.contains(&s))
+    };
+    let args: Vec<Arg> = call.args.iter().filter(|arg| !is_signal(arg)).cloned().collect();
+    let parsed = parse("pkill", &SYNTAX, &args)?;
+    if let Some(signal) = parsed.value("signal")
+        && !SIGNALS.contains(&signal.text.as_str())
+    {
+        return refuse("That signal is not allowed.");
+    }
+    let [pattern] = parsed.operands.as_slice() else {
+        return refuse("pkill needs exactly one process name.");
+    };
+    let Some(pattern) = pattern.literal() else {
+        return refuse("The process name is not known before it runs.");
+    };
+    let full = parsed.has("f") || parsed.has("full");
+    let (target, rest) = match pattern.split_once(' ') {
+        Some((target, rest)) if full => (target, rest.trim()),
+        _ => (pattern, ""),
+    };
+    let plain = rest.bytes().all(|b| b.is_ascii_alphanumeric() || b" _./:=@-".contains(&b));
+    if full && (rest.len() < 3 || !plain) {
+        return refuse("With -f a bare name would match unrelated processes, the agent's own among them.");
+    }
+    let listed =
+        TARGETS.iter().any(|(profile, names)| walker.policy.has(*profile) && names.contains(&target));
+    if listed || walker.policy.options.pkill_targets.iter().any(|allowed| allowed == target) {
+        return Ok(());
+    }
+    refuse(&format!("'{target}' is not a development process of the active profiles."))
+}
+
+fn refuse(reason: &str) -> Ruling {
+    deny_but("pkill", reason, "Use `pkill node`, or `pkill -f 'node server.js'` with the script's name.")
+}

@@ -1,0 +1,133 @@
+//! Filters that can also write: `sort -o`, `uniq`'s second operand, `tree -o`, `date -s`.
+
+use super::options::{Syntax, parse};
+use super::{Rule, always, in_run, never, reads};
+use crate::verdict::{Ruling, deny, deny_but};
+use crate::walk::{Call, Walker};
+
+/// The rules of this file.
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "sort",
+        commands: &["sort"],
+        only_run: false,
+        judge: |walker, call| filter(walker, "sort", &SORT, call),
+        examples: &[
+            always("sort -rn -k2,2 -t: names.txt | uniq -c"),
+            always("sort -u a b"),
+            never("sort -o out in"),
+            never("sort -uo out in"),
+            never("sort --outp=x in"),
+            never("sort --compress-program=sh in"),
+            never("sort $x"),
+        ],
+    },
+    Rule {
+        name: "uniq",
+        commands: &["uniq"],
+        only_run: false,
+        judge: uniq,
+        examples: &[
+            always("uniq -c"),
+            in_run("uniq a b"),
+            never("uniq a /etc/b"),
+            never("uniq a .autonoe/b"),
+        ],
+    },
+    Rule {
+        name: "tree",
+        commands: &["tree"],
+        only_run: false,
+        judge: |walker, call| filter(walker, "tree", &TREE, call),
+        examples: &[
+            always("tree -L 2 -I node_modules"),
+            always("tree src"),
+            never("tree -o x"),
+            never("tree -R -L 1 -H ."),
+        ],
+    },
+    Rule {
+        name: "date",
+        commands: &["date"],
+        only_run: false,
+        judge: date,
+        examples: &[
+            always("date"),
+            always("date -u +%Y-%m-%d"),
+            never("date -s 2020-01-01"),
+            never("date --set=x"),
+            never("date 010100002020"),
+        ],
+    },
+];
+
+#[rustfmt::skip]
+const SORT: Syntax = Syntax {
+    flags: "bdfghiMnRrVcCmsuz",
+    valued: "ktS",
+    long: &[
+        "ignore-leading-blanks", "dictionary-order", "ignore-case", "general-numeric-sort",
+        "human-numeric-sort", "month-sort", "numeric-sort", "random-sort", "reverse", "version-sort",
+        "check", "merge", "stable", "unique", "zero-terminated", "help", "version",
+    ],
+    long_valued: &["key", "field-separator", "sort", "parallel", "buffer-size"],
+};
+
+#[rustfmt::skip]
+const UNIQ: Syntax = Syntax {
+    flags: "cdDiuz",
+    valued: "fsw",
+    long: &[
+        "count", "repeated", "all-repeated", "group", "ignore-case", "unique", "zero-terminated", "help",
+        "version",
+    ],
+    long_valued: &["skip-fields", "skip-chars", "check-chars"],
+};
+
+#[rustfmt::skip]
+const TREE: Syntax = Syntax {
+    flags: "adflxinNqpugshDFvtcUrCAJXQ",
+    valued: "LPI",
+    long: &[
+        "gitignore", "prune", "dirsfirst", "filesfirst", "noreport", "du", "si", "inodes", "matchdirs",
+        "ignore-case", "version", "help", "metafirst", "info", "filelimit", "charset", "sort",
+    ],
+    long_valued: &[],
+};
+
+const DATE: Syntax = Syntax {
+    flags: "uRj",
+    valued: "dIr",
+    long: &["utc", "universal", "rfc-email", "iso-8601", "rfc-3339", "help", "version"],
+    long_valued: &["date", "reference"],
+};
+
+fn filter(walker: &mut Walker<'_>, rule: &'static str, syntax: &Syntax, call: Call<'_>) -> Ruling {
+    let parsed = parse(rule, syntax, call.args)?;
+    parsed.operands.iter().try_for_each(|operand| reads::judge(walker, operand))
+}
+
+fn uniq(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    let parsed = parse("uniq", &UNIQ, call.args)?;
+    if let Some(input) = parsed.operands.first() {
+        reads::judge(walker, input)?;
+    }
+    match parsed.operands.as_slice() {
+        [] | [_] => Ok(()),
+        [_, output] => {
+            walker.count_path()?;
+            walker.policy.paths.write(&walker.directories, output)
+        }
+        _ => deny("uniq", "uniq takes one input and one output."),
+    }
+}
+
+fn date(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    // `-I` takes its value only attached.
+    let args: Vec<_> = call.args.iter().filter(|arg| arg.literal() != Some("-I")).cloned().collect();
+    let parsed = parse("date", &DATE, &args)?;
+    if parsed.operands.iter().any(|operand| !operand.text.starts_with('+')) {
+        return deny_but("date", "Setting the clock is not allowed.", "Print it: date +%F.");
+    }
+    Ok(())
+}

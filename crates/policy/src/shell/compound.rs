@@ -1,0 +1,304 @@
+//! Compound commands: groups, conditions, loops, `case`, functions, `[[ ]]` and `(( ))`.
+
+use super::ast::{Command, CommandKind, Condition, List, Word};
+use super::content;
+use super::cursor::{Cursor, Read, is_meta};
+use super::expansion::End;
+
+/// `[[ ]]`'s binary operators that are words.
+const BINARY: [&str; 14] =
+    ["=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "-a"];
+
+impl Cursor<'_> {
+    /// Any command.
+    pub fn command(&mut self) -> Read<Command> {
+        let Some(kind) = self.nested(Self::compound)? else { return self.simple_command() };
+        let mut redirects = Vec::new();
+        loop {
+            self.skip_blanks()?;
+            match self.redirect()? {
+                Some(redirect) => redirects.push(redirect),
+                None => return Ok(Command { kind, redirects }),
+            }
+        }
+    }
+
+    fn compound(&mut self) -> Read<Option<CommandKind>> {
+        if self.eat("((") {
+            let expression = self.arithmetic(End::Parentheses)?;
+            self.expect("))")?;
+            return Ok(Some(CommandKind::Arithmetic(expression)));
+        }
+        if self.eat("(") {
+            let list = self.some_list()?;
+            self.expect(")")?;
+            return Ok(Some(CommandKind::Subshell(list)));
+        }
+        // After a pipe `time` is a program.
+        let Some(word) = self.keyword().filter(|word| *word != "time") else { return Ok(None) };
+        self.at += word.len();
+        let kind = match word {
+            "{" => CommandKind::Group(self.list_until("}")?),
+            "if" => self.if_clause()?,
+            "for" => self.for_clause()?,
+            "while" | "until" => {
+                let condition = self.list_until("do")?;
+                CommandKind::While { condition, body: self.list_until("done")? }
+            }
+            "case" => self.case_clause()?,
+            "[[" => self.test()?,
+            "function" => self.function_keyword()?,
+            other => return self.fail(format!("the word '{other}' where a command should start")),
+        };
+        Ok(Some(kind))
+    }
+
+    fn list_until(&mut self, word: &str) -> Read<List> {
+        let list = self.some_list()?;
+        self.closing(word)?;
+        Ok(list)
+    }
+
+    fn closing(&mut self, word: &str) -> Read<()> {
+        if self.keyword() != Some(word) {
+            return self.fail(format!("'{word}' is missing"));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn if_clause(&mut self) -> Read<CommandKind> {
+        let mut arms = Vec::new();
+        loop {
+            let condition = self.list_until("then")?;
+            arms.push((condition, self.some_list()?));
+            match self.keyword() {
+                Some("elif") => self.at += 4,
+                Some("else") => {
+                    self.at += 4;
+                    let otherwise = Some(self.list_until("fi")?);
+                    return Ok(CommandKind::If { arms, otherwise });
+                }
+                _ => {
+                    self.closing("fi")?;
+                    return Ok(CommandKind::If { arms, otherwise: None });
+                }
+            }
+        }
+    }
+
+    fn for_clause(&mut self) -> Read<CommandKind> {
+        self.skip_blanks()?;
+        if self.eat("((") {
+            return self.arithmetic_for();
+        }
+        let Some(name) = self.name().map(str::to_owned) else {
+            return self.fail("a loop without a variable");
+        };
+        if !self.peek().is_none_or(is_meta) {
+            return self.fail("a loop's variable that is not plain");
+        }
+        self.skip_newlines()?;
+        let mut values = None;
+        if self.keyword() == Some("in") {
+            self.at += 2;
+            let mut words = Vec::new();
+            loop {
+                self.skip_blanks()?;
+                let word = self.word()?;
+                if word.0.is_empty() {
+                    break;
+                }
+                words.push(word);
+            }
+            values = Some(words);
+        }
+        self.variables.push((name.clone(), content::listed(values.as_deref())));
+        self.separator()?;
+        self.closing("do")?;
+        Ok(CommandKind::For { name, values, body: self.list_until("done")? })
+    }
+
+    fn arithmetic_for(&mut self) -> Read<CommandKind> {
+        let mut expressions = Vec::new();
+        loop {
+            expressions.push(self.arithmetic(End::Semicolon)?);
+            if !self.eat(";") {
+                break;
+            }
+        }
+        if expressions.len() != 3 {
+            return self.fail("a loop without its three expressions");
+        }
+        self.expect("))")?;
+        self.separator()?;
+        self.closing("do")?;
+        Ok(CommandKind::ArithmeticFor { expressions, body: self.list_until("done")? })
+    }
+
+    fn separator(&mut self) -> Read<()> {
+        self.skip_blanks()?;
+        self.eat(";");
+        self.skip_newlines()
+    }
+
+    fn case_clause(&mut self) -> Read<CommandKind> {
+        self.skip_blanks()?;
+        let subject = self.word()?;
+        self.skip_newlines()?;
+        self.closing("in")?;
+        let mut arms = Vec::new();
+        loop {
+            self.skip_newlines()?;
+            if self.keyword() == Some("esac") {
+                self.at += 4;
+                return Ok(CommandKind::Case { subject, arms });
+            }
+            if !self.eat("(") && self.substitutions > 0 {
+                return self.fail("a pattern without '(' inside a substitution");
+            }
+            let mut patterns = Vec::new();
+            loop {
+                self.skip_blanks()?;
+                let pattern = self.word()?;
+                if pattern.0.is_empty() {
+                    return self.fail("a pattern is missing");
+                }
+                patterns.push(pattern);
+                self.skip_blanks()?;
+                if !self.eat("|") {
+                    break;
+                }
+            }
+            self.expect(")")?;
+            arms.push((patterns, self.nested(Self::list)?));
+            if !(self.eat(";;&") || self.eat(";;") || self.eat(";&")) && self.keyword() != Some("esac") {
+                return self.fail("';;' is missing");
+            }
+        }
+    }
+
+    /// `function name …`
+    fn function_keyword(&mut self) -> Read<CommandKind> {
+        self.skip_blanks()?;
+        let Some(name) = self.word()?.bare().map(str::to_owned) else {
+            return self.fail("a function's name that is not plain");
+        };
+        self.skip_blanks()?;
+        if self.peek() == Some(b'(') && !self.empty_parentheses() {
+            return self.fail("a function with a subshell for its body");
+        }
+        self.function_body(name)
+    }
+
+    /// `() …`, after the name.
+    pub fn function_after_name(&mut self, name: String) -> Read<Command> {
+        if !self.empty_parentheses() {
+            return self.fail("a '(' inside a command");
+        }
+        let kind = self.nested(|c| c.function_body(name))?;
+        Ok(Command { kind, redirects: Vec::new() })
+    }
+
+    fn empty_parentheses(&mut self) -> bool {
+        let start = self.at;
+        self.at += 1;
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        let empty = self.eat(")");
+        if !empty {
+            self.at = start;
+        }
+        empty
+    }
+
+    fn function_body(&mut self, name: String) -> Read<CommandKind> {
+        self.has_functions = true;
+        self.skip_newlines()?;
+        let body = self.command()?;
+        match body.kind {
+            CommandKind::Group(_) | CommandKind::Subshell(_) => {
+                Ok(CommandKind::Function { name, body: Box::new(body) })
+            }
+            _ => self.fail("a function whose body is not in braces"),
+        }
+    }
+
+    /// `[[ … ]]`, after its opening.
+    fn test(&mut self) -> Read<CommandKind> {
+        let mut conditions = Vec::new();
+        let mut open = 0_usize;
+        loop {
+            self.skip_newlines()?;
+            if self.keyword() == Some("]]") {
+                self.at += 2;
+                if open > 0 || conditions.is_empty() {
+                    return self.fail("a test that is not complete");
+                }
+                return Ok(CommandKind::Test(conditions));
+            }
+            if self.eat("&&") || self.eat("||") {
+                continue;
+            }
+            if self.keyword() == Some("!") {
+                self.at += 1;
+            } else if self.eat("(") {
+                open += 1;
+            } else if self.peek() == Some(b')') && open > 0 {
+                self.at += 1;
+                open -= 1;
+            } else {
+                conditions.push(self.condition()?);
+            }
+        }
+    }
+
+    fn condition(&mut self) -> Read<Condition> {
+        let left = self.word()?;
+        if left.0.is_empty() {
+            return self.fail("a test that is not understood");
+        }
+        self.skip_blanks()?;
+        if self.keyword() == Some("]]") || matches!(self.peek(), None | Some(b'&' | b'|' | b')' | b'\n')) {
+            return Ok(Condition::Bare(left));
+        }
+        if (self.eat("<") || self.eat(">")) && self.peek() != Some(b'(') {
+            self.skip_blanks()?;
+            return Ok(Condition::Binary(left, "<".into(), self.operand()?));
+        }
+        if let Some(unary) = left.bare().filter(|text| text.len() == 2 && text.starts_with('-')) {
+            return Ok(Condition::Unary(unary.to_owned(), self.operand()?));
+        }
+        let operator = self.word()?;
+        let Some(operator) = operator.bare().filter(|text| BINARY.contains(text)) else {
+            return self.fail("a test's operator that is not understood");
+        };
+        self.skip_blanks()?;
+        let right = if operator == "=~" { self.regex()? } else { self.operand()? };
+        Ok(Condition::Binary(left, operator.to_owned(), right))
+    }
+
+    fn operand(&mut self) -> Read<Word> {
+        let word = self.word()?;
+        if word.0.is_empty() { self.fail("a test without its operand") } else { Ok(word) }
+    }
+
+    /// A regular expression, in which `(`, `)` and `|` are ordinary.
+    fn regex(&mut self) -> Read<Word> {
+        let mut word = self.word()?;
+        let mut open = 0_usize;
+        loop {
+            match self.peek() {
+                Some(b'(') => open += 1,
+                Some(b')') if open > 0 => open -= 1,
+                Some(b'|') if open > 0 || self.peek_at(1) != Some(b'|') => {}
+                Some(b' ' | b'\t' | b'\n') if open == 0 => return Ok(word),
+                _ => return self.fail("a regular expression that is not understood; put it in a variable"),
+            }
+            word.push(&self.source[self.at..=self.at], false);
+            self.at += 1;
+            word.0.extend(self.word()?.0);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Lists, pipelines, simple commands and redirections. Compound commands are in `compound`.
+
+use super::ast::{
+    Assignment, Command, CommandKind, Item, Join, List, Part, Pipeline, Redirect, RedirectKind, Script,
+    Simple, Target, Value, Word,
+};
+use super::content;
+use super::cursor::{Cursor, Read, is_meta};
+use super::expansion::End;
+use super::{MAX_LENGTH, SyntaxError};
+
+/// Commands whose arguments are assignments too.
+const DECLARATIONS: [&str; 5] = ["export", "declare", "local", "readonly", "typeset"];
+
+/// Words that end a list inside a compound command.
+const CLOSING: [&str; 8] = ["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+
+/// Reads a command.
+pub fn parse(source: &str) -> Result<Script, SyntaxError> {
+    if source.len() > MAX_LENGTH {
+        return Err(SyntaxError { what: format!("it is longer than {MAX_LENGTH} bytes"), at: MAX_LENGTH });
+    }
+    if let Some(at) = source.find('\0') {
+        return Err(SyntaxError { what: "a NUL character".into(), at });
+    }
+    let mut cursor = Cursor::new(source);
+    let list = cursor.script()?;
+    let bodies = std::mem::take(&mut cursor.bodies).into_iter().map(Option::unwrap_or_default).collect();
+    let Cursor { variables, arrays, has_functions, .. } = cursor;
+    Ok(Script { list, bodies, variables, arrays, has_functions })
+}
+
+impl Cursor<'_> {
+    /// A list up to the end of the text.
+    pub fn script(&mut self) -> Read<List> {
+        let list = self.list()?;
+        if !self.pending.is_empty() {
+            return self.fail("a here-document without its text");
+        }
+        if self.at < self.source.len() {
+            let character = self.rest().chars().next().unwrap_or_default();
+            return self.fail(format!("'{character}' where a command should start"));
+        }
+        Ok(list)
+    }
+
+    /// Commands up to `)`, `;;`, a closing word or the end; none of these is passed.
+    pub fn list(&mut self) -> Read<List> {
+        let mut items = Vec::new();
+        loop {
+            self.skip_newlines()?;
+            let closing = self.keyword().is_some_and(|word| CLOSING.contains(&word));
+            if closing || matches!(self.peek(), None | Some(b')' | b';')) {
+                return Ok(List(items));
+            }
+            let mut item = self.and_or()?;
+            self.skip_blanks()?;
+            match self.peek() {
+                Some(b'&') => {
+                    self.at += 1;
+                    item.background = true;
+                }
+                Some(b';') if !matches!(self.peek_at(1), Some(b';' | b'&')) => self.at += 1,
+                // A compound command may be followed by a closing word at once.
+                None | Some(b'\n' | b')' | b';') => {}
+                _ if self.keyword().is_some_and(|word| CLOSING.contains(&word)) => {}
+                _ => return self.fail("two commands without a separator"),
+            }
+            items.push(item);
+        }
+    }
+
+    /// A list that must not be empty.
+    pub fn some_list(&mut self) -> Read<List> {
+        let list = self.nested(Self::list)?;
+        if list.0.is_empty() { self.fail("a command is missing") } else { Ok(list) }
+    }
+
+    fn and_or(&mut self) -> Read<Item> {
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
+        loop {
+            self.skip_blanks()?;
+            let join = if self.eat("&&") {
+                Join::And
+            } else if self.eat("||") {
+                Join::Or
+            } else {
+                return Ok(Item { first, rest, background: false });
+            };
+            self.skip_newlines()?;
+            rest.push((join, self.pipeline()?));
+        }
+    }
+
+    fn pipeline(&mut self) -> Read<Pipeline> {
+        let mut negated = false;
+        loop {
+            match self.keyword() {
+                Some("!") => {
+                    negated = !negated;
+                    self.at += 1;
+                }
+                Some("time") => {
+                    self.at += 4;
+                    self.skip_blanks()?;
+                    if self.looking_at("-p") && self.peek_at(2).is_none_or(is_meta) {
+                        self.at += 2;
+                    }
+                }
+                _ => break,
+            }
+            self.skip_blanks()?;
+        }
+        let mut commands = vec![self.command()?];
+        loop {
+            self.skip_blanks()?;
+            if self.looking_at("||") || !self.eat("|") {
+                return Ok(Pipeline { negated, commands });
+            }
+            self.eat("&");
+            self.skip_newlines()?;
+            commands.push(self.command()?);
+        }
+    }
+
+    /// The reserved word that stands here, unquoted and whole.
+    pub fn keyword(&self) -> Option<&'static str> {
+        const WORDS: [&str; 22] = [
+            "!", "time", "{", "}", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done",
+            "case", "esac", "in", "function", "select", "coproc", "[[", "]]",
+        ];
+        let rest = &self.source.as_bytes()[self.at..];
+        let length = rest.iter().take(9).take_while(|b| !is_meta(**b)).count();
+        WORDS.into_iter().find(|word| word.as_bytes() == &rest[..length])
+    }
+
+    /// A simple command, or a function's definition that starts like one.
+    pub fn simple_command(&mut self) -> Read<Command> {
+        let mut simple = Simple::default();
+        let mut redirects = Vec::new();
+        loop {
+            self.skip_blanks()?;
+            if let Some(redirect) = self.redirect()? {
+                redirects.push(redirect);
+                continue;
+            }
+            match self.peek() {
+                None | Some(b'\n' | b';' | b'&' | b'|' | b')') => break,
+                Some(b'(') => {
+                    let [name] = simple.words.as_slice() else { return self.fail("a '(' inside a command") };
+                    if !simple.assignments.is_empty() || !redirects.is_empty() {
+                        return self.fail("a '(' inside a command");
+                    }
+                    let Some(name) = name.bare().map(str::to_owned) else {
+                        return self.fail("a function's name that is not plain");
+                    };
+                    return self.function_after_name(name);
+                }
+                Some(_) => self.assignment_or_word(&mut simple)?,
+            }
+        }
+        if simple.words.is_empty() && simple.assignments.is_empty() && redirects.is_empty() {
+            return self.fail("a command is missing");
+        }
+        self.note_variables(&simple);
+        Ok(Command { kind: CommandKind::Simple(simple), redirects })
+    }
+
+    fn note_variables(&mut self, simple: &Simple) {
+        self.variables.extend(simple.assignments.iter().chain(&simple.declared).map(content::assigned));
+        self.variables.extend(content::set_by_command(simple));
+        self.arrays.extend(content::arrays(simple));
+    }
+
+    fn assignment_or_word(&mut self, simple: &mut Simple) -> Read<()> {
+        let declares =
+            simple.words.first().and_then(Word::bare).is_some_and(|name| DECLARATIONS.contains(&name));
+        if (simple.words.is_empty() || declares)
+            && let Some(assignment) = self.assignment()?
+        {
+            let into = if declares { &mut simple.declared } else { &mut simple.assignments };
+            into.push(assignment);
+            return Ok(());
+        }
+        let start = self.at;
+        let word = self.word()?;
+        if matches!(self.peek(), Some(b'<' | b'>')) && self.source[start..self.at].starts_with('{') {
+            return self.fail("a redirection to a named descriptor ({name}>)");
+        }
+        simple.words.push(word);
+        Ok(())
+    }
+
+    /// `name=…`, `name+=…` or `name[index]=…`, if it stands here.
+    fn assignment(&mut self) -> Read<Option<Assignment>> {
+        let start = self.at;
+        let Some(name) = self.name().map(str::to_owned) else { return Ok(None) };
+        let mut index = None;
+        if self.peek() == Some(b'[') && is_indexed_assignment(self.rest()) {
+            self.at += 1;
+            index = Some(self.arithmetic(End::Bracket)?);
+            self.expect("]")?;
+        }
+        if !(self.eat("=") || self.eat("+=")) {
+            self.at = start;
+            return Ok(None);
+        }
+        let value =
+            if self.eat("(") { Value::Array(self.nested(Self::array)?) } else { Value::Scalar(self.word()?) };
+        Ok(Some(Assignment { name, index, value }))
+    }
+
+    fn array(&mut self) -> Read<Vec<(Option<Word>, Word)>> {
+        let mut values = Vec::new();
+        loop {
+            self.skip_blanks()?;
+            match self.peek() {
+                Some(b'\n') => self.inner_newline()?,
+                Some(b')') => {
+                    self.at += 1;
+                    return Ok(values);
+                }
+                Some(b'[') if is_indexed_assignment(self.rest()) => {
+                    self.at += 1;
+                    let index = self.arithmetic(End::Bracket)?;
+                    self.expect("]")?;
+                    self.expect("=")?;
+                    values.push((Some(index), self.word()?));
+                }
+                // What looks like an index but is none we understand would be evaluated.
+                Some(b'[') => return self.fail("an array literal with an index that is not understood"),
+                _ => {
+                    let word = self.word()?;
+                    if word.0.is_empty() {
+                        return self.fail("an array that is not closed");
+                    }
+                    values.push((None, word));
+                }
+            }
+        }
+    }
+
+    /// The redirection that stands here, if one does.
+    pub fn redirect(&mut self) -> Read<Option<Redirect>> {
+        let digits = self.source.as_bytes()[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let operator = &self.source.as_bytes()[self.at + digits..];
+        match operator {
+            [b'&', b'>', ..] if digits == 0 => {}
+            [b'<' | b'>', b'(', ..] if digits == 0 => return Ok(None),
+            [b'<' | b'>', ..] => {}
+            _ => return Ok(None),
+        }
+        self.at += digits;
+        let kind = [
+            ("<<<", RedirectKind::Text),
+            ("<<-", RedirectKind::Text),
+            ("<<", RedirectKind::Text),
+            ("<>", RedirectKind::Write),
+            ("<&", RedirectKind::DuplicateInput),
+            ("<", RedirectKind::Read),
+            ("&>>", RedirectKind::Write),
+            ("&>", RedirectKind::Write),
+            (">>", RedirectKind::Write),
+            (">&", RedirectKind::DuplicateOutput),
+            (">|", RedirectKind::Write),
+            (">", RedirectKind::Write),
+        ];
+        let Some((operator, kind)) = kind.into_iter().find(|(operator, _)| self.eat(operator)) else {
+            return self.fail("a redirection that is not understood");
+        };
+        if operator == "<<" || operator == "<<-" {
+            let slot = self.here_document(operator == "<<-")?;
+            return Ok(Some(Redirect { kind, target: Target::HereDocument(slot) }));
+        }
+        self.skip_blanks()?;
+        let word = self.word()?;
+        if word.0.is_empty() {
+            return self.fail("a redirection without a target");
+        }
+        Ok(Some(Redirect { kind, target: Target::Word(word) }))
+    }
+}
+
+/// Whether `[…]` is followed by `=` or `+=`, as far as one can tell without reading it.
+fn is_indexed_assignment(text: &str) -> bool {
+    let Some(close) =
+        text.bytes().take_while(|b| !matches!(b, b' ' | b'\n' | b'\'' | b'"')).position(|b| b == b']')
+    else {
+        return false;
+    };
+    let after = &text[close + 1..];
+    after.starts_with('=') || after.starts_with("+=")
+}
+
+impl Part {
+    /// Whether the part is text that was not quoted.
+    pub fn unquoted_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text, quoted: false } => Some(text),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What only the walk decides: directories, functions, arithmetic, and that nothing hides.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::policy::{CommandPolicy, Mode, PolicyOptions};
+use crate::profile::Profile;
+
+fn check(cases: &[(&str, bool)]) {
+    let home = TempDir::new().expect("temporary directory");
+    let root = home.path().canonicalize().expect("exists").join("proj");
+    let temp = home.path().canonicalize().expect("exists").join("temp");
+    for directory in [root.join("src/lib"), root.join(".git"), temp.clone()] {
+        fs::create_dir_all(directory).expect("made");
+    }
+    let policy = CommandPolicy::new(PolicyOptions {
+        mode: Mode::Run,
+        profiles: vec![Profile::Go],
+        allow_destructive: false,
+        allow_commands: vec!["make".into(), "docker compose".into(), "./tools/gen".into()],
+        pkill_targets: vec!["custom".into()],
+        root,
+        temp: Some(temp.clone()),
+    });
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|(command, allowed)| (command.replace("@TEMP@", &temp.display().to_string()), allowed))
+        .filter_map(|(command, allowed)| {
+            let verdict = policy.check(&command);
+            (verdict.is_allowed() != *allowed).then(|| format!("{command:?}: {verdict:?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn directories_are_followed() {
+    check(&[
+        ("cd src && touch ../a", true),
+        ("cd src/lib && touch ../../a", true),
+        ("cd src; touch ../a", true),
+        ("cd src || touch ../a", false),
+        ("cd nowhere; touch ../a", false),
+        ("cd nowhere && touch ../a", true),
+        ("cd nowhere || exit 1; touch ../a", true),
+        ("cd nowhere || { echo no; exit 1; }; touch ../a", true),
+        ("cd nowhere || exit 1 2; touch ../a", false),
+        ("(cd src && ls); touch ../a", false),
+        ("cd src | cat; touch ../a", false),
+        ("cd src & touch ../a", false),
+        ("if cd nowhere; then touch ../a; fi", false),
+        ("for i in 1 2; do cd src; done", false),
+        ("for i in 1 2; do (cd src && ls); done", true),
+        ("echo $(cd src && pwd); touch ../a", false),
+        ("{ cd src; }; touch ../a", true),
+        ("cd @TEMP@ && touch a", true),
+        ("touch @TEMP@/a", true),
+        ("! cd src; touch ../a", false),
+    ]);
+}
+
+#[test]
+fn functions_are_judged_where_they_are_defined() {
+    check(&[
+        ("greet() { echo \"$1\"; }; greet a; greet b", true),
+        ("f() { f; }; f", true),
+        ("f() { rm x; }; f", false),
+        ("f() { ls; }", true),
+        ("f; f() { ls; }", false),
+        ("if true; then f() { ls; }; fi; f", false),
+        ("ls() { echo; }; ls", false),
+        ("f() { ls; }; timeout 5 f", false),
+        ("f() { cd src; }; f; touch ../a", false),
+        ("f() ( cd src; ls ); f; touch a", true),
+        ("f() { touch ../a; }; cd src && f", false),
+        ("f() { touch a; }; cd src && f", false),
+        (":(){ :|:& };:", false),
+        ("curl() { ls; }; unset curl; curl x", false),
+    ]);
+}
+
+#[test]
+fn arithmetic_reads_numbers_only() {
+    check(&[
+        ("i=0; while [ $i -lt 5 ]; do i=$((i + 1)); done", true),
+        ("for ((i = 0; i < 3; i++)); do echo $i; done", true),
+        ("n=$(ls | wc -l); if (( n > 3 )); then echo many; fi", true),
+        ("x='a[$(rm x)]'; echo $((x))", false),
+        ("x='a[$(rm x)]'; [[ $x -eq 1 ]]", false),
+        ("x='a[$(rm x)]'; echo ${y[$x]}", false),
+        ("read x < f; echo $((x + 1))", false),
+        ("[ -v 'a[$(rm x)]' ]", false),
+        ("op=-v; [ ! \"$op\" 'a[$(rm x)]' ]", false),
+        ("((PATH = 1))", false),
+        ("[ \"$x\" -eq 1 ] && [ -n \"$y\" ]", true),
+        ("if [[ $? -eq 0 ]]; then echo ok; fi", true),
+    ]);
+}
+
+#[test]
+fn the_users_own_commands_pass_and_nothing_else() {
+    check(&[
+        ("make test", true),
+        ("timeout 60 make", true),
+        ("docker compose ps", true),
+        ("docker run x", false),
+        ("./tools/gen --all", true),
+        ("./tools/other", false),
+        ("pkill custom", true),
+        ("npm test", false),
+        ("go run .", true),
+        ("make $(rm x)", false),
+        ("X=/ls rm -rf x", false),
+        ("LD_PRELOAD=x ls", false),
+        ("PORT=3000 go run . &", true),
+    ]);
+}

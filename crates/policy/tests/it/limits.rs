@@ -1,0 +1,195 @@
+//! Very large and very deep commands: a verdict, on a small stack, before the watchdog.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::fixture::{Play, Project};
+
+const SIZE: usize = 100_000;
+const STACK: usize = 2 * 1024 * 1024;
+/// Far above anything linear, far below anything exponential.
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// `unit` over and over, about [`SIZE`] bytes of it.
+fn fill(unit: &str) -> String {
+    unit.repeat(SIZE / unit.len())
+}
+
+/// `open` 50,000 bytes deep around `core`, closed again.
+fn nest(open: &str, core: &str, close: &str) -> String {
+    let depth = 50_000 / open.len();
+    format!("{}{core}{}", open.repeat(depth), close.repeat(depth))
+}
+
+fn inputs() -> Vec<(&'static str, String)> {
+    let mut inputs: Vec<(&'static str, String)> = [
+        "ls;",
+        "ls\n",
+        "ls&",
+        "ls|",
+        "ls&&",
+        "(",
+        ")",
+        "$(",
+        "${",
+        "${x:-",
+        "$((",
+        "((",
+        "[[ ",
+        "{ ",
+        "<(",
+        "`",
+        "\\`",
+        "'",
+        "\"",
+        "\\",
+        "\"$(",
+        "'\"",
+        "$'",
+        "#",
+        "<<A ",
+        "<<A\n",
+        "<<<",
+        ">",
+        "> x ",
+        "!",
+        "! ",
+        "if ",
+        "if true; then ",
+        "while ",
+        "for i in a; do ",
+        "case x in a) ",
+        "f() { ",
+        "a=",
+        "a=(",
+        "a[",
+        "x=1 ",
+        "$x",
+        "${!x}",
+        "{a,b}",
+        "{1..9}",
+        "*",
+        "?",
+        "[",
+        "~",
+        "~/",
+        "../",
+        "a ",
+        "é",
+        "\u{0}",
+        "\r",
+        "\t",
+        "timeout 1 ",
+        "env ",
+        "nice ",
+        "xargs ",
+        "command ",
+        "find . -exec ",
+        "time ",
+        "coproc ",
+        "git -c a=b ",
+        "1+",
+        "a[a[",
+        "$((a[",
+        "\\\n",
+        "ls #\n",
+        "eval ",
+        "&&",
+        ";;",
+        "2>&1 ",
+        "$(cat <<A\n",
+        "\"`",
+        "[ ",
+        "test ! ",
+    ]
+    .map(|unit| (unit, fill(unit)))
+    .into();
+    for (open, core, close) in [
+        ("(", "ls", ")"),
+        ("{ ", "ls;", " };"),
+        ("echo $(", "ls", ")"),
+        ("echo \"$(", "ls", ")\""),
+        ("echo ${x:-", "y", "}"),
+        ("echo $((", "1", "))"),
+        ("echo $((a[", "1", "]))"),
+        ("cat <(", "ls", ")"),
+        ("if ", "true", "; then ls; fi"),
+        ("if true; then ", "ls;", " fi;"),
+        ("while ", "true", "; do ls; done"),
+        ("for i in a; do ", "ls;", " done;"),
+        ("case x in x) ", "ls", ";; esac"),
+        ("f() { ", "ls;", " };"),
+        ("[[ ( ", "a", " ) ]]"),
+        ("! ", "ls", ""),
+        ("time ", "ls", ""),
+        ("timeout 1 ", "ls", ""),
+        ("env ", "ls", ""),
+        ("a=(", "1", ")"),
+        ("{a,", "b", "}"),
+        ("echo `", "ls", "`"),
+    ] {
+        inputs.push((open, nest(open, core, close)));
+    }
+    inputs.push(("here-document", format!("cat <<A\n{}A\n", "x $y `\n".repeat(SIZE / 7))));
+    inputs.push(("here-documents", "cat <<A\nx\nA\n".repeat(SIZE / 12)));
+    inputs.push(("one long word", "a".repeat(SIZE)));
+    inputs.push(("one long argument", format!("ls {}", "a".repeat(SIZE))));
+    inputs.push(("one long path", format!("cat {}", "a/".repeat(SIZE / 2))));
+    inputs.push(("many braces", format!("ls {}", "{a,b}".repeat(20_000))));
+    inputs.push(("brace bomb", format!("echo {}", "{1..9999}".repeat(20))));
+    inputs.push(("cd after cd", "cd src; cd ..;".repeat(SIZE / 14)));
+    inputs.push(("branching cd", "cd src || cd docs; ".repeat(SIZE / 19)));
+    inputs.push((
+        "cd in loops",
+        format!("{}ls{}", "for i in a; do cd src; ".repeat(200), "; done".repeat(200)),
+    ));
+    inputs
+        .push(("functions", (0..4000).map(|n| format!("f{n}() {{ f{}; f{}; }}; ", n + 1, n + 1)).collect()));
+    inputs.push((
+        "functions called",
+        (0..200).rev().map(|n| format!("f{n}() {{ f{}; f{}; }}; ", n + 1, n + 1)).collect::<String>() + "f0",
+    ));
+    inputs.push(("recursion", "f() { f; f; }; f".into()));
+    inputs
+}
+
+/// Judges on a small stack; a panic or a silence is an error.
+fn judge(name: &str, command: String) -> Result<bool, String> {
+    let (send, receive) = mpsc::channel();
+    thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(move || {
+            let project = Project::new();
+            let _ = send.send(project.narrow_policy(Play::Run).check(&command).is_allowed());
+        })
+        .unwrap();
+    receive.recv_timeout(WATCHDOG).map_err(|error| format!("{name:?}: {error}"))
+}
+
+#[test]
+fn large_inputs_get_a_verdict_on_a_small_stack() {
+    let failures: Vec<String> =
+        inputs().into_iter().filter_map(|(name, command)| judge(name, command).err()).collect();
+    assert!(failures.is_empty(), "no verdict for {} inputs:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn a_denied_command_is_found_however_late_it_comes() {
+    let late = ["rm x", "ls $(rm x)", "cat <<A\n$(rm x)\nA", "ls > ../x"];
+    let filler = ["ls;", "ls\n", "true && ", "# x\n", "x=1;", "echo 'a;b';", "ls | cat;", "(ls);"];
+    let mut failures = Vec::new();
+    for count in [1, 49, 50, 51, 100, 1000, 10_000] {
+        for unit in filler {
+            for end in late {
+                let name = format!("{count} times {unit:?}, then {end:?}");
+                match judge(&name, unit.repeat(count) + end) {
+                    Ok(false) => {}
+                    Ok(true) => failures.push(format!("{name}: allowed")),
+                    Err(error) => failures.push(error),
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

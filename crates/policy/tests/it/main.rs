@@ -1,0 +1,27 @@
+//! The attack suite of the command policy: corpora of hostile and everyday commands, the documented scenarios, limits,
+//! and a differential test against real bash.
+#![cfg(unix)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+mod corpus;
+mod differential;
+mod fixture;
+mod grammar;
+mod limits;
+mod pools;
+mod stage;
+
+#[test]
+fn hostile_commands_are_denied() {
+    corpus::check("hostile.toml", include_str!("../corpus/hostile.toml"), 250);
+}
+
+#[test]
+fn the_commands_of_a_normal_day_pass() {
+    corpus::check("everyday.toml", include_str!("../corpus/everyday.toml"), 200);
+}
+
+#[test]
+fn the_documented_scenarios_hold() {
+    corpus::check("seed_rows.toml", include_str!("../corpus/seed_rows.toml"), 50);
+}

@@ -1,0 +1,115 @@
+//! Trust: what a repository brings is untrusted until the user has looked at it, once, by content.
+
+use std::fs;
+use std::io;
+
+use autonoe_core::fault::{Fault, Layer};
+use serde::{Deserialize, Serialize};
+
+use crate::atomic;
+use crate::config::AgentConfig;
+use crate::hash::sha256_hex;
+use crate::project::Project;
+
+/// What a project's configuration widens, and whether the user has agreed to just that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Widening {
+    /// Each thing it widens, as a line for a person.
+    pub lines: Vec<String>,
+    hash: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Decision {
+    agent_json: String,
+}
+
+impl Widening {
+    /// What the configuration adds to what agents may do; none when it only narrows.
+    pub fn of(config: &AgentConfig) -> Option<Self> {
+        let mut lines = Vec::new();
+        let mut add = |what: &str, entries: &[String]| {
+            lines.extend(entries.iter().map(|entry| format!("{what}: {entry}")));
+        };
+        add("command in run and sync", &config.allow_commands.base);
+        add("command in run", &config.allow_commands.run);
+        add("command in sync", &config.allow_commands.sync);
+        add("process that pkill may end", &config.allow_pkill_targets);
+        add("permission", &config.permissions.allow);
+        add("tool", &config.allowed_tools);
+        add("hook", &config.hooks.pre_tool_use);
+        let servers = config.mcp_servers.iter().flatten();
+        lines.extend(servers.map(|(name, server)| format!("MCP server {name}: {server}")));
+        let hash = sha256_hex(lines.join("\n").as_bytes());
+        (!lines.is_empty()).then_some(Self { lines, hash })
+    }
+
+    /// Whether the user has agreed to exactly this.
+    pub fn is_trusted(&self, project: &Project) -> bool {
+        let decision = fs::read_to_string(project.trust_file()).ok();
+        let decision: Option<Decision> = decision.and_then(|text| serde_json::from_str(&text).ok());
+        decision.is_some_and(|decision| decision.agent_json == self.hash)
+    }
+
+    /// Writes down that the user agrees to exactly this.
+    pub fn trust(&self, project: &Project) -> Result<(), Fault> {
+        let decision = Decision { agent_json: self.hash.clone() };
+        let write = || -> io::Result<()> {
+            atomic::write(&project.trust_file(), serde_json::to_string(&decision)?.as_bytes())
+        };
+        write().map_err(|error| {
+            let path = project.trust_file();
+            Fault::lasting(Layer::System, "trust", format!("{} cannot be written: {error}.", path.display()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Widening;
+    use crate::config::AgentConfig;
+    use crate::project::Project;
+
+    fn widening(text: &str) -> Option<Widening> {
+        Widening::of(&AgentConfig::parse(text).expect("valid"))
+    }
+
+    #[test]
+    fn what_only_narrows_needs_no_trust() {
+        assert_eq!(widening("{}"), None);
+        assert_eq!(widening(r#"{"profile": "node", "mcpServers": {}, "allowCommands": []}"#), None);
+    }
+
+    #[test]
+    fn everything_that_widens_is_named() {
+        let widening = widening(
+            r#"{"allowCommands": {"base": ["a"], "run": ["b"], "sync": ["c"]}, "allowPkillTargets": ["d"],
+                "permissions": {"allow": ["e"]}, "allowedTools": ["f"], "hooks": {"PreToolUse": ["g"]},
+                "mcpServers": {"h": {"command": "i"}}}"#,
+        );
+        let lines = widening.expect("it widens").lines;
+        assert_eq!(lines.len(), 8, "{lines:?}");
+        for (line, part) in lines.iter().zip(["a", "b", "c", "d", "e", "f", "g", "h"]) {
+            assert!(line.contains(part), "{line} names {part}");
+        }
+        assert!(lines[7].contains("\"command\":\"i\""), "an MCP server is shown with what it starts");
+    }
+
+    #[test]
+    fn trust_is_for_exactly_this_and_for_this_project() {
+        let home = tempfile::TempDir::new().expect("temporary directory");
+        let place = |name: &str| {
+            std::fs::create_dir_all(home.path().join(name)).expect("made");
+            Project::open(&home.path().join(name), &home.path().join("state")).expect("project")
+        };
+        let (here, there) = (place("here"), place("there"));
+        let docker = widening(r#"{"allowCommands": ["docker"]}"#).expect("it widens");
+        assert!(!docker.is_trusted(&here));
+        docker.trust(&here).expect("written");
+        assert!(docker.is_trusted(&here) && !docker.is_trusted(&there));
+        let narrower = widening(r#"{"profile": "go", "allowCommands": ["docker"]}"#).expect("it widens");
+        assert!(narrower.is_trusted(&here), "narrowing asks nothing");
+        let wider = widening(r#"{"allowCommands": ["docker", "ssh"]}"#).expect("it widens");
+        assert!(!wider.is_trusted(&here), "a change asks again");
+    }
+}
