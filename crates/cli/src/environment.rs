@@ -36,6 +36,15 @@ const PASSED_ON: [&str; 23] = [
     "no_proxy",
 ];
 
+/// What commands see beside that. A repository that lies within the project's files must not be taken for one: its
+/// settings could name programs that git would run.
+const SET: [(&str, &str); 4] = [
+    ("TERM", "dumb"),
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_0", "explicit"),
+];
+
 /// Shorter values are too common to be blotted out.
 const MIN_SECRET_LENGTH: usize = 6;
 
@@ -70,7 +79,7 @@ impl Environment {
             })?;
         let mut for_children: Vec<(String, String)> =
             PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?))).collect();
-        for_children.push(("TERM".to_owned(), "dumb".to_owned()));
+        for_children.extend(SET.map(|(name, value)| (name.to_owned(), value.to_owned())));
         Ok(Self {
             state_home: state_home.join("autonoe"),
             anthropic_key: variable("ANTHROPIC_API_KEY"),

@@ -114,7 +114,8 @@ fn start(workspace: &Workspace, command: &str) -> Result<(Child, pipe::Receiver)
     let child = workspace
         .launcher()
         .command(shell())
-        .args(["-c", command])
+        // A command that begins with a dash is still a command.
+        .args(["-c", "--", command])
         .envs(workspace.env().iter().map(|(name, value)| (name, value)))
         .cwd(workspace.root())
         .stdin(Stdio::null())

@@ -44,6 +44,12 @@ async fn it_runs_in_the_root_with_the_named_environment_and_no_input() {
 }
 
 #[tokio::test]
+async fn a_command_that_begins_with_a_dash_is_no_option() {
+    let output = bash("-x; echo after").await;
+    assert!(output.content.contains("after") && output.content.contains("not found"), "{}", output.content);
+}
+
+#[tokio::test]
 async fn text_that_is_not_utf8_is_replaced() {
     assert_eq!(bash(r"printf 'a\xffb'").await, ToolOutput::ok("a\u{fffd}b"));
 }
