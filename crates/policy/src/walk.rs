@@ -13,7 +13,7 @@ pub use simple::{Call, Origin};
 use crate::policy::CommandPolicy;
 use crate::rules::{assignments, redirections, secrets};
 use crate::shell::ast::{
-    Command, CommandKind, Condition, Content, List, Operation, Part, Script, Target, Word,
+    Command, CommandKind, Condition, Content, List, Operation, Part, RedirectKind, Script, Target, Word,
 };
 use crate::verdict::{Denial, Judgement, Ruling, Verdict, deny, deny_but};
 use flow::Flow;
@@ -39,6 +39,8 @@ pub struct Walker<'a> {
     pub traps: Vec<String>,
     /// Whether a command may have changed the directories we looked at.
     pub changed: bool,
+    /// Whether this is the top level, where one thing happens after another.
+    pub straight: bool,
     paths_seen: usize,
     /// How many commands are being run by other commands.
     pub wrapped: usize,
@@ -59,6 +61,7 @@ impl<'a> Walker<'a> {
             variables: None,
             traps: Vec::new(),
             changed: false,
+            straight: false,
             paths_seen: 0,
             wrapped: 0,
             rules: Vec::new(),
@@ -100,6 +103,7 @@ impl<'a> Walker<'a> {
     /// The top level, the only place where functions are defined.
     fn script(&mut self, list: &'a List) -> Ruling {
         for item in &list.0 {
+            self.straight = !item.background;
             if let ([Command { kind: CommandKind::Function { name, body }, .. }], [], false) =
                 (item.first.commands.as_slice(), item.rest.as_slice(), item.background)
             {
@@ -162,6 +166,7 @@ impl<'a> Walker<'a> {
             }
             let mut walker = Walker::new(self.policy, &script);
             walker.variables = Some(self.contents().clone());
+            walker.changed = true;
             walker.directories.extend(self.visited.iter().cloned());
             walker.script(&script.list)?;
             if !walker.traps.is_empty() {
@@ -185,8 +190,19 @@ impl<'a> Walker<'a> {
                 }
             }
         }
-        match &command.kind {
-            CommandKind::Simple(simple) => self.simple(simple),
+        let flow = self.kind(&command.kind)?;
+        // A redirection that fails keeps the command from running at all.
+        let may_not_run = command.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Text);
+        Ok(if may_not_run { flow.map(|flow| flow.or_not(&self.directories)) } else { flow })
+    }
+
+    fn kind(&mut self, kind: &'a CommandKind) -> Result<Option<Flow>, Denial> {
+        let straight = std::mem::replace(&mut self.straight, false);
+        let flow = match kind {
+            CommandKind::Simple(simple) => {
+                self.straight = straight;
+                self.simple(simple)
+            }
             CommandKind::Subshell(list) => self.apart(list),
             CommandKind::Group(list) => self.list_flow(list),
             CommandKind::If { arms, otherwise } => self.branches(arms, otherwise.as_ref()),
@@ -213,10 +229,12 @@ impl<'a> Walker<'a> {
             )
             .map(|()| None),
             CommandKind::Test(conditions) => {
-                conditions.iter().try_for_each(|c| self.condition(c)).map(|()| None)
+                conditions.iter().try_for_each(|condition| self.condition(condition)).map(|()| None)
             }
             CommandKind::Arithmetic(expression) => self.arithmetic(expression).map(|()| None),
-        }
+        };
+        self.straight = straight;
+        flow
     }
 
     fn condition(&mut self, condition: &'a Condition) -> Ruling {
@@ -258,7 +276,9 @@ impl<'a> Walker<'a> {
                     parameter.words.iter().try_for_each(|word| self.word(word))?;
                 }
                 Part::Command { list, .. } | Part::Process(list) => {
+                    let straight = std::mem::replace(&mut self.straight, false);
                     self.apart(list)?;
+                    self.straight = straight;
                 }
                 Part::Arithmetic { expression, .. } => self.arithmetic(expression)?,
             }

@@ -207,7 +207,7 @@ fn cd(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     };
     walker.count_path()?;
     let entered = walker.policy.paths.enter(&walker.directories, target)?;
-    let certain = !walker.changed && entered.iter().all(|directory| directory.is_dir());
+    let certain = walker.straight && !walker.changed && entered.iter().all(|directory| directory.is_dir());
     walker.entered(entered, certain);
     Ok(())
 }

@@ -170,7 +170,7 @@ pub fn arrive(walker: &mut Walker<'_>, rule: &'static str, sources: &[&Arg], tar
                 return deny(rule, format!("'{text}' contains files that steer git or agents."));
             }
             if matches!(text.trim_end_matches('/').rsplit('/').next(), Some("." | ".." | "")) {
-                if walker.changed {
+                if walker.changed || !walker.straight {
                     return deny_but(
                         rule,
                         format!("What '{text}' holds is not known yet."),

@@ -138,7 +138,7 @@ static SUBCOMMANDS: [Subcommand; 58] = [
     reads("version", &[]),
     checked("branch", true, &["--edit-description"], special::branch),
     checked("tag", true, &["--sign", "-s", "--local-user", "-u", "--edit", "-e"], special::tag),
-    checked("stash", true, DIFF, special::stash),
+    checked("stash", true, special::STASH, special::stash),
     checked("remote", true, &[], special::remote),
     checked("config", true, &[], special::config),
     checked("reflog", true, DIFF, special::reflog),

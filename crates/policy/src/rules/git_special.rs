@@ -3,7 +3,7 @@
 use super::destructive::removed;
 use super::files::arrive;
 use super::git_arguments::{config as refused_setting, is_harmless_setting};
-use super::reads;
+use super::{links, reads};
 use crate::verdict::{Ruling, deny, deny_but};
 use crate::walk::Walker;
 use crate::words::{Arg, Kind};
@@ -20,6 +20,18 @@ pub const CLONE: &[&str] = &[
     "--recurse-submodules",
     "--bare",
     "--mirror",
+];
+
+/// Options of `git stash` that write, or take away files that git does not know.
+pub const STASH: &[&str] = &[
+    "--output",
+    "--ext-diff",
+    "--include-untracked",
+    "-u",
+    "--all",
+    "-a",
+    "--only-untracked",
+    "--pathspec-from-file",
 ];
 
 /// A directory that looks like a repository brings its own settings, and these run programs.
@@ -193,7 +205,10 @@ pub fn mv(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
     let Some(target) = sources.pop() else {
         return deny("git.mv", "git mv needs a source and a destination.");
     };
-    sources.iter().try_for_each(|source| removed(walker, source))?;
+    for source in &sources {
+        removed(walker, source)?;
+        links::judge(walker, source)?;
+    }
     arrive(walker, "git.mv", &sources, target)
 }
 

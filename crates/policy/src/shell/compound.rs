@@ -229,27 +229,28 @@ impl Cursor<'_> {
     fn test(&mut self) -> Read<CommandKind> {
         let mut conditions = Vec::new();
         let mut open = 0_usize;
+        let mut complete = false;
         loop {
             self.skip_newlines()?;
-            if self.keyword() == Some("]]") {
-                self.at += 2;
-                if open > 0 || conditions.is_empty() {
-                    return self.fail("a test that is not complete");
+            if complete {
+                if self.keyword() == Some("]]") && open == 0 {
+                    self.at += 2;
+                    return Ok(CommandKind::Test(conditions));
                 }
-                return Ok(CommandKind::Test(conditions));
-            }
-            if self.eat("&&") || self.eat("||") {
-                continue;
-            }
-            if self.keyword() == Some("!") {
+                if self.eat("&&") || self.eat("||") {
+                    complete = false;
+                } else if open > 0 && self.eat(")") {
+                    open -= 1;
+                } else {
+                    return self.fail("a test that is not understood");
+                }
+            } else if self.keyword() == Some("!") {
                 self.at += 1;
             } else if self.eat("(") {
                 open += 1;
-            } else if self.peek() == Some(b')') && open > 0 {
-                self.at += 1;
-                open -= 1;
             } else {
                 conditions.push(self.condition()?);
+                complete = true;
             }
         }
     }

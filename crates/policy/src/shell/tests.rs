@@ -55,7 +55,7 @@ fn a_substitution_ends_where_bash_ends_it() {
     for source in [
         "echo \"$(cat <<'EOF'\nit's 1) a\nEOF\n)\" end",
         "echo $(echo ')' \")\" \\)) end",
-        "echo `echo )` end",
+        "echo `echo ')'` end",
         "echo $((1 + (2))) end",
         "echo \"${x:-a b}\" end",
         "echo <(ls; (ls)) end",

@@ -28,6 +28,11 @@ impl Flow {
         self.succeeded.iter().chain(&self.failed).any(|directory| !directories.contains(directory))
     }
 
+    /// The same, or nothing happens and it fails.
+    pub fn or_not(self, directories: &[PathBuf]) -> Self {
+        Self { failed: union(self.failed, directories.to_vec()), certain: false, ..self }
+    }
+
     fn joined(self) -> Vec<PathBuf> {
         union(self.succeeded, self.failed)
     }
@@ -50,7 +55,8 @@ impl<'a> Walker<'a> {
         let entry = self.directories.clone();
         let mut flow = first.unwrap_or_else(|| Flow::both(entry.clone()));
         // Who writes `cd x || …` does not trust it.
-        if flow.certain && item.rest.iter().all(|(join, _)| *join == Join::And) {
+        let trusted = item.rest.iter().all(|(join, _)| *join == Join::And);
+        if flow.certain && trusted {
             flow.failed.clear();
         }
         for (join, pipeline) in &item.rest {
@@ -62,7 +68,10 @@ impl<'a> Walker<'a> {
             self.directories = if from.is_empty() { entry.clone() } else { from.clone() };
             let reached = !from.is_empty();
             let next = self.pipeline(pipeline)?.unwrap_or_else(|| Flow::both(self.directories.clone()));
-            let next = if reached { next } else { Flow::default() };
+            let mut next = if reached { next } else { Flow::default() };
+            if next.certain && trusted {
+                next.failed.clear();
+            }
             flow = match join {
                 Join::And => Flow { failed: union(flow.failed, next.failed), ..next },
                 Join::Or => Flow { succeeded: union(flow.succeeded, next.succeeded), ..next },
@@ -98,11 +107,13 @@ impl<'a> Walker<'a> {
                 flow
             });
         }
+        let straight = std::mem::replace(&mut self.straight, false);
         for command in &pipeline.commands {
             let before = self.directories.clone();
             self.command(command)?;
             self.directories = before;
         }
+        self.straight = straight;
         Ok(None)
     }
 

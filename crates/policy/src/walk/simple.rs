@@ -65,6 +65,7 @@ impl<'a> Walker<'a> {
             "kill" => operands::judge_kill_words(self, &simple.words[1..])?,
             _ => {}
         }
+        self.straight &= simple.assignments.is_empty();
         self.dispatch(&argv, Origin::Shell)?;
         Ok(self.leaves.take())
     }

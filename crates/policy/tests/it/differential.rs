@@ -16,7 +16,7 @@ use crate::grammar;
 use crate::stage::Stage;
 
 /// Enough to be worth its seconds on every run; nightly runs ask for more.
-const CASES: u64 = 2500;
+const CASES: u64 = 1500;
 const SEED: u64 = 20_261_115;
 /// Failures worth reporting before it stops looking.
 const ENOUGH: usize = 25;
@@ -117,9 +117,14 @@ fn the_corpora_do_no_harm_where_allowed() {
     for play in [Play::Run, Play::Destructive, Play::Sync] {
         let Some(mut stage) = stage(play) else { return };
         let (policy, paths) = (stage.project.narrow_policy(play), stage.project.clone());
-        report.extend(corpus::commands().into_iter().filter_map(|text| {
-            harm(&mut stage, &policy, &paths.fill(&text)).map(|harm| format!("{play:?} {text:?}\n    {harm}"))
-        }));
+        let plain = stage.project.narrow_policy(Play::Run);
+        for text in corpus::commands() {
+            let command = paths.fill(&text);
+            // What run allows anyway has been seen there.
+            let seen = play == Play::Destructive && plain.check(&command).is_allowed();
+            let harm = if seen { None } else { harm(&mut stage, &policy, &command) };
+            report.extend(harm.map(|harm| format!("{play:?} {text:?}\n    {harm}")));
+        }
     }
     assert!(report.is_empty(), "allowed, but:\n{}\n", report.join("\n"));
 }

@@ -222,7 +222,7 @@ fn paths() -> BoxedStrategy<String> {
     let step = prop_oneof![
         3 => (verb, path.clone()).prop_map(|(verb, path)| format!("{verb} {path}")),
         2 => (pick(&["cd", "cd", "cd -P", "cd --", "pushd"]), path).prop_map(|(verb, path)| format!("{verb} {path}")),
-        1 => pick(&["cd src", "cd ..", "cd src/lib", "(cd src)", "cd nosuch", "false", "true", "cd -", "x=..", "f() { cd src; }", "exit", "(exit)", "exit 1 | cat", "exit --help", "return", "break", "cp -a escape e2", "mv src s2", "rm -rf src", "mkdir nosuch", "set -e", "cd docs/top/..", "f", "cd docs"]),
+        1 => pick(&["cd src", "cd ..", "cd src/lib", "(cd src)", "cd nosuch", "false", "true", "cd -", "x=..", "f() { cd src; }", "exit", "(exit)", "exit 1 | cat", "exit --help", "return", "break", "cp -a escape e2", "mv src s2", "rm -rf src", "mkdir nosuch", "set -e", "cd docs/top/..", "cd src < nosuch", "cd docs 2>&9", "exit 1 < nosuch", "git stash -u", "trap 'cd src; touch ../x' EXIT", "set +e", "f", "cd docs"]),
     ];
     let joint = pick(&[" && ", "; ", " || ", " | ", " & ", "\n"]);
     (collection::vec((step, joint), 1..5), 0..6_u8)

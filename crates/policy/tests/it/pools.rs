@@ -203,6 +203,8 @@ pub const REDIRECTIONS: &[&str] = &[
     "> out.txt > ../x",
     "> /dev/fd/$x",
     "> docs/top/../x",
+    "< nosuch",
+    "2>&9",
 ];
 
 pub const ASSIGNMENTS: &[&str] = &[

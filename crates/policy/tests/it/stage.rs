@@ -108,7 +108,7 @@ pub const DENIED: &[&str] = &[
 ];
 
 /// Seconds an allowed command may take before it is killed; what it did until then counts.
-const PATIENCE: &str = "1.5";
+const PATIENCE: &str = "1";
 
 /// Path, and what is there: kind, mode, time of change for files, text or target.
 type Fingerprint = BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)>;
