@@ -7,7 +7,6 @@ mod bash_gate;
 mod path_gate;
 mod paths;
 mod policy;
-mod profile;
 mod rules;
 mod shell;
 mod tool_gate;
@@ -20,10 +19,10 @@ use std::sync::Arc;
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::InstructionName;
 
+pub use autonoe_core::profile::Profile;
 pub use bash_gate::BashGate;
 pub use path_gate::{PathGate, Writes};
 pub use policy::{CommandPolicy, Mode, PolicyOptions};
-pub use profile::Profile;
 pub use tool_gate::ToolGate;
 pub use verdict::{Judgement, Verdict};
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 pub use autonoe_core::mode::Mode;
+use autonoe_core::profile::Profile;
 
 use crate::paths::{Paths, Scope};
-use crate::profile::Profile;
 use crate::shell;
 use crate::verdict::{Denial, Verdict};
 use crate::walk::Walker;

@@ -2,7 +2,8 @@
 
 use super::options::{Syntax, parse};
 use super::{Rule, always, never};
-use crate::profile::Profile;
+use autonoe_core::profile::Profile;
+
 use crate::verdict::{Ruling, deny_but};
 use crate::walk::{Call, Walker};
 use crate::words::Arg;

@@ -2,7 +2,8 @@
 //! interpreters are there to run what the agent wrote. In `sync` only the forms in `verification` remain.
 
 use super::verification;
-use crate::profile::Profile;
+use autonoe_core::profile::Profile;
+
 use crate::verdict::Denial;
 use crate::walk::{Call, Walker};
 

@@ -4,7 +4,8 @@
 use super::forms::{FORMS, Form};
 use super::options::names_one_of;
 use super::{profiles, reads};
-use crate::profile::Profile;
+use autonoe_core::profile::Profile;
+
 use crate::verdict::{Denial, Ruling};
 use crate::walk::{Call, Origin, Walker};
 use crate::words::Arg;

@@ -10,6 +10,9 @@ use crate::words::{Arg, arguments, literal};
 /// Directories in which a listed command may be named by its path.
 const SYSTEM: [&str; 3] = ["/bin/", "/usr/bin/", "/usr/local/bin/"];
 
+/// Where package managers keep the programs a project installed for itself.
+const INSTALLED: [&str; 4] = ["node_modules/.bin/", ".venv/bin/", "venv/bin/", "vendor/bin/"];
+
 /// How many commands may run each other, as in `timeout 5 nice ls`.
 const MAX_WRAPPED: usize = 8;
 
@@ -132,7 +135,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A command named by its path is what it is called only where the system keeps its programs.
+    /// A command named by its path is what it is called only where the system, or a package manager in the project,
+    /// keeps programs.
     fn dispatch_path(&mut self, path: &str, args: &[Arg]) -> Ruling {
         if devscript::is_one(self, path) {
             self.changed = true;
@@ -144,7 +148,8 @@ impl<'a> Walker<'a> {
             self.allowed_by("allowCommands");
             return Ok(());
         }
-        let name = SYSTEM.iter().find_map(|directory| path.strip_prefix(directory));
+        let system = SYSTEM.iter().find_map(|directory| path.strip_prefix(directory));
+        let name = system.or_else(|| installed_in_project(path));
         match name.filter(|name| !name.contains('/')) {
             Some(name) => self.dispatch_name(Call { name, args, origin: Origin::Program }),
             None => {
@@ -185,4 +190,12 @@ fn unknown(name: &str) -> Denial {
         _ => denial
             .instead(format!("Add '{name}' to allowCommands in .autonoe/agent.json, or do it another way.")),
     }
+}
+
+/// The name of a language's program that the project installed for itself. It is judged like the bare name: whoever may
+/// install packages, or run an interpreter, decides what it does in any case.
+fn installed_in_project(path: &str) -> Option<&str> {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let name = INSTALLED.iter().find_map(|directory| path.strip_prefix(directory))?;
+    profiles::is_known(name).then_some(name)
 }

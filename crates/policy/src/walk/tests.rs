@@ -5,7 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use crate::policy::{CommandPolicy, Mode, PolicyOptions};
-use crate::profile::Profile;
+use autonoe_core::profile::Profile;
 
 fn check(cases: &[(&str, bool)]) {
     let home = TempDir::new().expect("temporary directory");
