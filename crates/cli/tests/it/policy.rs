@@ -60,15 +60,7 @@ fn json_and_batch() {
     assert_eq!((&verdict["command"], &verdict["allowed"]), (&"ls | rm x".into(), &false.into()));
     assert!(verdict["rule"].is_string() && verdict["reason"].is_string(), "{verdict}");
 
-    let mut command = place.autonoe(None);
-    command
-        .args(["policy", "check", "--batch"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().expect("started");
-    child.stdin.take().expect("piped").write_all(b"\"ls\"\n\"echo a\\nrm x\"\n").expect("written");
-    let (code, out, err) = read(&child.wait_with_output().expect("ended"));
+    let (code, out, err) = batch(&place, "\"ls\"\n\"echo a\\nrm x\"\n");
     assert_eq!(code, Some(0), "{err}");
     let allowed: Vec<Value> = out
         .lines()
@@ -76,17 +68,19 @@ fn json_and_batch() {
         .collect();
     assert_eq!(allowed, [true, false], "a newline separates commands");
 
-    let mut command = place.autonoe(None);
-    command
-        .args(["policy", "check", "--batch"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().expect("started");
-    child.stdin.take().expect("piped").write_all(b"ls\n").expect("written");
-    let (code, _, err) = read(&child.wait_with_output().expect("ended"));
+    let (code, _, err) = batch(&place, "ls\n");
     assert_eq!(code, Some(2));
     assert!(err.contains("Line 1"), "{err}");
+}
+
+/// Judges every line of `input`.
+fn batch(place: &Place, input: &str) -> (Option<i32>, String, String) {
+    let mut command = place.autonoe(None);
+    command.args(["policy", "check", "--batch"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("written");
+    read(&child.wait_with_output().expect("ended"))
 }
 
 #[test]

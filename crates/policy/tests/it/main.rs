@@ -10,6 +10,7 @@ mod grammar;
 mod limits;
 mod pools;
 mod stage;
+mod tables;
 
 #[test]
 fn hostile_commands_are_denied() {

@@ -96,7 +96,7 @@ async fn open_store(project: &Project) -> StatusStore {
 }
 
 #[test]
-#[ignore = "runs as a child of other tests"]
+#[ignore = "no test of its own: the process that other tests here start and kill"]
 fn hold_the_lock() {
     let Some(project) = given_project() else { return };
     let _lock = ProjectLock::take(&project, &crate::lock::holder("run")).unwrap();
@@ -106,7 +106,7 @@ fn hold_the_lock() {
 }
 
 #[tokio::test]
-#[ignore = "runs as a child of other tests"]
+#[ignore = "no test of its own: the process that other tests here start and kill"]
 async fn pass_a_deliverable() {
     let Some(project) = given_project() else { return };
     let store = open_store(&project).await;
@@ -115,7 +115,7 @@ async fn pass_a_deliverable() {
 }
 
 #[tokio::test]
-#[ignore = "runs as a child of other tests"]
+#[ignore = "no test of its own: the process that other tests here start and kill"]
 async fn fill_the_disk() {
     let Some(project) = given_project() else { return };
     let store = open_store(&project).await;

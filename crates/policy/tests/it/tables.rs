@@ -1,0 +1,75 @@
+//! Rows of the specification's decision tables that the command policy holds, each by name.
+
+use autonoe_policy::{CommandPolicy, Mode, PolicyOptions, Profile};
+
+/// Which of the commands may run in a fresh project.
+fn allowed<'a>(mode: Mode, profiles: &[Profile], commands: &[&'a str]) -> Vec<&'a str> {
+    let project = tempfile::TempDir::new().unwrap();
+    let policy = CommandPolicy::new(PolicyOptions {
+        mode,
+        profiles: Profile::active(profiles),
+        allow_destructive: false,
+        allow_commands: Vec::new(),
+        pkill_targets: Vec::new(),
+        root: project.path().canonicalize().unwrap(),
+        temp: None,
+    });
+    commands.iter().copied().filter(|command| policy.check(command).is_allowed()).collect()
+}
+
+#[test]
+fn seed_002_9_4_run_uses_the_development_layer() {
+    let commands = ["npm test", "npm install", "node x.js", "pip install x", "bundle install", "go run ."];
+    assert_eq!(allowed(Mode::Run, &[], &commands), commands);
+}
+
+#[test]
+fn seed_002_9_4_sync_uses_the_verification_layer() {
+    let commands = [
+        "npm test",
+        "pytest",
+        "rspec",
+        "go test ./...",
+        "npm install",
+        "node x.js",
+        "pip install x",
+        "go run .",
+    ];
+    assert_eq!(allowed(Mode::Sync, &[], &commands), ["npm test", "pytest", "rspec", "go test ./..."]);
+}
+
+#[test]
+fn seed_002_9_4_a_profile_brings_its_own_commands_and_no_others() {
+    let commands = ["npm test", "pytest", "rspec", "go test ./...", "ls"];
+    for (profile, own) in [
+        (Profile::Node, "npm test"),
+        (Profile::Python, "pytest"),
+        (Profile::Ruby, "rspec"),
+        (Profile::Go, "go test ./..."),
+    ] {
+        assert_eq!(allowed(Mode::Run, &[profile], &commands), [own, "ls"], "{profile}");
+    }
+    let two = allowed(Mode::Run, &[Profile::Node, Profile::Python], &commands);
+    assert_eq!(two, ["npm test", "pytest", "ls"]);
+}
+
+#[test]
+fn seed_002_9_2_safe_commands_and_git_are_available_in_run() {
+    let commands =
+        ["cat README.md", "git status", "git add -A && git commit -m x", "mkdir -p src", "echo a > src.txt"];
+    assert_eq!(allowed(Mode::Run, &[], &commands), commands);
+}
+
+#[test]
+fn seed_002_9_7_sync_reads_files_and_history_and_writes_the_note_only() {
+    let commands = [
+        "cat README.md",
+        "git log --oneline",
+        "git diff",
+        "echo a >> .autonoe-note.md",
+        "echo a > src.txt",
+        "git checkout -- .",
+        "cp a b",
+    ];
+    assert_eq!(allowed(Mode::Sync, &[], &commands), &commands[..4]);
+}
