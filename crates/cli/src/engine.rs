@@ -25,7 +25,7 @@ use autonoe_store::{Holder, Journal, Project, ProjectInstructions, ProjectLock, 
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::CommonArgs;
-use crate::commands::trust::ensure_trusted;
+use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::present::{Console, Detail, JsonSink, Level, Presenter, Stream};
 use crate::system::{SystemClock, runtime, watch_signals};

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod commands;
+mod consent;
 mod engine;
 mod environment;
 mod options;
