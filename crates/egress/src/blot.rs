@@ -1,0 +1,151 @@
+//! A response in which a key is blotted out, should the other side send it back.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame};
+use hyper::{HeaderMap, header::HeaderValue};
+
+/// Shorter keys are too common to be blotted out.
+const MIN_KEY_BYTES: usize = 6;
+
+/// A body without the key. Lengths stay as they are, and so do chunks, but for a tail that may be the key's beginning.
+pub(crate) struct Blotted<B> {
+    inner: B,
+    key: Bytes,
+    held: Vec<u8>,
+}
+
+impl<B> Blotted<B> {
+    pub fn new(inner: B, key: Bytes) -> Self {
+        Blotted { inner, key, held: Vec::new() }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Blotted<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let this = self.get_mut();
+        loop {
+            match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    // Trailers end here: they belong to the connection.
+                    let Ok(data) = frame.into_data() else { continue };
+                    this.held.extend_from_slice(&data);
+                    blot_bytes(&mut this.held, &this.key);
+                    let ready = this.held.len() - beginning_at_end(&this.held, &this.key);
+                    if ready > 0 {
+                        let data: Vec<u8> = this.held.drain(..ready).collect();
+                        return Poll::Ready(Some(Ok(Frame::data(data.into()))));
+                    }
+                }
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None if this.held.is_empty() => return Poll::Ready(None),
+                None => return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.held).into())))),
+            }
+        }
+    }
+}
+
+/// Blots the key out of headers.
+pub(crate) fn blot_headers(headers: &mut HeaderMap, key: &[u8]) {
+    for value in headers.values_mut() {
+        let mut bytes = value.as_bytes().to_vec();
+        if blot_bytes(&mut bytes, key) {
+            // Asterisks can stand in any header; if they could not, nothing is better than the key.
+            *value = HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static(""));
+        }
+    }
+}
+
+/// Puts asterisks over the key and says whether it was there.
+fn blot_bytes(text: &mut [u8], key: &[u8]) -> bool {
+    let mut found = false;
+    if key.len() < MIN_KEY_BYTES {
+        return found;
+    }
+    let mut at = 0;
+    while at + key.len() <= text.len() {
+        if text[at..].starts_with(key) {
+            text[at..at + key.len()].fill(b'*');
+            found = true;
+        }
+        at += 1;
+    }
+    found
+}
+
+/// How many bytes at the end of `text` may be the beginning of the key.
+fn beginning_at_end(text: &[u8], key: &[u8]) -> usize {
+    if key.len() < MIN_KEY_BYTES {
+        return 0;
+    }
+    let longest = (key.len() - 1).min(text.len());
+    (1..=longest).rev().find(|count| text.ends_with(&key[..*count])).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Blotted;
+    use bytes::Bytes;
+    use http_body_util::{BodyExt, Full};
+    use hyper::body::{Body, Frame};
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    struct Pieces(VecDeque<&'static str>);
+
+    impl Body for Pieces {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes())))))
+        }
+    }
+
+    async fn frames(pieces: &[&'static str], key: &'static str) -> Vec<String> {
+        let mut body =
+            Blotted::new(Pieces(pieces.iter().copied().collect()), Bytes::from_static(key.as_bytes()));
+        let mut frames = Vec::new();
+        while let Some(Ok(frame)) = body.frame().await {
+            frames.push(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap());
+        }
+        frames
+    }
+
+    #[tokio::test]
+    async fn the_key_is_blotted_out_even_in_pieces() {
+        let key = "sk-abcsk-x";
+        for (pieces, expected) in [
+            (&["say sk-abcsk-x!", "more\n\n"][..], &["say **********!", "more\n\n"][..]),
+            (&["say sk-ab", "csk-x!"], &["say ", "**********!"]),
+            (&["s", "k", "-", "abcsk", "-", "x"], &["**********"]),
+            (&["sk-abcsk-abcsk-x"], &["sk-abc**********"]),
+            (&["sk-abcsk-xsk-abcsk-x"], &["********************"]),
+            (&["ends in sk-ab"], &["ends in ", "sk-ab"]),
+            (&["plain", "text"], &["plain", "text"]),
+        ] {
+            assert_eq!(frames(pieces, key).await, expected, "{pieces:?}");
+        }
+        assert_eq!(frames(&["a short key"], "key").await, ["a short key"]);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_lost_of_a_large_body() {
+        let text = "sk-".repeat(100_000);
+        let body = Blotted::new(Full::new(Bytes::from(text.clone())), Bytes::from_static(b"sk-sk-secret"));
+        assert_eq!(body.collect().await.unwrap().to_bytes(), text);
+    }
+}

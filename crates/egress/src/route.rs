@@ -1,0 +1,224 @@
+//! Providers that are reached under a name of ours, with a key that is put in here.
+
+use std::fmt;
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderName, HeaderValue};
+use reqwest::Url;
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
+
+/// Headers in which a client may have put a key of its own.
+const CLIENT_KEYS: [HeaderName; 3] = [AUTHORIZATION, X_API_KEY, X_GOOG_API_KEY];
+
+/// The query parameter in which a client may have put a key of its own.
+const CLIENT_KEY_PARAMETER: &str = "key";
+
+/// A secret and the header that carries it. It shows itself to nobody.
+#[derive(Clone)]
+pub struct Key {
+    header: HeaderName,
+    value: HeaderValue,
+    secret: Bytes,
+}
+
+impl Key {
+    /// A key that is a header's whole value, such as `x-api-key: …`.
+    pub fn header(name: &str, secret: &str) -> Result<Self, RouteError> {
+        let header = name.parse().map_err(|_| RouteError::KeyHeader(name.to_owned()))?;
+        Key::new(header, secret, secret)
+    }
+
+    /// A key that is sent as `authorization: Bearer …`.
+    pub fn bearer(secret: &str) -> Result<Self, RouteError> {
+        Key::new(AUTHORIZATION, &format!("Bearer {secret}"), secret)
+    }
+
+    fn new(header: HeaderName, value: &str, secret: &str) -> Result<Self, RouteError> {
+        let mut value = HeaderValue::from_str(value).map_err(|_| RouteError::KeyValue)?;
+        value.set_sensitive(true);
+        Ok(Key { header, value, secret: Bytes::copy_from_slice(secret.as_bytes()) })
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// A provider: its name inside, where it really is, and the key for it.
+#[derive(Debug, Clone)]
+pub struct Route {
+    name: String,
+    base: Url,
+    key: Key,
+}
+
+/// A route that cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// The name cannot stand in a path.
+    #[error("the route name `{0}` must consist of letters, digits, hyphens and underscores")]
+    Name(String),
+    /// The base URL is wrong. It is not repeated, since it may hold a password.
+    #[error("the base URL of the route `{route}` {problem}")]
+    BaseUrl {
+        /// The route's name.
+        route: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The header's name is wrong.
+    #[error("`{0}` is not the name of a header")]
+    KeyHeader(String),
+    /// The key cannot be sent.
+    #[error("the key has characters that cannot stand in a header")]
+    KeyValue,
+}
+
+impl Route {
+    /// A route to `base_url`, for instance `https://api.example.org` or `http://127.0.0.1:8080/gateway`.
+    pub fn new(name: &str, base_url: &str, key: Key) -> Result<Self, RouteError> {
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        {
+            return Err(RouteError::Name(name.to_owned()));
+        }
+        let wrong = |problem| RouteError::BaseUrl { route: name.to_owned(), problem };
+        let base = Url::parse(base_url).map_err(|_| wrong("cannot be read as a URL"))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(wrong("must begin with http:// or https://"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(wrong("must not hold a user name or password"));
+        }
+        if base.query().is_some() || base.fragment().is_some() {
+            return Err(wrong("must end with its path, without `?` or `#`"));
+        }
+        Ok(Route { name: name.to_owned(), base, key })
+    }
+
+    /// What the route is called inside.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What must not come back.
+    pub(crate) fn secret(&self) -> Bytes {
+        self.key.secret.clone()
+    }
+
+    /// Where a request for `path` below this route goes: never outside the base URL, and without the client's key.
+    pub(crate) fn url(&self, path: &str, query: Option<&str>) -> Result<Url, &'static str> {
+        let prefix = self.base.path().trim_end_matches('/');
+        let mut url = self.base.clone();
+        url.set_path(&format!("{prefix}{path}"));
+        let below = url.path().strip_prefix(prefix);
+        if !below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+            return Err("the path leaves its route");
+        }
+        let kept = query.map(|query| {
+            let parameters = query.split('&').filter(|parameter| !is_client_key(&self.base, parameter));
+            parameters.collect::<Vec<_>>().join("&")
+        });
+        url.set_query(kept.as_deref().filter(|query| !query.is_empty()));
+        Ok(url)
+    }
+
+    /// Puts the key in place of the client's. Compression is not asked for, so that the key would be seen coming back.
+    pub(crate) fn put_key(&self, headers: &mut HeaderMap) {
+        for name in [HOST, ACCEPT_ENCODING].into_iter().chain(CLIENT_KEYS) {
+            headers.remove(name);
+        }
+        headers.insert(self.key.header.clone(), self.key.value.clone());
+    }
+}
+
+/// Whether a query parameter is called `key`, in whatever encoding.
+fn is_client_key(base: &Url, parameter: &str) -> bool {
+    let mut url = base.clone();
+    url.set_query(Some(parameter));
+    url.query_pairs().any(|(name, _)| name == CLIENT_KEY_PARAMETER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, Route, RouteError};
+
+    fn route(base: &str) -> Route {
+        Route::new("r", base, Key::bearer("sk-secret").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn requests_stay_below_the_base_url() {
+        for (base, path, query, expected) in [
+            ("https://h.example", "/v1/messages", None, Ok("https://h.example/v1/messages")),
+            ("https://h.example/", "", None, Ok("https://h.example/")),
+            ("https://h.example/v1/", "/messages", None, Ok("https://h.example/v1/messages")),
+            ("http://h.example:81/a", "/b", Some("alt=sse"), Ok("http://h.example:81/a/b?alt=sse")),
+            ("https://h.example/a", "/x/../b", None, Ok("https://h.example/a/b")),
+            ("https://h.example", "//evil.example/b", None, Ok("https://h.example//evil.example/b")),
+            ("https://h.example", "/@evil.example/", None, Ok("https://h.example/@evil.example/")),
+            ("https://h.example", "/m:stream?", None, Ok("https://h.example/m:stream%3F")),
+            ("https://h.example/a", "/../b", None, Err("the path leaves its route")),
+            ("https://h.example/a", "/../ab", None, Err("the path leaves its route")),
+            ("https://h.example/a", "/%2e%2E/b", None, Err("the path leaves its route")),
+            ("https://h.example/a", "/x/..\\..\\b", None, Err("the path leaves its route")),
+            ("https://h.example", "/m", Some("key=mine"), Ok("https://h.example/m")),
+            ("https://h.example", "/m", Some("a=1&key=mine&b=2"), Ok("https://h.example/m?a=1&b=2")),
+            (
+                "https://h.example",
+                "/m",
+                Some("k%65y=mine&keys=2&x=key"),
+                Ok("https://h.example/m?keys=2&x=key"),
+            ),
+            ("https://h.example", "/m", Some("key&a=%20+"), Ok("https://h.example/m?a=%20+")),
+        ] {
+            let url = route(base).url(path, query);
+            assert_eq!(
+                url.as_ref().map(|url| url.as_str()),
+                expected.as_ref().copied(),
+                "{base} {path} {query:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_base_url_is_told_without_its_password() {
+        for (base, problem) in [
+            ("h.example/v1", "cannot be read as a URL"),
+            ("", "cannot be read as a URL"),
+            ("http://", "cannot be read as a URL"),
+            ("ftp://h.example", "must begin with http:// or https://"),
+            ("localhost:8080", "must begin with http:// or https://"),
+            ("https://u:hunter2@h.example", "must not hold a user name or password"),
+            ("https://h.example/?key=hunter2", "must end with its path, without `?` or `#`"),
+            ("https://h.example/#x", "must end with its path, without `?` or `#`"),
+        ] {
+            let error = Route::new("r", base, Key::bearer("sk-secret").unwrap()).unwrap_err();
+            assert_eq!(error, RouteError::BaseUrl { route: "r".to_owned(), problem }, "{base}");
+            assert!(!error.to_string().contains("hunter2"));
+        }
+    }
+
+    #[test]
+    fn wrong_names_and_keys_are_told() {
+        for name in ["", "a/b", "a b", "..", "ä"] {
+            let error = Route::new(name, "http://h.example", Key::bearer("k").unwrap()).unwrap_err();
+            assert_eq!(error, RouteError::Name(name.to_owned()));
+        }
+        assert_eq!(Key::header("x api", "k").unwrap_err(), RouteError::KeyHeader("x api".to_owned()));
+        let error = Key::header("x-api-key", "sk-secret\r\nx: y").unwrap_err();
+        assert_eq!(error, RouteError::KeyValue);
+        assert!(!error.to_string().contains("sk-secret"));
+    }
+
+    #[test]
+    fn a_key_does_not_show_itself() {
+        let shown =
+            format!("{:?} {:#?}", route("http://h.example"), Key::header("x-api-key", "sk-secret").unwrap());
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

@@ -1,0 +1,59 @@
+//! The proxy between us and the internet, where the network has one.
+
+use std::fmt;
+
+use hyper::Uri;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use reqwest::{NoProxy, Proxy, Url};
+
+use crate::host::Host;
+
+/// An HTTP proxy that requests leave through, and the hosts that are reached without it.
+///
+/// It looks names up itself, so that for whatever goes through it only the host patterns decide.
+pub struct UpstreamProxy {
+    url: String,
+    no_proxy: String,
+    matcher: Matcher,
+}
+
+/// An upstream proxy that cannot be used. Its URL is not repeated, since it may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the upstream proxy cannot be used: {0}")]
+pub struct ProxyError(&'static str);
+
+impl UpstreamProxy {
+    /// A proxy by its URL, `http://[user:password@]host[:port]`, and the list in the form of `NO_PROXY`.
+    pub fn new(url: &str, no_proxy: &str) -> Result<Self, ProxyError> {
+        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let url = Url::parse(&url).map_err(|_| ProxyError("its URL cannot be read"))?;
+        if url.scheme() != "http" {
+            return Err(ProxyError("its URL must begin with http://"));
+        }
+        if url.path() != "/" || url.query().is_some() {
+            return Err(ProxyError("its URL must end after the port"));
+        }
+        let usable = Matcher::builder().all(url.as_str()).build();
+        if usable.intercept(&Uri::from_static("http://localhost")).is_none() {
+            return Err(ProxyError("its URL cannot be read"));
+        }
+        let matcher = Matcher::builder().all(url.as_str()).no(no_proxy).build();
+        Ok(UpstreamProxy { url: url.into(), no_proxy: no_proxy.to_owned(), matcher })
+    }
+
+    /// The proxy for a host, or none if the host is reached without it.
+    pub(crate) fn intercept(&self, host: &Host) -> Option<Intercept> {
+        self.matcher.intercept(&format!("http://{host}").parse().ok()?)
+    }
+
+    /// The same proxy for the client that serves routes.
+    pub(crate) fn for_routes(&self) -> reqwest::Result<Proxy> {
+        Ok(Proxy::all(&self.url)?.no_proxy(NoProxy::from_string(&self.no_proxy)))
+    }
+}
+
+impl fmt::Debug for UpstreamProxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamProxy").finish_non_exhaustive()
+    }
+}

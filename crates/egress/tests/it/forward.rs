@@ -1,0 +1,201 @@
+//! Plain HTTP by URL.
+
+use tokio::io::AsyncWriteExt;
+
+use crate::support::{
+    Origin, allowing, ask, client, listen, ok, read_request, read_until, start, status, within,
+};
+
+async fn origin_and_rules(answer: &str) -> (Origin, autonoe_egress::Egress) {
+    let origin = Origin::start(answer).await;
+    let egress = start(allowing(&[format!("localhost:{}", origin.port()), origin.address.to_string()]));
+    (origin, egress)
+}
+
+#[tokio::test]
+async fn a_request_arrives_in_origin_form_under_the_host_that_was_judged() {
+    within(async {
+        let (origin, egress) = origin_and_rules(&ok("hello")).await;
+        let port = origin.port();
+        let answer = ask(
+            &egress,
+            format!(
+                "GET http://LocalHost.:{port}/a/../b?c=%20&d HTTP/1.1\r\nHost: evil.example\r\nAccept: x/y\r\n\
+                 Connection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nProxy-Connection: keep-alive\r\n\
+                 Proxy-Authorization: Basic abc\r\nTE: trailers\r\nUpgrade: h2c\r\nAuthorization: mine\r\n\r\n"
+            ),
+        )
+        .await;
+        assert_eq!(status(&answer), 200);
+        assert!(answer.ends_with("\r\n\r\nhello"), "{answer}");
+        let seen = origin.only().to_lowercase();
+        let mut lines: Vec<&str> = seen.trim_end().lines().collect();
+        assert_eq!(lines.remove(0), "get /a/../b?c=%20&d http/1.1");
+        lines.sort_unstable();
+        assert_eq!(lines, ["accept: x/y", "authorization: mine", &format!("host: localhost:{port}")]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_passes_without_the_headers_of_its_connection() {
+    within(async {
+        let (origin, egress) = origin_and_rules(
+            "HTTP/1.1 418 Teapot\r\nContent-Length: 2\r\nConnection: x-hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n\
+             Proxy-Authenticate: Basic\r\nX-Stays: 1\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\nhi",
+        )
+        .await;
+        let answer =
+            ask(&egress, format!("GET http://{}/ HTTP/1.0\r\n\r\n", origin.address)).await.to_lowercase();
+        assert_eq!(status(&answer), 418);
+        assert!(answer.contains("x-stays: 1") && answer.matches("set-cookie").count() == 2, "{answer}");
+        for gone in ["x-hop", "keep-alive", "proxy-authenticate"] {
+            assert!(!answer.contains(gone), "{answer}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_request_of_a_kept_connection_is_judged() {
+    within(async {
+        let (origin, egress) = origin_and_rules(&ok("hello")).await;
+        let address = origin.address;
+        let answers = ask(
+            &egress,
+            format!(
+                "GET http://{address}/1 HTTP/1.1\r\n\r\nGET http://{address}/2 HTTP/1.1\r\n\r\n\
+                 GET http://evil.example/3 HTTP/1.1\r\nHost: {address}\r\n\r\nGET http://{address}/4 HTTP/1.1\r\n\r\n"
+            ),
+        )
+        .await;
+        let statuses: Vec<_> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+        assert_eq!(statuses, ["200", "200", "403"], "{answers}");
+        let paths: Vec<_> = origin.seen().iter().map(|seen| seen[..6].to_owned()).collect();
+        assert_eq!(paths, ["GET /1", "GET /2"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bodies_pass_both_ways_in_either_framing() {
+    within(async {
+        let (origin, egress) = origin_and_rules(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+        )
+        .await;
+        let url = format!("http://{}/", origin.address);
+        let answer = ask(
+            &egress,
+            format!("POST {url} HTTP/1.1\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody"),
+        )
+        .await;
+        assert!(answer.ends_with("\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), "{answer}");
+        let chunked =
+            "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n";
+        ask(&egress, format!("POST {url} HTTP/1.1\r\n{chunked}")).await;
+        // A body of unknown length on a method that rarely has one is left out, never left over.
+        ask(&egress, format!("GET {url} HTTP/1.1\r\n{chunked}")).await;
+        let seen = origin.seen();
+        assert!(seen[0].contains("content-length: 4\r\n") && seen[0].ends_with("\r\n\r\nbody"), "{seen:?}");
+        assert!(seen[1].contains("transfer-encoding: chunked\r\n"), "{seen:?}");
+        assert!(seen[1].ends_with("2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n"), "{seen:?}");
+        assert!(seen[2].ends_with("\r\n\r\n") && !seen[2].contains("chunked"), "{seen:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_takes_its_request_along() {
+    within(async {
+        let (listener, address) = listen().await;
+        let egress = start(allowing(&[address.to_string()]));
+        let mut client = client(&egress).await;
+        client.write_all(format!("GET http://{address}/ HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+        let (mut origin, _) = listener.accept().await.unwrap();
+        read_until(&mut origin, "\r\n\r\n").await;
+        drop(client);
+        assert_eq!(read_request(&mut origin).await, "");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_a_bad_gateway() {
+    within(async {
+        let (listener, address) = listen().await;
+        drop(listener);
+        let egress = start(allowing(&[address.to_string()]));
+        for request in
+            [format!("GET http://{address}/ HTTP/1.1\r\n\r\n"), format!("CONNECT {address} HTTP/1.1\r\n\r\n")]
+        {
+            let answer = ask(&egress, request).await;
+            assert_eq!(status(&answer), 502);
+            assert!(answer.contains(&format!("{address} cannot be reached: Connection refused")), "{answer}");
+        }
+        assert_eq!(egress.refusals(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn trace_and_websocket_are_not_served() {
+    within(async {
+        let (origin, egress) = origin_and_rules(&ok("hello")).await;
+        let url = format!("http://{}/", origin.address);
+        for request in [
+            format!("TRACE {url} HTTP/1.1\r\n\r\n"),
+            format!("GET {url} HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c, WebSocket\r\n\r\n"),
+        ] {
+            assert_eq!(status(&ask(&egress, request).await), 501);
+        }
+        assert_eq!(origin.seen(), [""; 0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_url_without_a_path_asks_for_the_root() {
+    within(async {
+        let (origin, egress) = origin_and_rules(&ok("hello")).await;
+        for (url, line) in [
+            ("", "GET / HTTP/1.1"),
+            ("?q", "GET /?q HTTP/1.1"),
+            ("#f", "GET / HTTP/1.1"),
+            ("//evil.example/", "GET //evil.example/ HTTP/1.1"),
+        ] {
+            let request = format!("GET http://{}{url} HTTP/1.1\r\nConnection: close\r\n\r\n", origin.address);
+            assert_eq!(status(&ask(&egress, request).await), 200);
+            assert_eq!(origin.seen().last().unwrap().lines().next(), Some(line));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_head_request_keeps_the_length_and_has_no_body() {
+    within(async {
+        let (origin, egress) = origin_and_rules("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n").await;
+        let request = format!("HEAD http://{}/ HTTP/1.1\r\nConnection: close\r\n\r\n", origin.address);
+        let answer = ask(&egress, request).await;
+        assert!(answer.contains("content-length: 5\r\n") && answer.ends_with("\r\n\r\n"), "{answer}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_that_asks_before_it_sends_is_told_to_go_on_only_if_it_may() {
+    within(async {
+        let (origin, egress) = origin_and_rules(&ok("hello")).await;
+        let head = "Content-Length: 4\r\nExpect: 100-continue\r\n\r\n";
+        let mut allowed = client(&egress).await;
+        let request = format!("PUT http://{}/ HTTP/1.1\r\n{head}", origin.address);
+        allowed.write_all(request.as_bytes()).await.unwrap();
+        assert_eq!(status(&read_until(&mut allowed, "\r\n\r\n").await), 100);
+        allowed.write_all(b"body").await.unwrap();
+        assert_eq!(status(&read_until(&mut allowed, "hello").await), 200);
+        assert!(origin.only().ends_with("\r\n\r\nbody") && !origin.only().contains("expect"));
+        assert_eq!(status(&ask(&egress, format!("PUT http://evil.example/ HTTP/1.1\r\n{head}")).await), 403);
+    })
+    .await;
+}

@@ -1,0 +1,11 @@
+//! The door as a whole, over real sockets on loopback.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod attacks;
+mod forward;
+mod malformed;
+mod routes;
+mod support;
+mod tunnels;
+mod upstream;
