@@ -14,15 +14,16 @@ pub use words::{cost, cut, status_tag};
 use std::io::Write;
 
 use autonoe_core::fault::Fault;
+use autonoe_core::redact::Redactor;
 use clap::builder::StyledStr;
 
 /// Prints a fault that ends the program: what happened, then what to do.
-pub fn report_fault(fault: &Fault) {
+pub fn report_fault(fault: &Fault, redactor: &Redactor) {
     let red = ::console::Style::new().for_stderr().red().bold();
     let cyan = ::console::Style::new().for_stderr().cyan();
-    let _ = writeln!(std::io::stderr(), "{} {}", red.apply_to("error:"), fault.message);
+    let _ = writeln!(std::io::stderr(), "{} {}", red.apply_to("error:"), redactor.text(&fault.message));
     if let Some(hint) = &fault.hint {
-        let _ = writeln!(std::io::stderr(), "{} {hint}", cyan.apply_to("hint:"));
+        let _ = writeln!(std::io::stderr(), "{} {}", cyan.apply_to("hint:"), redactor.text(hint));
     }
 }
 

@@ -6,7 +6,6 @@
 pub mod history;
 mod records;
 mod schema;
-mod secrets;
 mod writer;
 
 use std::path::Path;
@@ -18,13 +17,13 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::journal::{Journal as JournalPort, Record};
 use autonoe_core::plan::RunState;
 use autonoe_core::plans::VerificationReader;
+use autonoe_core::redact::Redactor;
 use autonoe_core::status::StatusChange;
 use autonoe_core::verification::Verification;
 use jiff::Timestamp;
 
 use crate::crash::{CrashPoint, JournalPoint};
 use records::RunId;
-use secrets::Secrets;
 use writer::Writer;
 
 /// Runs whose events are kept; of older ones only sessions, costs and status changes are.
@@ -36,7 +35,7 @@ const MAX_EVENT_BYTES: usize = 64 * 1024;
 /// What a journal is opened with.
 #[derive(Default)]
 pub struct JournalOptions {
-    /// Values that must never be written down.
+    /// Values that must never be written down, beside everything that has the shape of a secret.
     pub secrets: Vec<String>,
     /// Where to kill the process, in tests.
     pub crash: Option<CrashPoint>,
@@ -46,7 +45,7 @@ pub struct JournalOptions {
 pub struct Journal {
     writer: Writer,
     run: RunId,
-    secrets: Arc<Secrets>,
+    redactor: Arc<Redactor>,
     crash: Arc<Option<CrashPoint>>,
 }
 
@@ -109,8 +108,8 @@ impl Journal {
     }
 
     fn bind(writer: Writer, run: RunId, options: JournalOptions) -> Arc<Self> {
-        let secrets = Arc::new(Secrets::new(&options.secrets));
-        Arc::new(Self { writer, run, secrets, crash: Arc::new(options.crash) })
+        let redactor = Arc::new(Redactor::new(&options.secrets));
+        Arc::new(Self { writer, run, redactor, crash: Arc::new(options.crash) })
     }
 
     /// Writes down a change of `status.json` before it happens.
@@ -165,19 +164,19 @@ impl Journal {
 #[async_trait]
 impl JournalPort for Journal {
     async fn record(&self, record: Record) -> Result<(), Fault> {
-        let (run, secrets) = (self.run, Arc::clone(&self.secrets));
+        let (run, redactor) = (self.run, Arc::clone(&self.redactor));
         let (before, after) = points(&record);
         if let Some(point) = before {
             self.point(point);
         }
-        self.writer.run(move |db| records::record(db, run, &record, &secrets, Timestamp::now())).await?;
+        self.writer.run(move |db| records::record(db, run, &record, &redactor, Timestamp::now())).await?;
         self.point(after);
         Ok(())
     }
 
     async fn event(&self, session: u32, event: &Event) -> Result<(), Fault> {
         let run = self.run;
-        let body = self.secrets.redact(serde_json::to_string(event).unwrap_or_default());
+        let body = self.redactor.json(event).unwrap_or_default();
         let crash = Arc::clone(&self.crash);
         self.writer
             .send(move |db| {

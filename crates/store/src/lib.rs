@@ -4,6 +4,7 @@
 //! [`Journal`]; a project has one [`ProjectLock`]. Where files lie is [`Project`]'s business.
 
 mod atomic;
+mod byte_size;
 pub mod config;
 mod crash;
 mod hash;
@@ -14,7 +15,9 @@ mod project;
 pub mod status_file;
 mod status_store;
 mod trust;
+pub mod user_config;
 
+pub use byte_size::ByteSize;
 pub use crash::{CrashPoint, JournalPoint};
 pub use hash::sha256_hex;
 pub use instructions::ProjectInstructions;
@@ -23,3 +26,4 @@ pub use lock::{Holder, ProjectLock};
 pub use project::Project;
 pub use status_store::StatusStore;
 pub use trust::Widening;
+pub use user_config::UserConfig;

@@ -40,6 +40,7 @@ impl Widening {
         add("hook", &config.hooks.pre_tool_use);
         let servers = config.mcp_servers.iter().flatten();
         lines.extend(servers.map(|(name, server)| format!("MCP server {name}: {server}")));
+        let lines: Vec<String> = lines.iter().map(|line| visible(line)).collect();
         let hash = sha256_hex(lines.join("\n").as_bytes());
         (!lines.is_empty()).then_some(Self { lines, hash })
     }
@@ -62,6 +63,15 @@ impl Widening {
             Fault::lasting(Layer::System, "trust", format!("{} cannot be written: {error}.", path.display()))
         })
     }
+}
+
+/// A line in which nothing can hide: what moves the cursor, deletes or cannot be seen is spelled out.
+fn visible(line: &str) -> String {
+    let spelled = |character: char| match character {
+        '\'' | '"' => character.to_string(),
+        _ => character.escape_debug().to_string(),
+    };
+    line.chars().map(spelled).collect()
 }
 
 #[cfg(test)]
@@ -93,6 +103,14 @@ mod tests {
             assert!(line.contains(part), "{line} names {part}");
         }
         assert!(lines[7].contains("\"command\":\"i\""), "an MCP server is shown with what it starts");
+    }
+
+    #[test]
+    fn a_rule_cannot_hide_from_the_person_who_is_asked() {
+        let widening =
+            widening(r#"{"permissions": {"allow": ["Read(./**)\n\u001b[1A\u202ex", "Bash(echo 'é')"]}}"#);
+        let lines = widening.expect("it widens").lines;
+        assert_eq!(lines, ["permission: Read(./**)\\n\\u{1b}[1A\\u{202e}x", "permission: Bash(echo 'é')"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
+use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{History, RunRow};
 use autonoe_store::{Holder, ProjectLock, StatusStore};
@@ -46,7 +47,14 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
         }
     };
     let facts = Facts { status, last_run, cost, holder: ProjectLock::holder(&project) };
-    present::print(&if args.json { as_json(&facts) } else { as_text(&facts) });
+    let redactor = Redactor::new(&environment.secrets());
+    if args.json {
+        let mut value = as_json(&facts);
+        redactor.value(&mut value);
+        present::print(&format!("{value:#}\n"));
+    } else {
+        present::print(&redactor.text(&as_text(&facts)));
+    }
     Ok(exit::DONE)
 }
 
@@ -91,11 +99,11 @@ fn last_outcome(run: &RunRow) -> &str {
         .map_or("ended unexpectedly; `autonoe run` goes on with it", |report| report.outcome.name())
 }
 
-fn as_json(facts: &Facts) -> String {
+fn as_json(facts: &Facts) -> Value {
     let tally = facts.status.as_ref().map(ProjectStatus::tally).unwrap_or_default();
     let deliverables: Vec<Value> =
         facts.status.iter().flat_map(|status| &status.deliverables).map(deliverable_json).collect();
-    let value = json!({
+    json!({
         "deliverables": deliverables,
         "passed": tally.passed,
         "blocked": tally.blocked,
@@ -103,8 +111,7 @@ fn as_json(facts: &Facts) -> String {
         "cost_usd": facts.cost,
         "last_run": facts.last_run,
         "running": facts.holder,
-    });
-    format!("{value:#}\n")
+    })
 }
 
 fn deliverable_json(item: &Deliverable) -> Value {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use autonoe_core::redact::Redactor;
 use console::{Style, Term, truncate_str};
 
 use super::activity::ActivityState;
@@ -48,7 +49,7 @@ pub enum Stream {
 /// The one owner of the terminal.
 pub struct Console {
     stream: Stream,
-    secrets: Vec<String>,
+    redactor: Redactor,
     screen: Mutex<Screen>,
     closed: AtomicBool,
     on_closed: Box<dyn Fn() + Send + Sync>,
@@ -62,14 +63,14 @@ struct Screen {
 }
 
 impl Console {
-    /// A console whose ordinary lines go to `stream`. `secrets` are blotted out of every line; `on_closed` is called
-    /// once when nobody reads any more.
+    /// A console whose ordinary lines go to `stream`. Secrets are blotted out of every line, `secrets` among them;
+    /// `on_closed` is called once when nobody reads any more.
     pub fn new(stream: Stream, secrets: Vec<String>, on_closed: impl Fn() + Send + Sync + 'static) -> Self {
         let screen =
             Screen { live: io::stderr().is_terminal(), shown: false, activity: ActivityState::default() };
         Self {
             stream,
-            secrets,
+            redactor: Redactor::new(&secrets),
             screen: Mutex::new(screen),
             closed: AtomicBool::new(false),
             on_closed: Box::new(on_closed),
@@ -84,7 +85,7 @@ impl Console {
         let console: Weak<Self> = Arc::downgrade(self);
         std::thread::spawn(move || {
             while let Some(console) = console.upgrade() {
-                console.screen().draw();
+                console.screen().draw(&console.redactor);
                 drop(console);
                 std::thread::sleep(REFRESH);
             }
@@ -102,7 +103,12 @@ impl Console {
     pub fn activity(&self, change: impl FnOnce(&mut ActivityState)) {
         let mut screen = self.screen();
         change(&mut screen.activity);
-        screen.draw();
+        screen.draw(&self.redactor);
+    }
+
+    /// What blots out secrets: whoever cuts a text must have it redacted before.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// Prints a line above the activity line.
@@ -122,7 +128,7 @@ impl Console {
             Level::Hint => Style::new().cyan(),
         };
         let style = if to_stderr { style.for_stderr() } else { style.for_stdout() };
-        let text = style.apply_to(self.redacted(text));
+        let text = style.apply_to(self.redactor.text(text));
         self.print(|| match to_stderr {
             // Nobody can be told that standard error is gone.
             true => writeln!(io::stderr(), "{text}").or(Ok(())),
@@ -130,9 +136,9 @@ impl Console {
         });
     }
 
-    /// Prints raw text on standard output, which belongs to a program.
-    pub fn raw_line(&self, text: &str) {
-        let text = self.redacted(text);
+    /// Prints a line of JSON on standard output, which belongs to a program. Secrets must be out of it: in JSON text
+    /// they cannot be blotted out without harm.
+    pub fn json_line(&self, text: &str) {
         self.print(|| writeln!(io::stdout(), "{text}"));
     }
 
@@ -140,15 +146,11 @@ impl Console {
         let mut screen = self.screen();
         screen.erase();
         let written = write();
-        screen.draw();
+        screen.draw(&self.redactor);
         drop(screen);
         if written.is_err() && !self.closed.swap(true, Ordering::SeqCst) {
             (self.on_closed)();
         }
-    }
-
-    fn redacted(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "[redacted]"))
     }
 
     fn screen(&self) -> MutexGuard<'_, Screen> {
@@ -163,8 +165,9 @@ impl Drop for Console {
 }
 
 impl Screen {
-    fn draw(&mut self) {
+    fn draw(&mut self, redactor: &Redactor) {
         let line = self.activity.line();
+        let line = redactor.text(&line);
         if !self.live || line.is_empty() {
             return self.erase();
         }

@@ -32,8 +32,9 @@ impl JsonSink {
 
 impl Sink for JsonSink {
     fn on(&self, span: &SpanContext, event: &Event) {
-        if let Ok(line) = serde_json::to_string(&Line { at: Timestamp::now(), span, event }) {
-            self.console.raw_line(&line);
+        let line = Line { at: Timestamp::now(), span, event };
+        if let Ok(line) = self.console.redactor().json(&line) {
+            self.console.json_line(&line);
         }
     }
 }

@@ -65,6 +65,7 @@ impl Presenter {
             Event::End { .. } | Event::SessionEnded { .. } | Event::Outcome(_) => state.end(),
             Event::Usage(_)
             | Event::Trouble { .. }
+            | Event::HostRefused { .. }
             | Event::RunStarted { .. }
             | Event::StatusChanged(_)
             | Event::Retrying { .. } => {}
@@ -112,7 +113,9 @@ impl Sink for Presenter {
                     format_duration(*pause)
                 ),
             ),
-            Event::Trouble { message } => self.console.line(Level::Warning, message),
+            Event::Trouble { message } | Event::HostRefused { message, .. } => {
+                self.console.line(Level::Warning, message);
+            }
             Event::Outcome(report) => {
                 self.console.stop();
                 self.info("");
@@ -137,7 +140,7 @@ impl Sink for Presenter {
             | Event::End { .. } => {}
         }
         if self.detail == Detail::Debug
-            && let Some(line) = words::debug_line(event)
+            && let Some(line) = words::debug_line(event, self.console.redactor())
         {
             self.console.line(Level::Debug, &format!("[debug] {line}"));
         }

@@ -7,6 +7,7 @@ use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::Event;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{Outcome, RunReport};
+use autonoe_core::redact::Redactor;
 use jiff::Timestamp;
 
 use super::activity::local_time;
@@ -124,12 +125,16 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
     }
 }
 
-/// One event, for debug mode; none for events that have lines of their own.
-pub fn debug_line(event: &Event) -> Option<String> {
+/// One event, for debug mode; none for events that have lines of their own. Secrets go before anything is cut.
+pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
+    let cut = |text: &str, limit| cut(&redactor.text(text), limit);
     let line = match event {
         Event::Text { text } => cut(text, MAX_TEXT),
         Event::Thinking { text } => format!("[thinking] {}", cut(text, MAX_TEXT)),
-        Event::ToolCall(call) => format!("[tool: {}] {}", call.name, cut(&call.input.to_string(), MAX_TOOL)),
+        Event::ToolCall(call) => {
+            let input = redactor.json(&call.input).unwrap_or_default();
+            format!("[tool: {}] {}", call.name, cut(&input, MAX_TOOL))
+        }
         Event::ToolResult { content, is_error: false, .. } => format!("[result] {}", cut(content, MAX_TOOL)),
         Event::ToolResult { content, is_error: true, .. } => {
             format!("[result ERROR] {}", cut(content, MAX_TOOL))
@@ -141,6 +146,7 @@ pub fn debug_line(event: &Event) -> Option<String> {
             cost(usage.cost_usd)
         ),
         Event::Trouble { message } => format!("[trouble] {message}"),
+        Event::HostRefused { message, .. } => format!("[network] {message}"),
         Event::End { outcome } => format!("[session: {}]", outcome.name()),
         Event::Working { .. }
         | Event::RunStarted { .. }
@@ -165,10 +171,12 @@ pub fn cut(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, overall, status_line};
+    use super::{cut, debug_line, overall, status_line};
     use autonoe_core::deliverable::DeliverableStatus;
+    use autonoe_core::event::Event;
     use autonoe_core::money::Usd;
     use autonoe_core::outcome::{Outcome, RunReport};
+    use autonoe_core::redact::Redactor;
     use std::time::Duration;
 
     #[test]
@@ -201,6 +209,14 @@ mod tests {
             "Overall: 3 session(s), 2/3 deliverables passed (1 blocked), cost=$0.50, duration=1m 30s"
         );
         assert!(overall("sync", &report).contains("3/3 verified"));
+    }
+
+    #[test]
+    fn a_secret_goes_before_the_text_is_cut() {
+        let redactor = Redactor::new(&["0123456789".repeat(3)]);
+        let text = format!("{}{}", "word ".repeat(39), "0123456789".repeat(3));
+        let line = debug_line(&Event::Text { text }, &redactor).expect("a line");
+        assert!(line.ends_with("word [reda..."), "{line}");
     }
 
     #[test]

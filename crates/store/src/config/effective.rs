@@ -12,6 +12,8 @@ use super::AgentConfig;
 const PERMISSIONS: [&str; 6] =
     ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];
 const TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Glob", "Grep", "Bash"];
+/// The tools of the built-in browser, in `run` only.
+const BROWSER_TOOLS: &str = "mcp__playwright__*";
 const HOOKS: [&str; 2] = ["BashSecurity", "AutonoeProtection"];
 
 /// The configuration in force.
@@ -45,9 +47,16 @@ impl AgentConfig {
             commands: merge(&[], self.allow_commands.base.iter().chain(extra)),
             pkill_targets: self.allow_pkill_targets.clone(),
             permissions: merge(&PERMISSIONS, &self.permissions.allow),
-            tools: merge(&TOOLS, &self.allowed_tools),
+            tools: self.tools(mode),
             hooks: merge(&HOOKS, &self.hooks.pre_tool_use),
             mcp_servers: servers(self.mcp_servers.as_ref(), mode),
+        }
+    }
+
+    fn tools(&self, mode: Mode) -> Vec<String> {
+        match mode {
+            Mode::Run => merge(&[&TOOLS[..], &[BROWSER_TOOLS]].concat(), &self.allowed_tools),
+            Mode::Sync => merge(&TOOLS, &self.allowed_tools),
         }
     }
 }
@@ -147,5 +156,7 @@ mod tests {
     fn seed_002_9_2_and_9_7_the_browser_is_there_in_run_and_not_in_sync() {
         assert!(run("{}").mcp_servers.contains_key("playwright"));
         assert!(sync("{}").mcp_servers.is_empty());
+        let browser = super::BROWSER_TOOLS.to_owned();
+        assert!(run("{}").tools.contains(&browser) && !sync("{}").tools.contains(&browser));
     }
 }

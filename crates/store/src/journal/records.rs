@@ -8,14 +8,13 @@ use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
 use autonoe_core::plan::RunState;
 use autonoe_core::quota::QuotaWait;
+use autonoe_core::redact::Redactor;
 use autonoe_core::status::StatusChange;
 use autonoe_core::verification::Verification;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Result, params};
-use serde::Serialize;
 use std::time::Duration;
 
-use super::secrets::Secrets;
 use super::{Begun, PendingStatus};
 
 /// A run's id.
@@ -138,14 +137,14 @@ pub(super) fn record(
     db: &Connection,
     RunId(run): RunId,
     record: &Record,
-    secrets: &Secrets,
+    redactor: &Redactor,
     now: Timestamp,
 ) -> Result<()> {
     let now = now.to_string();
     match record {
         Record::SessionStarted { number, instruction, backend, model } => db.execute(
             "INSERT INTO sessions (run, number, instruction, backend, model, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![run, number, instruction.name(), backend, model, now],
+            params![run, number, instruction.name(), backend, redactor.text(model), now],
         ),
         Record::SessionEnded { number, instruction, outcome, spent: _, duration } => {
             if *instruction == InstructionName::Sync && *outcome == Outcome::Completed {
@@ -153,7 +152,7 @@ pub(super) fn record(
             }
             db.execute(
                 "UPDATE sessions SET ended_at = ?3, outcome = ?4, duration_seconds = ?5 WHERE run = ?1 AND number = ?2",
-                params![run, number, now, secrets.redact(json(outcome)), duration.as_secs_f64()],
+                params![run, number, now, redactor.json(outcome).unwrap_or_default(), duration.as_secs_f64()],
             )
         }
         Record::QuotaWait(wait) => db.execute(
@@ -172,7 +171,7 @@ pub(super) fn record(
             }
             db.execute(
                 "UPDATE runs SET ended_at = ?2, report = ?3 WHERE id = ?1",
-                params![run, now, secrets.redact(json(report))],
+                params![run, now, redactor.json(report).unwrap_or_default()],
             )
         }
     }
@@ -201,7 +200,8 @@ fn cut(body: &str, max_bytes: usize) -> String {
         .and_then(|value| value.get("type").cloned())
         .unwrap_or_default();
     let end = (0..=max_bytes).rev().find(|end| body.is_char_boundary(*end)).unwrap_or_default();
-    json(&serde_json::json!({ "type": kind, "cut_bytes": body.len() - end, "beginning": &body[..end] }))
+    let cut = serde_json::json!({ "type": kind, "cut_bytes": body.len() - end, "beginning": &body[..end] });
+    cut.to_string()
 }
 
 /// Books one report of tokens and money.
@@ -303,8 +303,4 @@ pub(super) fn verification(db: &Connection) -> Result<Verification> {
 /// Drops the events of all but the newest runs.
 pub(super) fn prune_events(db: &Connection, runs: i64) -> Result<()> {
     db.execute("DELETE FROM events WHERE run <= (SELECT MAX(id) FROM runs) - ?1", [runs]).map(drop)
-}
-
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
 }

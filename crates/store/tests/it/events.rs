@@ -91,6 +91,34 @@ async fn a_secret_reaches_the_disk_by_no_way() {
 }
 
 #[tokio::test]
+async fn what_has_the_shape_of_a_secret_is_not_kept() {
+    let token = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let input = json!({ "command": format!("curl -H 'Authorization: Bearer {token}' x"), "env": { "DB_PASSWORD": "x7Kq2Zr9Lm4T" } });
+    let call = ToolCall { id: "1".to_owned(), name: "Bash".to_owned(), input };
+    let kept = kept(&Event::ToolCall(call)).await;
+    assert_eq!(
+        kept["input"],
+        json!({
+            "command": "curl -H 'Authorization: Bearer [redacted: GitHub token]' x",
+            "env": { "DB_PASSWORD": "[redacted: secret]" },
+        })
+    );
+    let before_the_cut = text(format!("{} {token}{}", "x ".repeat(LONGEST / 2 - 20), " y".repeat(LONGEST)));
+    let bench = Bench::new();
+    let (journal, _) = bench.begin("run").await;
+    journal.record(started(1)).await.unwrap();
+    journal.event(1, &before_the_cut).await.unwrap();
+    let fault =
+        Fault::lasting(Layer::Model, "authentication_error", format!("{token} is wrong")).hint(&token);
+    journal.record(ended(1, Outcome::ExecutionError { fault }, 1)).await.unwrap();
+    drop(journal);
+    assert!(
+        !bench.state_bytes().windows(8).any(|window| window == &token.as_bytes()[..8]),
+        "a part is on disk"
+    );
+}
+
+#[tokio::test]
 async fn redacted_events_are_still_events() {
     let bench = Bench::new();
     let options = JournalOptions { secrets: vec!["hunter2-\"x\"".to_owned()], crash: None };

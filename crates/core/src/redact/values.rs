@@ -1,0 +1,123 @@
+//! Configured values, in every form in which they may occur: as they are, escaped for JSON, percent-encoded, in
+//! base64. Where a text was cut, a part of a value is found as well.
+
+use super::{Blot, Secret};
+
+/// Shorter values are too common to be blotted out.
+const MIN_VALUE_BYTES: usize = 6;
+
+/// Shorter base64 is too common: the few characters in its middle that depend on nothing but the value.
+const MIN_BASE64_CHARS: usize = 8;
+
+/// A part at a cut is blotted out from a quarter of the value on; less tells little and may be a common beginning.
+const LEAST_PART: usize = 4;
+
+/// What stands where a text was cut.
+const CUT_MARK: char = '…';
+
+#[derive(Default)]
+pub(super) struct Values {
+    values: Vec<String>,
+    forms: Vec<String>,
+}
+
+impl Values {
+    pub(super) fn new(values: &[String]) -> Self {
+        let values: Vec<String> =
+            values.iter().filter(|value| value.len() >= MIN_VALUE_BYTES).cloned().collect();
+        let mut forms: Vec<String> = values.iter().flat_map(|value| forms(value)).collect();
+        forms.sort();
+        forms.dedup();
+        Self { values, forms }
+    }
+
+    /// Every occurrence of every form, in no order.
+    pub(super) fn find(&self, text: &str) -> Vec<Blot> {
+        let mut blots = Vec::new();
+        let mut add = |start: usize, bytes: usize| {
+            blots.push(Blot { place: start..start + bytes, secret: Secret::Value });
+        };
+        for form in &self.forms {
+            text.match_indices(form.as_str()).for_each(|(start, _)| add(start, form.len()));
+        }
+        for value in &self.values {
+            for (before, after) in cuts(text) {
+                let (head, tail) = (&text.as_bytes()[..before], &text.as_bytes()[after..]);
+                let value = value.as_bytes();
+                let mut parts = (MIN_VALUE_BYTES.max(value.len() / LEAST_PART)..value.len()).rev();
+                if let Some(bytes) = parts.clone().find(|bytes| head.ends_with(&value[..*bytes])) {
+                    add(before - bytes, bytes);
+                }
+                if let Some(bytes) = parts.find(|bytes| tail.starts_with(&value[value.len() - bytes..])) {
+                    add(after, bytes);
+                }
+            }
+        }
+        blots
+    }
+}
+
+impl std::fmt::Debug for Values {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} values", self.values.len())
+    }
+}
+
+/// Where text ends and begins again: its own ends, and around every mark of a cut.
+fn cuts(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let marks = text.match_indices(CUT_MARK).map(|(start, mark)| {
+        let rest = &text[start + mark.len()..];
+        (text[..start].trim_end().len(), text.len() - rest.trim_start().len())
+    });
+    std::iter::once((text.trim_end().len(), text.len() - text.trim_start().len())).chain(marks)
+}
+
+fn forms(value: &str) -> Vec<String> {
+    let once = json_escaped(value);
+    let twice = json_escaped(&once);
+    let mut forms = vec![value.to_owned(), once, twice];
+    forms.extend(percent_encoded(value));
+    for offset in 0..3 {
+        let standard = base64_within(value.as_bytes(), offset);
+        let url_safe = standard.replace('+', "-").replace('/', "_");
+        forms.extend([standard, url_safe].into_iter().filter(|form| form.len() >= MIN_BASE64_CHARS));
+    }
+    forms
+}
+
+/// A text as it stands between the quotes of a JSON string.
+fn json_escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// With hexadecimal digits in upper and in lower case.
+fn percent_encoded(text: &str) -> [String; 2] {
+    let mut forms = [String::new(), String::new()];
+    for byte in text.bytes() {
+        let digits = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                [char::from(byte).to_string(), char::from(byte).to_string()]
+            }
+            _ => [format!("%{byte:02X}"), format!("%{byte:02x}")],
+        };
+        forms.iter_mut().zip(digits).for_each(|(form, digits)| form.push_str(&digits));
+    }
+    forms
+}
+
+/// The characters that are the same in every base64 text in which the value begins at a byte with this remainder by
+/// three. What its neighbours have a part in is left off at both ends.
+fn base64_within(value: &[u8], offset: usize) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bits = |index: usize| -> u8 {
+        let bit = index * 6;
+        let byte =
+            |at: usize| at.checked_sub(offset).and_then(|at| value.get(at)).copied().unwrap_or_default();
+        let pair = u16::from(byte(bit / 8)) << 8 | u16::from(byte(bit / 8 + 1));
+        (pair >> (10 - bit % 8) & 63) as u8
+    };
+    let first = (offset * 8).div_ceil(6);
+    let end = (offset + value.len()) * 8 / 6;
+    (first..end).map(|index| char::from(ALPHABET[usize::from(bits(index))])).collect()
+}

@@ -1,0 +1,160 @@
+//! The user's configuration, `config.toml` in their configuration directory: what holds for every project.
+//!
+//! No repository can set any of this. It decides how far the sandbox reaches, so it is read strictly, and only if
+//! nobody but the user could have written it. What hosts and limits mean is left to those who enforce them.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::num::NonZeroU32;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use autonoe_core::fault::{Fault, Layer};
+use serde::de::{Deserialize, Deserializer, Error as _};
+
+use crate::byte_size::ByteSize;
+
+/// The write bits of group and others.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// `config.toml`. All sections and fields are optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UserConfig {
+    /// `[sandbox]`.
+    pub sandbox: SandboxConfig,
+    /// `[network]`.
+    pub network: NetworkConfig,
+}
+
+/// `[sandbox]`: what commands may reach and use up.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SandboxConfig {
+    /// False is `--no-sandbox` for every run.
+    pub enabled: bool,
+    /// Further paths that commands may read, absolute once loaded.
+    pub read: Vec<PathBuf>,
+    /// Further paths that commands may write, absolute once loaded.
+    pub write: Vec<PathBuf>,
+    /// The most processes at a time; none leaves it to the sandbox.
+    #[serde(deserialize_with = "at_least_one")]
+    pub max_processes: Option<NonZeroU32>,
+    /// The most memory of one process; none leaves it to the sandbox.
+    pub max_memory: Option<ByteSize>,
+    /// The largest file; none leaves it to the sandbox.
+    pub max_file_size: Option<ByteSize>,
+}
+
+/// `[network]`: where commands may connect to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkConfig {
+    /// Further hosts for commands in `run`, as they were written.
+    pub allow: Vec<String>,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            read: Vec::new(),
+            write: Vec::new(),
+            max_processes: None,
+            max_memory: None,
+            max_file_size: None,
+        }
+    }
+}
+
+impl UserConfig {
+    /// Reads the configuration at `path`; absent means all defaults. `~/` stands for `home`.
+    pub fn load(path: &Path, home: Option<&Path>) -> Result<Self, Fault> {
+        let wrong = |what: &dyn fmt::Display| {
+            Fault::lasting(Layer::Config, "user_config", format!("{} is not valid: {what}.", path.display()))
+                .hint("Mend the file; docs/configuration.md describes every field.")
+        };
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(wrong(&format!("it cannot be read, {error}"))),
+        };
+        check_owner(&file, path)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|error| wrong(&format!("it cannot be read, {error}")))?;
+        Self::parse(&text, home).map_err(|what| wrong(&what))
+    }
+
+    fn parse(text: &str, home: Option<&Path>) -> Result<Self, String> {
+        let wrong = |field: &str, error: &toml::de::Error| {
+            let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
+            let line = line.map(|line| format!(" at line {line}")).unwrap_or_default();
+            let field = if field == "." { String::new() } else { format!("field {field}: ") };
+            format!("{field}{}{line}", error.message().trim_end())
+        };
+        let reader = toml::Deserializer::parse(text).map_err(|error| wrong(".", &error))?;
+        let mut config: Self = serde_path_to_error::deserialize(reader)
+            .map_err(|error| wrong(&error.path().to_string(), error.inner()))?;
+        for (field, paths) in [("read", &mut config.sandbox.read), ("write", &mut config.sandbox.write)] {
+            for (index, path) in paths.iter_mut().enumerate() {
+                *path =
+                    resolve(path, home).map_err(|what| format!("field sandbox.{field}[{index}]: {what}"))?;
+            }
+        }
+        Ok(config)
+    }
+}
+
+/// What widens the sandbox must come from the user. A directory that others may write needs no look: the file they
+/// would put there is theirs.
+fn check_owner(file: &File, path: &Path) -> Result<(), Fault> {
+    let refused = |what: String, hint: String| {
+        Err(Fault::lasting(Layer::Config, "user_config", format!("{} {what}.", path.display())).hint(hint))
+    };
+    let metadata = match file.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) => return refused(format!("cannot be examined: {error}"), "Mend the file.".to_owned()),
+    };
+    let us = rustix::process::geteuid();
+    if metadata.uid() != us.as_raw() && metadata.uid() != rustix::process::Uid::ROOT.as_raw() {
+        return refused(
+            format!("belongs to another user ({})", metadata.uid()),
+            "It decides what commands may do. Look at it, then put a copy of your own in its place."
+                .to_owned(),
+        );
+    }
+    if metadata.mode() & WRITABLE_BY_OTHERS != 0 {
+        return refused(
+            format!("can be written by other users (mode {:03o})", metadata.mode() & 0o777),
+            format!("It decides what commands may do. Look at it, then run: chmod go-w '{}'", path.display()),
+        );
+    }
+    Ok(())
+}
+
+/// An absolute path, with `~` resolved.
+fn resolve(path: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
+    let shown = path.display();
+    let resolved = match (path.strip_prefix("~"), home) {
+        (Ok(below), Some(home)) => home.join(below),
+        (Ok(_), None) => return Err(format!("'{shown}' needs a home directory, and HOME is not set")),
+        (Err(_), _) => path.to_owned(),
+    };
+    if !resolved.is_absolute() {
+        return Err(format!("'{shown}' is relative; write an absolute path or one that begins with ~/"));
+    }
+    if resolved.components().any(|part| part == Component::ParentDir) {
+        return Err(format!("'{shown}' has '..' in it; write where it leads"));
+    }
+    Ok(resolved)
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU32>, D::Error> {
+    let number = u32::deserialize(deserializer)?;
+    let number = NonZeroU32::new(number);
+    number.map(Some).ok_or_else(|| D::Error::custom("0 is no limit; zero never means unlimited"))
+}
+
+#[cfg(test)]
+mod tests;

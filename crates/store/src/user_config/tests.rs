@@ -1,0 +1,131 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::{SandboxConfig, UserConfig};
+use crate::byte_size::ByteSize;
+use crate::config::AgentConfig;
+
+fn parse(text: &str) -> Result<UserConfig, String> {
+    UserConfig::parse(text, Some(Path::new("/home/me")))
+}
+
+/// A file with this text and these permissions.
+fn written(text: &str, mode: u32) -> (TempDir, PathBuf) {
+    let place = TempDir::new().expect("temporary directory");
+    let path = place.path().join("config.toml");
+    fs::write(&path, text).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("permissions set");
+    (place, path)
+}
+
+/// The first example in this language of docs/configuration.md.
+fn documented(language: &str) -> &'static str {
+    let document = include_str!("../../../../docs/configuration.md");
+    let rest = document.split_once(&format!("```{language}\n")).expect("an example").1;
+    rest.split_once("```").expect("its end").0
+}
+
+#[test]
+fn the_documented_examples_are_read() {
+    AgentConfig::parse(documented("json")).expect("valid");
+    let config = parse(documented("toml")).expect("valid");
+    assert!(config.sandbox.enabled);
+    assert_eq!(config.sandbox.read, [Path::new("/home/me/datasets")]);
+    assert_eq!(config.sandbox.write, [Path::new("/home/me/.cargo/registry")]);
+    assert_eq!(config.sandbox.max_processes.map(u32::from), Some(512));
+    assert_eq!(config.sandbox.max_memory, ByteSize::new(8 << 30));
+    assert_eq!(config.sandbox.max_file_size, ByteSize::new(4 << 30));
+    assert_eq!(config.network.allow, ["artifacts.example.com", "*.internal.example.com:8443"]);
+}
+
+#[test]
+fn what_is_absent_has_its_default() {
+    let place = TempDir::new().expect("temporary directory");
+    let absent = UserConfig::load(&place.path().join("no/config.toml"), None).expect("defaults");
+    assert_eq!(absent, UserConfig::default());
+    assert!(absent.sandbox.enabled, "the sandbox is on unless someone says otherwise");
+    assert_eq!(parse(""), Ok(UserConfig::default()));
+    assert_eq!(parse("[sandbox]\n[network]\n"), Ok(UserConfig::default()));
+    let off = parse("[sandbox]\nenabled = false").expect("valid").sandbox;
+    assert_eq!(off, SandboxConfig { enabled: false, ..SandboxConfig::default() });
+    assert_eq!(parse("sandbox.max_memory = 4096").expect("valid").sandbox.max_memory, ByteSize::new(4096));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_field_line_and_choices() {
+    for (text, wanted) in [
+        ("\n[sandbx]\n", vec!["sandbx", "`sandbox`", "`network`", "line 2"]),
+        (
+            "[sandbox]\nenabled = true\nmax_memroy = \"8GiB\"",
+            vec!["sandbox.max_memroy", "`max_memory`", "`max_file_size`", "line 3"],
+        ),
+        ("[network]\n\nalow = []", vec!["network.alow", "`allow`", "line 3"]),
+        ("[network]\nallow = [\"a\", 3]", vec!["network.allow[1]", "string", "line 2"]),
+        ("[network]\nallow = \"a\"", vec!["network.allow", "sequence", "line 2"]),
+        ("[sandbox]\nenabled = \"no\"", vec!["sandbox.enabled", "boolean", "line 2"]),
+        ("[sandbox]\nmax_memory = \"8 gigs\"", vec!["sandbox.max_memory", "'8 gigs'", "GiB", "line 2"]),
+        ("[sandbox]\nmax_memory = 1.5", vec!["sandbox.max_memory", "1.5", "\"8GiB\"", "line 2"]),
+        ("[sandbox]\nmax_memory = -1", vec!["sandbox.max_memory", "-1", "line 2"]),
+        (
+            "[sandbox]\nmax_file_size = 0",
+            vec!["sandbox.max_file_size", "zero never means unlimited", "line 2"],
+        ),
+        ("[sandbox]\nmax_file_size = \"0GiB\"", vec!["sandbox.max_file_size", "zero never", "line 2"]),
+        (
+            "[sandbox]\nmax_processes = 0",
+            vec!["sandbox.max_processes", "zero never means unlimited", "line 2"],
+        ),
+        ("[sandbox]\nmax_processes = 5000000000", vec!["sandbox.max_processes", "5000000000", "line 2"]),
+        ("[sandbox]\nenabled = true\nenabled = false", vec!["duplicate key", "line 3"]),
+        ("[sandbox\n", vec!["line 1"]),
+        ("[sandbox]\nread = [\"/a\", \"data\"]", vec!["sandbox.read[1]", "'data'", "~/"]),
+        ("[sandbox]\nwrite = [\"./data\"]", vec!["sandbox.write[0]", "'./data'", "absolute"]),
+        ("[sandbox]\nwrite = [\"~you/data\"]", vec!["sandbox.write[0]", "'~you/data'"]),
+        ("[sandbox]\nwrite = [\"\"]", vec!["sandbox.write[0]", "relative"]),
+        ("[sandbox]\nread = [\"~/../you\"]", vec!["sandbox.read[0]", "'..'"]),
+    ] {
+        let message = parse(text).expect_err(text);
+        for part in wanted {
+            assert!(message.contains(part), "{message:?} lacks {part:?}");
+        }
+    }
+}
+
+#[test]
+fn home_is_where_the_caller_says() {
+    let config = parse("sandbox.read = [\"~\", \"~/a/b\", \"/~/c\"]").expect("valid");
+    assert_eq!(config.sandbox.read, ["/home/me", "/home/me/a/b", "/~/c"].map(PathBuf::from));
+    let message = UserConfig::parse("sandbox.read = [\"~/a\"]", None).expect_err("no home");
+    assert!(message.contains("sandbox.read[0]") && message.contains("HOME"), "{message}");
+}
+
+#[test]
+fn a_file_that_others_may_write_is_refused_with_the_remedy() {
+    for (mode, is_fine) in
+        [(0o600, true), (0o644, true), (0o400, true), (0o664, false), (0o620, false), (0o602, false)]
+    {
+        let (_place, path) = written("", mode);
+        match UserConfig::load(&path, None) {
+            Ok(config) => assert!(is_fine && config == UserConfig::default(), "{mode:o}"),
+            Err(fault) => {
+                assert!(!is_fine, "{mode:o}: {fault}");
+                assert!(fault.message.contains(&format!("{mode:o}")), "{fault}");
+                assert!(fault.hint.unwrap_or_default().contains("chmod go-w"), "a remedy");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fault_names_the_file_and_where_to_read_on() {
+    let (_place, path) = written("[sandbox]\nfoo = 1", 0o600);
+    let fault = UserConfig::load(&path, None).expect_err("refused");
+    assert!(fault.message.contains("config.toml is not valid: field sandbox.foo: unknown field"), "{fault}");
+    assert!(!fault.message.contains('\n') && fault.message.ends_with("at line 2."), "{fault}");
+    assert!(fault.hint.is_some_and(|hint| hint.contains("docs/configuration.md")));
+    let directory = UserConfig::load(path.parent().expect("a parent"), None).expect_err("a directory");
+    assert!(directory.message.contains("cannot be read"), "{directory}");
+}
