@@ -3,4 +3,4 @@
 mod emit;
 mod native;
 
-pub use native::{NativeBackend, NativeSettings};
+pub use native::{NativeBackend, NativeSettings, PhaseRules};

@@ -10,11 +10,13 @@ use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::{Activity, Event};
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::files::FileRules;
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask};
+use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::{Caller, DeliverableService, tools_for};
 use autonoe_model::{Call, Conversation, Model, Progress, Provider, Reply, Stop, ToolDefinition, Tuning};
-use autonoe_sandbox::Launcher;
+use autonoe_sandbox::{Premises, Quarters, Refusal};
 use autonoe_tools::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, builtin};
 use tokio_util::sync::CancellationToken;
 
@@ -36,11 +38,14 @@ pub struct NativeSettings {
     pub provider: Result<Provider, Fault>,
     /// How model calls are made; thinking is set per session.
     pub tuning: Tuning,
-    /// Starts the children of tools.
-    pub launcher: Launcher,
-    /// The whole environment of those children.
-    pub environment: Vec<(String, String)>,
+    /// Where the children of tools run.
+    pub premises: Premises,
+    /// The rules that files are put to when a tool opens them.
+    pub file_rules: PhaseRules,
 }
+
+/// The file rules of each phase.
+pub type PhaseRules = Arc<dyn Fn(InstructionName) -> Arc<dyn FileRules> + Send + Sync>;
 
 /// Opens native agents.
 pub struct NativeBackend {
@@ -65,15 +70,16 @@ impl Backend for NativeBackend {
         let settings = &self.settings;
         let tuning = Tuning { thinking: spec.thinking, ..settings.tuning.clone() };
         let model = Model::anthropic(settings.provider.clone()?, &spec.model, &tuning)?;
-        let workspace =
-            Workspace::new(&settings.root, settings.launcher.clone(), settings.environment.clone())
-                .map_err(|error| Fault::lasting(Layer::System, "workspace", error.to_string()))?;
+        let quarters = Arc::new(Quarters::new(settings.premises.clone()));
+        let rules = (settings.file_rules)(spec.phase);
+        let workspace = Workspace::new(&settings.root, Arc::clone(&quarters), rules)
+            .map_err(|error| Fault::lasting(Layer::System, "workspace", error.to_string()))?;
         self.deliverables.enter(spec.phase);
         let caller: Arc<dyn Caller> = Arc::clone(&self.deliverables) as _;
         let tools = builtin(Arc::new(workspace)).into_iter().chain(tools_for(spec.phase, &caller));
         let tools = tools.map(|tool| (tool.spec(), tool)).collect();
         let system = SYSTEM_PROMPT.replace("{project}", &settings.root.display().to_string());
-        Ok(Box::new(NativeAgent { model, tools, gates: spec.gates, system, stop: spec.stop }))
+        Ok(Box::new(NativeAgent { model, tools, quarters, gates: spec.gates, system, stop: spec.stop }))
     }
 }
 
@@ -81,6 +87,7 @@ impl Backend for NativeBackend {
 struct NativeAgent {
     model: Model,
     tools: Vec<(ToolSpec, Arc<dyn Tool>)>,
+    quarters: Arc<Quarters>,
     gates: Vec<Arc<dyn Gate>>,
     system: String,
     stop: CancellationToken,
@@ -91,12 +98,17 @@ impl Agent for NativeAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             let outcome = self.work(instruction, &emitter).await;
+            for message in self.quarters.close().await {
+                emitter.emit(Event::Trouble { message }).await;
+            }
             emitter.emit(Event::End { outcome }).await;
         })
     }
 
     async fn dispose(self: Box<Self>) {
         self.stop.cancel();
+        // After an interrupt the stream was dropped before its end; nobody is listening any more.
+        self.quarters.close().await;
     }
 }
 
@@ -161,6 +173,9 @@ impl NativeAgent {
                     denied_by,
                 })
                 .await;
+            for refusal in self.quarters.refusals().await {
+                emitter.emit(host_refused(&refusal, self.quarters.how_to_allow())).await;
+            }
             let content = if output.content.is_empty() { "(no output)".to_owned() } else { output.content };
             results.push((call.id, content));
         }
@@ -195,6 +210,11 @@ fn tell(emitter: &Emitter, progress: Progress) {
             message: format!("{} Retry {retry} in {:.1} s.", fault.message, pause.as_secs_f64()),
         },
     });
+}
+
+fn host_refused(refusal: &Refusal, how_to_allow: &str) -> Event {
+    let message = format!("A command was kept from the network: {refusal} {how_to_allow}");
+    Event::HostRefused { host: refusal.host.clone(), port: refusal.port, message }
 }
 
 fn refused() -> Outcome {

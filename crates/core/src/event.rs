@@ -56,6 +56,15 @@ pub enum Event {
         /// What happened.
         message: String,
     },
+    /// Something in the sandbox wanted to reach a host that is not allowed.
+    HostRefused {
+        /// The name or address.
+        host: String,
+        /// The port.
+        port: u16,
+        /// Why, and how it can be allowed.
+        message: String,
+    },
     /// The agent is done with its instruction; the last event of its stream.
     End {
         /// How it ended.

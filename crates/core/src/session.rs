@@ -116,6 +116,7 @@ impl Session<'_> {
                 | Event::ToolCall(_)
                 | Event::ToolResult { .. }
                 | Event::Trouble { .. }
+                | Event::HostRefused { .. }
                 | Event::RunStarted { .. }
                 | Event::SessionStarted { .. }
                 | Event::SessionEnded { .. }

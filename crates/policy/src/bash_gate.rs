@@ -71,15 +71,7 @@ mod tests {
     use crate::policy::{CommandPolicy, Mode, PolicyOptions};
 
     async fn check(name: &str, input: serde_json::Value) -> Decision {
-        let policy = CommandPolicy::new(PolicyOptions {
-            mode: Mode::Run,
-            profiles: Vec::new(),
-            allow_destructive: false,
-            allow_commands: Vec::new(),
-            pkill_targets: Vec::new(),
-            root: std::env::temp_dir(),
-            temp: None,
-        });
+        let policy = CommandPolicy::new(PolicyOptions::new(Mode::Run, std::env::temp_dir()));
         BashGate::new(policy).check(&ToolCall { id: "1".into(), name: name.into(), input }).await
     }
 

@@ -12,7 +12,7 @@ use crate::words::{Arg, Kind};
 pub const NOTE: &str = ".autonoe-note.md";
 
 /// The longest path that is looked up, in bytes and in components.
-const MAX_PATH: usize = 4096;
+pub const MAX_PATH: usize = 4096;
 const MAX_COMPONENTS: usize = 128;
 
 /// Directories that nobody writes by hand, wherever in the project they are.
@@ -28,6 +28,12 @@ const PROTECTED: [(&str, &str); 6] = [
 /// Files in the project's root that name programs an agent starts.
 const PROTECTED_FILES: [(&str, &str); 1] =
     [(".mcp.json", "Writing .mcp.json is not allowed: it names programs that agents start.")];
+
+/// What the sandbox keeps read-only in the project's root: all that is protected, but for git's own, which git writes.
+pub fn steering() -> impl Iterator<Item = &'static str> {
+    let names = PROTECTED.iter().chain(&PROTECTED_FILES).map(|(name, _)| *name);
+    names.filter(|name| *name != ".git")
+}
 
 /// Places outside the project that hold nothing of anybody's.
 const TOOLCHAIN: [&str; 17] = [
@@ -69,6 +75,8 @@ pub struct Paths {
     pub root: PathBuf,
     /// The session's own temporary directory, canonical.
     pub temp: Option<PathBuf>,
+    /// Further places that may be read, canonical.
+    pub readable: Vec<PathBuf>,
     /// What may be written.
     pub scope: Scope,
 }
@@ -140,10 +148,7 @@ impl Paths {
                 )
             };
         }
-        if inside.file_name().is_some_and(|name| name.eq_ignore_ascii_case("HEAD")) {
-            return deny("path.protected", "A file named HEAD makes a directory a git repository.");
-        }
-        match protection(inside) {
+        match unwritable(inside) {
             Some(reason) => deny("path.protected", reason),
             None => Ok(()),
         }
@@ -166,11 +171,8 @@ impl Paths {
         for directory in from {
             let text = bounded(text).unwrap_or("/");
             let real = self.resolve(directory, text).unwrap_or_else(|| lexical(&directory.join(text)));
-            let temp = self.temp.as_ref().is_some_and(|temp| real.starts_with(temp));
-            if !real.starts_with(&self.root)
-                && !temp
-                && !TOOLCHAIN.iter().any(|place| real.starts_with(place))
-            {
+            let mut readable = self.temp.iter().chain(&self.readable).chain([&self.root]);
+            if !readable.any(|place| real.starts_with(place)) && !is_toolchain(&real) {
                 return not_read(text);
             }
         }
@@ -275,6 +277,19 @@ impl Paths {
         }
         Ok(entered)
     }
+}
+
+/// Whether a real path belongs to the toolchain, which holds nothing of anybody's.
+pub fn is_toolchain(real: &Path) -> bool {
+    TOOLCHAIN.iter().any(|place| real.starts_with(place))
+}
+
+/// Why a path inside the project may not be written.
+pub fn unwritable(inside: &Path) -> Option<&'static str> {
+    if inside.file_name().is_some_and(|name| name.eq_ignore_ascii_case("HEAD")) {
+        return Some("A file named HEAD makes a directory a git repository.");
+    }
+    protection(inside)
 }
 
 /// Why a path inside the project is protected, compared without case for file systems that ignore it.

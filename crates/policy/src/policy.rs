@@ -6,7 +6,9 @@ pub use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
 
 use crate::paths::{Paths, Scope};
+use crate::permissions::{PermissionRule, Permissions};
 use crate::shell;
+use crate::tool_pattern::ToolPattern;
 use crate::verdict::{Denial, Verdict};
 use crate::walk::Walker;
 
@@ -23,10 +25,44 @@ pub struct PolicyOptions {
     pub allow_commands: Vec<String>,
     /// Further processes that `pkill` may end.
     pub pkill_targets: Vec<String>,
+    /// The permission rules, the baseline's among them.
+    pub permissions: Vec<PermissionRule>,
+    /// The tools that may be used, the baseline's among them.
+    pub tools: Vec<ToolPattern>,
     /// The project, canonical.
     pub root: PathBuf,
     /// The session's own temporary directory.
     pub temp: Option<PathBuf>,
+    /// The user's home directory, for rules that name it.
+    pub home: Option<PathBuf>,
+    /// Places outside the project that may be read: the toolchain, and what the user added.
+    pub readable: Vec<PathBuf>,
+}
+
+impl PolicyOptions {
+    /// Everything outside the project that may be read, as it is really called.
+    pub fn readable_places(&self) -> Vec<PathBuf> {
+        let named = self.readable.iter().cloned().chain(Permissions::new(self).readable_roots());
+        // One that does not exist holds nothing that could be read.
+        named.filter_map(|place| place.canonicalize().ok()).collect()
+    }
+
+    /// A policy for a project that nobody has widened: all profiles, no rules and no tools.
+    pub fn new(mode: Mode, root: impl Into<PathBuf>) -> Self {
+        Self {
+            mode,
+            profiles: Vec::new(),
+            allow_destructive: false,
+            allow_commands: Vec::new(),
+            pkill_targets: Vec::new(),
+            permissions: Vec::new(),
+            tools: Vec::new(),
+            root: root.into(),
+            temp: None,
+            home: None,
+            readable: Vec::new(),
+        }
+    }
 }
 
 /// Judges shell commands.
@@ -44,7 +80,8 @@ impl CommandPolicy {
             Mode::Sync => Scope::Note,
         };
         let temp = options.temp.as_ref().map(|temp| temp.canonicalize().unwrap_or_else(|_| temp.clone()));
-        let paths = Paths { root: options.root.clone(), temp, scope };
+        let readable = options.readable_places();
+        let paths = Paths { root: options.root.clone(), temp, readable, scope };
         Self { options, paths }
     }
 

@@ -1,16 +1,17 @@
 //! Bash: a shell command in the workspace, in bounded time, memory and output.
 //!
-//! It runs under the keeper, so whatever it starts ends with it.
+//! It runs in the session's room. What it leaves in the background, a server for the tests say, goes on until the session
+//! ends; when it is cancelled or takes too long, all that it started ends with it.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::pin::pin;
-use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use autonoe_sandbox::Child;
+use autonoe_sandbox::{Child, Exit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,8 +29,8 @@ pub const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 /// How many characters of output one call gives, from its beginning and its end.
 pub const MAX_OUTPUT_CHARS: usize = 30_000;
 
-/// How long output is awaited from a process that got away from a keeper that has already ended.
-const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+/// How long more output is awaited when the command has ended but something in the background may still write.
+const DRAIN_LIMIT: Duration = Duration::from_millis(200);
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// The tool `Bash`.
@@ -65,8 +66,8 @@ impl Tool for Bash {
                 "Runs a shell command in the workspace root and gives its output, standard output \
                  and standard error together. Each call is a new shell: directory and variables do \
                  not carry over. There is no terminal and no input. A command may take {} s, or up \
-                 to {} s with timeout. Processes left in the background are ended when the command \
-                 ends. Output beyond {MAX_OUTPUT_CHARS} characters is cut in its middle.",
+                 to {} s with timeout. Processes left in the background, such as servers, go on until \
+                 the session ends; send their output to a file. Output beyond {MAX_OUTPUT_CHARS} characters is cut in its middle.",
                 DEFAULT_TIMEOUT.as_secs(),
                 MAX_TIMEOUT.as_secs()
             ),
@@ -88,42 +89,37 @@ async fn run(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> 
         Some(Duration::ZERO) => return Err("`timeout` must be at least 1 millisecond.".to_owned()),
         given => given.unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT),
     };
-    let (mut child, output) = start(workspace, &args.command)?;
+    let (mut child, mut output) = start(workspace, &args.command).await?;
     let mut kept = HeadTail::new(MAX_OUTPUT_CHARS);
-    let end = {
-        let mut reading = pin!(collect(output, &mut kept));
+    let (end, drained) = {
+        let mut reading = pin!(collect(&mut output, &mut kept));
         let mut waiting = pin!(finish(&mut child, cancel, limit));
         // The output may end long before the command, but hardly after it.
         tokio::select! {
             biased;
-            () = &mut reading => waiting.await,
-            end = &mut waiting => {
-                // What is still open then is held by nobody we can end.
-                let _ = tokio::time::timeout(DRAIN_LIMIT, reading).await;
-                end
-            }
+            () = &mut reading => (waiting.await, true),
+            end = &mut waiting => (end, tokio::time::timeout(DRAIN_LIMIT, reading).await.is_ok()),
         }
     };
+    if !drained {
+        // Somebody in the background holds the other end and must not stumble over its being closed.
+        tokio::spawn(async move { tokio::io::copy(&mut output, &mut tokio::io::sink()).await });
+    }
     Ok(end.report(&kept.finish()))
 }
 
 /// Starts the command and gives the pipe that both its outputs go to.
-fn start(workspace: &Workspace, command: &str) -> Result<(Child, pipe::Receiver), String> {
-    let failed = |error: io::Error| format!("The command could not be started: {error}.");
-    let (reader, writer) = io::pipe().map_err(failed)?;
-    let child = workspace
-        .launcher()
-        .command(shell())
+async fn start(workspace: &Workspace, command: &str) -> Result<(Child, pipe::Receiver), String> {
+    let failed = |error: &dyn fmt::Display| format!("The command could not be started: {error}.");
+    let launch = workspace.quarters().command(shell()).await.map_err(|error| failed(&error))?;
+    let start = || -> io::Result<_> {
+        let (reader, writer) = io::pipe()?;
         // A command that begins with a dash is still a command.
-        .args(["-c", "--", command])
-        .envs(workspace.env().iter().map(|(name, value)| (name, value)))
-        .cwd(workspace.root())
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone().map_err(failed)?)
-        .stderr(writer)
-        .spawn()
-        .map_err(|error| format!("The command could not be started: {error}."))?;
-    Ok((child, pipe::Receiver::from_owned_fd(reader.into()).map_err(failed)?))
+        let launch = launch.args(["-c", "--", command]).cwd(workspace.root());
+        let child = launch.stdout(writer.try_clone()?).stderr(writer).leaving_background().spawn()?;
+        Ok((child, pipe::Receiver::from_owned_fd(reader.into())?))
+    };
+    start().map_err(|error| failed(&error))
 }
 
 fn shell() -> &'static str {
@@ -131,7 +127,7 @@ fn shell() -> &'static str {
 }
 
 /// Reads until nobody holds the other end. A failing pipe ends the output like a closed one.
-async fn collect(mut output: pipe::Receiver, kept: &mut HeadTail) {
+async fn collect(output: &mut pipe::Receiver, kept: &mut HeadTail) {
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     while let Ok(count @ 1..) = output.read(&mut buffer).await {
         kept.push(&buffer[..count]);
@@ -140,7 +136,7 @@ async fn collect(mut output: pipe::Receiver, kept: &mut HeadTail) {
 
 /// How a command ended.
 enum End {
-    Exited(ExitStatus),
+    Exited(Exit),
     TimedOut(Duration),
     Cancelled,
     /// Its keeper could not be waited for, or did not end it.
@@ -149,7 +145,7 @@ enum End {
 
 async fn finish(child: &mut Child, cancel: &CancellationToken, limit: Duration) -> End {
     let end = tokio::select! {
-        status = child.wait() => return status.map_or_else(End::Lost, End::Exited),
+        exit = child.wait() => return exit.map_or_else(End::Lost, End::Exited),
         () = cancel.cancelled() => End::Cancelled,
         () = tokio::time::sleep(limit) => End::TimedOut(limit),
     };
@@ -164,11 +160,9 @@ impl End {
         let output = output.trim_end_matches('\n');
         let shown = if output.is_empty() { "(no output)" } else { output };
         let why = match self {
-            Self::Exited(status) if status.success() => return ToolOutput::ok(shown),
-            Self::Exited(status) => match status.code() {
-                Some(code) => format!("Exit code {code}"),
-                None => format!("The command's keeper was killed ({status})."),
-            },
+            Self::Exited(exit) if exit.is_success() => return ToolOutput::ok(shown),
+            Self::Exited(Exit::Code(code)) => format!("Exit code {code}"),
+            Self::Exited(Exit::NotStarted { why, .. }) => format!("The shell could not be started: {why}."),
             Self::TimedOut(limit) => {
                 let most = if *limit == MAX_TIMEOUT { ", the most there is" } else { "" };
                 format!(
@@ -177,7 +171,7 @@ impl End {
                 )
             }
             Self::Cancelled => "Cancelled. The command and all it started were ended.".to_owned(),
-            Self::Lost(error) => format!("The command could not be waited for: {error}."),
+            Self::Lost(error) => format!("The command was lost: {error}."),
         };
         ToolOutput::error(format!("{why}\n{shown}"))
     }

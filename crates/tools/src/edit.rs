@@ -1,6 +1,6 @@
 //! Edit: replaces an exact piece of a text file, keeping its line ends and its mode.
 
-use std::fs;
+use std::io::Read;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,10 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::place::PlaceError;
 use crate::tool::blocking;
 use crate::workspace::Fingerprint;
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, place};
+use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
 
 /// The largest file that is edited, since all of it is held in memory.
 pub const MAX_EDIT_BYTES: u64 = 16 * 1024 * 1024;
@@ -76,16 +75,17 @@ fn edit(workspace: &Workspace, args: &Args) -> Result<String, String> {
     let path = workspace.resolve(&args.file_path);
     let shown = workspace.show(&path);
     let mut seen = workspace.seen();
-    let (path, metadata) = place::existing(&path, &shown)?;
-    if metadata.len() > MAX_EDIT_BYTES {
+    let (spot, old) = workspace.reach().existing(&path, &shown)?;
+    let failed = |error| format!("{shown}: {error}.");
+    let mut bytes = Vec::new();
+    (&old.file).take(MAX_EDIT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_EDIT_BYTES {
         return Err(format!(
-            "{shown} has {} bytes; Edit takes at most {MAX_EDIT_BYTES}. Change it with a command \
-             such as `sed` in Bash.",
-            metadata.len()
+            "Edit takes at most {MAX_EDIT_BYTES} bytes; {shown} has more. Change it with a command such as \
+             `sed` in Bash."
         ));
     }
-    let bytes = fs::read(&path).map_err(PlaceError::io(&shown))?;
-    if seen.has_changed(&path, Fingerprint::of(&bytes)) {
+    if seen.has_changed(&old.real, Fingerprint::of(&bytes)) {
         return Err(format!(
             "{shown} has changed on disk since you last read or wrote it. Read it again before \
              you edit it."
@@ -94,9 +94,8 @@ fn edit(workspace: &Workspace, args: &Args) -> Result<String, String> {
     let text = String::from_utf8(bytes)
         .map_err(|_| format!("{shown} is not UTF-8 text. Change it with a command such as `sed` in Bash."))?;
     let edited = replace(&text, args).map_err(|why| format!("{shown}: {why}"))?;
-    place::put(&path, edited.text.as_bytes())
-        .map_err(|source| PlaceError::Io { path: shown.clone(), source })?;
-    seen.record(path, Fingerprint::of(edited.text.as_bytes()));
+    spot.put(edited.text.as_bytes(), Some(&old.metadata)).map_err(failed)?;
+    seen.record(old.real, Fingerprint::of(edited.text.as_bytes()));
     Ok(format!("Edited {shown}: {}.", places("replaced", &edited.lines)))
 }
 

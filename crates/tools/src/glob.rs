@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -12,9 +11,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::place::PlaceError;
+use crate::filter::Filter;
+use crate::folder::Changed;
+use crate::reach::Found;
 use crate::tool::{CANCELLED, blocking};
-use crate::walk::{self, Filter};
+use crate::walk::{self, Listed};
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
 
 /// How many files one call lists.
@@ -66,18 +67,18 @@ impl Tool for Glob {
 fn glob(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<String, String> {
     let base = workspace.resolve(args.path.as_deref().unwrap_or_default());
     let shown = workspace.show(&base);
-    let base = base.canonicalize().map_err(PlaceError::io(&shown))?;
-    if !base.is_dir() {
+    let Found::Folder(base) = workspace.reach().find(&base, &shown)? else {
         return Err(format!("{shown} is a file; `path` must be a directory."));
-    }
-    let filter = Filter::new(relative(&args.pattern, &base))?;
+    };
+    let base_path = base.real().to_owned();
+    let filter = Filter::new(relative(&args.pattern, &base_path))?;
     let mut newest = Newest::default();
-    for path in walk::files(&base) {
+    for file in walk::files(workspace, base) {
         if cancel.is_cancelled() {
             return Err(CANCELLED.to_owned());
         }
-        if filter.matches(path.strip_prefix(&base).unwrap_or(&path)) {
-            newest.add(path);
+        if filter.matches(file.path.strip_prefix(&base_path).unwrap_or(&file.path)) {
+            newest.add(file);
         }
     }
     if newest.total == 0 {
@@ -101,14 +102,14 @@ fn relative<'a>(pattern: &'a str, base: &Path) -> &'a str {
 #[derive(Default)]
 struct Newest {
     total: usize,
-    kept: BinaryHeap<Reverse<(SystemTime, Reverse<PathBuf>)>>,
+    kept: BinaryHeap<Reverse<(Changed, Reverse<PathBuf>)>>,
 }
 
 impl Newest {
-    fn add(&mut self, path: PathBuf) {
-        let changed = path.symlink_metadata().and_then(|metadata| metadata.modified());
+    fn add(&mut self, file: Listed) {
+        let Some(changed) = file.changed() else { return };
         self.total += 1;
-        self.kept.push(Reverse((changed.unwrap_or(SystemTime::UNIX_EPOCH), Reverse(path))));
+        self.kept.push(Reverse((changed, Reverse(file.path))));
         if self.kept.len() > MAX_GLOB_FILES {
             self.kept.pop();
         }

@@ -1,7 +1,8 @@
 //! Grep: lines by the pattern of their text, with ripgrep's own search.
 
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,9 +14,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::place::{self, PlaceError};
+use crate::filter::Filter;
+use crate::reach;
 use crate::tool::{CANCELLED, blocking};
-use crate::walk::{self, Filter};
+use crate::walk;
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, cap};
 
 /// How many lines of output one call gives when no `head_limit` is given.
@@ -113,19 +115,30 @@ fn grep(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Resul
     let matcher = matcher(args)?;
     let mut searcher = searcher(args);
     let mut found = Found::new(args)?;
-    for path in files(&base, &shown, args.glob.as_deref())? {
+    let filter = args.glob.as_deref().map(Filter::new).transpose()?;
+    let mut search = |path: &Path, opened: io::Result<File>| {
         let mut file = InFile {
-            path: workspace.show(&path),
+            path: workspace.show(path),
             mode: args.output_mode,
             line_numbers: args.line_numbers,
             matches: 0,
             found: &mut found,
             cancel,
         };
-        let searched = searcher.search_path(&matcher, &path, &mut file);
+        let searched = opened.and_then(|opened| searcher.search_file(&matcher, &opened, &mut file));
         file.finish(searched);
-        if cancel.is_cancelled() {
-            return Err(CANCELLED.to_owned());
+        if cancel.is_cancelled() { Err(CANCELLED.to_owned()) } else { Ok(()) }
+    };
+    match workspace.reach().find(&base, &shown)? {
+        reach::Found::File(opened) => search(&opened.real, Ok(opened.file))?,
+        reach::Found::Folder(folder) => {
+            let base = folder.real().to_owned();
+            for file in walk::files(workspace, folder) {
+                let below = file.path.strip_prefix(&base).unwrap_or(&file.path);
+                if filter.as_ref().is_none_or(|filter| filter.matches(below)) {
+                    search(&file.path, file.open())?;
+                }
+            }
         }
     }
     Ok(found.finish(args, &shown))
@@ -158,20 +171,6 @@ fn searcher(args: &Args) -> Searcher {
         .after_context(after.unwrap_or(0))
         .heap_limit(Some(MAX_SEARCH_HEAP_BYTES))
         .build()
-}
-
-/// The files to search: the one that is named, or those in the directory that is.
-fn files(base: &Path, shown: &str, glob: Option<&str>) -> Result<Box<dyn Iterator<Item = PathBuf>>, String> {
-    let base = base.canonicalize().map_err(PlaceError::io(shown))?;
-    let filter = glob.map(Filter::new).transpose()?;
-    if !base.is_dir() {
-        let (file, _) = place::existing(&base, shown)?;
-        return Ok(Box::new(std::iter::once(file)));
-    }
-    Ok(Box::new(walk::files(&base).filter(move |path| {
-        let below = path.strip_prefix(&base).unwrap_or(path);
-        filter.as_ref().is_none_or(|filter| filter.matches(below))
-    })))
 }
 
 /// What is found in one file.

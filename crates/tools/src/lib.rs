@@ -1,17 +1,21 @@
 //! Tools for the native agent: what a tool is, and the built-in ones.
 //!
 //! Names and parameters are those of Claude Code's tools, since models know them. Whether a call is
-//! *permitted* is decided by gates elsewhere; here it is only carried out. A tool never fails across
-//! its boundary: what went wrong is told to the model as the call's output.
+//! *permitted* is decided by gates elsewhere; here it is carried out, and the file rules are asked again
+//! about every file that is really opened. A tool never fails across its boundary: what went wrong is told
+//! to the model as the call's output.
 
 mod args;
 mod bash;
 mod cap;
 mod edit;
+mod filter;
+mod folder;
 mod glob;
 mod grep;
-mod place;
+mod reach;
 mod read;
+mod spot;
 mod tool;
 mod walk;
 mod workspace;

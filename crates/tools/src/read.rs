@@ -1,7 +1,6 @@
 //! Read: a text file, line by line, as much of it as a model can use.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tool::{CANCELLED, blocking};
 use crate::workspace::FingerprintScan;
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, cap, place};
+use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, cap};
 
 /// How many lines are shown when no `limit` is given.
 pub const DEFAULT_LINES: u64 = 2_000;
@@ -75,15 +74,16 @@ impl Tool for Read {
 }
 
 fn read(workspace: &Workspace, args: Args, cancel: &CancellationToken) -> Result<String, String> {
-    let shown = workspace.show(&workspace.resolve(&args.file_path));
-    let (path, metadata) = place::existing(&workspace.resolve(&args.file_path), &shown)?;
+    let path = workspace.resolve(&args.file_path);
+    let shown = workspace.show(&path);
+    let opened = workspace.reach().file(&path, &shown)?;
     if args.limit == Some(0) {
         return Err("`limit` must be at least 1.".to_owned());
     }
     let failed = |error: io::Error| format!("{shown}: {error}.");
-    let mut file = BufReader::with_capacity(BINARY_PROBE_BYTES, File::open(&path).map_err(failed)?);
+    let mut file = BufReader::with_capacity(BINARY_PROBE_BYTES, opened.file);
     if file.fill_buf().map_err(failed)?.contains(&0) {
-        return Err(format!("{shown} is a binary file ({} bytes), not text.", metadata.len()));
+        return Err(format!("{shown} is a binary file ({} bytes), not text.", opened.metadata.len()));
     }
     let first = args.offset.unwrap_or(1).max(1);
     let mut page = Page::new(first, args.limit.unwrap_or(DEFAULT_LINES));
@@ -97,7 +97,7 @@ fn read(workspace: &Workspace, args: Args, cancel: &CancellationToken) -> Result
         lines += 1;
         page.take(lines, &line);
     }
-    workspace.seen().record(path, scan.finish());
+    workspace.seen().record(opened.real, scan.finish());
     match lines {
         0 => Ok(format!("{shown} is empty.")),
         _ if first > lines => Err(format!("{shown} has {lines} lines; `offset` {first} is past its end.")),

@@ -5,25 +5,32 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use autonoe_sandbox::Launcher;
+use autonoe_core::files::FileRules;
+use autonoe_sandbox::Quarters;
+
+use crate::reach::Reach;
 
 /// One session's view of a project directory.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    launcher: Launcher,
-    env: Vec<(String, String)>,
+    quarters: Arc<Quarters>,
+    reach: Reach,
     seen: Mutex<Seen>,
 }
 
 impl Workspace {
-    /// A workspace in the existing directory `root`, whose commands are started by `launcher` with
-    /// exactly the environment `env`.
-    pub fn new(root: impl AsRef<Path>, launcher: Launcher, env: Vec<(String, String)>) -> io::Result<Self> {
+    /// A workspace in the existing directory `root`, whose commands run in `quarters`. Every file is put to `rules` when
+    /// it is opened.
+    pub fn new(
+        root: impl AsRef<Path>,
+        quarters: Arc<Quarters>,
+        rules: Arc<dyn FileRules>,
+    ) -> io::Result<Self> {
         let root = root.as_ref().canonicalize()?;
-        Ok(Self { root, launcher, env, seen: Mutex::default() })
+        Ok(Self { root, quarters, reach: Reach::new(rules), seen: Mutex::default() })
     }
 
     /// The directory, absolute and without symbolic links.
@@ -31,12 +38,12 @@ impl Workspace {
         &self.root
     }
 
-    pub(crate) fn launcher(&self) -> &Launcher {
-        &self.launcher
+    pub(crate) fn quarters(&self) -> &Quarters {
+        &self.quarters
     }
 
-    pub(crate) fn env(&self) -> &[(String, String)] {
-        &self.env
+    pub(crate) fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// The path a model means: relative ones start at the root.

@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::place::PlaceError;
 use crate::tool::blocking;
 use crate::workspace::Fingerprint;
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, place};
+use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
 
 /// The tool `Write`.
 #[derive(Debug)]
@@ -55,16 +54,12 @@ impl Tool for Write {
 fn write(workspace: &Workspace, args: Args) -> Result<String, String> {
     let path = workspace.resolve(&args.file_path);
     let shown = workspace.show(&path);
-    let failed = |source| PlaceError::Io { path: shown.clone(), source };
     let mut seen = workspace.seen();
-    let (path, done) = match place::existing(&path, &shown) {
-        Ok((path, _)) => (path, "Overwrote"),
-        Err(PlaceError::Missing(_)) => (place::prepare(&path).map_err(failed)?, "Created"),
-        Err(error) => return Err(error.into()),
-    };
-    place::put(&path, args.content.as_bytes()).map_err(failed)?;
-    let path = path.canonicalize().map_err(failed)?;
-    seen.record(path, Fingerprint::of(args.content.as_bytes()));
+    let (spot, old) = workspace.reach().place(&path, &shown)?;
+    let done = if old.is_some() { "Overwrote" } else { "Created" };
+    spot.put(args.content.as_bytes(), old.map(|old| old.metadata).as_ref())
+        .map_err(|error| format!("{shown}: {error}."))?;
+    seen.record(spot.real(), Fingerprint::of(args.content.as_bytes()));
     let lines = match args.content.lines().count() {
         1 => "1 line".to_owned(),
         lines => format!("{lines} lines"),

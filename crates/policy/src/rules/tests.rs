@@ -26,15 +26,7 @@ fn place() -> Place {
 }
 
 fn policy(place: &Place, mode: Mode, allow_destructive: bool) -> CommandPolicy {
-    CommandPolicy::new(PolicyOptions {
-        mode,
-        profiles: Vec::new(),
-        allow_destructive,
-        allow_commands: Vec::new(),
-        pkill_targets: Vec::new(),
-        root: place.root.clone(),
-        temp: None,
-    })
+    CommandPolicy::new(PolicyOptions { allow_destructive, ..PolicyOptions::new(mode, &place.root) })
 }
 
 #[test]

@@ -15,13 +15,11 @@ fn check(cases: &[(&str, bool)]) {
         fs::create_dir_all(directory).expect("made");
     }
     let policy = CommandPolicy::new(PolicyOptions {
-        mode: Mode::Run,
         profiles: vec![Profile::Go],
-        allow_destructive: false,
         allow_commands: vec!["make".into(), "docker compose".into(), "./tools/gen".into()],
         pkill_targets: vec!["custom".into()],
-        root,
         temp: Some(temp.clone()),
+        ..PolicyOptions::new(Mode::Run, root)
     });
     let wrong: Vec<String> = cases
         .iter()

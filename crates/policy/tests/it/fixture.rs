@@ -63,15 +63,7 @@ impl Paths {
     }
 
     pub fn options(&self, mode: Mode, profiles: Vec<Profile>) -> PolicyOptions {
-        PolicyOptions {
-            mode,
-            profiles,
-            allow_destructive: false,
-            allow_commands: Vec::new(),
-            pkill_targets: Vec::new(),
-            root: self.root.clone(),
-            temp: Some(self.temp.clone()),
-        }
+        PolicyOptions { profiles, temp: Some(self.temp.clone()), ..PolicyOptions::new(mode, &self.root) }
     }
 
     /// A policy with the Go profile only: no interpreter, so what runs is what the shell runs.

@@ -5,15 +5,9 @@ use autonoe_policy::{CommandPolicy, Mode, PolicyOptions, Profile};
 /// Which of the commands may run in a fresh project.
 fn allowed<'a>(mode: Mode, profiles: &[Profile], commands: &[&'a str]) -> Vec<&'a str> {
     let project = tempfile::TempDir::new().unwrap();
-    let policy = CommandPolicy::new(PolicyOptions {
-        mode,
-        profiles: Profile::active(profiles),
-        allow_destructive: false,
-        allow_commands: Vec::new(),
-        pkill_targets: Vec::new(),
-        root: project.path().canonicalize().unwrap(),
-        temp: None,
-    });
+    let root = project.path().canonicalize().unwrap();
+    let profiles = Profile::active(profiles);
+    let policy = CommandPolicy::new(PolicyOptions { profiles, ..PolicyOptions::new(mode, root) });
     commands.iter().copied().filter(|command| policy.check(command).is_allowed()).collect()
 }
 

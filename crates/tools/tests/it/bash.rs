@@ -73,11 +73,26 @@ async fn a_cut_never_splits_a_character() {
 }
 
 #[tokio::test]
-async fn what_is_left_in_the_background_neither_lasts_nor_blocks() {
+async fn what_is_left_in_the_background_lasts_as_long_as_the_session_and_blocks_nobody() {
     let bench = Bench::new();
     let command = format!("{STUBBORN} echo done");
     assert_eq!(bench.ok("Bash", json!({"command": command})).await, "done");
-    assert!(!is_running(pid_in(&bench.path("b"))));
+    let left = pid_in(&bench.path("b"));
+    assert!(
+        bench.ok("Bash", json!({"command": format!("kill -0 {left} && echo there")})).await.contains("there")
+    );
+    bench.quarters.close().await;
+    assert!(!is_running(left));
+}
+
+#[tokio::test]
+async fn a_server_in_the_background_may_go_on_writing() {
+    let bench = Bench::new();
+    let server = "(while :; do echo noise || exit; echo $$ >> alive; sleep 0.02; done) & echo started";
+    assert!(bench.ok("Bash", json!({"command": server})).await.contains("started"));
+    let lines = || std::fs::read_to_string(bench.path("alive")).unwrap_or_default().lines().count();
+    let before = lines();
+    crate::support::until("it has gone on", || lines() > before + 20);
 }
 
 #[tokio::test]

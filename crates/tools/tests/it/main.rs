@@ -7,4 +7,5 @@ mod read;
 mod search;
 mod specs;
 mod support;
+mod swap;
 mod write;

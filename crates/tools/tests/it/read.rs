@@ -61,3 +61,24 @@ async fn what_is_not_text_is_said() {
     assert!(bench.error("Read", json!({"file_path": "no"})).await.contains("does not exist"));
     assert!(bench.error("Read", json!({"file_path": "/dev/zero"})).await.contains("not a regular"));
 }
+
+/// Opening a pipe waits for its other end, which may never come.
+#[tokio::test]
+async fn a_pipe_makes_nobody_wait() {
+    let bench = Bench::new();
+    bench.file("src/file", "text\n");
+    for name in ["pipe", ".gitignore", "src/.ignore"] {
+        let made = std::process::Command::new("mkfifo").arg(bench.path(name)).status().unwrap();
+        assert!(made.success());
+    }
+    for (tool, args) in [
+        ("Read", json!({"file_path": "pipe"})),
+        ("Write", json!({"file_path": "pipe", "content": ""})),
+        ("Edit", json!({"file_path": "pipe", "old_string": "a", "new_string": "b"})),
+        ("Grep", json!({"pattern": "text", "path": "pipe"})),
+    ] {
+        assert!(bench.error(tool, args).await.contains("not a regular file"), "{tool}");
+    }
+    assert_eq!(bench.ok("Grep", json!({"pattern": "text"})).await, "src/file");
+    assert_eq!(bench.ok("Glob", json!({"pattern": "**/*"})).await, "src/file");
+}

@@ -47,6 +47,42 @@ async fn glob_lists_newest_first_without_what_git_ignores() {
 }
 
 #[tokio::test]
+async fn what_git_ignores_is_told_by_every_directory_of_the_repository() {
+    let bench = Bench::new();
+    for (name, content) in [
+        (".gitignore", "*.tmp\n/only-here\nbuilt/\n"),
+        (".git/info/exclude", "mine\nkept.tmp\n"),
+        (".ignore", "!wanted.tmp\n"),
+        ("a.tmp", ""),
+        ("wanted.tmp", ""),
+        ("only-here", ""),
+        ("mine", ""),
+        ("built/x", ""),
+        ("src/.gitignore", "!kept.tmp\n*.rs\n"),
+        ("src/kept.tmp", ""),
+        ("src/lost.tmp", ""),
+        ("src/lib.rs", ""),
+        ("src/only-here", ""),
+        ("nested/.git/config", ""),
+        ("nested/its-own.tmp", ""),
+    ] {
+        bench.file(name, content);
+    }
+    let all = async |args: Value| {
+        let mut files: Vec<_> = bench.ok("Glob", args).await.lines().map(str::to_owned).collect();
+        files.sort_unstable();
+        files.join(" ")
+    };
+    assert_eq!(
+        all(json!({"pattern": "**/[!.]*"})).await,
+        "nested/its-own.tmp src/kept.tmp src/only-here wanted.tmp"
+    );
+    assert_eq!(all(json!({"pattern": "*.tmp", "path": "src"})).await, "src/kept.tmp");
+    // A directory that is named is searched.
+    assert_eq!(all(json!({"pattern": "*", "path": "built"})).await, "built/x");
+}
+
+#[tokio::test]
 async fn glob_stays_in_its_directory() {
     let bench = project();
     symlink("/etc", bench.path("etc")).unwrap();

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autonoe_sandbox::Launcher;
+use autonoe_core::files::{Access, FileRules};
+use autonoe_sandbox::{Bounds, Premises, Quarters, Sandbox};
 use autonoe_tools::{Tool, ToolContext, ToolOutput, Workspace, builtin};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -16,6 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub struct Bench {
     pub dir: TempDir,
+    pub quarters: Arc<Quarters>,
     tools: Vec<Arc<dyn Tool>>,
 }
 
@@ -25,11 +27,26 @@ impl Bench {
     }
 
     pub fn with_keeper(keeper: PathBuf) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::build(tempfile::tempdir().unwrap(), keeper, Arc::new(AllFiles))
+    }
+
+    /// A workspace in `dir` whose files are judged by `rules`.
+    pub fn with_rules(dir: TempDir, rules: Arc<dyn FileRules>) -> Self {
+        Self::build(dir, keeper(), rules)
+    }
+
+    fn build(dir: TempDir, keeper: PathBuf, rules: Arc<dyn FileRules>) -> Self {
         let env =
             vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("NAMED".to_owned(), "value".to_owned())];
-        let workspace = Workspace::new(dir.path(), Launcher::new(keeper), env).unwrap();
-        Self { dir, tools: builtin(Arc::new(workspace)) }
+        let premises = Premises {
+            sandbox: Sandbox::none(keeper),
+            bounds: Bounds::new(dir.path(), dir.path().join(".home"), dir.path().join(".tmp")),
+            door: Arc::default(),
+            env,
+        };
+        let quarters = Arc::new(Quarters::new(premises));
+        let workspace = Workspace::new(dir.path(), Arc::clone(&quarters), rules).unwrap();
+        Self { dir, quarters, tools: builtin(Arc::new(workspace)) }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -65,17 +82,31 @@ impl Bench {
     }
 }
 
-/// The example `keeper`, which cargo builds along with the tests of this package.
+/// Rules that let everything through.
+#[derive(Debug)]
+struct AllFiles;
+
+impl FileRules for AllFiles {
+    fn judge(&self, _: &Path, _: Access) -> Result<(), String> {
+        Ok(())
+    }
+}
+
 fn keeper() -> PathBuf {
+    example("keeper")
+}
+
+/// An example, which cargo builds along with the tests of this package.
+pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let keeper = test.ancestors().nth(2).unwrap().join("examples/keeper");
+    let example = test.ancestors().nth(2).unwrap().join("examples").join(name);
     assert!(
-        keeper.exists(),
+        example.exists(),
         "{} is missing: run the tests with `cargo test -p autonoe-tools` or `cargo nextest run`, \
          which build it, or build it with `cargo build -p autonoe-tools --examples`",
-        keeper.display()
+        example.display()
     );
-    keeper
+    example
 }
 
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {

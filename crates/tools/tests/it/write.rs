@@ -42,10 +42,11 @@ async fn links_are_written_through() {
     symlink("sub/new", bench.path("dangling")).unwrap();
     symlink("loop", bench.path("loop")).unwrap();
     bench.ok("Write", json!({"file_path": "link", "content": "x"})).await;
-    bench.ok("Write", json!({"file_path": "dangling", "content": "y"})).await;
     assert_eq!(fs::read_to_string(real).unwrap(), "x");
-    assert_eq!(fs::read_to_string(bench.path("sub/new")).unwrap(), "y");
-    assert!(bench.path("link").is_symlink() && bench.path("dangling").is_symlink());
+    assert!(bench.path("link").is_symlink());
+    let error = bench.error("Write", json!({"file_path": "dangling", "content": "y"})).await;
+    assert!(error.contains("link to something that does not exist"), "{error}");
+    assert!(!bench.path("sub").exists() && bench.path("dangling").is_symlink());
     bench.error("Write", json!({"file_path": "loop", "content": "z"})).await;
 }
 
@@ -59,4 +60,33 @@ async fn what_is_not_a_file_is_refused() {
     assert!(error.contains("not a regular file"), "{error}");
     let error = bench.error("Write", json!({"file_path": "file/x", "content": ""})).await;
     assert!(error.contains("file/x"), "{error}");
+    let error = bench.error("Write", json!({"file_path": "new/../x", "content": ""})).await;
+    assert!(error.contains("does not exist") && !bench.path("new").exists(), "{error}");
+}
+
+/// What other names a file has is not ours to know: they keep what they had.
+#[tokio::test]
+async fn only_the_name_that_is_written_changes() {
+    let bench = Bench::new();
+    let file = bench.file("file", "old");
+    fs::hard_link(&file, bench.path("name")).unwrap();
+    fs::hard_link(&file, bench.path("edited")).unwrap();
+    bench.ok("Write", json!({"file_path": "name", "content": "new"})).await;
+    bench.ok("Edit", json!({"file_path": "edited", "old_string": "old", "new_string": "new"})).await;
+    assert_eq!(fs::read_to_string(file).unwrap(), "old");
+    assert_eq!(fs::read_to_string(bench.path("name")).unwrap(), "new");
+    assert_eq!(fs::read_to_string(bench.path("edited")).unwrap(), "new");
+}
+
+#[tokio::test]
+async fn what_may_not_be_written_is_not_replaced_either() {
+    let bench = Bench::new();
+    let file = bench.file("file", "old");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+    if fs::File::options().write(true).open(&file).is_ok() {
+        return; // Modes do not hold the superuser.
+    }
+    let error = bench.error("Write", json!({"file_path": "file", "content": "new"})).await;
+    assert!(error.contains("denied"), "{error}");
+    assert_eq!(fs::read_to_string(file).unwrap(), "old");
 }

@@ -1,0 +1,16 @@
+//! Where the package managers of each profile fetch from: what a project's commands may reach, and nobody else.
+
+use autonoe_core::profile::Profile;
+
+/// The domains of a profile's package registries; their subdomains belong to them.
+pub fn registries(profile: Profile) -> &'static [&'static str] {
+    match profile {
+        Profile::Base => &[],
+        Profile::Node | Profile::Bun => &["npmjs.org", "yarnpkg.com"],
+        Profile::Python => &["pypi.org", "pythonhosted.org"],
+        Profile::Ruby => &["rubygems.org"],
+        Profile::Go => &["golang.org"],
+        Profile::Rust => &["crates.io"],
+        Profile::Php => &["packagist.org"],
+    }
+}
