@@ -18,7 +18,8 @@ use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks, SpanContext};
 use autonoe_deliverables::{CallServer, Caller, DeliverableService};
 use autonoe_model::{Tuning, resolve_alias};
-use autonoe_policy::{PolicyOptions, gates_for};
+use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
+use autonoe_sandbox::{Layer as SandboxLayer, Premises, Sandbox};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Holder, Journal, Project, ProjectInstructions, ProjectLock, StatusStore, sha256_hex};
@@ -27,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 use crate::arguments::CommonArgs;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
+use crate::permissions::{allowed_tools, permission_rules};
+use crate::premises;
 use crate::present::{Console, Detail, JsonSink, Level, Presenter, Stream};
 use crate::system::{SystemClock, runtime, watch_signals};
 
@@ -43,8 +46,10 @@ pub struct Request<'a> {
     pub allow_destructive: bool,
     /// Commands that the user allows, beyond the profiles and the project's configuration.
     pub allow_commands: Vec<String>,
+    /// Whether the user typed that there shall be no sandbox.
+    pub no_sandbox: bool,
     /// What to warn about first.
-    pub warnings: Vec<String>,
+    pub warning: Option<&'static str>,
 }
 
 /// Runs a plan to its end and returns the exit code.
@@ -53,6 +58,9 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
     let project = environment.project(&args.project)?;
     let spec = project.read_spec()?;
     let config = AgentConfig::load(&project)?;
+    let user = environment.user_config()?;
+    let mut policy = policy(request, &config, &project, environment)?;
+    policy.readable = premises::readable(environment, &user);
     ensure_trusted(&project, &config)?;
     let instructions = ProjectInstructions::new(&project);
     instructions.check_all()?;
@@ -69,15 +77,23 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
         let interrupt = interrupt.clone();
         move || interrupt.cancel()
     }));
-    for warning in &request.warnings {
-        console.line(Level::Warning, &format!("Warning: {warning}"));
-    }
-    let policy = policy(request, &config, &project);
+    let warn = |warning: &str| console.line(Level::Warning, &format!("Warning: {warning}"));
+    request.warning.iter().for_each(|warning| warn(warning));
     let runtime = runtime()?;
     let report = runtime.block_on(async {
+        let sandbox = match premises::disabled_by(request.no_sandbox, environment, &user) {
+            Some(what) => {
+                warn(&format!("the sandbox is disabled by {what}; system-level isolation is not enforced."));
+                Sandbox::none(environment.ourselves()?)
+            }
+            None => premises::find_sandbox(environment, project.state_dir()).await?,
+        };
+        premises::shortcomings(sandbox.layer()).iter().for_each(|shortcoming| warn(shortcoming));
+        policy.temp = premises::temporary(sandbox.layer(), &project);
+        let premises = premises::lay_out(&project, environment, &user, &policy, sandbox)?;
         let engine =
             Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
-        engine.run(&spec, instructions, &policy).await
+        engine.run(&spec, instructions, policy, premises).await
     });
     console.stop();
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -98,13 +114,14 @@ impl Engine<'_> {
         self,
         spec: &str,
         instructions: ProjectInstructions,
-        policy: &PolicyOptions,
+        policy: PolicyOptions,
+        premises: Premises,
     ) -> Result<RunReport, Fault> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let socket = socket_path(self.project);
         let _lock = ProjectLock::take(self.project, &self.holder(clock.as_ref(), &socket))?;
         self.watch_signals()?;
-        self.greet();
+        self.greet(premises.sandbox.layer());
 
         let sinks = self.sinks();
         let options =
@@ -136,13 +153,14 @@ impl Engine<'_> {
                     format!("The socket {} cannot be opened: {error}.", socket.display()),
                 )
             })?;
-        let backend = NativeBackend::new(self.native_settings()?, deliverables);
+        let policy = Arc::new(policy);
+        let backend = NativeBackend::new(self.native_settings(premises, &policy), deliverables);
         let mut plan = self.plan(status, &journal, instructions);
         self.console.start();
         let runner = Runner {
             plan: plan.as_mut(),
             backend: &backend,
-            gates: &|phase| gates_for(phase, policy),
+            gates: &|phase| gates_for(phase, &policy),
             journal: journal.as_ref(),
             sinks: &sinks,
             clock: clock.as_ref(),
@@ -182,14 +200,15 @@ impl Engine<'_> {
         }
     }
 
-    fn native_settings(&self) -> Result<NativeSettings, Fault> {
-        Ok(NativeSettings {
+    fn native_settings(&self, premises: Premises, policy: &Arc<PolicyOptions>) -> NativeSettings {
+        let policy = Arc::clone(policy);
+        NativeSettings {
             root: self.project.root().to_owned(),
             provider: self.environment.provider(),
             tuning: Tuning::default(),
-            launcher: self.environment.launcher()?,
-            environment: self.environment.for_children.clone(),
-        })
+            premises,
+            file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
+        }
     }
 
     fn sinks(&self) -> Sinks {
@@ -224,7 +243,7 @@ impl Engine<'_> {
     }
 
     /// Says what is about to happen, with every limit in force.
-    fn greet(&self) {
+    fn greet(&self, layer: SandboxLayer) {
         if self.args.quiet {
             return;
         }
@@ -241,6 +260,7 @@ impl Engine<'_> {
             ("Backend", "native".to_owned()),
             ("Plan model", resolve_alias(&args.plan_model).to_owned()),
             ("Model", resolve_alias(&args.model).to_owned()),
+            ("Sandbox", layer.name().to_owned()),
         ];
         lines.extend(args.thinking.map(|budget| ("Thinking", format!("{budget} tokens"))));
         lines.extend(args.max_iterations.map(|count| ("Max iterations", count.to_string())));
@@ -255,17 +275,23 @@ impl Engine<'_> {
 }
 
 /// What the agent's commands are judged by.
-fn policy(request: &Request<'_>, config: &AgentConfig, project: &Project) -> PolicyOptions {
-    let config = config.effective(request.mode);
-    PolicyOptions {
-        mode: request.mode,
-        profiles: config.profiles,
+fn policy(
+    request: &Request<'_>,
+    config: &AgentConfig,
+    project: &Project,
+    environment: &Environment,
+) -> Result<PolicyOptions, Fault> {
+    let in_force = config.effective(request.mode);
+    Ok(PolicyOptions {
+        permissions: permission_rules(config, &in_force, project)?,
+        tools: allowed_tools(config, &in_force, project)?,
+        profiles: in_force.profiles,
         allow_destructive: request.allow_destructive,
-        allow_commands: [config.commands, request.allow_commands.clone()].concat(),
-        pkill_targets: config.pkill_targets,
-        root: project.root().to_owned(),
-        temp: None,
-    }
+        allow_commands: [in_force.commands, request.allow_commands.clone()].concat(),
+        pkill_targets: in_force.pkill_targets,
+        home: environment.home.clone(),
+        ..PolicyOptions::new(request.mode, project.root())
+    })
 }
 
 /// The socket for `autonoe mcp`: beside the lock, or in the temporary directory where that path is too long.

@@ -1,16 +1,18 @@
 //! The environment, read once. Nothing else in the program looks at it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_model::Provider;
-use autonoe_sandbox::Launcher;
-use autonoe_store::{CrashPoint, Project};
+use autonoe_sandbox::Toolchain;
+use autonoe_store::{CrashPoint, Project, UserConfig};
 
 use crate::arguments::ProjectArgs;
 
-/// Variables that the commands of an agent may see; everything else stays here.
-const PASSED_ON: [&str; 23] = [
+/// Variables that the commands of an agent may see; everything else stays here. In a sandbox the home directory, the
+/// temporary one and the proxies are the room's own.
+const PASSED_ON: [&str; 17] = [
     "PATH",
     "HOME",
     "USER",
@@ -20,13 +22,7 @@ const PASSED_ON: [&str; 23] = [
     "LC_CTYPE",
     "TZ",
     "TMPDIR",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "GOPATH",
-    "GOCACHE",
     "JAVA_HOME",
-    "PYENV_ROOT",
-    "NVM_DIR",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "HTTP_PROXY",
@@ -50,8 +46,18 @@ const MIN_SECRET_LENGTH: usize = 6;
 
 /// What the environment says.
 pub struct Environment {
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
     /// Where journals and locks live.
     pub state_home: PathBuf,
+    /// Where the user's configuration lives.
+    pub config_home: Option<PathBuf>,
+    /// Where programs are looked up.
+    pub path: OsString,
+    /// Where the user's tools are, outside the system's directories.
+    pub toolchain: Toolchain,
+    /// The proxy between this machine and the internet, and the hosts that need none.
+    pub upstream: Option<(String, String)>,
     /// The Anthropic key, if there is one.
     pub anthropic_key: Option<String>,
     /// Where the Anthropic API is, if not at its usual place.
@@ -69,19 +75,31 @@ impl Environment {
     pub fn read() -> Result<Self, Fault> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let home = variable("HOME").map(PathBuf::from);
-        let state_home = variable("XDG_STATE_HOME")
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-            .or_else(|| home.map(|home| home.join(".local/state")))
-            .ok_or_else(|| {
-                Fault::lasting(Layer::Config, "no_home", "Neither HOME nor XDG_STATE_HOME is set.")
-                    .hint("Set one of them; autonoe keeps its journal there.")
-            })?;
+        let directory = |name: &str, below_home: &str| {
+            let named = variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            let usual = || home.as_ref().map(|home| home.join(below_home));
+            named.or_else(usual).map(|path| path.join("autonoe"))
+        };
+        let state_home = directory("XDG_STATE_HOME", ".local/state").ok_or_else(|| {
+            Fault::lasting(Layer::Config, "no_home", "Neither HOME nor XDG_STATE_HOME is set.")
+                .hint("Set one of them; autonoe keeps its journal there.")
+        })?;
+        let config_home = directory("XDG_CONFIG_HOME", ".config");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let toolchain = Toolchain::find(home.as_deref(), &path, variable);
+        let upstream =
+            ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].into_iter().find_map(variable);
+        let direct = ["NO_PROXY", "no_proxy"].into_iter().find_map(variable).unwrap_or_default();
         let mut for_children: Vec<(String, String)> =
             PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?))).collect();
         for_children.extend(SET.map(|(name, value)| (name.to_owned(), value.to_owned())));
         Ok(Self {
-            state_home: state_home.join("autonoe"),
+            home,
+            state_home,
+            config_home,
+            path,
+            toolchain,
+            upstream: upstream.map(|url| (url, direct)),
             anthropic_key: variable("ANTHROPIC_API_KEY"),
             anthropic_base_url: variable("ANTHROPIC_BASE_URL"),
             no_sandbox: variable("AUTONOE_NO_SANDBOX").as_deref() == Some("1"),
@@ -119,16 +137,23 @@ impl Environment {
         self.anthropic_key.iter().filter(|key| key.len() >= MIN_SECRET_LENGTH).cloned().collect()
     }
 
-    /// Starts children under the keeper, which is this very binary.
-    pub fn launcher(&self) -> Result<Launcher, Fault> {
-        let ourselves = std::env::current_exe().map_err(|error| {
+    /// The user's configuration.
+    pub fn user_config(&self) -> Result<UserConfig, Fault> {
+        match &self.config_home {
+            Some(directory) => UserConfig::load(&directory.join("config.toml"), self.home.as_deref()),
+            None => Ok(UserConfig::default()),
+        }
+    }
+
+    /// Our own binary, which plays other parts too.
+    pub fn ourselves(&self) -> Result<PathBuf, Fault> {
+        std::env::current_exe().map_err(|error| {
             Fault::lasting(
                 Layer::System,
                 "executable",
                 format!("Our own executable cannot be found: {error}."),
             )
-        })?;
-        Ok(Launcher::new(ourselves))
+        })
     }
 
     /// The crash point a test asked for.

@@ -8,6 +8,8 @@ mod consent;
 mod engine;
 mod environment;
 mod options;
+mod permissions;
+mod premises;
 mod present;
 mod system;
 
@@ -15,28 +17,29 @@ use std::process::ExitCode;
 
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{exit, fault_exit_code};
+use autonoe_core::redact::Redactor;
 use clap::{CommandFactory, Parser};
 
 use crate::environment::Environment;
 use crate::options::{Cli, Command};
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os();
-    if arguments.nth(1).is_some_and(|first| first == autonoe_sandbox::KEEP_ARG) {
-        std::process::exit(autonoe_sandbox::keep(arguments));
+    if let Some(code) = autonoe_sandbox::play_part(std::env::args_os().nth(1).as_deref()) {
+        std::process::exit(code);
     }
-    let code = match dispatch(Cli::parse()) {
-        Ok(code) => code,
-        Err(fault) => {
-            present::report_fault(&fault);
-            fault_exit_code(&fault)
-        }
+    let cli = Cli::parse();
+    let (secrets, done) = match Environment::read() {
+        Ok(environment) => (environment.secrets(), dispatch(cli, environment)),
+        Err(fault) => (Vec::new(), Err(fault)),
     };
+    let code = done.unwrap_or_else(|fault| {
+        present::report_fault(&fault, &Redactor::new(&secrets));
+        fault_exit_code(&fault)
+    });
     ExitCode::from(code)
 }
 
-fn dispatch(cli: Cli) -> Result<u8, Fault> {
-    let environment = Environment::read()?;
+fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
     match cli.command {
         None => {
             let help = Cli::command().render_help();

@@ -1,8 +1,8 @@
-//! Systems other than Linux: no adoption and no descriptors for processes, so only the program's
-//! own process group is ended, and the parent's death is noticed by looking.
+//! Systems other than Linux: no adoption, so only the program's own process group is ended.
 
-use rustix::fd::OwnedFd;
-use rustix::io;
+use std::io;
+
+use crate::bounds::{Bounds, Layer};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 pub(crate) const ADOPTS_ORPHANS: bool = false;
@@ -11,13 +11,24 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-pub(crate) fn watch(_pid: Pid) -> io::Result<Option<OwnedFd>> {
-    Ok(None)
-}
-
 pub(crate) fn signal_descendants(main: Pid, signal: Signal) {
     // The group may be empty already.
     let _ = kill_process_group(main, signal);
 }
 
 pub(crate) fn kill_orphans_of(_keeper: Pid) {}
+
+pub(crate) fn count_descendants() -> u64 {
+    0
+}
+
+pub(crate) fn kill_descendants() {}
+
+/// The layer of this system holds from outside.
+pub(crate) fn confine(_layer: Layer, _bounds: &Bounds, _way_out: u16) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn landlock_is_available() -> Result<(), String> {
+    Err("this system has no Landlock".to_owned())
+}

@@ -1,25 +1,22 @@
-//! The keeper's main: `autonoe __keep --parent PID -- program args…`.
+//! The keeper's main: `autonoe __keep`.
 //!
-//! It starts the program, adopts whatever the program's descendants leave behind, and does not end
-//! before they all have. It leaves to `system` how descendants are found on this system.
+//! It starts one program and adopts whatever the program's descendants leave behind. When it is told to, or when the
+//! socket to the orchestrator closes, even by SIGKILL, it ends all of them. It leaves to `system` how descendants are
+//! found on this system.
 
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getppid, wait};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
+use crate::signals::Signals;
 use crate::system;
+use crate::wire::{self, Answer, Order};
 
 /// The first argument by which our binary knows that it is to be the keeper.
 pub const KEEP_ARG: &str = "__keep";
@@ -41,99 +38,88 @@ const EXIT_SIGNAL_BASE: i32 = 128;
 const KILL_ROUNDS: u32 = 500;
 const KILL_PAUSE: Duration = Duration::from_millis(10);
 
-/// Runs the keeper with the arguments that follow [`KEEP_ARG`] and returns the exit code for the
-/// process. Must be called before any thread is started.
-pub fn keep(args: impl Iterator<Item = OsString>) -> i32 {
-    match Order::parse(args).and_then(run) {
-        Ok(code) => code,
+/// Runs the keeper and returns the exit code for the process. Its standard input must be a socket: the order comes
+/// over it, the answer goes back, and when it closes, the keeper stops. Must be called before any thread is started.
+pub(crate) fn keep() -> i32 {
+    let result = wire::inherited_socket().map_err(KeepError::setup("use its socket")).and_then(serve);
+    match result {
+        Ok(()) => 0,
         Err(error) => {
             // Nobody may be reading any more; then there is nobody to tell.
             let _ = writeln!(io::stderr(), "autonoe: {error}");
-            error.exit_code()
-        }
-    }
-}
-
-/// What the keeper is asked to do.
-struct Order {
-    parent: Pid,
-    program: OsString,
-    args: Vec<OsString>,
-}
-
-impl Order {
-    fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Self, KeepError> {
-        let mut next = || args.next().ok_or(KeepError::Usage);
-        let (flag, parent, dashes, program) = (next()?, next()?, next()?, next()?);
-        let parent = parent.to_str().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
-        match parent {
-            Some(parent) if flag == "--parent" && dashes == "--" => {
-                Ok(Self { parent, program, args: args.collect() })
-            }
-            Some(_) | None => Err(KeepError::Usage),
+            EXIT_KEEPER_FAILED
         }
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 enum KeepError {
-    #[error("usage: {KEEP_ARG} --parent PID -- PROGRAM [ARGUMENT]...")]
-    Usage,
-    #[error("process {0}, on whose behalf the keeper was started, is already gone")]
-    ParentGone(Pid),
+    #[error("the keeper was not told what to run; it is started by autonoe itself, not by hand")]
+    NoOrder,
     #[error("the keeper cannot {doing}: {source}")]
     Setup { doing: &'static str, source: io::Error },
-    #[error("cannot start {}: {source}", program.display())]
-    Start { program: OsString, source: io::Error },
 }
 
 impl KeepError {
     fn setup<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
         move |source| Self::Setup { doing, source: source.into() }
     }
+}
 
-    fn exit_code(&self) -> i32 {
-        match self {
-            Self::Usage | Self::ParentGone(_) | Self::Setup { .. } => EXIT_KEEPER_FAILED,
-            Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => EXIT_NOT_FOUND,
-            Self::Start { .. } => EXIT_NOT_STARTED,
-        }
-    }
+fn serve(socket: UnixStream) -> Result<(), KeepError> {
+    let order = wire::receive::<Order>(&socket).map_err(KeepError::setup("read its order"))?;
+    let Some((order, fds)) = order else {
+        return Err(KeepError::NoOrder);
+    };
+    let answer = run(&order, fds, &socket)?;
+    // If the orchestrator is gone, nobody waits for the answer.
+    let _ = wire::send(&socket, &answer, &[]);
+    Ok(())
 }
 
 /// Nothing between the start of the program and the end of its family may return early.
-fn run(order: Order) -> Result<i32, KeepError> {
+fn run(order: &Order, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<Answer, KeepError> {
     // A session of our own: no terminal to be asked or interrupted from, and whoever is in it, but
     // for the keeper, is a descendant.
     rustix::process::setsid().map_err(KeepError::setup("open a session"))?;
     system::adopt_orphans().map_err(KeepError::setup("adopt orphans"))?;
     let signals = Signals::install().map_err(KeepError::setup("catch signals"))?;
-    let parent = Parent::watch(order.parent)?;
-    let mut family = Family { main: start(&order)?, status: None };
-    release_streams();
-    if let Ended::Told = watch(&mut family, &parent, &signals) {
-        family.terminate(&signals);
+    let main = match start(order, fds) {
+        Ok(main) => main,
+        Err(error) => {
+            let code =
+                if error.kind() == io::ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_NOT_STARTED };
+            let why = format!("cannot start {}: {error}", order.program.display());
+            return Ok(Answer::NotStarted { code, why });
+        }
+    };
+    let mut family = Family { main, status: None };
+    match watch(&mut family, socket, &signals) {
+        Ended::Main if !order.ends_all => {}
+        Ended::Main => family.kill(&signals),
+        Ended::Told => {
+            family.terminate(&signals);
+            family.kill(&signals);
+        }
     }
-    family.kill(&signals);
-    Ok(family.exit_code())
+    Ok(Answer::Exited(family.exit_code()))
 }
 
-fn start(order: &Order) -> Result<Pid, KeepError> {
+fn start(order: &Order, fds: Vec<OwnedFd>) -> io::Result<Pid> {
+    let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(fds) else {
+        return Err(io::Error::other("its streams did not come with the order"));
+    };
     let child = Command::new(&order.program)
         .args(&order.args)
+        .env_clear()
+        .envs(order.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&order.cwd)
+        .stdin(stdin)
+        .stdout(stdout)
+        .stderr(stderr)
         .process_group(0)
-        .spawn()
-        .map_err(|source| KeepError::Start { program: order.program.clone(), source })?;
+        .spawn()?;
     Ok(Pid::from_child(&child))
-}
-
-/// Input and output are the program's alone, so that their other ends see when it closes them.
-/// Standard error is kept: it is closed when, and only when, everything has ended.
-fn release_streams() {
-    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
-        let _ = rustix::stdio::dup2_stdin(&null);
-        let _ = rustix::stdio::dup2_stdout(&null);
-    }
 }
 
 /// Why the keeper stops waiting.
@@ -144,17 +130,19 @@ enum Ended {
     Told,
 }
 
-fn watch(family: &mut Family, parent: &Parent, signals: &Signals) -> Ended {
+fn watch(family: &mut Family, socket: &UnixStream, signals: &Signals) -> Ended {
     loop {
         family.reap();
         if family.status.is_some() {
             return Ended::Main;
         }
-        if signals.stop_asked() || parent.is_gone() {
+        if signals.stop_asked() {
             return Ended::Told;
         }
-        if wait_for(signals, parent.fd.as_ref().map(AsFd::as_fd), parent.check_every()).is_err() {
-            return Ended::Told;
+        // Nothing more is ever said over the socket: that it is readable means that it was closed.
+        match signals.wait(Some(socket.as_fd()), None) {
+            Ok(false) => {}
+            Ok(true) | Err(_) => return Ended::Told,
         }
     }
 }
@@ -184,7 +172,7 @@ impl Family {
         system::signal_descendants(self.main, Signal::TERM);
         while self.reap() && !signals.stop_asked() {
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || wait_for(signals, None, Some(left)).is_err() {
+            if left.is_zero() || signals.wait(None, Some(left)).is_err() {
                 return;
             }
         }
@@ -201,7 +189,7 @@ impl Family {
             }
             system::signal_descendants(self.main, Signal::KILL);
             // A failed wait only makes the round shorter.
-            let _ = wait_for(signals, None, Some(KILL_PAUSE));
+            let _ = signals.wait(None, Some(KILL_PAUSE));
         }
     }
 
@@ -212,70 +200,4 @@ impl Family {
             None => status.exit_status().unwrap_or(killed),
         })
     }
-}
-
-/// The process that must outlive us, or we stop.
-struct Parent {
-    pid: Pid,
-    fd: Option<rustix::fd::OwnedFd>,
-}
-
-impl Parent {
-    fn watch(pid: Pid) -> Result<Self, KeepError> {
-        // Opened first and compared afterwards: if it still is our parent, the descriptor is its.
-        let fd = match system::watch(pid) {
-            Err(error) if error == Errno::SRCH => return Err(KeepError::ParentGone(pid)),
-            fd => fd.map_err(KeepError::setup("watch its parent"))?,
-        };
-        let parent = Self { pid, fd };
-        if parent.is_gone() { Err(KeepError::ParentGone(pid)) } else { Ok(parent) }
-    }
-
-    fn is_gone(&self) -> bool {
-        getppid() != Some(self.pid)
-    }
-
-    /// Without a descriptor that wakes us, we must look.
-    fn check_every(&self) -> Option<Duration> {
-        self.fd.is_none().then_some(STOP_GRACE)
-    }
-}
-
-/// Turns signals into something to poll: a byte in a socket for each, and a flag for "stop".
-struct Signals {
-    wake: UnixStream,
-    stop: Arc<AtomicBool>,
-}
-
-impl Signals {
-    fn install() -> io::Result<Self> {
-        let (wake, bell) = UnixStream::pair()?;
-        wake.set_nonblocking(true)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
-            signal_hook::low_level::pipe::register(signal, bell.try_clone()?)?;
-        }
-        signal_hook::low_level::pipe::register(SIGCHLD, bell)?;
-        Ok(Self { wake, stop })
-    }
-
-    /// Whether we were told to stop since this was last asked.
-    fn stop_asked(&self) -> bool {
-        self.stop.swap(false, Ordering::SeqCst)
-    }
-}
-
-/// Sleeps until a signal comes, `other` is readable, or the limit is over.
-fn wait_for(signals: &Signals, other: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> io::Result<()> {
-    let limit = limit.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
-    let mut fds = vec![PollFd::new(&signals.wake, PollFlags::IN)];
-    fds.extend(other.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-    match poll(&mut fds, limit.as_ref()) {
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let mut bells = [0; 64];
-    while matches!((&signals.wake).read(&mut bells), Ok(n) if n > 0) {}
-    Ok(())
 }

@@ -1,215 +1,260 @@
-//! Starting a program under the keeper, from an environment that is empty but for what is named.
+//! Starting a program in a room, from an environment that is empty but for what is named.
 //!
-//! The keeper itself must never be killed hard, since its charges would survive it: a [`Child`]
-//! that is dropped or stopped asks the keeper to end, and the keeper ends everything first.
+//! Each program has a keeper in the room. Over a socket the keeper is told what to run and answers how it ended; the
+//! socket closing, for whatever reason, is its order to end the program and all that the program started.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
 
-use crate::keep::KEEP_ARG;
-use crate::system;
+use crate::open::Entrance;
+use crate::wire::{self, Answer, Order};
 
-/// How long [`Child::stop`] waits for the keeper to end everything before it reports failure.
-pub const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// How long [`Child::stop`] waits before it has the whole room ended.
+pub const STOP_LIMIT: Duration = Duration::from_secs(5);
 
-/// Starts programs under the keeper.
-#[derive(Debug, Clone)]
-pub struct Launcher {
-    keeper: PathBuf,
-}
-
-impl Launcher {
-    /// A launcher whose keeper is `keeper_exe`: a binary that calls [`crate::keep`] when its first
-    /// argument is [`KEEP_ARG`]. Normally our own executable.
-    pub fn new(keeper_exe: impl Into<PathBuf>) -> Self {
-        Self { keeper: keeper_exe.into() }
-    }
-
-    /// Prepares to run `program`, which the keeper looks up in the `PATH` named with
-    /// [`Launch::env`]. Nothing of our own environment reaches it.
-    pub fn command(&self, program: impl AsRef<OsStr>) -> Launch {
-        let mut command = Command::new(&self.keeper);
-        command
-            .arg(KEEP_ARG)
-            .arg("--parent")
-            .arg(std::process::id().to_string())
-            .arg("--")
-            .arg(program)
-            .env_clear();
-        Launch { command }
-    }
-}
-
-/// A program about to be started. Standard streams are inherited unless said otherwise.
+/// A program about to be started. It reads nothing, and what it writes goes nowhere, unless said otherwise.
 #[derive(Debug)]
 pub struct Launch {
-    command: Command,
+    room: Arc<Entrance>,
+    order: Order,
+    stdin: Stream,
+    stdout: Stream,
+    stderr: Stream,
+}
+
+/// What one of a program's standard streams is.
+#[derive(Debug)]
+pub enum Stream {
+    /// Nothing comes, nothing is kept.
+    Null,
+    /// A pipe to us.
+    Piped,
+    /// This descriptor.
+    To(OwnedFd),
+}
+
+impl<T: Into<OwnedFd>> From<T> for Stream {
+    fn from(fd: T) -> Self {
+        Self::To(fd.into())
+    }
 }
 
 impl Launch {
-    /// Adds one argument.
-    #[must_use]
-    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.command.arg(arg);
-        self
+    pub(crate) fn new(room: Arc<Entrance>, program: &OsStr) -> Self {
+        let order = Order {
+            program: program.to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: PathBuf::from("/"),
+            ends_all: true,
+        };
+        Self { room, order, stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null }
     }
 
     /// Adds several arguments.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.command.args(args);
-        self
-    }
-
-    /// Names one variable of the otherwise empty environment.
-    #[must_use]
-    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.command.env(name, value);
+        self.order.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// Names several variables of the otherwise empty environment.
     #[must_use]
     pub fn envs(mut self, vars: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Self {
-        self.command.envs(vars);
+        let owned = |text: &OsStr| -> OsString { text.to_owned() };
+        self.order
+            .env
+            .extend(vars.into_iter().map(|(name, value)| (owned(name.as_ref()), owned(value.as_ref()))));
         self
     }
 
     /// Runs the program in `dir`.
     #[must_use]
     pub fn cwd(mut self, dir: impl AsRef<Path>) -> Self {
-        self.command.current_dir(dir);
+        dir.as_ref().clone_into(&mut self.order.cwd);
         self
     }
 
     /// What the program reads as standard input.
     #[must_use]
-    pub fn stdin(mut self, stdin: impl Into<Stdio>) -> Self {
-        self.command.stdin(stdin);
+    pub fn stdin(mut self, stdin: impl Into<Stream>) -> Self {
+        self.stdin = stdin.into();
         self
     }
 
     /// Where the program's standard output goes.
     #[must_use]
-    pub fn stdout(mut self, stdout: impl Into<Stdio>) -> Self {
-        self.command.stdout(stdout);
+    pub fn stdout(mut self, stdout: impl Into<Stream>) -> Self {
+        self.stdout = stdout.into();
         self
     }
 
-    /// Where the program's standard error, and the keeper's own complaints, go.
+    /// Where the program's standard error goes.
     #[must_use]
-    pub fn stderr(mut self, stderr: impl Into<Stdio>) -> Self {
-        self.command.stderr(stderr);
+    pub fn stderr(mut self, stderr: impl Into<Stream>) -> Self {
+        self.stderr = stderr.into();
         self
     }
 
-    /// Starts the keeper, which starts the program. That the *program* cannot be started is told
-    /// by its exit status: [`crate::EXIT_NOT_FOUND`] or [`crate::EXIT_NOT_STARTED`].
-    pub fn spawn(mut self) -> Result<Child, LaunchError> {
-        let mut inner = self.command.spawn().map_err(|source| {
-            let command = self.command.as_std();
-            LaunchError {
-                keeper: PathBuf::from(command.get_program()),
-                cwd: command.get_current_dir().unwrap_or(Path::new(".")).to_path_buf(),
-                source,
-            }
-        })?;
+    /// What the program leaves behind when it exits goes on, until the room is closed.
+    #[must_use]
+    pub fn leaving_background(mut self) -> Self {
+        self.order.ends_all = false;
+        self
+    }
+
+    /// Has a keeper start the program. That the *program* cannot be started is told by [`Child::wait`].
+    pub fn spawn(self) -> io::Result<Child> {
+        let (stdin, ours_in) = readable(self.stdin)?;
+        let (stdout, ours_out) = writable(self.stdout)?;
+        let (stderr, ours_err) = writable(self.stderr)?;
+        let (ours, keepers) = UnixStream::pair()?;
+        self.room.admit(keepers)?;
+        wire::send(&ours, &self.order, &[stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
         Ok(Child {
-            stdin: inner.stdin.take(),
-            stdout: inner.stdout.take(),
-            stderr: inner.stderr.take(),
-            inner,
+            stdin: ours_in.map(pipe::Sender::from_owned_fd).transpose()?,
+            stdout: ours_out.map(pipe::Receiver::from_owned_fd).transpose()?,
+            stderr: ours_err.map(pipe::Receiver::from_owned_fd).transpose()?,
+            keeper: Keeper::new(ours)?,
+            room: self.room,
         })
     }
 }
 
-/// The keeper could not be started.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot start the keeper {} in {}: {source}", keeper.display(), cwd.display())]
-pub struct LaunchError {
-    keeper: PathBuf,
-    cwd: PathBuf,
-    source: io::Error,
+fn null() -> io::Result<OwnedFd> {
+    Ok(File::options().read(true).write(true).open("/dev/null")?.into())
+}
+
+/// The program's end and ours of a stream that it reads.
+fn readable(stream: Stream) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
+    Ok(match stream {
+        Stream::Null => (null()?, None),
+        Stream::To(fd) => (fd, None),
+        Stream::Piped => {
+            let (reader, writer) = io::pipe()?;
+            (reader.into(), Some(writer.into()))
+        }
+    })
+}
+
+/// The program's end and ours of a stream that it writes.
+fn writable(stream: Stream) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
+    Ok(match stream {
+        Stream::Null => (null()?, None),
+        Stream::To(fd) => (fd, None),
+        Stream::Piped => {
+            let (reader, writer) = io::pipe()?;
+            (writer.into(), Some(reader.into()))
+        }
+    })
 }
 
 /// A program running under its keeper. Dropped, it is stopped with all it has started.
 #[derive(Debug)]
 pub struct Child {
     /// The program's standard input, if it was piped.
-    pub stdin: Option<ChildStdin>,
+    pub stdin: Option<pipe::Sender>,
     /// The program's standard output, if it was piped.
-    pub stdout: Option<ChildStdout>,
+    pub stdout: Option<pipe::Receiver>,
     /// The program's standard error, if it was piped.
-    pub stderr: Option<ChildStderr>,
-    inner: tokio::process::Child,
+    pub stderr: Option<pipe::Receiver>,
+    keeper: Keeper,
+    room: Arc<Entrance>,
+}
+
+/// How a program ended, or why it never began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// It exited with this code, 128+n after signal n.
+    Code(i32),
+    /// It could not be started.
+    NotStarted {
+        /// What a shell would report: 127 when there is no such program, else 126.
+        code: i32,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Exit {
+    /// The exit code, as a shell would report it.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Code(code) | Self::NotStarted { code, .. } => *code,
+        }
+    }
+
+    /// Whether the program ran and was content.
+    pub fn is_success(&self) -> bool {
+        *self == Self::Code(0)
+    }
 }
 
 impl Child {
-    /// The keeper's process id, until it has been waited for.
-    pub fn id(&self) -> Option<u32> {
-        self.inner.id()
-    }
-
-    /// Waits until the program and everything it started is gone. The status is the program's;
-    /// its death by signal n is exit code 128+n. Cancel safe. A `stdin` that was not taken is closed,
-    /// so that a program reading it can end.
-    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+    /// Waits until the program has exited and, unless it may leave something in the background, everything it started
+    /// is gone. Cancel safe. A `stdin` that was not taken is closed, so that a program reading it can end.
+    pub async fn wait(&mut self) -> io::Result<Exit> {
         drop(self.stdin.take());
-        let keeper = self.keeper();
-        let status = self.inner.wait().await?;
-        end_orphans(keeper, status);
-        Ok(status)
+        match self.keeper.answer().await? {
+            Some(Answer::Exited(code)) => Ok(Exit::Code(code)),
+            Some(Answer::NotStarted { code, why }) => Ok(Exit::NotStarted { code, why }),
+            None => Err(io::Error::other(self.room.why_ended().await)),
+        }
     }
 
-    /// Ends the program and everything it started, and waits until they are gone: SIGTERM first,
-    /// SIGKILL after [`crate::STOP_GRACE`] or when called a second time.
-    pub async fn stop(&mut self) -> io::Result<ExitStatus> {
-        self.ask_to_stop();
+    /// Ends the program and everything it started, and waits until they are gone: SIGTERM first, SIGKILL after
+    /// [`crate::STOP_GRACE`]. A keeper that cannot do it, because its charge has suspended it, loses its room.
+    pub async fn stop(&mut self) -> io::Result<Exit> {
+        self.keeper.ask_to_stop();
         match tokio::time::timeout(STOP_LIMIT, self.wait()).await {
-            Ok(status) => status,
-            Err(_) => Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!("the keeper did not end within {} s", STOP_LIMIT.as_secs()),
-            )),
-        }
-    }
-
-    /// Asks the keeper to end everything, without waiting for it.
-    pub fn ask_to_stop(&self) {
-        if let Some(pid) = self.keeper() {
-            // Not reaped yet, so the id is still the keeper's; that it just exited is no error.
-            // A charge may have suspended its keeper: it is woken to get the first signal.
-            let _ = kill_process(pid, Signal::TERM);
-            let _ = kill_process(pid, Signal::CONT);
-        }
-    }
-
-    /// The keeper's id while it is certainly the keeper's: until it has been waited for.
-    fn keeper(&self) -> Option<Pid> {
-        self.inner.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw)
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        let keeper = self.keeper();
-        match self.inner.try_wait() {
-            Ok(Some(status)) => end_orphans(keeper, status),
-            Ok(None) | Err(_) => self.ask_to_stop(),
+            Ok(exit) => exit,
+            Err(_) => {
+                self.room.close();
+                Err(io::Error::new(io::ErrorKind::TimedOut, "the keeper did not stop; its room was closed"))
+            }
         }
     }
 }
 
-/// A keeper that was itself killed, by its charge or for want of memory, could not do its work.
-fn end_orphans(keeper: Option<Pid>, status: ExitStatus) {
-    if let (Some(keeper), Some(_)) = (keeper, status.signal()) {
-        system::kill_orphans_of(keeper);
+/// Our end of the socket to a keeper.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    socket: tokio::net::UnixStream,
+    answer: Vec<u8>,
+}
+
+impl Keeper {
+    pub(crate) fn new(socket: UnixStream) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket: tokio::net::UnixStream::from_std(socket)?, answer: Vec::new() })
+    }
+
+    /// What it says in the end; none if it was killed. Cancel safe.
+    pub(crate) async fn answer(&mut self) -> io::Result<Option<Answer>> {
+        loop {
+            // It closes its end after the one answer, and also when it is killed.
+            match self.socket.read_buf(&mut self.answer).await {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.answer.get(wire::LENGTH_BYTES..).and_then(|body| serde_json::from_slice(body).ok()))
+    }
+
+    /// Asks it to end everything.
+    pub(crate) fn ask_to_stop(&self) {
+        // That it has just ended is no error.
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
     }
 }

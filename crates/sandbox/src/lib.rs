@@ -1,18 +1,54 @@
 //! What is enforced on every child process, whatever the child wants.
 //!
-//! First form: **the keeper**. A child is never started directly but under a small process of our
-//! own binary, which ends everything the child has started when the child exits, when it is told
-//! to, and when the orchestrator is gone, even by SIGKILL. [`Launcher`] is our side of it and
-//! [`keep`] the keeper's. What a child may read, write or reach is not restricted here yet.
+//! Children run in **rooms**: one a session, with one set of [`Bounds`] that the kernel holds. [`Sandbox`] finds the best
+//! layer that the machine has and opens rooms; [`Launch`] starts a program in one. Under each program, and under each
+//! room, stands a **keeper**: a small process of our own binary that ends everything its charge has started, when the
+//! charge exits, when it is told to, and when the orchestrator is gone, even by SIGKILL.
+//!
+//! Our binary plays three parts: the orchestrator, the keeper and the room's first process; see [`play_part`].
 
+mod bounds;
+mod bubblewrap;
+mod git;
 mod keep;
 mod launch;
+mod open;
+mod places;
+mod quarters;
+mod room;
+mod seatbelt;
+mod signals;
+mod toolchain;
+mod wire;
 
-// The only place that knows the operating system: elsewhere no orphan can be adopted, so that
-// only the child's own process group is ended.
-#[cfg_attr(target_os = "linux", path = "linux.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
-mod system;
+use std::ffi::OsStr;
 
-pub use keep::{EXIT_KEEPER_FAILED, EXIT_NOT_FOUND, EXIT_NOT_STARTED, KEEP_ARG, STOP_GRACE, keep};
-pub use launch::{Child, Launch, LaunchError, Launcher, STOP_LIMIT};
+// The only places that know the operating system.
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+use elsewhere as system;
+#[cfg(target_os = "linux")]
+use linux as system;
+
+/// Plays the keeper or the room, if the first argument of our binary says so, and returns the exit code. To be called
+/// before anything else is done.
+pub fn play_part(first_argument: Option<&OsStr>) -> Option<i32> {
+    match first_argument?.to_str()? {
+        KEEP_ARG => Some(keep::keep()),
+        ROOM_ARG => Some(room::room()),
+        _ => None,
+    }
+}
+
+pub use autonoe_egress::{HostPattern, Refusal, Rules as DoorRules, UpstreamProxy};
+pub use bounds::{Bounds, Layer, Limits};
+pub use git::Repository;
+pub use keep::{EXIT_KEEPER_FAILED, EXIT_NOT_FOUND, EXIT_NOT_STARTED, KEEP_ARG, STOP_GRACE};
+pub use launch::{Child, Exit, Launch, STOP_LIMIT, Stream};
+pub use open::{NoSandbox, OpenError, Room, Sandbox};
+pub use quarters::{Premises, Quarters};
+pub use room::ROOM_ARG;
+pub use toolchain::Toolchain;

@@ -1,16 +1,20 @@
-//! Linux: orphans are adopted, descendants are found in /proc, a descriptor tells of a death.
+//! Linux: orphans are adopted, descendants are found in /proc.
 //!
 //! Whole process groups are signalled, since the kernel does that atomically: members that fork at
 //! the same moment cannot slip through.
 
+mod confine;
+mod landlock;
+mod seccomp;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use rustix::fd::OwnedFd;
 use rustix::io;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open, set_child_subreaper,
-};
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper};
+
+pub(crate) use confine::confine;
+pub(crate) use landlock::is_available as landlock_is_available;
 
 /// Whether descendants become our children, so that having no child left means that all are gone.
 pub(crate) const ADOPTS_ORPHANS: bool = true;
@@ -18,11 +22,6 @@ pub(crate) const ADOPTS_ORPHANS: bool = true;
 /// Makes this process the parent of every descendant whose own parent dies.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     set_child_subreaper(Some(getpid()))
-}
-
-/// A descriptor that becomes readable when the process ends.
-pub(crate) fn watch(pid: Pid) -> io::Result<Option<OwnedFd>> {
-    pidfd_open(pid, PidfdFlags::empty()).map(Some)
 }
 
 /// Sends a signal to every descendant of this process, which must lead its session.
@@ -34,6 +33,22 @@ pub(crate) fn signal_descendants(_main: Pid, signal: Signal) {
 /// their descendants.
 pub(crate) fn kill_orphans_of(keeper: Pid) {
     signal_family(keeper, Signal::KILL);
+}
+
+/// How many descendants this process has.
+pub(crate) fn count_descendants() -> u64 {
+    descendants_of(getpid().as_raw_pid(), &processes()).len() as u64
+}
+
+/// Ends every descendant of this process at once.
+pub(crate) fn kill_descendants() {
+    if getpid() == Pid::INIT {
+        // Group 1 means everybody whom we may signal, and in a namespace of its own that is just the descendants of
+        // its first process. The kernel does it in one step, whatever they are about to start.
+        let _ = kill_process_group(Pid::INIT, Signal::KILL);
+    } else {
+        signal_family(getpid(), Signal::KILL);
+    }
 }
 
 fn signal_family(keeper: Pid, signal: Signal) {

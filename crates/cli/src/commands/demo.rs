@@ -62,7 +62,8 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
         allow_destructive: false,
         // The project is a shell script, so that it needs nothing installed; `sh` is in no profile.
         allow_commands: vec!["sh".to_owned()],
-        warnings: Vec::new(),
+        no_sandbox: false,
+        warning: None,
     };
     let code = drive(&request, &environment)?;
     let problems = server.problems();

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use autonoe_core::fault::Fault;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
+use autonoe_core::redact::Redactor;
 use autonoe_model::PriceList;
+use autonoe_sandbox::Layer;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
 use autonoe_store::{Project, ProjectInstructions, ProjectLock, StatusStore};
@@ -13,7 +15,9 @@ use clap::Args;
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
+use crate::premises;
 use crate::present;
+use crate::system::runtime;
 
 /// Tell what is installed and whether a run would work
 ///
@@ -59,7 +63,7 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
     } else {
         "\n`autonoe run` would not start here.\n"
     });
-    present::print(&text);
+    present::print(&Redactor::new(&environment.secrets()).text(&text));
     Ok(if ready { exit::DONE } else { exit::USAGE })
 }
 
@@ -91,8 +95,56 @@ fn machine(environment: &Environment) -> Vec<Finding> {
         prices.date,
         models.join(", ")
     )));
-    findings.push(Finding::Note("there is no operating-system sandbox in this version".into()));
+    findings.extend(sandbox(environment));
     findings
+}
+
+/// Which layer holds what, tried for real.
+fn sandbox(environment: &Environment) -> Vec<Finding> {
+    let user = match environment.user_config() {
+        Ok(user) => user,
+        Err(fault) => return vec![Finding::Bad(format!("config.toml: {}", fault.message))],
+    };
+    if let Some(what) = premises::disabled_by(false, environment, &user) {
+        return vec![Finding::Note(format!(
+            "sandbox: disabled by {what}; commands of agents are not confined"
+        ))];
+    }
+    let found = runtime()
+        .and_then(|runtime| runtime.block_on(premises::find_sandbox(environment, &std::env::temp_dir())));
+    match found {
+        Ok(sandbox) => holds(sandbox.layer())
+            .into_iter()
+            .map(Finding::Good)
+            .chain(
+                premises::shortcomings(sandbox.layer()).map(|what| Finding::Note(format!("sandbox: {what}"))),
+            )
+            .collect(),
+        Err(fault) => vec![Finding::Bad(format!("sandbox: {}", fault.message))],
+    }
+}
+
+/// What holds what.
+fn holds(layer: Layer) -> Vec<String> {
+    let rows: &[(&str, &str)] = match layer {
+        Layer::Bubblewrap => &[
+            ("files", "bubblewrap: own view of the file system, read-only but for the project"),
+            ("network", "bubblewrap: own network with loopback only; out through our proxy, by host"),
+            ("processes", "bubblewrap: own process ids; all end with the session"),
+            ("system calls", "seccomp, no new privileges, no capabilities"),
+            ("limits", "kernel limits and a watch on processes and disk"),
+        ],
+        Layer::Landlock => &[
+            ("files", "Landlock: nothing but the project can be written"),
+            ("network", "Landlock and seccomp: no connection but to our proxy"),
+            ("processes", "Landlock where the kernel has it, and a keeper: all end with the session"),
+            ("system calls", "seccomp, no new privileges, no capabilities"),
+            ("limits", "kernel limits and a watch on processes and disk"),
+        ],
+        Layer::Seatbelt => &[("files and network", "sandbox-exec")],
+        Layer::None => &[],
+    };
+    rows.iter().map(|(what, by)| format!("sandbox, {what}: {by}")).collect()
 }
 
 fn examine(project: &Project) -> Vec<Finding> {
@@ -137,6 +189,7 @@ fn in_force(config: &AgentConfig) -> String {
 }
 
 fn find(environment: &Environment, program: &str) -> Option<PathBuf> {
-    let (_, path) = environment.for_children.iter().find(|(name, _)| name == "PATH")?;
-    std::env::split_paths(path).map(|directory| directory.join(program)).find(|candidate| candidate.is_file())
+    std::env::split_paths(&environment.path)
+        .map(|directory| directory.join(program))
+        .find(|candidate| candidate.is_file())
 }

@@ -103,13 +103,11 @@ fn policy(args: &CheckArgs, project: &Project) -> Result<CommandPolicy, Fault> {
     let config = config.effective(mode);
     let profiles = if args.profile.is_empty() { config.profiles } else { Profile::active(&args.profile) };
     Ok(CommandPolicy::new(PolicyOptions {
-        mode,
         profiles,
         allow_destructive: args.allow_destructive,
         allow_commands: config.commands,
         pkill_targets: config.pkill_targets,
-        root: project.root().to_owned(),
-        temp: None,
+        ..PolicyOptions::new(mode, project.root())
     }))
 }
 

@@ -4,7 +4,6 @@ use autonoe_core::fault::Fault;
 use autonoe_core::mode::Mode;
 use clap::Args;
 
-use super::run::sandbox_warning;
 use crate::arguments::CommonArgs;
 use crate::engine::{Request, drive};
 use crate::environment::Environment;
@@ -24,7 +23,8 @@ pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
         args: &args.common,
         allow_destructive: false,
         allow_commands: Vec::new(),
-        warnings: vec![sandbox_warning(false, &environment)],
+        no_sandbox: false,
+        warning: None,
     };
     drive(&request, &environment)
 }

@@ -128,6 +128,31 @@ fn malformed_configuration_names_field_line_and_choices() {
 }
 
 #[test]
+fn a_permission_rule_or_a_tool_that_is_wrong_is_named_with_its_place() {
+    let place = Place::new();
+    for (text, wanted) in [
+        (
+            r#"{"permissions": {"allow": ["WebFetch(*)", "Read(../**)"]}}"#,
+            &["agent.json", "permissions.allow[1]", "'Read(../**)'", "'..'"][..],
+        ),
+        (r#"{"permissions": {"allow": ["Bash(npm run *"]}}"#, &["permissions.allow[0]", "parentheses"]),
+        (r#"{"permissions": {"allow": ["Read()"]}}"#, &["permissions.allow[0]", "empty", "Read(./docs/**)"]),
+        (r#"{"permissions": {"allow": ["Shell(ls)"]}}"#, &["'Shell' is no tool", "Bash, WebFetch"]),
+        (
+            r#"{"allowedTools": ["Task", "Bash(ls)"]}"#,
+            &["allowedTools[1]", "'Bash(ls)'", "permissions.allow"],
+        ),
+        (r#"{"allowedTools": ["mcp__*"]}"#, &["allowedTools[0]", "mcp__server__*"]),
+    ] {
+        place.write(".autonoe/agent.json", text);
+        for command in ["run", "sync"] {
+            assert_refused(&run(&place, &[command]), wanted);
+        }
+    }
+    assert!(!place.path(".autonoe/status.json").exists(), "nothing was begun");
+}
+
+#[test]
 fn an_empty_override_is_an_error() {
     let place = Place::new();
     for name in ["initializer", "coding", "sync", "verify"] {

@@ -13,5 +13,6 @@ mod native;
 mod outcomes;
 mod policy;
 mod quota;
+mod sandbox;
 mod support;
 mod sync;

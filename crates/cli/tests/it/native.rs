@@ -113,6 +113,38 @@ fn the_key_never_reaches_journal_or_output() {
 }
 
 #[test]
+fn what_has_the_shape_of_a_secret_reaches_neither_journal_nor_output() {
+    let token = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("leak.txt", &format!("\nexport DB_PASSWORD='x7Kq2Zr9Lm4T' # \"{token}\"\n"));
+    let model = model(&always(&format!(
+        r#"
+          [[conversation.turn]]
+          call = [{{ tool = "Read", input = {{ file_path = "leak.txt" }} }}]
+          [[conversation.turn]]
+          text = "It says {token}."
+        "#,
+    )));
+    let output = place.command(&model, &["run", "-n", "1", "--debug"]).output().expect("started");
+    let (events, screen) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    for text in [&events, &screen] {
+        assert!(text.contains("[redacted: GitHub token]") && text.contains("[redacted: secret]"), "{text}");
+        assert!(!text.contains("ghp_") && !text.contains("x7Kq2"), "{text}");
+    }
+    for line in events.lines() {
+        serde_json::from_str::<serde_json::Value>(line).expect("each line is JSON");
+    }
+    let directory = place.journal().parent().expect("directory").to_owned();
+    for file in fs::read_dir(directory).expect("listed").map(|entry| entry.expect("entry").path()) {
+        let bytes = fs::read(&file).unwrap_or_default();
+        assert!(!bytes.windows(4).any(|window| window == b"ghp_"), "{}", file.display());
+    }
+    let wrong = place.autonoe(None).args(["status", "--project-dir", &token]).output().expect("started");
+    let stderr = String::from_utf8_lossy(&wrong.stderr);
+    assert!(stderr.contains("[redacted: GitHub token]") && !stderr.contains("ghp_"), "{stderr}");
+}
+
+#[test]
 fn appendix_a_2_overrides_replace_the_built_in_instructions() {
     let place = Place::new();
     place.write(".autonoe/initializer.md", "MARKER-INIT: create the list.");

@@ -99,6 +99,10 @@ fn what_a_repository_widens_holds_only_after_the_user_agreed() {
     assert_eq!(run(&["run"]).0, Some(0), "asked once");
     place.write(".autonoe/agent.json", r#"{"allowCommands": ["docker", "ssh"]}"#);
     assert_eq!(run(&["run"]).0, Some(2), "a change asks again");
+    place.write(".autonoe/agent.json", r#"{"permissions": {"allow": ["Read(/data/**)"]}}"#);
+    let (code, _, err) = run(&["run"]);
+    assert_eq!(code, Some(2), "a permission rule widens");
+    assert!(err.contains("permission: Read(/data/**)"), "{err}");
     place.write(".autonoe/agent.json", r#"{"profile": "node"}"#);
     assert_eq!(run(&["run"]).0, Some(0), "narrowing asks nothing");
     assert!(run(&["trust"]).1.contains("widens nothing"));

@@ -1,12 +1,8 @@
-//! The keeper alone, for this crate's tests. The product's keeper is the `autonoe` binary itself.
+//! The keeper and the room alone, for this crate's tests. In the product the `autonoe` binary itself is both.
 
-use autonoe_sandbox::{EXIT_KEEPER_FAILED, KEEP_ARG, keep};
+use autonoe_sandbox::{EXIT_KEEPER_FAILED, play_part};
 
 fn main() {
-    let mut args = std::env::args_os().skip(1);
-    let code = match args.next() {
-        Some(first) if first == KEEP_ARG => keep(args),
-        _ => EXIT_KEEPER_FAILED,
-    };
-    std::process::exit(code);
+    let first = std::env::args_os().nth(1);
+    std::process::exit(play_part(first.as_deref()).unwrap_or(EXIT_KEEPER_FAILED));
 }

@@ -1,7 +1,10 @@
-//! The keeper as a real process: what it reports, and that nothing survives it.
+//! Rooms and keepers as real processes: what they report, what they hold back, and that nothing survives them.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod ends;
+mod holds;
+mod landlock;
+mod limits;
 mod reports;
 mod support;

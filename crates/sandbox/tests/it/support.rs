@@ -1,20 +1,117 @@
-//! Starting things under the real keeper and watching processes come and go.
+//! Opening real rooms and watching processes come and go.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use autonoe_sandbox::{Launch, Launcher};
+use autonoe_sandbox::{Bounds, Exit, Launch, Layer, Limits, Room, Sandbox, Stream};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
 
 pub const KEEPER: &str = env!("CARGO_BIN_EXE_keeper");
+pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// Far above what anything here needs: reaching it is the failure, not a measurement.
 const DEADLINE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// A shell script under the keeper, in `dir`.
-pub fn script(dir: &Path, text: &str) -> Launch {
-    Launcher::new(KEEPER).command("sh").args(["-c", text]).env("PATH", "/usr/bin:/bin").cwd(dir)
+/// A project with a room around it, and things outside that are nobody's business.
+pub struct House {
+    pub room: Room,
+    pub dir: TempDir,
+}
+
+impl House {
+    /// A house whose room is held by nothing.
+    pub async fn open() -> Self {
+        Self::of(&Sandbox::none(KEEPER), |_| {}).await
+    }
+
+    /// A house whose room this layer holds; none where the machine does not have it.
+    pub async fn held_by(layer: Layer, change: impl FnOnce(&mut Bounds)) -> Option<Self> {
+        let sandbox = match Sandbox::with_layer(Path::new(KEEPER), layer, OsStr::new(PATH)) {
+            Ok(sandbox) => sandbox,
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                return None;
+            }
+        };
+        Some(Self::of(&sandbox, change).await)
+    }
+
+    async fn of(sandbox: &Sandbox, change: impl FnOnce(&mut Bounds)) -> Self {
+        let dir = TempDir::new().unwrap();
+        for name in ["project", "outside"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        fs::write(dir.path().join("outside/secret"), "the secret").unwrap();
+        let mut bounds =
+            Bounds::new(dir.path().join("project"), dir.path().join("home"), dir.path().join("tmp"));
+        bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
+        change(&mut bounds);
+        Self { room: sandbox.open(bounds).await.unwrap(), dir }
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    pub fn outside(&self) -> PathBuf {
+        self.dir.path().join("outside")
+    }
+
+    /// A shell script in the project.
+    pub fn script(&self, text: &str) -> Launch {
+        self.room
+            .command("bash")
+            .args(["-c", text])
+            .envs([("PATH", PATH), ("HOME", self.dir.path().join("home").to_str().unwrap())])
+            .envs([("OUTSIDE", self.outside())])
+            .cwd(self.project())
+    }
+
+    /// Runs a script to its end and gives its exit code and what it said.
+    pub async fn run(&self, text: &str) -> (i32, String) {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let launch = self.script(text).stdout(writer.try_clone().unwrap()).stderr(writer);
+        let mut child = launch.leaving_background().spawn().unwrap();
+        let exit = tokio::time::timeout(DEADLINE, child.wait()).await.expect("it ends").unwrap();
+        let mut said = String::new();
+        let mut reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into()).unwrap();
+        // What is in the background may hold the pipe; what was said before the end is there already.
+        let _ = tokio::time::timeout(Duration::from_millis(200), reader.read_to_string(&mut said)).await;
+        if let Exit::NotStarted { why, .. } = &exit {
+            said.push_str(why);
+        }
+        (exit.code(), said)
+    }
+
+    /// Asserts that a script fails, and gives what it said.
+    #[track_caller]
+    pub fn refused(&self, text: &str) -> impl Future<Output = String> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let (code, said) = self.run(text).await;
+            assert_ne!(code, 0, "{caller}: {text} succeeded: {said}");
+            said
+        }
+    }
+
+    /// Asserts that a script succeeds, and gives what it said.
+    #[track_caller]
+    pub fn done(&self, text: &str) -> impl Future<Output = String> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let (code, said) = self.run(text).await;
+            assert_eq!(code, 0, "{caller}: {text} failed: {said}");
+            said
+        }
+    }
+}
+
+pub fn piped(launch: Launch) -> Launch {
+    launch.stdin(Stream::Piped).stdout(Stream::Piped)
 }
 
 /// Shell text that leaves three kinds of descendants, and their ids in files `a`, `b` and `c`:
@@ -52,6 +149,13 @@ pub fn is_running(pid: i32) -> bool {
         let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
         !matches!(state, Some('Z' | 'X'))
     })
+}
+
+/// Every process of the machine that has this text among its arguments: ids inside a room mean nothing outside.
+pub fn running_with(mark: &str) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let arguments = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    arguments.filter(|arguments| String::from_utf8_lossy(arguments).contains(mark)).count()
 }
 
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {

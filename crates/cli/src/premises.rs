@@ -1,0 +1,186 @@
+//! Where an agent's children run: the sandbox that this machine has, and the bounds of a project in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use autonoe_core::fault::{Fault, Layer as FaultLayer};
+use autonoe_core::mode::Mode;
+use autonoe_policy::{Permissions, PolicyOptions, Profile, registries, steering};
+use autonoe_sandbox::{
+    Bounds, DoorRules, HostPattern, Layer, Limits, Premises, Repository, Sandbox, UpstreamProxy,
+};
+use autonoe_store::{Project, UserConfig};
+
+use crate::environment::Environment;
+
+const HOW_TO_ALLOW: &str =
+    "To allow it, add it to `allow` under [network] in your config.toml (docs/configuration.md).";
+const HOW_TO_ALLOW_IN_SYNC: &str = "Commands of `sync` have no network.";
+
+/// Who commits where the user has not said who they are.
+const SOMEBODY: (&str, &str) = ("Autonoe", "autonoe@localhost");
+
+/// What keeps the sandbox from being used, in the order of seed 002 §5.5: the flag, the variable, the user's settings.
+pub fn disabled_by(flag: bool, environment: &Environment, user: &UserConfig) -> Option<&'static str> {
+    if flag {
+        Some("--no-sandbox")
+    } else if environment.no_sandbox {
+        Some("AUTONOE_NO_SANDBOX")
+    } else if !user.sandbox.enabled {
+        Some("your config.toml")
+    } else {
+        None
+    }
+}
+
+/// The sandbox that this machine has. `scratch` is a directory to try it out in.
+pub async fn find_sandbox(environment: &Environment, scratch: &Path) -> Result<Sandbox, Fault> {
+    let trial = tempfile::Builder::new().prefix("trial-").tempdir_in(scratch).map_err(|error| {
+        Fault::lasting(
+            FaultLayer::System,
+            "sandbox",
+            format!("{} cannot be written: {error}.", scratch.display()),
+        )
+    })?;
+    let found = Sandbox::find(&environment.ourselves()?, &environment.path, trial.path()).await;
+    found.map_err(|error| {
+        let why = error.reasons.join("; ");
+        Fault::lasting(FaultLayer::Config, "no_sandbox", format!("No sandbox can be built on this machine ({why})."))
+            .hint(
+                "Install bubblewrap and allow user namespaces, or use Linux 6.7 or newer with Landlock; or run without, \
+                 at your own risk, with --no-sandbox or AUTONOE_NO_SANDBOX=1.",
+            )
+    })
+}
+
+/// What a layer does not hold, as sentences for whoever starts a run.
+pub fn shortcomings(layer: Layer) -> Option<&'static str> {
+    match layer {
+        Layer::Bubblewrap | Layer::None => None,
+        Layer::Landlock => Some(
+            "bubblewrap cannot be used here, so Landlock holds the sandbox: .autonoe/, agent settings and git hooks are \
+             guarded by the command policy alone, and commands cannot reach servers that they start.",
+        ),
+        Layer::Seatbelt => {
+            Some("sandbox-exec holds the sandbox: servers on this machine can be reached from inside.")
+        }
+    }
+}
+
+/// Lays out where the children of a project's agents run.
+pub fn lay_out(
+    project: &Project,
+    environment: &Environment,
+    user: &UserConfig,
+    policy: &PolicyOptions,
+    sandbox: Sandbox,
+) -> Result<Premises, Fault> {
+    let bounds = bounds(project, environment, user, policy);
+    let mut env = environment.for_children.clone();
+    if sandbox.layer() != Layer::None {
+        refuse_home(project, environment)?;
+        introduce(&bounds.home, environment);
+        env.extend(environment.toolchain.env.iter().cloned());
+        // A new repository gets no hooks: they are read-only in the next session.
+        env.push(("GIT_TEMPLATE_DIR".to_owned(), String::new()));
+    }
+    let door = Arc::new(door(environment, user, policy)?);
+    Ok(Premises { sandbox, bounds, door, env })
+}
+
+/// What may be read outside the project: the toolchain and what the user added.
+pub fn readable(environment: &Environment, user: &UserConfig) -> Vec<PathBuf> {
+    [environment.toolchain.read.as_slice(), &user.sandbox.read, &user.sandbox.write].concat()
+}
+
+/// Where programs put temporary files, which is theirs alone.
+pub fn temporary(layer: Layer, project: &Project) -> Option<PathBuf> {
+    match layer {
+        Layer::Bubblewrap => Some(PathBuf::from("/tmp")),
+        Layer::Landlock | Layer::Seatbelt => Some(project.state_dir().join("tmp")),
+        Layer::None => None,
+    }
+}
+
+fn bounds(project: &Project, environment: &Environment, user: &UserConfig, policy: &PolicyOptions) -> Bounds {
+    let root = project.root();
+    let mut bounds = Bounds::new(root, project.state_dir().join("home"), project.state_dir().join("tmp"));
+    let repository = Repository::around(root);
+    bounds.protected = steering().map(|name| root.join(name)).chain(repository.hooks()).collect();
+    bounds.read = repository.above.iter().cloned().chain(policy.readable_places()).collect();
+    let outside = repository.directories.into_iter().filter(|directory| !directory.starts_with(root));
+    bounds.write = user.sandbox.write.iter().cloned().chain(outside).filter(|path| path.exists()).collect();
+    bounds.hidden = vec![environment.state_home.clone()];
+    let usual = Limits::default();
+    bounds.limits = Limits {
+        processes: user.sandbox.max_processes.map_or(usual.processes, |number| number.get().into()),
+        memory: user.sandbox.max_memory.map_or(usual.memory, |size| size.bytes()),
+        file_size: user.sandbox.max_file_size.map_or(usual.file_size, |size| size.bytes()),
+        ..usual
+    };
+    bounds
+}
+
+/// A project around the user's home would lay open what the sandbox is to hide.
+fn refuse_home(project: &Project, environment: &Environment) -> Result<(), Fault> {
+    let home = environment.home.as_deref().and_then(|home| home.canonicalize().ok());
+    if home.is_none_or(|home| !home.starts_with(project.root())) {
+        return Ok(());
+    }
+    Err(Fault::lasting(
+        FaultLayer::Config,
+        "project_is_home",
+        format!("The project directory holds your whole home directory: {}.", project.root().display()),
+    )
+    .hint("Give the project a directory of its own; agents may write everything in it."))
+}
+
+/// What may leave: in `run` to the registries of the profiles and to what the user added, in `sync` nothing.
+fn door(environment: &Environment, user: &UserConfig, policy: &PolicyOptions) -> Result<DoorRules, Fault> {
+    let wrong = |what: String| Fault::lasting(FaultLayer::Config, "user_config", what);
+    let pattern = |text: &str| {
+        text.parse::<HostPattern>().map_err(|error| wrong(format!("'{text}' is no host: {error}.")))
+    };
+    let mut allow = Vec::new();
+    if policy.mode == Mode::Run {
+        for domain in Profile::active(&policy.profiles).into_iter().flat_map(registries) {
+            allow.extend([pattern(domain)?, pattern(&format!("*.{domain}"))?]);
+        }
+        for host in user.network.allow.iter().chain(&Permissions::new(policy).web_hosts()) {
+            allow.push(pattern(host)?);
+        }
+    }
+    let upstream =
+        environment.upstream.as_ref().map(|(url, except)| UpstreamProxy::new(url, except)).transpose();
+    let how_to_allow = if policy.mode == Mode::Run { HOW_TO_ALLOW } else { HOW_TO_ALLOW_IN_SYNC };
+    Ok(DoorRules {
+        allow,
+        routes: Vec::new(),
+        upstream: upstream.map_err(|error| wrong(format!("HTTPS_PROXY: {error}.")))?,
+        how_to_allow: how_to_allow.to_owned(),
+    })
+}
+
+/// Tells git in the private home who the user is; nothing else of their settings goes there.
+fn introduce(home: &Path, environment: &Environment) {
+    let ask = |key: &str| {
+        let mut git = Command::new("git");
+        git.args(["config", "--global", "--get", key])
+            .env_clear()
+            .env("PATH", &environment.path)
+            .current_dir("/");
+        git.envs(environment.home.as_ref().map(|home| ("HOME", home)));
+        let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+        let value = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+        // A value that could end its line could begin another setting.
+        (!value.is_empty() && !value.contains(['\n', '"', '\\'])).then_some(value)
+    };
+    let name = ask("user.name").unwrap_or_else(|| SOMEBODY.0.to_owned());
+    let email = ask("user.email").unwrap_or_else(|| SOMEBODY.1.to_owned());
+    // Without it, git says itself what is missing.
+    let _ = fs::create_dir_all(home).and_then(|()| {
+        fs::write(home.join(".gitconfig"), format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n"))
+    });
+}

@@ -1,0 +1,301 @@
+//! What of a repository programs may change, and what they must not leave behind: hooks and settings that would run
+//! something when the user next calls git, outside every room.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The directories of the repository that a project belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repository {
+    /// The top of the working tree, if it is above the project.
+    pub above: Option<PathBuf>,
+    /// The repository's own directories: for a linked working tree two, else one.
+    pub directories: Vec<PathBuf>,
+}
+
+impl Repository {
+    /// The repository around a directory, which must be absolute and without links.
+    pub fn around(root: &Path) -> Self {
+        let Some(top) = root.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok())
+        else {
+            return Self::default();
+        };
+        let above = (top != root).then(|| top.to_owned());
+        let Some(own) = real_directory(&top.join(".git")) else {
+            return Self { above, directories: Vec::new() };
+        };
+        let shared = fs::read_to_string(own.join("commondir")).ok();
+        let shared = shared.and_then(|path| own.join(path.trim_end()).canonicalize().ok());
+        Self { above, directories: shared.into_iter().chain([own]).collect() }
+    }
+
+    /// Where its hooks are.
+    pub fn hooks(&self) -> impl Iterator<Item = PathBuf> {
+        self.directories.iter().map(|directory| directory.join("hooks"))
+    }
+}
+
+/// The directory that `.git` is or, as a file, names.
+fn real_directory(git: &Path) -> Option<PathBuf> {
+    if git.is_dir() {
+        return git.canonicalize().ok();
+    }
+    let text = fs::read_to_string(git).ok()?;
+    let named = text.strip_prefix("gitdir:")?.trim();
+    git.parent()?.join(named).canonicalize().ok()
+}
+
+/// What a repository looked like before a session, to be compared afterwards.
+#[derive(Debug)]
+pub(crate) struct Before {
+    root: PathBuf,
+    repository: Repository,
+    settings: Vec<(PathBuf, Option<String>)>,
+}
+
+impl Before {
+    pub(crate) fn of(root: &Path) -> Self {
+        let repository = Repository::around(root);
+        let files = repository.directories.iter().map(|directory| directory.join("config"));
+        let settings = files.map(|file| (file.clone(), fs::read_to_string(file).ok())).collect();
+        Self { root: root.to_owned(), repository, settings }
+    }
+
+    /// Takes back what would run something outside, and says what it was.
+    pub(crate) fn mend(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (file, before) in &self.settings {
+            let now = fs::read_to_string(file).ok();
+            if now != *before && now.as_deref().is_some_and(|now| runs_something(now, before.as_deref())) {
+                let put_back = replace(file, before.as_deref());
+                found.push(told(
+                    file,
+                    "was changed so that git would run something; it was put back",
+                    put_back,
+                ));
+            }
+        }
+        let now = Repository::around(&self.root);
+        let new = now.directories.iter().filter(|directory| !self.repository.directories.contains(directory));
+        // What lies outside was not made in the room, whoever points to it.
+        for directory in new.filter(|directory| directory.starts_with(&self.root)) {
+            let hooks = directory.join("hooks");
+            if has_hooks(&hooks) {
+                let moved = fs::rename(&hooks, directory.join("hooks.suspect"));
+                found.push(told(&hooks, "was given hooks; it was renamed to hooks.suspect", moved));
+            }
+            let config = directory.join("config");
+            if fs::read_to_string(&config).is_ok_and(|text| runs_something(&text, None)) {
+                let moved = fs::rename(&config, directory.join("config.suspect"));
+                found.push(told(
+                    &config,
+                    "would have git run something; it was renamed to config.suspect",
+                    moved,
+                ));
+            }
+        }
+        // With this file git takes its settings from elsewhere; only linked working trees have one.
+        for directory in self.repository.directories.iter().filter(|directory| directory.ends_with(".git")) {
+            let file = directory.join("commondir");
+            if file.exists() {
+                let removed = fs::remove_file(&file);
+                found.push(told(&file, "led git to other settings; it was removed", removed));
+            }
+        }
+        found
+    }
+}
+
+/// Puts a text where a file was, and not where a link in its place leads.
+fn replace(file: &Path, text: Option<&str>) -> io::Result<()> {
+    fs::remove_file(file)?;
+    match text {
+        Some(text) => File::create_new(file)?.write_all(text.as_bytes()),
+        None => Ok(()),
+    }
+}
+
+fn told(file: &Path, what: &str, done: io::Result<()>) -> String {
+    match done {
+        Ok(()) => format!("{} {what}.", file.display()),
+        Err(error) => format!(
+            "{} {what}, or should have been: {error}. Look at it before you use git here.",
+            file.display()
+        ),
+    }
+}
+
+fn has_hooks(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .any(|path| path.extension().is_none_or(|extension| extension != "sample"))
+}
+
+/// Settings that name no program and no other file. All others, and all in sections not listed, are suspect.
+const HARMLESS: [(&str, &[&str]); 6] = [
+    (
+        "core",
+        &[
+            "repositoryformatversion",
+            "filemode",
+            "bare",
+            "logallrefupdates",
+            "ignorecase",
+            "precomposeunicode",
+            "symlinks",
+            "autocrlf",
+            "eol",
+            "safecrlf",
+            "quotepath",
+        ],
+    ),
+    ("user", &["name", "email"]),
+    ("init", &["defaultbranch"]),
+    ("branch", &["remote", "merge", "rebase"]),
+    ("remote", &["url", "fetch", "pushurl"]),
+    ("extensions", &["objectformat", "refstorage"]),
+];
+
+/// Whether settings hold a line, not there before, that may have git run or read something else.
+fn runs_something(text: &str, before: Option<&str>) -> bool {
+    let known: Vec<_> = before.map(suspects).unwrap_or_default();
+    suspects(text).into_iter().any(|suspect| !known.contains(&suspect))
+}
+
+/// The lines that may have git run or read something else, with their sections.
+fn suspects(text: &str) -> Vec<(String, String)> {
+    let mut section = String::new();
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(header) = line.strip_prefix('[') {
+            let (header, rest) = header.split_once(']').unwrap_or((header, "x"));
+            section = header.trim().to_lowercase();
+            if rest.trim().is_empty() {
+                continue;
+            }
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let name = section.split([' ', '\t', '"', '.']).next().unwrap_or_default();
+        let harmless = HARMLESS
+            .iter()
+            .any(|(section, keys)| *section == name && keys.contains(&key.trim().to_lowercase().as_str()));
+        // A remote helper is a program too.
+        if !harmless || value.contains("::") || value.ends_with('\\') {
+            found.push((section.clone(), line.to_owned()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{Before, Repository, runs_something};
+
+    fn init(dir: &Path) {
+        fs::create_dir_all(dir.join(".git/hooks")).unwrap();
+        fs::write(dir.join(".git/config"), "[core]\n\tbare = false\n").unwrap();
+    }
+
+    #[test]
+    fn a_repository_is_found_here_above_and_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        assert_eq!(Repository::around(&base), Repository::default());
+        init(&base.join("main"));
+        let git = base.join("main/.git");
+        fs::create_dir_all(base.join("main/sub")).unwrap();
+        assert_eq!(
+            Repository::around(&base.join("main")),
+            Repository { above: None, directories: vec![git.clone()] }
+        );
+        let below = Repository::around(&base.join("main/sub"));
+        assert_eq!(below, Repository { above: Some(base.join("main")), directories: vec![git.clone()] });
+        // A linked working tree.
+        fs::create_dir_all(git.join("worktrees/w")).unwrap();
+        fs::write(git.join("worktrees/w/commondir"), "../..\n").unwrap();
+        fs::create_dir(base.join("w")).unwrap();
+        fs::write(base.join("w/.git"), format!("gitdir: {}\n", git.join("worktrees/w").display())).unwrap();
+        let linked = Repository::around(&base.join("w"));
+        assert_eq!(linked.directories, [git.clone(), git.join("worktrees/w")]);
+    }
+
+    #[test]
+    fn settings_that_run_something_are_told_from_others() {
+        for harmless in [
+            "",
+            "# x\n[core]\n\trepositoryformatversion = 0\n\tfileMode = true\n\tbare = false\n",
+            "[user]\n name = A\n email = a@b\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
+            "[remote \"origin\"]\n url = https://example.com/x.git\n fetch = +refs/heads/*:refs/remotes/origin/*\n",
+        ] {
+            assert!(!runs_something(harmless, None), "{harmless}");
+        }
+        for suspect in [
+            "[core]\n fsmonitor = ./x\n",
+            "[core]\n\thooksPath = /tmp/x\n",
+            "[Core]\nSSHCommand=x",
+            "[core] pager = x",
+            "[alias]\n st = !x\n",
+            "[filter \"x\"]\n clean = x\n",
+            "[include]\n path = ../x\n",
+            "[includeIf \"gitdir:/\"]\n path = x\n",
+            "[credential]\n helper = x\n",
+            "[diff \"x\"]\n textconv = x\n",
+            "[remote \"origin\"]\n url = ext::sh -c x\n",
+            "[core]\n filemode = true \\\n",
+            "fsmonitor = x",
+        ] {
+            assert!(runs_something(suspect, None), "{suspect}");
+        }
+        let users = "[alias]\n st = !mine\n";
+        assert!(!runs_something(users, Some(users)), "what was there before is the user's");
+        assert!(runs_something("[alias]\n st = !other\n", Some(users)));
+    }
+
+    #[test]
+    fn what_would_run_outside_is_taken_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        // A repository that comes to be during the session.
+        let before = Before::of(&root);
+        init(&root);
+        fs::write(root.join(".git/hooks/pre-commit.sample"), "").unwrap();
+        assert_eq!(before.mend(), Vec::<String>::new());
+        fs::write(root.join(".git/hooks/pre-commit"), "x").unwrap();
+        fs::write(root.join(".git/config"), "[core]\nfsmonitor = x\n").unwrap();
+        assert_eq!(before.mend().len(), 2);
+        assert!(!root.join(".git/hooks").exists() && !root.join(".git/config").exists());
+        // One that was there.
+        init(&root);
+        let before = Before::of(&root);
+        fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[user]\n\tname = A\n").unwrap();
+        assert_eq!(before.mend(), Vec::<String>::new(), "ordinary changes stay");
+        fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[core]\n\tfsmonitor = x\n").unwrap();
+        fs::write(root.join(".git/commondir"), "../evil\n").unwrap();
+        assert_eq!(before.mend().len(), 2);
+        assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n\tbare = false\n");
+        assert!(!root.join(".git/commondir").exists());
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_settings_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("project").canonicalize().unwrap_or(dir.path().join("project"));
+        init(&root);
+        let before = Before::of(&root);
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "alias x = y\n").unwrap();
+        fs::remove_file(root.join(".git/config")).unwrap();
+        std::os::unix::fs::symlink(&victim, root.join(".git/config")).unwrap();
+        assert_eq!(before.mend().len(), 1);
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "alias x = y\n");
+        assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n\tbare = false\n");
+    }
+}

@@ -1,0 +1,378 @@
+//! Opening rooms: which layer this machine has, and the room as the orchestrator sees it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Read};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::AsyncReadExt;
+use tokio::sync::watch;
+
+use crate::bounds::{Bounds, Layer};
+use crate::bubblewrap;
+use crate::git::Before;
+use crate::keep::KEEP_ARG;
+use crate::launch::{Keeper, Launch, STOP_LIMIT};
+use crate::room::ROOM_ARG;
+use crate::seatbelt;
+use crate::system;
+use crate::wire::{self, Order, Setup, Tidings};
+
+/// How long a room may take to be built.
+const OPEN_LIMIT: Duration = Duration::from_secs(20);
+/// How long the reason is awaited for which a room ended everything; it comes at once if there is one.
+const REASON_LIMIT: Duration = Duration::from_secs(1);
+/// What is kept of the complaints of a room that could not be built.
+const MAX_COMPLAINT: u64 = 4096;
+
+/// Builds rooms with the best layer that this machine has, or the one that was asked for.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    ourselves: PathBuf,
+    layer: Layer,
+    helper: PathBuf,
+}
+
+/// No layer can be had on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no sandbox can be built here: {}", reasons.join("; "))]
+pub struct NoSandbox {
+    /// Why not, one for each layer.
+    pub reasons: Vec<String>,
+}
+
+/// A room could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A process or a socket could not be had.
+    #[error("the room cannot be opened: {0}")]
+    Io(#[from] io::Error),
+    /// The layer refused.
+    #[error("the room cannot be built: {0}")]
+    Layer(String),
+}
+
+impl Sandbox {
+    /// Rooms that hold nothing back, but still end whatever was started in them. `ourselves` is a binary that calls
+    /// [`crate::play_part`]; normally our own executable.
+    pub fn none(ourselves: impl Into<PathBuf>) -> Self {
+        Self { ourselves: ourselves.into(), layer: Layer::None, helper: PathBuf::new() }
+    }
+
+    /// The best layer that works here. Each is tried for real, with a room around `scratch`.
+    pub async fn find(ourselves: &Path, path: &OsStr, scratch: &Path) -> Result<Self, NoSandbox> {
+        let mut reasons = Vec::new();
+        for layer in candidates() {
+            match Self::with_layer(ourselves, layer, path) {
+                Ok(sandbox) => match sandbox.try_out(scratch).await {
+                    Ok(()) => return Ok(sandbox),
+                    Err(error) => reasons.push(format!("{}: {error}", layer.name())),
+                },
+                Err(why) => reasons.push(format!("{}: {why}", layer.name())),
+            }
+        }
+        Err(NoSandbox { reasons })
+    }
+
+    /// A sandbox of this layer, whose helper is looked up in `path`.
+    pub fn with_layer(ourselves: &Path, layer: Layer, path: &OsStr) -> Result<Self, String> {
+        let helper = match layer {
+            Layer::Bubblewrap => find_program("bwrap", path).ok_or("bwrap is not installed")?,
+            Layer::Landlock => system::landlock_is_available().map(|()| PathBuf::new())?,
+            Layer::Seatbelt => PathBuf::from("/usr/bin/sandbox-exec"),
+            Layer::None => PathBuf::new(),
+        };
+        Ok(Self { ourselves: ourselves.to_owned(), layer, helper })
+    }
+
+    /// Which layer holds the rooms.
+    pub fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    async fn try_out(&self, scratch: &Path) -> Result<(), OpenError> {
+        let bounds = Bounds::new(scratch.join("root"), scratch.join("home"), scratch.join("tmp"));
+        fs::create_dir_all(&bounds.root)?;
+        self.open(bounds).await?.close().await;
+        Ok(())
+    }
+
+    /// Opens a room. Its home and temporary directory are made if need be.
+    pub async fn open(&self, bounds: Bounds) -> Result<Room, OpenError> {
+        let sandbox = self.clone();
+        let opening = tokio::task::spawn_blocking(move || sandbox.build(bounds));
+        opening.await.map_err(|error| OpenError::Io(io::Error::other(error)))?
+    }
+
+    fn build(&self, bounds: Bounds) -> Result<Room, OpenError> {
+        fs::create_dir_all(&bounds.home)?;
+        fs::create_dir_all(&bounds.temp)?;
+        let traces =
+            Traces { placeholders: placeholders(&bounds.protected), before: Before::of(&bounds.root) };
+        let (ours, rooms) = UnixStream::pair()?;
+        let (mut complaints, said) = io::pipe()?;
+        let keeper = self.start(&bounds, rooms, said.into())?;
+        ours.set_read_timeout(Some(OPEN_LIMIT))?;
+        let told = wire::send(&ours, &Setup { layer: self.layer, bounds }, &[])
+            .and_then(|()| wire::receive::<Tidings>(&ours));
+        let refusal = match told {
+            Ok(Some((Tidings::Ready, mut fds))) => {
+                ours.set_read_timeout(None)?;
+                let way_out = fds.pop().map(TcpListener::from);
+                return Ok(Room::new(ours, keeper, way_out, traces)?);
+            }
+            Ok(Some((Tidings::Failed(why) | Tidings::Cleared(why), _))) => Some(why),
+            Ok(None) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        drop((ours, keeper));
+        let mut complaint = String::new();
+        let _ = complaints.by_ref().take(MAX_COMPLAINT).read_to_string(&mut complaint);
+        let complaint = complaint.trim();
+        Err(OpenError::Layer(refusal.unwrap_or_else(|| match complaint {
+            "" => "it ended without saying why".to_owned(),
+            complaint => complaint.to_owned(),
+        })))
+    }
+
+    /// Starts the keeper of the room, which starts the room.
+    fn start(&self, bounds: &Bounds, rooms: UnixStream, complaints: OwnedFd) -> io::Result<RoomKeeper> {
+        let (ours, keepers) = UnixStream::pair()?;
+        let process = tokio::process::Command::new(&self.ourselves)
+            .arg(KEEP_ARG)
+            .env_clear()
+            .current_dir("/")
+            .stdin(OwnedFd::from(keepers))
+            .stdout(Stdio::null())
+            .stderr(complaints.try_clone()?)
+            .spawn()
+            .map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot start {}: {error}", self.ourselves.display()))
+            })?;
+        let (program, args) = self.command(bounds);
+        let order = Order { program, args, env: Vec::new(), cwd: PathBuf::from("/"), ends_all: true };
+        let null = fs::File::options().write(true).open("/dev/null")?;
+        wire::send(&ours, &order, &[rooms.as_fd(), null.as_fd(), complaints.as_fd()])?;
+        Ok(RoomKeeper { process, socket: Keeper::new(ours)? })
+    }
+
+    fn command(&self, bounds: &Bounds) -> (OsString, Vec<OsString>) {
+        match self.layer {
+            Layer::Bubblewrap => {
+                (self.helper.clone().into(), bubblewrap::arguments(bounds, &self.ourselves, ROOM_ARG))
+            }
+            Layer::Seatbelt => {
+                let profile = seatbelt::profile(bounds, &self.ourselves);
+                let args = ["-p".into(), profile.into(), self.ourselves.clone().into(), ROOM_ARG.into()];
+                (self.helper.clone().into(), args.into())
+            }
+            Layer::Landlock | Layer::None => (self.ourselves.clone().into(), vec![ROOM_ARG.into()]),
+        }
+    }
+}
+
+/// Layers of this system, best first.
+fn candidates() -> Vec<Layer> {
+    if cfg!(target_os = "linux") {
+        vec![Layer::Bubblewrap, Layer::Landlock]
+    } else if cfg!(target_os = "macos") {
+        vec![Layer::Seatbelt]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Finds a program in the absolute directories of a search path.
+fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
+    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    directories.map(|directory| directory.join(name)).find(|file| file.is_file())
+}
+
+/// Makes empty directories where protected ones are missing, so that nobody inside can make them.
+fn placeholders(protected: &[PathBuf]) -> Vec<PathBuf> {
+    // Files cannot be stood in for: an empty one would mean something.
+    let directories = protected.iter().filter(|path| path.extension().is_none());
+    let missing = directories.filter(|path| path.symlink_metadata().is_err());
+    missing.filter(|path| fs::create_dir(path).is_ok()).cloned().collect()
+}
+
+/// What is put right in the project when the room is gone.
+#[derive(Debug)]
+struct Traces {
+    placeholders: Vec<PathBuf>,
+    before: Before,
+}
+
+impl Traces {
+    /// Takes away what stood in, and what would act outside; says what that was.
+    fn clear(&self) -> Vec<String> {
+        for path in &self.placeholders {
+            // What is no longer empty is not ours.
+            let _ = fs::remove_dir(path);
+        }
+        self.before.mend()
+    }
+}
+
+/// The keeper of a room: told to stop, or with us gone, it ends the room and everything in it.
+#[derive(Debug)]
+struct RoomKeeper {
+    process: tokio::process::Child,
+    socket: Keeper,
+}
+
+/// What all programs of a session share. Dropped, it ends everything in it.
+#[derive(Debug)]
+pub struct Room {
+    entrance: Arc<Entrance>,
+    way_out: Option<TcpListener>,
+    held: Option<(RoomKeeper, Traces)>,
+}
+
+impl Room {
+    fn new(
+        socket: UnixStream,
+        keeper: RoomKeeper,
+        way_out: Option<TcpListener>,
+        traces: Traces,
+    ) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let listening = tokio::net::UnixStream::from_std(socket.try_clone()?)?;
+        let (tell, tidings) = watch::channel(None);
+        tokio::spawn(listen(listening, tell));
+        let entrance = Arc::new(Entrance { socket: Mutex::new(Some(socket)), tidings });
+        Ok(Self { entrance, way_out, held: Some((keeper, traces)) })
+    }
+
+    /// Prepares to run `program`, which is looked up in the `PATH` of its own environment.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Launch {
+        Launch::new(Arc::clone(&self.entrance), program.as_ref())
+    }
+
+    /// The listening socket by which programs in the room can reach us and nobody else; given once.
+    pub fn take_way_out(&mut self) -> Option<TcpListener> {
+        self.way_out.take()
+    }
+
+    /// Whether programs can still be started in it.
+    pub fn is_open(&self) -> bool {
+        self.entrance.is_open()
+    }
+
+    /// Ends everything in it and waits until it is gone, in bounded time. Says what had to be put right in the project.
+    pub async fn close(mut self) -> Vec<String> {
+        self.entrance.close();
+        match self.held.take() {
+            Some((mut keeper, traces)) => {
+                keeper.end().await;
+                traces.clear()
+            }
+            None => Vec::new(),
+        }
+    }
+}
+
+impl RoomKeeper {
+    /// Has the room ended and waits for it. A keeper that was killed could not do its work; its orphans are found.
+    async fn end(&mut self) {
+        self.socket.ask_to_stop();
+        let id = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let Some(id) = id else {
+            return;
+        };
+        // A charge may have suspended it.
+        let _ = kill_process(id, Signal::CONT);
+        let ended = tokio::time::timeout(STOP_LIMIT, self.process.wait()).await;
+        if matches!(ended, Ok(Ok(status)) if status.signal().is_some()) {
+            system::kill_orphans_of(id);
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.entrance.close();
+        if let Some((mut keeper, traces)) = self.held.take() {
+            keeper.socket.ask_to_stop();
+            // Somebody must see it end; without a runtime there is nobody left who could.
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move {
+                    keeper.end().await;
+                    traces.clear()
+                });
+            }
+        }
+    }
+}
+
+/// Keeps what the room tells: why it ended everything, or that it is gone.
+async fn listen(mut socket: tokio::net::UnixStream, tell: watch::Sender<Option<String>>) {
+    let mut length = [0; wire::LENGTH_BYTES];
+    while socket.read_exact(&mut length).await.is_ok() {
+        let Ok(length) = wire::length_of(length) else {
+            break;
+        };
+        let mut body = vec![0; length];
+        if socket.read_exact(&mut body).await.is_err() {
+            break;
+        }
+        if let Ok(Tidings::Cleared(why)) = serde_json::from_slice(&body) {
+            let _ = tell.send(Some(why));
+        }
+    }
+}
+
+/// Where programs enter a room.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    socket: Mutex<Option<UnixStream>>,
+    tidings: watch::Receiver<Option<String>>,
+}
+
+impl Entrance {
+    /// Hands the room the socket of a new keeper.
+    pub(crate) fn admit(&self, keepers: UnixStream) -> io::Result<()> {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = || io::Error::new(io::ErrorKind::NotConnected, "the room is gone");
+        let socket = socket.as_ref().ok_or_else(gone)?;
+        wire::send(socket, &(), &[keepers.as_fd()]).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => gone(),
+            _ => error,
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        // Its sender is gone when the room's socket has closed.
+        socket.is_some() && self.tidings.has_changed().is_ok()
+    }
+
+    /// Closes the room; what is in it ends.
+    pub(crate) fn close(&self) {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(socket) = socket {
+            let _ = socket.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    /// Why a keeper ended without an answer.
+    pub(crate) async fn why_ended(&self) -> String {
+        let mut tidings = self.tidings.clone();
+        let told = tokio::time::timeout(REASON_LIMIT, tidings.wait_for(Option::is_some)).await;
+        match told {
+            Ok(Ok(why)) => {
+                format!("it and everything else in the room was ended: {}", why.as_deref().unwrap_or(""))
+            }
+            Ok(Err(_)) => "its room is gone".to_owned(),
+            Err(_) => "its keeper was killed".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Where the programs of one session live: a room, opened when first needed and again if it was lost, its door to the
+//! outside, and the environment that goes with both.
+
+use std::ffi::OsStr;
+use std::io;
+use std::sync::Arc;
+
+use autonoe_egress::{Egress, Refusal, Rules};
+use tokio::sync::Mutex;
+
+use crate::bounds::{Bounds, Layer};
+use crate::launch::Launch;
+use crate::open::{OpenError, Room, Sandbox};
+
+/// Names that lead to the room itself and not through the door.
+const NOT_THROUGH_THE_DOOR: &str = "localhost,127.0.0.1,::1";
+
+/// Everything that quarters are made from; the same for all sessions of a run.
+#[derive(Debug, Clone)]
+pub struct Premises {
+    /// Builds the rooms.
+    pub sandbox: Sandbox,
+    /// What a room may touch.
+    pub bounds: Bounds,
+    /// What may pass the door.
+    pub door: Arc<Rules>,
+    /// The environment of programs, beside what the room itself says.
+    pub env: Vec<(String, String)>,
+}
+
+/// Where the programs of one session live.
+#[derive(Debug)]
+pub struct Quarters {
+    premises: Premises,
+    occupied: Mutex<Option<Occupied>>,
+}
+
+#[derive(Debug)]
+struct Occupied {
+    room: Room,
+    door: Option<Egress>,
+    env: Vec<(String, String)>,
+}
+
+impl Quarters {
+    /// Quarters that nobody lives in yet.
+    pub fn new(premises: Premises) -> Self {
+        Self { premises, occupied: Mutex::new(None) }
+    }
+
+    /// Prepares to run `program` in the room, with the environment of this session.
+    pub async fn command(&self, program: impl AsRef<OsStr>) -> Result<Launch, OpenError> {
+        let mut occupied = self.occupied.lock().await;
+        if occupied.as_ref().is_none_or(|occupied| !occupied.room.is_open()) {
+            *occupied = Some(self.open().await?);
+        }
+        let Some(Occupied { room, env, .. }) = occupied.as_ref() else {
+            return Err(OpenError::Io(io::Error::other("the room is gone")));
+        };
+        let pairs = self.premises.env.iter().chain(env).map(|(name, value)| (name, value));
+        Ok(room.command(program).envs(pairs))
+    }
+
+    async fn open(&self) -> Result<Occupied, OpenError> {
+        let Premises { sandbox, bounds, door, .. } = &self.premises;
+        let mut room = sandbox.open(bounds.clone()).await?;
+        if sandbox.layer() == Layer::None {
+            return Ok(Occupied { room, door: None, env: Vec::new() });
+        }
+        let way_out = room.take_way_out().ok_or_else(|| io::Error::other("the room has no way out"))?;
+        let door = Egress::start(way_out, Arc::clone(door))?;
+        let env = environment(sandbox.layer(), bounds, &door.proxy_url());
+        Ok(Occupied { room, door: Some(door), env })
+    }
+
+    /// What was refused at the door since this was last asked.
+    pub async fn refusals(&self) -> Vec<Refusal> {
+        let occupied = self.occupied.lock().await;
+        let door = occupied.as_ref().and_then(|occupied| occupied.door.as_ref());
+        door.map(Egress::refusals).unwrap_or_default()
+    }
+
+    /// A sentence that tells how a host can be allowed.
+    pub fn how_to_allow(&self) -> &str {
+        &self.premises.door.how_to_allow
+    }
+
+    /// The base URL, seen from inside, of a provider whose key is put in at the door.
+    pub async fn route_url(&self, name: &str) -> Option<String> {
+        let occupied = self.occupied.lock().await;
+        occupied.as_ref()?.door.as_ref()?.route_url(name)
+    }
+
+    /// Ends everything in the room. Says what had to be put right in the project.
+    pub async fn close(&self) -> Vec<String> {
+        match self.occupied.lock().await.take() {
+            Some(occupied) => occupied.room.close().await,
+            None => Vec::new(),
+        }
+    }
+}
+
+/// What the room itself says.
+fn environment(layer: Layer, bounds: &Bounds, proxy: &str) -> Vec<(String, String)> {
+    let temp = if layer == Layer::Bubblewrap { "/tmp".into() } else { bounds.temp.to_string_lossy() };
+    let mut env = vec![("HOME", bounds.home.to_string_lossy()), ("TMPDIR", temp)];
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"] {
+        env.push((name, proxy.into()));
+    }
+    env.extend([("NO_PROXY", NOT_THROUGH_THE_DOOR.into()), ("no_proxy", NOT_THROUGH_THE_DOOR.into())]);
+    // Node has looked at these variables by itself only since version 24, and only when told to.
+    env.push(("NODE_USE_ENV_PROXY", "1".into()));
+    env.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
+}

@@ -1,0 +1,118 @@
+//! macOS: the bounds as a profile for sandbox-exec. Plain text, made and tested on every system.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::bounds::Bounds;
+
+/// What belongs to nobody on macOS.
+const SYSTEM: [&str; 13] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/opt",
+    "/System",
+    "/Library/Apple",
+    "/Library/Developer",
+    "/Library/Frameworks",
+    "/Applications/Xcode.app",
+    "/private/etc",
+    "/private/var/db",
+    "/private/var/select",
+    "/dev",
+];
+
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/tty"];
+
+/// The profile. Later rules win, so what is allowed comes first and what is protected last.
+pub(crate) fn profile(bounds: &Bounds, ourselves: &Path) -> String {
+    let mut text = String::from(
+        "(version 1)\n(deny default)\n(allow process-fork process-exec)\n(allow signal (target same-sandbox))\n\
+         (allow sysctl-read mach-lookup ipc-posix-shm)\n(allow file-read-metadata)\n\
+         (allow network* (local ip \"localhost:*\"))\n(allow network-outbound (remote ip \"localhost:*\"))\n",
+    );
+    let system = SYSTEM.iter().map(Path::new);
+    rule(
+        &mut text,
+        "allow file-read*",
+        system.chain([ourselves]).chain(bounds.read.iter().map(AsRef::as_ref)),
+    );
+    rule(&mut text, "allow file-write*", DEVICES.iter().map(Path::new));
+    rule(&mut text, "allow file-read* file-write*", bounds.writable());
+    rule(&mut text, "deny file-write*", bounds.protected.iter().map(AsRef::as_ref));
+    rule(&mut text, "deny file-read* file-write*", bounds.hidden.iter().map(AsRef::as_ref));
+    rule(&mut text, "allow file-read* file-write*", bounds.private().into_iter());
+    text
+}
+
+fn rule<'a>(text: &mut String, what: &str, paths: impl Iterator<Item = &'a Path>) {
+    let mut places = String::new();
+    for path in paths {
+        let _ = write!(places, "\n  (subpath {})", quoted(path));
+    }
+    if !places.is_empty() {
+        let _ = writeln!(text, "({what}{places})");
+    }
+}
+
+/// A string of the profile's language: only quotes and backslashes have a meaning in it.
+fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::profile;
+    use crate::bounds::Bounds;
+
+    fn sample() -> String {
+        let mut bounds = Bounds::new("/Users/a/work", "/Users/a/state/home", "/Users/a/state/tmp");
+        bounds.read = vec![PathBuf::from("/Users/a/.rustup")];
+        bounds.protected = vec![PathBuf::from("/Users/a/work/.autonoe")];
+        bounds.hidden = vec![PathBuf::from("/Users/a/work/state")];
+        profile(&bounds, Path::new("/Users/a/bin/autonoe"))
+    }
+
+    fn place(text: &str, of: &str) -> usize {
+        text.find(of).unwrap_or_else(|| panic!("{of} is missing in\n{text}"))
+    }
+
+    #[test]
+    fn everything_is_denied_first_and_what_is_protected_comes_last() {
+        let text = sample();
+        let order = [
+            "(deny default)",
+            "(subpath \"/Users/a/.rustup\")",
+            "(subpath \"/Users/a/work\")",
+            "(subpath \"/Users/a/work/.autonoe\")",
+            "(subpath \"/Users/a/work/state\")",
+        ];
+        let places: Vec<_> = order.iter().map(|part| place(&text, part)).collect();
+        assert!(places.is_sorted(), "{text}");
+        let protected = place(&text, "(subpath \"/Users/a/work/.autonoe\")");
+        assert!(text[..protected].ends_with("(deny file-write*\n  "), "{text}");
+        assert!(!text.contains("\"/Users/a\""), "home itself is not named");
+    }
+
+    #[test]
+    fn only_this_machine_can_be_reached() {
+        let text = sample();
+        let network: Vec<_> = text.lines().filter(|line| line.contains("network")).collect();
+        assert!(network.iter().all(|line| line.contains("localhost:*")), "{network:?}");
+    }
+
+    #[test]
+    fn a_path_cannot_end_its_string() {
+        let bounds = Bounds::new("/a\"b\\c", "/h", "/t");
+        assert!(profile(&bounds, Path::new("/x")).contains(r#"(subpath "/a\"b\\c")"#));
+    }
+
+    #[test]
+    fn parentheses_are_balanced() {
+        let text = sample();
+        assert_eq!(text.matches('(').count(), text.matches(')').count());
+    }
+}

@@ -1,0 +1,163 @@
+//! Messages between the orchestrator, rooms and keepers: JSON with a length before it, over Unix sockets, and the
+//! descriptors that go with them.
+
+use std::ffi::OsString;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::{Bounds, Layer};
+
+/// The longest message; more than the kernel takes as arguments of a program.
+const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+/// The most descriptors that come with a message: the three streams of a program.
+const MAX_FDS: usize = 3;
+pub(crate) const LENGTH_BYTES: usize = 4;
+
+/// What a keeper is asked to do. Standard input, output and error of the program come with it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub env: Vec<(OsString, OsString)>,
+    pub cwd: PathBuf,
+    /// Whether what the program left behind ends with it, or stays until the room is closed.
+    pub ends_all: bool,
+}
+
+/// What a keeper answers, once.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// The program has ended with this code, 128+n after signal n.
+    Exited(i32),
+    /// The program was never started.
+    NotStarted { code: i32, why: String },
+}
+
+/// What a room is asked to be.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    pub layer: Layer,
+    pub bounds: Bounds,
+}
+
+/// What a room tells.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Tidings {
+    /// It is confined as asked. A listening socket comes with it, for the way out.
+    Ready,
+    /// It could not be confined.
+    Failed(String),
+    /// Everything in it was ended, and why.
+    Cleared(String),
+}
+
+/// Sends a message and the descriptors that go with it. Blocks while the other end does not read.
+pub(crate) fn send<T: Serialize>(
+    mut socket: &UnixStream,
+    message: &T,
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MAX_MESSAGE);
+    let length = length.ok_or_else(|| io::Error::other("the message is too long"))?;
+    let bytes = [&length.to_le_bytes(), body.as_slice()].concat();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::Error::other("too many descriptors"));
+    }
+    // A peer that is gone is an error, not a signal: the runtime ignores SIGPIPE, and so does every binary of ours.
+    let sent = sendmsg(socket.as_fd(), &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::empty())?;
+    socket.write_all(&bytes[sent..])
+}
+
+/// Receives a message and the descriptors that came with it; none when the other end has closed.
+pub(crate) fn receive<T: DeserializeOwned>(mut socket: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let mut length = [0; LENGTH_BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let got = loop {
+        let mut into = [IoSliceMut::new(&mut length)];
+        match recvmsg(socket.as_fd(), &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+            Err(rustix::io::Errno::INTR) => {}
+            received => break received?.bytes,
+        }
+    };
+    if got == 0 {
+        return Ok(None);
+    }
+    let mut fds = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    socket.read_exact(&mut length[got..])?;
+    let mut body = vec![0; length_of(length)?];
+    socket.read_exact(&mut body)?;
+    Ok(Some((serde_json::from_slice(&body)?, fds)))
+}
+
+/// How long the message is that follows.
+pub(crate) fn length_of(bytes: [u8; LENGTH_BYTES]) -> io::Result<usize> {
+    let length = u32::from_le_bytes(bytes) as usize;
+    if length > MAX_MESSAGE { Err(io::Error::other("the message is too long")) } else { Ok(length) }
+}
+
+/// The socket that a keeper or a room was started with, as its standard input.
+pub(crate) fn inherited_socket() -> io::Result<UnixStream> {
+    Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::{Answer, receive, send};
+
+    #[test]
+    fn a_message_arrives_whole_with_its_descriptors() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut near, far) = UnixStream::pair().unwrap();
+        let why = "x".repeat(1_000_000);
+        let sending = std::thread::spawn(move || {
+            send(&ours, &Answer::NotStarted { code: 7, why }, &[far.as_fd()]).unwrap();
+            send(&ours, &Answer::Exited(1), &[]).unwrap();
+        });
+        let (first, mut fds) = receive::<Answer>(&theirs).unwrap().unwrap();
+        assert!(matches!(first, Answer::NotStarted { code: 7, why } if why.len() == 1_000_000));
+        let mut far = UnixStream::from(fds.pop().unwrap());
+        far.write_all(b"!").unwrap();
+        drop(far);
+        let mut said = String::new();
+        near.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "!");
+        assert!(
+            matches!(receive::<Answer>(&theirs).unwrap().unwrap(), (Answer::Exited(1), fds) if fds.is_empty())
+        );
+        sending.join().unwrap();
+        assert!(receive::<Answer>(&theirs).unwrap().is_none(), "closed");
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        for bytes in [&b"\xff\xff\xff\xff"[..], b"\x04\0\0\0nope", b"\x09\0\0\0nope"] {
+            let (mut ours, theirs) = UnixStream::pair().unwrap();
+            ours.write_all(bytes).unwrap();
+            drop(ours);
+            assert!(receive::<Answer>(&theirs).is_err(), "{bytes:?}");
+        }
+    }
+}
