@@ -8,6 +8,9 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use super::{landlock, seccomp};
 use crate::bounds::{Bounds, Layer, Limits};
 
+/// Threads that a process has at most on average; runtimes and browsers have a dozen or two.
+const THREADS_OF_A_PROCESS: u64 = 16;
+
 /// Confines this process as the layer asks; with Landlock, connections go to the `way_out` port only.
 pub(crate) fn confine(layer: Layer, bounds: &Bounds, way_out: u16) -> io::Result<()> {
     let net = match layer {
@@ -31,10 +34,10 @@ fn limit(layer: Layer, limits: &Limits) -> io::Result<()> {
     lower(Resource::Fsize, limits.file_size)?;
     // What a process really uses: address space that is only reserved, as many runtimes do, does not count.
     lower(Resource::Data, limits.memory)?;
-    // In a user namespace of its own only its processes count; elsewhere it would be all of the user's. Root is exempt,
-    // which is why the room counts as well.
+    // Here the kernel counts threads. In a user namespace of its own only the room's count; elsewhere it would be all of
+    // the user's. Root is exempt. So the room counts its processes as well; this holds until it looks.
     if layer == Layer::Bubblewrap {
-        lower(Resource::Nproc, limits.processes)?;
+        lower(Resource::Nproc, limits.processes.saturating_mul(THREADS_OF_A_PROCESS))?;
     }
     Ok(())
 }

@@ -101,8 +101,7 @@ async fn a_fork_bomb_is_ended_here_too() {
     assert!(error.to_string().contains("more than 60 processes"), "{error}");
 }
 
-/// Landlock knows only what is allowed: inside the project it cannot make an exception. The status file is compared
-/// with the journal instead, and git's hooks are told of when a session ends.
+/// Landlock knows only what is allowed: inside the project it cannot make an exception. The gates still do.
 #[tokio::test]
 async fn not_held_read_only_places_within_the_project() {
     let house = House::held_by(Layer::Landlock, |bounds| {
