@@ -15,9 +15,13 @@ mod place;
 #[cfg(feature = "bench")]
 mod plain_client;
 #[cfg(feature = "bench")]
+mod policy;
+#[cfg(feature = "bench")]
 mod resume;
 #[cfg(feature = "bench")]
 mod sample;
+#[cfg(feature = "bench")]
+mod sandbox;
 #[cfg(feature = "bench")]
 mod script;
 #[cfg(feature = "bench")]
@@ -43,12 +47,14 @@ pub fn launch(options: &[&str]) -> Result {
 /// Measures what was named, or everything, and prints the table.
 #[cfg(feature = "bench")]
 pub fn run(options: &[&str]) -> Result {
-    const MEASUREMENTS: [(&str, table::Measure); 6] = [
+    const MEASUREMENTS: [(&str, table::Measure); 8] = [
         ("startup", startup::measure),
         ("memory", memory::measure),
         ("append", append::measure),
         ("resume", resume::measure),
         ("session", session::measure),
+        ("sandbox", sandbox::measure),
+        ("policy", policy::measure),
         ("size", size::measure),
     ];
     let build = options.contains(&"--build");

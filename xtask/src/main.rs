@@ -26,7 +26,8 @@ Chores:
   docs --check   Fail if they are not what the binary says
   bench [--build] [NAME]...
                  Measure in release mode and print a table; --build times a clean build too.
-                 NAME is startup, memory, append, resume, session or size [default: all]";
+                 NAME is startup, memory, append, resume, session, sandbox, policy or size
+                 [default: all]";
 
 fn main() -> ExitCode {
     let typed: Vec<String> = std::env::args().skip(1).collect();

@@ -12,7 +12,7 @@ use crate::arguments::ProjectArgs;
 
 /// Variables that the commands of an agent may see; everything else stays here. In a sandbox the home directory, the
 /// temporary one and the proxies are the room's own.
-const PASSED_ON: [&str; 17] = [
+const PASSED_ON: [&str; 20] = [
     "PATH",
     "HOME",
     "USER",
@@ -22,6 +22,9 @@ const PASSED_ON: [&str; 17] = [
     "LC_CTYPE",
     "TZ",
     "TMPDIR",
+    "CARGO_HOME",
+    "GOPATH",
+    "GOCACHE",
     "JAVA_HOME",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",

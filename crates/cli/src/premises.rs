@@ -19,6 +19,9 @@ const HOW_TO_ALLOW: &str =
     "To allow it, add it to `allow` under [network] in your config.toml (docs/configuration.md).";
 const HOW_TO_ALLOW_IN_SYNC: &str = "Commands of `sync` have no network.";
 
+/// Variables that name caches of the user's, which are in the private home inside.
+const CACHES: [&str; 3] = ["CARGO_HOME", "GOPATH", "GOCACHE"];
+
 /// Who commits where the user has not said who they are.
 const SOMEBODY: (&str, &str) = ("Autonoe", "autonoe@localhost");
 
@@ -79,10 +82,11 @@ pub fn lay_out(
 ) -> Result<Premises, Fault> {
     let bounds = bounds(project, environment, user, policy);
     let mut env = environment.for_children.clone();
+    env.extend(environment.toolchain.env.iter().cloned());
     if sandbox.layer() != Layer::None {
         refuse_home(project, environment)?;
         introduce(&bounds.home, environment);
-        env.extend(environment.toolchain.env.iter().cloned());
+        env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
         // A new repository gets no hooks: they are read-only in the next session.
         env.push(("GIT_TEMPLATE_DIR".to_owned(), String::new()));
     }

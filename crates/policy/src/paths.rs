@@ -1,6 +1,8 @@
 //! Where commands may write: inside the project, where a path really leads, and not what steers agents or git.
 //! One set of rules for redirections, for path arguments and for the file tools.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -68,6 +70,43 @@ pub enum Scope {
     Note,
 }
 
+/// What was found while one command was judged, so that nothing is looked up twice.
+#[derive(Debug, Default)]
+pub struct Lookups(RefCell<HashMap<PathBuf, Found>>);
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Directory,
+    Link,
+    Other,
+    Nothing,
+    /// It cannot be looked at.
+    Unknown,
+}
+
+impl Lookups {
+    fn at(&self, path: &Path) -> Found {
+        if let Some(found) = self.0.borrow().get(path) {
+            return *found;
+        }
+        let found = match path.symlink_metadata() {
+            Ok(metadata) if metadata.is_symlink() => Found::Link,
+            Ok(metadata) if metadata.is_dir() => Found::Directory,
+            Ok(_) => Found::Other,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
+            Err(_) => Found::Unknown,
+        };
+        self.0.borrow_mut().insert(path.to_owned(), found);
+        found
+    }
+
+    /// Whether there is a directory, or a link that may lead to one.
+    pub fn may_be_directory(&self, path: &Path) -> bool {
+        matches!(self.at(path), Found::Directory | Found::Link)
+    }
+}
+
 /// The places of a policy.
 #[derive(Debug, Clone)]
 pub struct Paths {
@@ -83,26 +122,26 @@ pub struct Paths {
 
 impl Paths {
     /// Whether an argument names a place that may be written, from each of the directories `from`.
-    pub fn write(&self, from: &[PathBuf], target: &Arg) -> Ruling {
+    pub fn write(&self, lookups: &Lookups, from: &[PathBuf], target: &Arg) -> Ruling {
         let text = known(target)?;
         if target.kind == Kind::Glob {
-            return self.write_pattern(from, text);
+            return self.write_pattern(lookups, from, text);
         }
         if ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&text) {
             return Ok(());
         }
-        from.iter().try_for_each(|directory| self.write_from(directory, text))
+        from.iter().try_for_each(|directory| self.write_from(lookups, directory, text))
     }
 
-    fn write_from(&self, directory: &Path, text: &str) -> Ruling {
-        let Some(real) = bounded(text).and_then(|text| self.resolve(directory, text)) else {
+    fn write_from(&self, lookups: &Lookups, directory: &Path, text: &str) -> Ruling {
+        let Some(real) = bounded(text).and_then(|text| self.resolve(lookups, directory, text)) else {
             return outside(text);
         };
         self.write_real(&real, text)
     }
 
     /// Where a path really leads. From the root, which is canonical, a path without detours needs few lookups.
-    fn resolve(&self, directory: &Path, text: &str) -> Option<PathBuf> {
+    pub fn resolve(&self, lookups: &Lookups, directory: &Path, text: &str) -> Option<PathBuf> {
         let path = directory.join(text);
         let direct = Path::new(text).components().all(|component| matches!(component, Component::Normal(_)));
         if !direct || directory != self.root {
@@ -111,11 +150,12 @@ impl Paths {
         let mut so_far = directory.to_owned();
         for component in Path::new(text).components() {
             so_far.push(component);
-            match so_far.symlink_metadata() {
-                Ok(metadata) if metadata.is_symlink() => return real_path(&path).ok(),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                Err(_) => return None,
+            match lookups.at(&so_far) {
+                Found::Link => return real_path(&path).ok(),
+                Found::Directory => {}
+                // Below a file there is nothing either.
+                Found::Other | Found::Nothing => break,
+                Found::Unknown => return None,
             }
         }
         Some(path)
@@ -155,7 +195,7 @@ impl Paths {
     }
 
     /// Whether something may be read: in the project, the temporary directory or the toolchain.
-    pub fn read(&self, from: &[PathBuf], target: &Arg) -> Ruling {
+    pub fn read(&self, lookups: &Lookups, from: &[PathBuf], target: &Arg) -> Ruling {
         let text = match target.kind {
             Kind::Plain => target.text.as_str(),
             Kind::Glob => target.text.split(['*', '?', '[']).next().unwrap_or_default(),
@@ -170,7 +210,8 @@ impl Paths {
         }
         for directory in from {
             let text = bounded(text).unwrap_or("/");
-            let real = self.resolve(directory, text).unwrap_or_else(|| lexical(&directory.join(text)));
+            let real =
+                self.resolve(lookups, directory, text).unwrap_or_else(|| lexical(&directory.join(text)));
             let mut readable = self.temp.iter().chain(&self.readable).chain([&self.root]);
             if !readable.any(|place| real.starts_with(place)) && !is_toolchain(&real) {
                 return not_read(text);
@@ -180,13 +221,13 @@ impl Paths {
     }
 
     /// A pattern in the last component, in a directory without links.
-    fn write_pattern(&self, from: &[PathBuf], text: &str) -> Ruling {
+    fn write_pattern(&self, lookups: &Lookups, from: &[PathBuf], text: &str) -> Ruling {
         let (parent, last) = text.rsplit_once('/').unwrap_or((".", text));
         if has_pattern(parent) || last.is_empty() {
             return unknown_path(text);
         }
         for directory in from {
-            self.write_from(directory, if parent.is_empty() { "/" } else { parent })?;
+            self.write_from(lookups, directory, if parent.is_empty() { "/" } else { parent })?;
             let folder = directory.join(parent);
             if last.starts_with('.') {
                 return unknown_path(text);

@@ -10,12 +10,14 @@ use std::path::PathBuf;
 
 pub use simple::{Call, Origin};
 
+use crate::paths::Lookups;
 use crate::policy::CommandPolicy;
 use crate::rules::{assignments, redirections, secrets};
 use crate::shell::ast::{
     Command, CommandKind, Condition, Content, List, Operation, Part, RedirectKind, Script, Target, Word,
 };
 use crate::verdict::{Denial, Judgement, Ruling, Verdict, deny, deny_but};
+use crate::words::Arg;
 use flow::Flow;
 
 /// How many paths of one command are looked up.
@@ -42,6 +44,8 @@ pub struct Walker<'a> {
     /// Whether this is the top level, where one thing happens after another.
     pub straight: bool,
     paths_seen: usize,
+    /// What was looked up on the way.
+    pub lookups: Lookups,
     /// How many commands are being run by other commands.
     pub wrapped: usize,
     rules: Vec<&'static str>,
@@ -63,9 +67,25 @@ impl<'a> Walker<'a> {
             changed: false,
             straight: false,
             paths_seen: 0,
+            lookups: Lookups::default(),
             wrapped: 0,
             rules: Vec::new(),
         }
+    }
+
+    /// Whether an argument names a place that may be written.
+    pub fn may_write(&self, target: &Arg) -> Ruling {
+        self.policy.paths.write(&self.lookups, &self.directories, target)
+    }
+
+    /// Whether an argument names a place that may be read.
+    pub fn may_read(&self, target: &Arg) -> Ruling {
+        self.policy.paths.read(&self.lookups, &self.directories, target)
+    }
+
+    /// Where a path may really lead, from wherever the command may find itself.
+    pub fn may_lead_to(&self, text: &str) -> impl Iterator<Item = PathBuf> {
+        self.directories.iter().filter_map(|from| self.policy.paths.resolve(&self.lookups, from, text))
     }
 
     /// Walks it all.

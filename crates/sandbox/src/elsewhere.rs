@@ -3,7 +3,11 @@
 use std::io;
 
 use crate::bounds::{Bounds, Layer};
+use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
+
+/// Descriptors cannot be received so that no child inherits them; keepers and rooms have no other threads.
+pub(crate) const RECEIVE: RecvFlags = RecvFlags::empty();
 
 pub(crate) const ADOPTS_ORPHANS: bool = false;
 

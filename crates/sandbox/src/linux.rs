@@ -13,8 +13,13 @@ use std::fs;
 use rustix::io;
 use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper};
 
+use rustix::net::RecvFlags;
+
 pub(crate) use confine::confine;
 pub(crate) use landlock::is_available as landlock_is_available;
+
+/// How descriptors are received: no child inherits them.
+pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 
 /// Whether descendants become our children, so that having no child left means that all are gone.
 pub(crate) const ADOPTS_ORPHANS: bool = true;

@@ -9,13 +9,14 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
+    sendmsg,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Bounds, Layer};
+use crate::system;
 
 /// The longest message; more than the kernel takes as arguments of a program.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
@@ -88,7 +89,7 @@ pub(crate) fn receive<T: DeserializeOwned>(mut socket: &UnixStream) -> io::Resul
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let got = loop {
         let mut into = [IoSliceMut::new(&mut length)];
-        match recvmsg(socket.as_fd(), &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+        match recvmsg(socket.as_fd(), &mut into, &mut ancillary, system::RECEIVE) {
             Err(rustix::io::Errno::INTR) => {}
             received => break received?.bytes,
         }

@@ -2,7 +2,7 @@
 
 use super::options::{Syntax, parse};
 use super::{Rule, in_run, links, never, reads};
-use crate::paths::{protection, real_path};
+use crate::paths::protection;
 use crate::verdict::{Ruling, deny, deny_but};
 use crate::walk::{Call, Walker};
 use crate::words::{Arg, Kind};
@@ -120,7 +120,7 @@ fn writes(walker: &mut Walker<'_>, rule: &'static str, syntax: &Syntax, call: Ca
     }
     for operand in &parsed.operands {
         walker.count_path()?;
-        walker.policy.paths.write(&walker.directories, operand)?;
+        walker.may_write(operand)?;
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ const LINKS: [&str; 8] = ["r", "R", "a", "d", "P", "archive", "recursive", "no-d
 /// Whether sources may arrive at a target: it, and what they would become in it if it is a directory.
 pub fn arrive(walker: &mut Walker<'_>, rule: &'static str, sources: &[&Arg], target: &Arg) -> Ruling {
     walker.count_path()?;
-    walker.policy.paths.write(&walker.directories, target)?;
+    walker.may_write(target)?;
     if target.kind == Kind::Glob {
         return deny_but(rule, "The destination is a pattern.", "Write the destination out.");
     }
@@ -160,12 +160,13 @@ pub fn arrive(walker: &mut Walker<'_>, rule: &'static str, sources: &[&Arg], tar
             // A directory's content arrives with the names it has.
             let holds_protected = walker.directories.iter().any(|directory| {
                 let from = directory.join(text);
-                from.is_dir() && PROTECTED_NAMES.iter().any(|name| from.join(name).symlink_metadata().is_ok())
+                walker.lookups.may_be_directory(&from)
+                    && PROTECTED_NAMES.iter().any(|name| from.join(name).symlink_metadata().is_ok())
             });
-            let protected = walker.directories.iter().any(|directory| {
-                let real = real_path(&directory.join(text)).unwrap_or_default();
-                real.strip_prefix(&walker.policy.paths.root).is_ok_and(|inside| protection(inside).is_some())
-            });
+            let root = &walker.policy.paths.root;
+            let protected = walker
+                .may_lead_to(text)
+                .any(|real| real.strip_prefix(root).is_ok_and(|inside| protection(inside).is_some()));
             if holds_protected || protected {
                 return deny(rule, format!("'{text}' contains files that steer git or agents."));
             }
@@ -181,7 +182,7 @@ pub fn arrive(walker: &mut Walker<'_>, rule: &'static str, sources: &[&Arg], tar
             }
             let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
             walker.count_path()?;
-            walker.policy.paths.write(&walker.directories, &Arg::plain(format!("{target_text}/{name}")))?;
+            walker.may_write(&Arg::plain(format!("{target_text}/{name}")))?;
         } else if source.kind == Kind::Glob {
             let last = source.text.rsplit('/').next().unwrap_or(&source.text);
             if last.starts_with('.') {
@@ -207,10 +208,7 @@ const PROTECTED_NAMES: [&str; 6] = [".autonoe", ".git", ".claude", ".codex", ".g
 
 fn into_root(walker: &Walker<'_>, target: &str) -> bool {
     let root = &walker.policy.paths.root;
-    walker.directories.iter().any(|directory| {
-        let joined = directory.join(target);
-        joined.canonicalize().is_ok_and(|real| &real == root || protection(&real).is_some())
-    })
+    walker.may_lead_to(target).any(|real| &real == root || protection(&real).is_some())
 }
 
 fn chmod(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
@@ -225,7 +223,7 @@ fn chmod(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
             return refuse_chmod();
         }
         walker.count_path()?;
-        walker.policy.paths.write(&walker.directories, target)?;
+        walker.may_write(target)?;
     }
     Ok(())
 }

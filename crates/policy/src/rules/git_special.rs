@@ -168,7 +168,7 @@ pub fn worktree(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
 
 fn written(walker: &mut Walker<'_>, path: &Arg) -> Ruling {
     walker.count_path()?;
-    walker.policy.paths.write(&walker.directories, path)
+    walker.may_write(path)
 }
 
 /// Paths must be written out and not protected.

@@ -74,7 +74,7 @@ pub const RULES: &[Rule] = &[
 pub fn judge(walker: &mut Walker<'_>, operand: &Arg) -> Ruling {
     // Only what may lead away needs to be looked up: the rest is below the working directory or a link in it.
     walker.count_path()?;
-    walker.policy.paths.read(&walker.directories, operand)
+    walker.may_read(operand)
 }
 
 /// Whether an option's value that looks like a path is within bounds.

@@ -27,7 +27,7 @@ pub fn judge(walker: &mut Walker<'_>, kind: RedirectKind, word: &Word) -> Ruling
                 return deny("redirection", "'>!' is another shell's; write '>|'.");
             }
             walker.count_path()?;
-            walker.policy.paths.write(&walker.directories, &target)
+            walker.may_write(&target)
         }
     }
 }

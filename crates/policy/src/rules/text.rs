@@ -116,7 +116,7 @@ fn uniq(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
         [] | [_] => Ok(()),
         [_, output] => {
             walker.count_path()?;
-            walker.policy.paths.write(&walker.directories, output)
+            walker.may_write(output)
         }
         _ => deny("uniq", "uniq takes one input and one output."),
     }

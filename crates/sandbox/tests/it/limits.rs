@@ -19,7 +19,8 @@ async fn a_fork_bomb_is_ended_and_the_room_lives_on() {
     let mark = format!("6{:06}", std::process::id());
     let bomb = format!("for i in $(seq 3000); do sleep {mark} & done; wait");
     let mut child = house.script(&bomb).leaving_background().spawn().unwrap();
-    let ended = tokio::time::timeout(std::time::Duration::from_secs(60), child.wait()).await.expect("it ends");
+    let ended =
+        tokio::time::timeout(std::time::Duration::from_secs(60), child.wait()).await.expect("it ends");
     let error = ended.expect_err("it was ended");
     assert!(error.to_string().contains("more than 60 processes"), "{error}");
     crate::support::until("all are gone", || running_with(&format!("sleep\0{mark}")) == 0);
