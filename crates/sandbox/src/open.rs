@@ -98,6 +98,14 @@ impl Sandbox {
         self.layer
     }
 
+    /// Where our own binary is in a room.
+    pub(crate) fn ourselves_inside(&self) -> &Path {
+        match self.layer {
+            Layer::Bubblewrap => Path::new(bubblewrap::OURSELVES),
+            Layer::Landlock | Layer::Seatbelt | Layer::None => &self.ourselves,
+        }
+    }
+
     async fn try_out(&self, scratch: &Path) -> Result<(), OpenError> {
         let bounds = Bounds::new(scratch.join("root"), scratch.join("home"), scratch.join("tmp"));
         fs::create_dir_all(&bounds.root)?;

@@ -61,6 +61,11 @@ impl Quarters {
         Ok(room.command(program).envs(pairs))
     }
 
+    /// Prepares to run our own binary in the room, in one of its other parts.
+    pub async fn ourselves(&self) -> Result<Launch, OpenError> {
+        self.command(self.premises.sandbox.ourselves_inside()).await
+    }
+
     async fn open(&self) -> Result<Occupied, OpenError> {
         let Premises { sandbox, bounds, door, .. } = &self.premises;
         let mut room = sandbox.open(bounds.clone()).await?;
