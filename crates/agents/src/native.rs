@@ -116,11 +116,10 @@ impl NativeAgent {
     async fn work(&self, instruction: Instruction, emitter: &Emitter) -> Outcome {
         let mut conversation = Conversation::new(&self.system, self.definitions(), instruction.text);
         for _ in 0..MAX_TURNS {
-            let reply = match self.model.reply(&conversation, &|progress| tell(emitter, progress)).await {
+            let reply = match self.ask(&conversation, emitter).await {
                 Ok(reply) => reply,
                 Err(outcome) => return outcome,
             };
-            self.report(&reply, emitter).await;
             match (reply.stop, reply.calls.is_empty()) {
                 (Stop::Refused, _) => return refused(),
                 (Stop::Natural | Stop::OutputLimit, false) => {
@@ -143,6 +142,22 @@ impl NativeAgent {
                 input_schema: spec.input_schema,
             })
             .collect()
+    }
+
+    /// Has the model reply, and tells what it said and what that cost.
+    async fn ask(&self, conversation: &Conversation, emitter: &Emitter) -> Result<Reply, Outcome> {
+        emitter.emit(Event::ModelAsked { model: self.model.name().to_owned() }).await;
+        let reply = self.model.reply(conversation, &|progress| tell(emitter, progress)).await;
+        let fault = match &reply {
+            Ok(reply) => {
+                self.report(reply, emitter).await;
+                None
+            }
+            Err(Outcome::ExecutionError { fault }) => Some(fault.clone()),
+            Err(_) => None,
+        };
+        emitter.emit(Event::ModelDone { fault }).await;
+        reply
     }
 
     /// Tells what the model said and what that cost, before anything is done about it.

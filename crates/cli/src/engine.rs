@@ -15,7 +15,8 @@ use autonoe_core::outcome::RunReport;
 use autonoe_core::plan::{Models, Plan};
 use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::runner::{RunOptions, Runner};
-use autonoe_core::sink::{Sink, Sinks, SpanContext};
+use autonoe_core::sink::{Sink, Sinks};
+use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_deliverables::{CallServer, Caller, DeliverableService};
 use autonoe_model::{Tuning, resolve_alias};
 use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
@@ -132,7 +133,7 @@ impl Engine<'_> {
             Journal::begin(&journal_file, self.mode.name(), &spec_hash, clock.now(), options).await?;
         let status =
             Arc::new(StatusStore::open(self.project, Arc::clone(&journal), Arc::clone(&clock)).await?);
-        let span = SpanContext { run: begun.run, session: None };
+        let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
         sinks.emit(&span, &Event::RunStarted { command: self.mode.name().to_owned(), sessions_before });
 
@@ -141,7 +142,7 @@ impl Engine<'_> {
             Arc::clone(&journal),
             self.mode.first_instruction(),
             Box::new({
-                let sinks = sinks.clone();
+                let (sinks, span) = (sinks.clone(), span.clone());
                 move |change| sinks.emit(&span, &Event::StatusChanged(change.clone()))
             }),
         ));
@@ -166,7 +167,7 @@ impl Engine<'_> {
             clock: clock.as_ref(),
             interrupt: self.interrupt.clone(),
             options: self.options(),
-            run: begun.run,
+            span: span.clone(),
         };
         Ok(runner.run(begun.state).await)
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::fault::Fault;
 use crate::gate::ToolCall;
 use crate::instruction::InstructionName;
 use crate::money::Usd;
@@ -22,6 +23,30 @@ pub enum Event {
     Working {
         /// What it is doing.
         activity: Activity,
+    },
+    /// The agent was told what to do; shown, not kept.
+    Instructed {
+        /// The words.
+        text: String,
+    },
+    /// The agent asks the model; shown, not kept.
+    ModelAsked {
+        /// The model.
+        model: String,
+    },
+    /// A piece of the model's answer, which comes as a whole later; shown, not kept.
+    Chunk {
+        /// Thought or said.
+        kind: Chunk,
+        /// The piece.
+        #[serde(rename = "chunk")]
+        text: String,
+    },
+    /// The model has answered, or has failed to; shown, not kept.
+    ModelDone {
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<Fault>,
     },
     /// The agent said something.
     Text {
@@ -141,6 +166,16 @@ pub enum Activity {
     Responding,
 }
 
+/// Whether a piece of an answer was thought or said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Chunk {
+    /// Thought.
+    Thought,
+    /// Said.
+    Text,
+}
+
 /// Tokens spent and what they cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
@@ -159,6 +194,14 @@ pub struct Usage {
 impl Event {
     /// True for events that are shown while they happen and not kept.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Working { .. } | Self::Waiting { .. })
+        matches!(
+            self,
+            Self::Working { .. }
+                | Self::Instructed { .. }
+                | Self::ModelAsked { .. }
+                | Self::Chunk { .. }
+                | Self::ModelDone { .. }
+                | Self::Waiting { .. }
+        )
     }
 }

@@ -4,6 +4,7 @@
 //! caller. It depends on no other crate of ours; every other crate speaks its vocabulary.
 
 pub mod agent;
+pub mod callbacks;
 pub mod clock;
 pub mod deliverable;
 pub mod duration;
@@ -27,6 +28,7 @@ pub mod redact;
 pub mod runner;
 pub mod session;
 pub mod sink;
+pub mod span;
 pub mod status;
 #[cfg(test)]
 mod testing;

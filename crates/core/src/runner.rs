@@ -24,7 +24,8 @@ use crate::pause::{self, COUNTDOWN_EVERY, DEFAULT_SESSION_DELAY};
 use crate::plan::{Iteration, Next, Plan, RunState, Verdict};
 use crate::quota::{self, QuotaWait};
 use crate::session::{Allowance, Session};
-use crate::sink::{Sinks, SpanContext};
+use crate::sink::Sinks;
+use crate::span::SpanContext;
 
 /// What the user decides about a run.
 #[derive(Debug, Clone)]
@@ -71,8 +72,8 @@ pub struct Runner<'a> {
     pub interrupt: CancellationToken,
     /// The user's wishes.
     pub options: RunOptions,
-    /// The run's id in the journal.
-    pub run: i64,
+    /// The run's own span.
+    pub span: SpanContext,
 }
 
 /// What the end of a session means for the run.
@@ -149,7 +150,7 @@ impl Runner<'_> {
             clock: self.clock,
             journal: self.journal,
             sinks: self.sinks,
-            span: SpanContext { run: self.run, session: Some(number) },
+            span: self.span.session(number),
             interrupt: &self.interrupt,
             allowance: self.allowance(state, start),
         };
@@ -344,7 +345,8 @@ impl Runner<'_> {
     }
 
     fn emit(&self, session: Option<u32>, event: &Event) {
-        self.sinks.emit(&SpanContext { run: self.run, session }, event);
+        let span = session.map_or_else(|| self.span.clone(), |number| self.span.session(number));
+        self.sinks.emit(&span, event);
     }
 }
 

@@ -16,7 +16,8 @@ use crate::ledger::Ledger;
 use crate::money::Usd;
 use crate::outcome::Outcome;
 use crate::plan::Iteration;
-use crate::sink::{Sinks, SpanContext};
+use crate::sink::Sinks;
+use crate::span::{SessionSpans, SpanContext};
 
 /// How long an agent may take to end before it is dropped, which kills what it started.
 const DISPOSE_LIMIT: Duration = Duration::from_millis(800);
@@ -81,6 +82,8 @@ impl Session<'_> {
         instruction: Instruction,
         spent: &mut Ledger,
     ) -> Result<Outcome, Fault> {
+        let mut spans = SessionSpans::new(self.span.clone());
+        self.sinks.emit(&self.span, &Event::Instructed { text: instruction.text.clone() });
         let mut events = agent.query(instruction);
         loop {
             let event = tokio::select! {
@@ -100,7 +103,7 @@ impl Session<'_> {
             if !event.is_transient() {
                 self.journal.event(self.number(), &event).await?;
             }
-            self.sinks.emit(&self.span, &event);
+            self.sinks.emit(&spans.of(&event), &event);
             match event {
                 Event::End { outcome } => return Ok(outcome),
                 Event::Usage(usage) => {
@@ -111,6 +114,10 @@ impl Session<'_> {
                     }
                 }
                 Event::Working { .. }
+                | Event::Instructed { .. }
+                | Event::ModelAsked { .. }
+                | Event::Chunk { .. }
+                | Event::ModelDone { .. }
                 | Event::Text { .. }
                 | Event::Thinking { .. }
                 | Event::ToolCall(_)

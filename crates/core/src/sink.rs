@@ -2,19 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::event::Event;
-
-/// Where in a run an event belongs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SpanContext {
-    /// The run's id in the journal.
-    pub run: i64,
-    /// The session's number within the run, from 1; none for the run's own events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<u32>,
-}
+use crate::span::SpanContext;
 
 /// Is shown every event. Must be cheap and can never fail the run.
 pub trait Sink: Send + Sync {

@@ -26,7 +26,8 @@ use crate::outcome::{Outcome, RunReport};
 use crate::plan::{Models, Plan, RunState, StatusReader};
 use crate::plans::{DeliverablePlan, SyncPlan, VerificationReader};
 use crate::runner::{RunOptions, Runner};
-use crate::sink::{Sink, Sinks, SpanContext};
+use crate::sink::{Sink, Sinks};
+use crate::span::{SpanContext, TraceId};
 use crate::status::ProjectStatus;
 use crate::verification::Verification;
 
@@ -176,7 +177,7 @@ impl World {
             clock: self,
             interrupt: self.interrupt.clone(),
             options,
-            run: 1,
+            span: SpanContext::run(1, TraceId(1)),
         };
         let report = tokio::time::timeout(PATIENCE, runner.run(state)).await.expect("the run hangs");
         assert_eq!(self.lock().scripts.len(), 0, "scripted sessions were not held");

@@ -96,6 +96,11 @@ impl Model {
         Ok(Self { client, iden, options, retry_pause: tuning.retry_pause })
     }
 
+    /// Its full name.
+    pub fn name(&self) -> &str {
+        &self.iden.model_name
+    }
+
     /// Has the model reply. Fails with the outcome the session should end with.
     pub async fn reply(
         &self,

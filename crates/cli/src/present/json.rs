@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use autonoe_core::event::Event;
-use autonoe_core::sink::{Sink, SpanContext};
+use autonoe_core::sink::Sink;
+use autonoe_core::span::SpanContext;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -32,6 +33,10 @@ impl JsonSink {
 
 impl Sink for JsonSink {
     fn on(&self, span: &SpanContext, event: &Event) {
+        // The whole comes later; and an instruction is not something that happened.
+        if matches!(event, Event::Chunk { .. } | Event::Instructed { .. }) {
+            return;
+        }
         let line = Line { at: Timestamp::now(), span, event };
         if let Ok(line) = self.console.redactor().json(&line) {
             self.console.json_line(&line);

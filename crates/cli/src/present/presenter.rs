@@ -7,7 +7,8 @@ use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{Activity, Event};
 use autonoe_core::outcome::Outcome;
-use autonoe_core::sink::{Sink, SpanContext};
+use autonoe_core::sink::Sink;
+use autonoe_core::span::SpanContext;
 
 use super::console::{Console, Level};
 use super::words;
@@ -64,6 +65,10 @@ impl Presenter {
             Event::Waiting { remaining, resets_at, .. } => state.waiting(*remaining, *resets_at),
             Event::End { .. } | Event::SessionEnded { .. } | Event::Outcome(_) => state.end(),
             Event::Usage(_)
+            | Event::Instructed { .. }
+            | Event::ModelAsked { .. }
+            | Event::Chunk { .. }
+            | Event::ModelDone { .. }
             | Event::Trouble { .. }
             | Event::HostRefused { .. }
             | Event::RunStarted { .. }

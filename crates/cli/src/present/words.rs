@@ -149,6 +149,10 @@ pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
         Event::HostRefused { message, .. } => format!("[network] {message}"),
         Event::End { outcome } => format!("[session: {}]", outcome.name()),
         Event::Working { .. }
+        | Event::Instructed { .. }
+        | Event::ModelAsked { .. }
+        | Event::Chunk { .. }
+        | Event::ModelDone { .. }
         | Event::RunStarted { .. }
         | Event::SessionStarted { .. }
         | Event::SessionEnded { .. }

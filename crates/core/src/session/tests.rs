@@ -9,7 +9,8 @@ use crate::money::Usd;
 use crate::outcome::Outcome;
 use crate::plan::Iteration;
 use crate::session::{Allowance, DISPOSE_LIMIT, Ledger, Session};
-use crate::sink::{Sinks, SpanContext};
+use crate::sink::Sinks;
+use crate::span::{SpanContext, TraceId};
 use crate::testing::script::{Script, cannot_open, lasting, out_of_quota, passing, session};
 use crate::testing::{Entry, START, World, seconds, timestamp};
 
@@ -20,7 +21,7 @@ async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
         clock: world,
         journal: world,
         sinks: &sinks,
-        span: SpanContext { run: 1, session: Some(1) },
+        span: SpanContext::run(1, TraceId(1)).session(1),
         interrupt: &world.interrupt,
         allowance,
     };

@@ -8,7 +8,7 @@ use crate::journal::Record;
 use crate::money::Usd;
 use crate::outcome::Outcome;
 use crate::plan::RunState;
-use crate::sink::SpanContext;
+use crate::span::{SpanContext, TraceId};
 use crate::testing::script::{Script, out_of_quota, session};
 use crate::testing::{Entry, World, seconds, timestamp};
 
@@ -63,7 +63,7 @@ async fn invariant_2_the_end_of_the_run_is_recorded_before_it_is_shown() {
     let log = world.log();
     let ending = [
         Entry::Recorded(Record::RunEnded(Box::new(report.clone()))),
-        Entry::Shown(SpanContext { run: 1, session: None }, Event::Outcome(report)),
+        Entry::Shown(SpanContext::run(1, TraceId(1)), Event::Outcome(report)),
     ];
     assert_eq!(log[log.len() - 2..], ending);
 }
@@ -74,7 +74,7 @@ async fn invariant_2_an_event_is_kept_before_it_is_shown_and_a_cost_is_booked_at
     world.run(options()).await;
     let text = Event::Text { text: "hello".to_owned() };
     let kept = world.position("kept text", |entry| *entry == Entry::Kept(1, text.clone()));
-    let span = SpanContext { run: 1, session: Some(1) };
+    let span = SpanContext::run(1, TraceId(1)).session(1);
     assert!(kept < world.position("text", |entry| *entry == Entry::Shown(span.clone(), text.clone())));
     let booked = world.position("cost", |entry| matches!(entry, Entry::Booked(1, _)));
     let later = Event::Text { text: "on".to_owned() };
