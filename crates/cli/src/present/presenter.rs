@@ -137,6 +137,10 @@ impl Sink for Presenter {
             }
             Event::Waiting { .. }
             | Event::Working { .. }
+            | Event::Instructed { .. }
+            | Event::ModelAsked { .. }
+            | Event::Chunk { .. }
+            | Event::ModelDone { .. }
             | Event::Text { .. }
             | Event::Thinking { .. }
             | Event::ToolCall(_)
