@@ -78,6 +78,11 @@ impl Quarters {
         Ok(Occupied { room, door: Some(door), env })
     }
 
+    /// Whether whatever leaves the room passes a door that judges it.
+    pub fn has_door(&self) -> bool {
+        self.premises.sandbox.layer() != Layer::None
+    }
+
     /// What was refused at the door since this was last asked.
     pub async fn refusals(&self) -> Vec<Refusal> {
         let occupied = self.occupied.lock().await;

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+mod door;
 mod ends;
 mod holds;
 mod landlock;
