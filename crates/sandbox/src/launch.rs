@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-use crate::open::Entrance;
+use crate::entrance::Entrance;
 use crate::wire::{self, Answer, Order};
 
 /// How long [`Child::stop`] waits before it has the whole room ended.

@@ -9,10 +9,12 @@
 
 mod bounds;
 mod bubblewrap;
+mod entrance;
 mod git;
 mod keep;
 mod launch;
 mod open;
+mod opened;
 mod places;
 mod quarters;
 mod room;
@@ -48,7 +50,8 @@ pub use bounds::{Bounds, Layer, Limits};
 pub use git::Repository;
 pub use keep::{EXIT_KEEPER_FAILED, EXIT_NOT_FOUND, EXIT_NOT_STARTED, KEEP_ARG, STOP_GRACE};
 pub use launch::{Child, Exit, Launch, STOP_LIMIT, Stream};
-pub use open::{NoSandbox, OpenError, Room, Sandbox};
+pub use open::{NoSandbox, OpenError, Sandbox};
+pub use opened::Room;
 pub use quarters::{Premises, Quarters};
 pub use room::ROOM_ARG;
 pub use toolchain::Toolchain;

@@ -1,4 +1,4 @@
-//! Opening rooms: which layer this machine has, and the room as the orchestrator sees it.
+//! Opening rooms, with the best layer that this machine has.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -6,21 +6,16 @@ use std::io::{self, Read};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::AsyncReadExt;
-use tokio::sync::watch;
 
 use crate::bounds::{Bounds, Layer};
 use crate::bubblewrap;
 use crate::git::Before;
 use crate::keep::KEEP_ARG;
-use crate::launch::{Keeper, Launch, STOP_LIMIT};
+use crate::launch::Keeper;
+use crate::opened::{Room, RoomKeeper, Traces};
 use crate::room::ROOM_ARG;
 use crate::seatbelt;
 use crate::system;
@@ -28,8 +23,6 @@ use crate::wire::{self, Order, Setup, Tidings};
 
 /// How long a room may take to be built.
 const OPEN_LIMIT: Duration = Duration::from_secs(20);
-/// How long the reason is awaited for which a room ended everything; it comes at once if there is one.
-const REASON_LIMIT: Duration = Duration::from_secs(1);
 /// What is kept of the complaints of a room that could not be built.
 const MAX_COMPLAINT: u64 = 4096;
 
@@ -210,177 +203,4 @@ fn placeholders(protected: &[PathBuf]) -> Vec<PathBuf> {
     let directories = protected.iter().filter(|path| path.extension().is_none());
     let missing = directories.filter(|path| path.symlink_metadata().is_err());
     missing.filter(|path| fs::create_dir(path).is_ok()).cloned().collect()
-}
-
-/// What is put right in the project when the room is gone.
-#[derive(Debug)]
-struct Traces {
-    placeholders: Vec<PathBuf>,
-    before: Before,
-}
-
-impl Traces {
-    /// Takes away what stood in, and what would act outside; says what that was.
-    fn clear(&self) -> Vec<String> {
-        for path in &self.placeholders {
-            // What is no longer empty is not ours.
-            let _ = fs::remove_dir(path);
-        }
-        self.before.mend()
-    }
-}
-
-/// The keeper of a room: told to stop, or with us gone, it ends the room and everything in it.
-#[derive(Debug)]
-struct RoomKeeper {
-    process: tokio::process::Child,
-    socket: Keeper,
-}
-
-/// What all programs of a session share. Dropped, it ends everything in it.
-#[derive(Debug)]
-pub struct Room {
-    entrance: Arc<Entrance>,
-    way_out: Option<TcpListener>,
-    held: Option<(RoomKeeper, Traces)>,
-}
-
-impl Room {
-    fn new(
-        socket: UnixStream,
-        keeper: RoomKeeper,
-        way_out: Option<TcpListener>,
-        traces: Traces,
-    ) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        let listening = tokio::net::UnixStream::from_std(socket.try_clone()?)?;
-        let (tell, tidings) = watch::channel(None);
-        tokio::spawn(listen(listening, tell));
-        let entrance = Arc::new(Entrance { socket: Mutex::new(Some(socket)), tidings });
-        Ok(Self { entrance, way_out, held: Some((keeper, traces)) })
-    }
-
-    /// Prepares to run `program`, which is looked up in the `PATH` of its own environment.
-    pub fn command(&self, program: impl AsRef<OsStr>) -> Launch {
-        Launch::new(Arc::clone(&self.entrance), program.as_ref())
-    }
-
-    /// The listening socket by which programs in the room can reach us and nobody else; given once.
-    pub fn take_way_out(&mut self) -> Option<TcpListener> {
-        self.way_out.take()
-    }
-
-    /// Whether programs can still be started in it.
-    pub fn is_open(&self) -> bool {
-        self.entrance.is_open()
-    }
-
-    /// Ends everything in it and waits until it is gone, in bounded time. Says what had to be put right in the project.
-    pub async fn close(mut self) -> Vec<String> {
-        self.entrance.close();
-        match self.held.take() {
-            Some((mut keeper, traces)) => {
-                keeper.end().await;
-                traces.clear()
-            }
-            None => Vec::new(),
-        }
-    }
-}
-
-impl RoomKeeper {
-    /// Has the room ended and waits for it. A keeper that was killed could not do its work; its orphans are found.
-    async fn end(&mut self) {
-        self.socket.ask_to_stop();
-        let id = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let Some(id) = id else {
-            return;
-        };
-        // A charge may have suspended it.
-        let _ = kill_process(id, Signal::CONT);
-        let ended = tokio::time::timeout(STOP_LIMIT, self.process.wait()).await;
-        if matches!(ended, Ok(Ok(status)) if status.signal().is_some()) {
-            system::kill_orphans_of(id);
-        }
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        self.entrance.close();
-        if let Some((mut keeper, traces)) = self.held.take() {
-            keeper.socket.ask_to_stop();
-            // Somebody must see it end; without a runtime there is nobody left who could.
-            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(async move {
-                    keeper.end().await;
-                    traces.clear()
-                });
-            }
-        }
-    }
-}
-
-/// Keeps what the room tells: why it ended everything, or that it is gone.
-async fn listen(mut socket: tokio::net::UnixStream, tell: watch::Sender<Option<String>>) {
-    let mut length = [0; wire::LENGTH_BYTES];
-    while socket.read_exact(&mut length).await.is_ok() {
-        let Ok(length) = wire::length_of(length) else {
-            break;
-        };
-        let mut body = vec![0; length];
-        if socket.read_exact(&mut body).await.is_err() {
-            break;
-        }
-        if let Ok(Tidings::Cleared(why)) = serde_json::from_slice(&body) {
-            let _ = tell.send(Some(why));
-        }
-    }
-}
-
-/// Where programs enter a room.
-#[derive(Debug)]
-pub(crate) struct Entrance {
-    socket: Mutex<Option<UnixStream>>,
-    tidings: watch::Receiver<Option<String>>,
-}
-
-impl Entrance {
-    /// Hands the room the socket of a new keeper.
-    pub(crate) fn admit(&self, keepers: UnixStream) -> io::Result<()> {
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = || io::Error::new(io::ErrorKind::NotConnected, "the room is gone");
-        let socket = socket.as_ref().ok_or_else(gone)?;
-        wire::send(socket, &(), &[keepers.as_fd()]).map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => gone(),
-            _ => error,
-        })
-    }
-
-    fn is_open(&self) -> bool {
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        // Its sender is gone when the room's socket has closed.
-        socket.is_some() && self.tidings.has_changed().is_ok()
-    }
-
-    /// Closes the room; what is in it ends.
-    pub(crate) fn close(&self) {
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(socket) = socket {
-            let _ = socket.shutdown(std::net::Shutdown::Both);
-        }
-    }
-
-    /// Why a keeper ended without an answer.
-    pub(crate) async fn why_ended(&self) -> String {
-        let mut tidings = self.tidings.clone();
-        let told = tokio::time::timeout(REASON_LIMIT, tidings.wait_for(Option::is_some)).await;
-        match told {
-            Ok(Ok(why)) => {
-                format!("it and everything else in the room was ended: {}", why.as_deref().unwrap_or(""))
-            }
-            Ok(Err(_)) => "its room is gone".to_owned(),
-            Err(_) => "its keeper was killed".to_owned(),
-        }
-    }
 }

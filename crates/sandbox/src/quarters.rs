@@ -10,7 +10,8 @@ use tokio::sync::Mutex;
 
 use crate::bounds::{Bounds, Layer};
 use crate::launch::Launch;
-use crate::open::{OpenError, Room, Sandbox};
+use crate::open::{OpenError, Sandbox};
+use crate::opened::Room;
 
 /// Names that lead to the room itself and not through the door.
 const NOT_THROUGH_THE_DOOR: &str = "localhost,127.0.0.1,::1";
