@@ -90,6 +90,12 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
             None => premises::find_sandbox(environment, project.state_dir()).await?,
         };
         premises::shortcomings(sandbox.layer()).iter().for_each(|shortcoming| warn(shortcoming));
+        if let Some(home) = premises::home_in_project(&project, environment) {
+            warn(&format!(
+                "the project holds your home directory, {}: agents may read and write it.",
+                home.display()
+            ));
+        }
         policy.temp = premises::temporary(sandbox.layer(), &project);
         let premises = premises::lay_out(&project, environment, &user, &policy, sandbox)?;
         let engine =

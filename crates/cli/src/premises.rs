@@ -19,6 +19,26 @@ const HOW_TO_ALLOW: &str =
     "To allow it, add it to `allow` under [network] in your config.toml (docs/configuration.md).";
 const HOW_TO_ALLOW_IN_SYNC: &str = "Commands of `sync` have no network.";
 
+/// What is hidden of a home that lies in the project.
+const SECRETS_OF_A_HOME: [&str; 16] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".password-store",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/autonoe",
+    ".local/share/keyrings",
+    ".mozilla",
+];
+
 /// Variables that name caches of the user's, which are in the private home inside.
 const CACHES: [&str; 3] = ["CARGO_HOME", "GOPATH", "GOCACHE"];
 
@@ -84,7 +104,6 @@ pub fn lay_out(
     let mut env = environment.for_children.clone();
     env.extend(environment.toolchain.env.iter().cloned());
     if sandbox.layer() != Layer::None {
-        refuse_home(project, environment)?;
         introduce(&bounds.home, environment);
         env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
         // A new repository gets no hooks: they are read-only in the next session.
@@ -117,6 +136,8 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     let outside = repository.directories.into_iter().filter(|directory| !directory.starts_with(root));
     bounds.write = user.sandbox.write.iter().cloned().chain(outside).filter(|path| path.exists()).collect();
     bounds.hidden = vec![environment.state_home.clone()];
+    let home = home_in_project(project, environment);
+    bounds.hidden.extend(home.iter().flat_map(|home| SECRETS_OF_A_HOME.map(|name| home.join(name))));
     let usual = Limits::default();
     bounds.limits = Limits {
         processes: user.sandbox.max_processes.map_or(usual.processes, |number| number.get().into()),
@@ -127,18 +148,10 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     bounds
 }
 
-/// A project around the user's home would lay open what the sandbox is to hide.
-fn refuse_home(project: &Project, environment: &Environment) -> Result<(), Fault> {
-    let home = environment.home.as_deref().and_then(|home| home.canonicalize().ok());
-    if home.is_none_or(|home| !home.starts_with(project.root())) {
-        return Ok(());
-    }
-    Err(Fault::lasting(
-        FaultLayer::Config,
-        "project_is_home",
-        format!("The project directory holds your whole home directory: {}.", project.root().display()),
-    )
-    .hint("Give the project a directory of its own; agents may write everything in it."))
+/// The user's home, if the project is around it: then it is the agent's to read and write.
+pub fn home_in_project(project: &Project, environment: &Environment) -> Option<PathBuf> {
+    let home = environment.home.as_deref()?.canonicalize().ok()?;
+    home.starts_with(project.root()).then_some(home)
 }
 
 /// What may leave: in `run` to the registries of the profiles and to what the user added, in `sync` nothing.

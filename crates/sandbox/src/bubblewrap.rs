@@ -25,7 +25,7 @@ pub(crate) fn arguments(bounds: &Bounds, ourselves: &Path, room_arg: &str) -> Ve
         list.mount("--bind", path, path);
     }
     list.protected(bounds);
-    for path in bounds.hidden.iter().filter(|path| path.is_dir()) {
+    for path in &bounds.hidden {
         list.hide(path);
     }
     // Ours, and within what is hidden.
@@ -47,8 +47,13 @@ impl Arguments {
         self.0.extend([OsStr::new(how), from.as_os_str(), to.as_os_str()].map(OsString::from));
     }
 
+    /// Puts nothing in the place of something.
     fn hide(&mut self, path: &Path) {
-        self.0.extend([OsStr::new("--tmpfs"), path.as_os_str()].map(OsString::from));
+        if path.is_dir() {
+            self.0.extend([OsStr::new("--tmpfs"), path.as_os_str()].map(OsString::from));
+        } else if path.exists() {
+            self.mount("--ro-bind", Path::new("/dev/null"), path);
+        }
     }
 
     /// The system's directories, without what is secret in them.
@@ -61,11 +66,7 @@ impl Arguments {
             }
         }
         for path in places::SECRET.map(Path::new) {
-            if path.is_dir() {
-                self.hide(path);
-            } else if path.exists() {
-                self.mount("--ro-bind", Path::new("/dev/null"), path);
-            }
+            self.hide(path);
         }
         self.add(["--proc", "/proc", "--dev", "/dev"]);
         // Settings of the kernel: to be read only, also by root.

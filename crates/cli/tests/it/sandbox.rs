@@ -310,15 +310,27 @@ fn without_any_sandbox_the_run_refuses_and_says_what_to_do() {
 }
 
 #[test]
-fn a_project_around_the_whole_home_is_refused() {
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&always("[[conversation.turn]]\ntext = \"never asked\"\n"));
-    let inside = place.path("home");
-    fs::create_dir_all(&inside).expect("made");
-    let output = place.command(&model, &["run"]).env("HOME", &inside).output().expect("started");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("whole home directory"), "{stderr}");
+fn a_project_around_the_whole_home_is_warned_of_and_its_secrets_stay_hidden() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let place = place("cat .ssh/id .netrc; ls .local/state/autonoe/projects/*/journal.db; echo finished");
+    let home = place.project();
+    fs::create_dir_all(home.join(".ssh")).expect("made");
+    fs::write(home.join(".ssh/id"), "a private key").expect("written");
+    fs::write(home.join(".netrc"), "a password").expect("written");
+    let trusted = place.autonoe(None).env("HOME", &home).args(["trust", "--yes"]).output().expect("started");
+    assert!(trusted.status.success());
+    let run = session(&place, |command| {
+        command.env("HOME", &home);
+    });
+    assert!(run.stderr.contains("the project holds your home directory"), "{}", run.stderr);
+    let result = place.read("result.txt");
+    assert!(result.contains("finished") && !result.contains("private key"), "{result}");
+    assert!(
+        !result.contains("password") && !result.lines().any(|line| line.ends_with("/journal.db")),
+        "{result}"
+    );
 }
 
 #[test]

@@ -112,7 +112,13 @@ async fn quarters_are_opened_again_when_their_room_was_lost() {
     assert_eq!(run(&quarters, "echo one").await, "one\n");
     // The room's own process, which only Landlock's layer lets them see and end.
     let launch = quarters.command("bash").await.unwrap();
-    let lost = launch.args(["-c", "kill -9 $(ps -o ppid= -p $PPID); sleep 300"]).cwd("/").spawn().unwrap().wait().await;
+    let lost = launch
+        .args(["-c", "kill -9 $(ps -o ppid= -p $PPID); sleep 300"])
+        .cwd("/")
+        .spawn()
+        .unwrap()
+        .wait()
+        .await;
     assert!(lost.is_err());
     let again = tokio::time::timeout(std::time::Duration::from_secs(20), async {
         loop {
