@@ -5,12 +5,11 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
-
-use serde_json::Value;
 
 use crate::log::Place;
-use crate::reply::{Call, Fault, Prompt, Reply, Usage, beginning, estimated_tokens};
+use crate::reply::{
+    Call, Fault, Prompt, Reply, Thinking, Usage, beginning, estimated_tokens, fingerprint, signature,
+};
 use crate::script::{CallLine, Conversation, Line, Script};
 
 /// More plays than this are refused: something is looping.
@@ -71,13 +70,14 @@ impl Stage {
         }
         play.replied |= delivers;
         let line = line.cloned().unwrap_or_default();
+        let mut unmet = Vec::new();
+        if delivers {
+            let before = position.checked_sub(1).and_then(|last| conversation.turns[last].line.as_ref());
+            unmet.extend(before.and_then(|before| unsigned(before, position, prompt)));
+            unmet.extend(missing(&line.expect, prompt));
+        }
         let place = Place { conversation: conversation.name.clone(), play: number, turn: position + 1 };
-        Ok(Cue {
-            reply: reply(&line, number, place.turn, prompt),
-            unmet: unmet(line.expect.iter().filter(|_| delivers), prompt),
-            place,
-            fault,
-        })
+        Ok(Cue { reply: reply(&line, number, place.turn, prompt), unmet, place, fault })
     }
 
     /// The play that a prompt continues or retries.
@@ -149,18 +149,24 @@ fn exhausted(conversation: &Conversation, position: usize) -> String {
     )
 }
 
-fn unmet<'a>(expected: impl Iterator<Item = &'a String>, prompt: &Prompt) -> Vec<String> {
+/// The expectations that a request does not meet.
+fn missing(expected: &[String], prompt: &Prompt) -> impl Iterator<Item = String> {
     let newest = beginning(&prompt.newest);
-    expected
-        .filter(|text| !prompt.newest.contains(*text))
-        .map(|text| format!("expected {text:?} in what begins {newest:?}"))
-        .collect()
+    let absent = expected.iter().filter(|text| !prompt.newest.contains(*text));
+    absent.map(move |text| format!("expected {text:?} in what begins {newest:?}"))
+}
+
+/// Services want signed thinking back while they wait for the results of its calls.
+fn unsigned(before: &Line, turn: usize, prompt: &Prompt) -> Option<String> {
+    let thinking = before.thinking.as_deref().filter(|_| prompt.signed && !before.calls.is_empty())?;
+    let came_back = prompt.signatures.contains(&signature(thinking));
+    (!came_back).then(|| format!("the thinking of turn {turn} did not come back as it was signed"))
 }
 
 /// The answer to a request that offers no tools.
 pub(crate) fn side_reply(prompt: &Prompt) -> Reply {
     let line = Line { text: Some(SIDE_TEXT.to_owned()), ..Line::default() };
-    Reply { id: "msg_side".to_owned(), ..reply(&line, 0, 0, prompt) }
+    Reply { id: "side".to_owned(), ..reply(&line, 0, 0, prompt) }
 }
 
 const SIDE_TEXT: &str = "Scripted answer to a side request.";
@@ -173,9 +179,12 @@ fn reply(line: &Line, play: usize, turn: usize, prompt: &Prompt) -> Reply {
         input: call.input.clone(),
     };
     Reply {
-        id: format!("msg_{play}_{turn}"),
+        id: format!("{play}_{turn}"),
         model: prompt.model.clone(),
-        thinking: line.thinking.clone(),
+        thinking: line
+            .thinking
+            .as_ref()
+            .map(|text| Thinking { text: text.clone(), signature: prompt.signed.then(|| signature(text)) }),
         text: line.text.clone(),
         calls: line.calls.iter().enumerate().map(call).collect(),
         stop: line.stop,
@@ -185,19 +194,19 @@ fn reply(line: &Line, play: usize, turn: usize, prompt: &Prompt) -> Reply {
 
 /// What the script gives, and estimates for the rest.
 fn usage(line: &Line, prompt: &Prompt) -> Usage {
+    let thinking = || line.thinking.as_ref().map_or(0, |thinking| estimated_tokens(thinking.len()));
     let said = || {
         let texts = [&line.thinking, &line.text].into_iter().flatten().map(String::len);
-        let calls = line
-            .calls
-            .iter()
-            .map(|call| call.tool.len() + Value::Object(call.input.clone()).to_string().len());
+        let calls = line.calls.iter().map(|call| call.tool.len() + call.input.to_string().len());
         estimated_tokens(texts.chain(calls).sum())
     };
+    let output = line.usage.output.unwrap_or_else(said);
     Usage {
         input: line.usage.input.unwrap_or_else(|| estimated_tokens(prompt.bytes)),
-        output: line.usage.output.unwrap_or_else(said),
         cache_read: line.usage.cache_read.unwrap_or(0),
         cache_write: line.usage.cache_write.unwrap_or(0),
+        output,
+        reasoning: line.usage.reasoning.unwrap_or_else(thinking).min(output),
     }
 }
 
@@ -207,10 +216,4 @@ const CALL_PREFIX: &str = "toolu_";
 fn play_of_call(id: &str) -> Option<usize> {
     let (play, _) = id.strip_prefix(CALL_PREFIX)?.split_once('_')?;
     play.parse().ok()
-}
-
-fn fingerprint(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }

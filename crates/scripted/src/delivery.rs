@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use tokio::{task, time};
 
-use crate::reply::Spoil;
+use crate::reply::{Moment, Spoil};
 
 /// How long a `silence` fault lasts if the client does not go away before.
 pub const SILENCE: Duration = Duration::from_secs(600);
@@ -17,23 +17,16 @@ pub const SILENCE: Duration = Duration::from_secs(600);
 /// An encoded reply.
 #[derive(Debug, Clone)]
 pub(crate) enum Payload {
-    /// Server-sent events, one per element.
-    Events(Vec<Bytes>),
+    /// Events, or lines of JSON: one per element.
+    Stream(Vec<Bytes>),
     /// A JSON document.
     Document(Bytes),
 }
 
 impl Payload {
-    pub fn content_type(&self) -> &'static str {
-        match self {
-            Payload::Events(_) => "text/event-stream; charset=utf-8",
-            Payload::Document(_) => "application/json",
-        }
-    }
-
     fn whole(self) -> Body {
         match self {
-            Payload::Events(events) => {
+            Payload::Stream(events) => {
                 Body::from_stream(stream::iter(events.into_iter().map(Ok::<_, Infallible>)))
             }
             Payload::Document(document) => Body::from(document),
@@ -43,7 +36,7 @@ impl Payload {
     /// The pieces that a client sees arrive: events, or the two halves of a document.
     fn pieces(self) -> Vec<Bytes> {
         match self {
-            Payload::Events(events) => events,
+            Payload::Stream(events) => events,
             Payload::Document(mut document) => {
                 let rest = document.split_off(document.len() / 2);
                 vec![document, rest]
@@ -51,15 +44,23 @@ impl Payload {
         }
     }
 
+    /// Half of the pieces, but at least one.
+    pub fn first_half(self) -> Vec<Bytes> {
+        let mut pieces = self.pieces();
+        pieces.truncate((pieces.len() / 2).max(1));
+        pieces
+    }
+
     /// The same with broken JSON: a truncated document, or one truncated event among whole ones.
     fn broken(self) -> Payload {
         match self {
-            Payload::Events(mut events) => {
-                let middle = events.len() / 2;
+            Payload::Stream(mut events) => {
+                // Not the last one, which need not be JSON.
+                let middle = (events.len() / 2).min(events.len().saturating_sub(2));
                 if let Some(event) = events.get_mut(middle) {
                     *event = truncated_event(event);
                 }
-                Payload::Events(events)
+                Payload::Stream(events)
             }
             Payload::Document(document) => Payload::Document(document.slice(..document.len() / 2)),
         }
@@ -78,19 +79,23 @@ pub(crate) fn body(payload: Payload, spoil: Option<Spoil>) -> Body {
             }))
         }
         Some(Spoil::Cut) => {
-            let mut pieces = payload.pieces();
-            pieces.truncate((pieces.len() / 2).max(1));
-            let sent = stream::iter(pieces.into_iter().map(Ok));
+            let sent = stream::iter(payload.first_half().into_iter().map(Ok));
             Body::from_stream(sent.chain(stream::once(async {
                 // What precedes an error is flushed only if the body was pending in between.
                 task::yield_now().await;
                 Err(broken_off())
             })))
         }
-        Some(Spoil::Silence) => Body::from_stream(stream::once(async {
-            time::sleep(SILENCE).await;
-            Err::<Bytes, _>(broken_off())
-        })),
+        Some(Spoil::Silence(moment)) => {
+            let sent = match moment {
+                Moment::AtOnce => Vec::new(),
+                Moment::Midway => payload.first_half(),
+            };
+            Body::from_stream(stream::iter(sent.into_iter().map(Ok)).chain(stream::once(async {
+                time::sleep(SILENCE).await;
+                Err(broken_off())
+            })))
+        }
     }
 }
 

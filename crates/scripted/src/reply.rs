@@ -1,17 +1,20 @@
 //! What passes between the script and a wire format, in the terms of neither: the prompt as read from a request, the reply
 //! to encode, and the faults that may spoil it.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A request for a reply, as far as choosing the reply needs it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prompt {
     pub model: String,
     pub stream: bool,
+    /// Whether a stream ends with the usage.
+    pub stream_usage: bool,
     pub system: String,
     /// The text of the user messages before the first assistant message.
     pub first: String,
@@ -21,6 +24,10 @@ pub(crate) struct Prompt {
     pub assistants: usize,
     /// Ids of the tool calls in the assistant messages.
     pub call_ids: Vec<String>,
+    /// Whether thinking is signed for this client, which must then send the signature back.
+    pub signed: bool,
+    /// Signatures that came back.
+    pub signatures: Vec<String>,
     /// Names of the tools offered.
     pub tools: Vec<String>,
     /// Size of the request, from which its tokens are estimated.
@@ -30,13 +37,22 @@ pub(crate) struct Prompt {
 /// A reply, ready to be encoded.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
+    /// `<play>_<turn>`, to which each wire puts its own prefixes.
     pub id: String,
     pub model: String,
-    pub thinking: Option<String>,
+    pub thinking: Option<Thinking>,
     pub text: Option<String>,
     pub calls: Vec<Call>,
     pub stop: StopReason,
     pub usage: Usage,
+}
+
+/// What is thought before a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Thinking {
+    pub text: String,
+    /// `None` where the wire has no signatures or the client did not ask for them.
+    pub signature: Option<String>,
 }
 
 /// A tool call within a reply.
@@ -44,7 +60,8 @@ pub(crate) struct Reply {
 pub(crate) struct Call {
     pub id: String,
     pub tool: String,
-    pub input: Map<String, Value>,
+    /// An object, or a string to be sent as it is: arguments that are not JSON.
+    pub input: Value,
 }
 
 /// Why the model stopped.
@@ -63,26 +80,58 @@ pub(crate) enum StopReason {
 /// Tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usage {
+    /// Neither read from nor written to a cache.
     pub input: u64,
-    pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
+    /// Thinking included.
+    pub output: u64,
+    /// The part of the output that is thinking.
+    pub reasoning: u64,
 }
 
 /// What may happen instead of a reply, or to it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fault {
-    Status(ErrorStatus),
+    Error(ErrorReply),
+    /// A reply that says nothing.
+    Empty,
     Spoil(Spoil),
 }
 
-/// An error response.
+/// An error instead of a reply, or breaking it off.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ErrorStatus {
-    pub status: StatusCode,
-    pub message: String,
-    /// Further response headers, `retry-after` among them.
+pub(crate) struct ErrorReply {
+    pub complaint: Complaint,
+    /// Further response headers.
     pub headers: HeaderMap,
+    pub moment: Moment,
+}
+
+/// What a service complains about. Each wire has its own words for it, used where the script gives no message.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Complaint {
+    pub trouble: Trouble,
+    pub message: Option<String>,
+    pub retry_after: Option<Duration>,
+}
+
+/// Why a service does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    Status(StatusCode),
+    InvalidKey,
+    Quota,
+    ContextLength,
+    Overloaded,
+}
+
+/// When something goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    AtOnce,
+    /// After half of the stream.
+    Midway,
 }
 
 /// How the delivery of a reply goes wrong.
@@ -90,8 +139,39 @@ pub(crate) struct ErrorStatus {
 pub(crate) enum Spoil {
     Cut,
     Malformed,
-    Silence,
+    Silence(Moment),
     Slow(Duration),
+}
+
+impl Reply {
+    /// The same without anything said.
+    pub fn emptied(self) -> Reply {
+        Reply { thinking: None, text: None, calls: Vec::new(), stop: StopReason::EndTurn, ..self }
+    }
+}
+
+impl Call {
+    /// The arguments as text.
+    pub fn arguments(&self) -> String {
+        match &self.input {
+            Value::String(text) => text.clone(),
+            input => input.to_string(),
+        }
+    }
+}
+
+impl Usage {
+    /// All of the input, cached or not.
+    pub fn whole_input(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+}
+
+impl Complaint {
+    /// A request that makes no sense to the service or to the script.
+    pub fn refused(status: StatusCode, message: String) -> Complaint {
+        Complaint { trouble: Trouble::Status(status), message: Some(message), retry_after: None }
+    }
 }
 
 impl Fault {
@@ -99,9 +179,22 @@ impl Fault {
     pub fn delivers(&self) -> bool {
         match self {
             Fault::Spoil(Spoil::Slow(_)) => true,
-            Fault::Status(_) | Fault::Spoil(Spoil::Cut | Spoil::Malformed | Spoil::Silence) => false,
+            Fault::Error(_) | Fault::Empty => false,
+            Fault::Spoil(Spoil::Cut | Spoil::Malformed | Spoil::Silence(_)) => false,
         }
     }
+}
+
+/// What stands where a service signs its thinking: the same for the same words, and valid base64 as theirs are.
+pub(crate) fn signature(thinking: &str) -> String {
+    format!("{:016x}", fingerprint(thinking))
+}
+
+/// A short stand-in for a text.
+pub(crate) fn fingerprint(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 const BYTES_PER_TOKEN: usize = 4;

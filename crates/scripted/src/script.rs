@@ -9,7 +9,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::reply::{Fault, StopReason};
 
@@ -86,7 +86,8 @@ pub(crate) struct Line {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CallLine {
     pub tool: String,
-    pub input: Map<String, Value>,
+    /// An object, or a string to be sent as it is.
+    pub input: Value,
 }
 
 /// Tokens as far as the script gives them.
@@ -97,6 +98,7 @@ pub(crate) struct GivenUsage {
     pub output: Option<u64>,
     pub cache_read: Option<u64>,
     pub cache_write: Option<u64>,
+    pub reasoning: Option<u64>,
 }
 
 impl Script {

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{Cue, Stage, side_reply};
-use crate::reply::{Fault, Prompt, Usage};
+use crate::reply::{Fault, Prompt, Usage, signature};
 use crate::script::Script;
 
 fn stage(script: &str) -> Stage {
@@ -226,8 +226,40 @@ fn usage_is_given_or_estimated() {
     let mut prompt = begin("go");
     prompt.bytes = 400;
     let one = stage.next(&prompt).unwrap();
-    assert_eq!(one.reply.usage, Usage { input: 100, output: 2, cache_read: 9, cache_write: 0 });
+    assert_eq!(one.reply.usage, Usage { input: 100, output: 2, cache_read: 9, cache_write: 0, reasoning: 0 });
     let two = stage.next(&follow(&prompt, &one, "")).unwrap();
-    assert_eq!(two.reply.usage, Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 });
+    assert_eq!(two.reply.usage, Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, reasoning: 0 });
     assert!(side_reply(&prompt).usage.output > 0);
+}
+
+#[test]
+fn reasoning_is_a_part_of_the_output() {
+    let reasoning = |usage: &str| {
+        let script =
+            format!("[[conversation]]\n[[conversation.turn]]\nthinking = '12345678'\ntext = 'b'\n{usage}");
+        stage(&script).next(&begin("go")).unwrap().reply.usage.reasoning
+    };
+    assert_eq!(reasoning(""), 2);
+    assert_eq!(reasoning("usage = { output = 1 }"), 1);
+    assert_eq!(reasoning("usage = { output = 9, reasoning = 0 }"), 0);
+}
+
+#[test]
+fn signed_thinking_must_come_back_with_the_results_of_its_calls() {
+    let script = "[[conversation]]\n[[conversation.turn]]\nthinking = 'a'\ncall = [{ tool = 'Read' }]\n[[conversation.turn]]\nthinking = 'b'\ntext = 'two'\n[[conversation.turn]]\ntext = 'three'";
+    let mut stage = stage(script);
+    let mut prompt = Prompt { signed: true, ..begin("go") };
+    let one = stage.next(&prompt).unwrap();
+    assert_eq!(one.reply.thinking.as_ref().unwrap().signature, Some(signature("a")));
+    prompt = follow(&prompt, &one, "");
+    let lost = stage.next(&prompt).unwrap();
+    assert_eq!(lost.unmet, ["the thinking of turn 1 did not come back as it was signed"]);
+    prompt.signatures = vec![signature("a")];
+    let kept = stage.next(&prompt).unwrap();
+    assert!(kept.unmet.is_empty());
+    prompt = follow(&prompt, &kept, "");
+    assert!(stage.next(&prompt).unwrap().unmet.is_empty(), "nothing was called in turn 2");
+
+    let unsigned = follow(&begin("go"), &one, "");
+    assert!(stage.next(&unsigned).unwrap().unmet.is_empty(), "nothing was signed for this client");
 }

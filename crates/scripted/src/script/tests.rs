@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use serde_json::json;
 
 use super::{Script, ScriptError};
-use crate::reply::{Fault, Spoil, StopReason};
+use crate::reply::{Fault, Moment, Spoil, StopReason, Trouble};
 
 fn parse(text: &str) -> Script {
     Script::parse(text).unwrap()
@@ -35,7 +36,7 @@ fn reads_every_key() {
           expect = "gamma"
           thinking = "Hm."
           text = "Reading."
-          call = [{ tool = "Read", input = { path = "a", lines = [1, 2], opts = { deep = true, on = 2024-05-01 } } }, { tool = "List" }]
+          call = [{ tool = "Read", input = { path = "a", lines = [1, 2], opts = { deep = true, on = 2024-05-01 } } }, { tool = "List" }, { tool = "Raw", input = "{" }]
           usage = { input = 5, cache_write = 7 }
           stop = "max_tokens"
         "#,
@@ -50,10 +51,11 @@ fn reads_every_key() {
     assert_eq!(line.text.as_deref(), Some("Reading."));
     assert_eq!(line.calls[0].tool, "Read");
     assert_eq!(
-        json!(line.calls[0].input),
+        line.calls[0].input,
         json!({ "path": "a", "lines": [1, 2], "opts": { "deep": true, "on": "2024-05-01" } })
     );
-    assert_eq!(json!(line.calls[1].input), json!({}));
+    assert_eq!(line.calls[1].input, json!({}));
+    assert_eq!(line.calls[2].input, json!("{"));
     assert_eq!((line.usage.input, line.usage.output, line.usage.cache_write), (Some(5), None, Some(7)));
     assert_eq!(line.stop, StopReason::MaxTokens);
 }
@@ -92,21 +94,36 @@ fn faults_stand_in_front_of_the_next_reply() {
     assert_eq!(served, [Some(&cut), Some(&cut), Some(&slow), None]);
     assert!(turns[1].faults.is_empty());
     assert!(turns[2].line.is_none());
-    assert_eq!(turns[2].fault_after(0), Some(&Fault::Spoil(Spoil::Silence)));
+    assert_eq!(turns[2].fault_after(0), Some(&Fault::Spoil(Spoil::Silence(Moment::AtOnce))));
 }
 
 #[test]
-fn status_faults_carry_headers() {
-    let script = parse(&turn(
-        r#"fault = { kind = "status", status = 529, retry_after = 7, headers = { X-Limit = "rejected" } }"#,
-    ));
-    let Some(Fault::Status(fault)) = script.conversations[0].turns[0].fault_after(0) else {
-        panic!("no status fault")
+fn error_faults_carry_what_the_response_needs() {
+    let error = |fault: &str| {
+        let script = parse(&turn(&format!("fault = {fault}")));
+        match script.conversations[0].turns[0].fault_after(0) {
+            Some(Fault::Error(error)) => error.clone(),
+            other => panic!("{other:?}"),
+        }
     };
-    assert_eq!(fault.status, 529);
-    assert_eq!(fault.headers["retry-after"], "7");
-    assert_eq!(fault.headers["x-limit"], "rejected");
-    assert!(fault.message.starts_with("scripted: 529"), "{}", fault.message);
+    let status =
+        error(r#"{ kind = "status", status = 529, retry_after = 7, headers = { X-Limit = "rejected" } }"#);
+    assert_eq!(status.complaint.trouble, Trouble::Status(StatusCode::from_u16(529).unwrap()));
+    assert_eq!(status.complaint.retry_after, Some(Duration::from_secs(7)));
+    assert_eq!(status.headers["x-limit"], "rejected");
+    assert_eq!((status.complaint.message, status.moment), (None, Moment::AtOnce));
+
+    let quota = error(r#"{ kind = "quota", retry_after_ms = 250, message = "no", midway = true }"#);
+    assert_eq!(quota.complaint.trouble, Trouble::Quota);
+    assert_eq!(quota.complaint.retry_after, Some(Duration::from_millis(250)));
+    assert_eq!((quota.complaint.message.as_deref(), quota.moment), (Some("no"), Moment::Midway));
+    for (kind, trouble) in [
+        ("invalid_key", Trouble::InvalidKey),
+        ("context_length", Trouble::ContextLength),
+        ("overloaded", Trouble::Overloaded),
+    ] {
+        assert_eq!(error(&format!("{{ kind = '{kind}' }}")).complaint.trouble, trouble);
+    }
 }
 
 #[test]
@@ -126,6 +143,18 @@ fn mistakes_name_the_line_and_the_key() {
         (&turn("text = ''"), "`text` and `thinking` may be left out but not empty"),
         (&turn("call = [{ input = {} }]"), "line 4: missing field `tool`"),
         (&turn("call = [{ tool = '' }]"), "`tool` must name a tool"),
+        (&turn("call = [{ tool = 'a', input = 3 }]"), "`input` must be a table, or a string"),
+        (&turn("text = 'a'\nusage = { output = 1, reasoning = 2 }"), "`reasoning` is a part of `output`"),
+        (&turn("fault = { kind = 'status' }"), "a `status` fault needs `status`"),
+        (
+            &turn("fault = { kind = 'quota', status = 429 }"),
+            "`status` belongs to a fault of the kind `status`",
+        ),
+        (&turn("fault = { kind = 'quota', millis = 3 }"), "line 4: unknown field `millis`"),
+        (
+            &turn("fault = { kind = 'quota', retry_after = 1, retry_after_ms = 1 }"),
+            "`retry_after` and `retry_after_ms` say the same",
+        ),
         (&turn("text = 'a'\nstop = 'never'"), "line 5: unknown variant `never`"),
         (&turn("text = 'a'\nusage = { inputs = 1 }"), "line 5: unknown field `inputs`"),
         (&turn("fault = { kind = 'explode' }"), "line 4: unknown variant `explode`"),

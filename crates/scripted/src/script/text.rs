@@ -4,14 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toml::Spanned;
 
 use super::{CallLine, Conversation, GivenUsage, Line, Repeated, Turn};
-use crate::reply::{ErrorStatus, Fault, Spoil, StopReason};
+use crate::reply::{Complaint, ErrorReply, Fault, Moment, Spoil, StopReason, Trouble};
 
 /// The longest delay of a `slow` fault, per piece.
 const MAX_SLOW_MILLIS: u64 = 60_000;
@@ -86,19 +85,19 @@ struct TurnText {
 #[serde(deny_unknown_fields)]
 struct CallText {
     tool: String,
-    #[serde(default)]
-    input: toml::Table,
+    #[serde(default = "no_arguments")]
+    input: toml::Value,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 enum FaultText {
-    Status {
-        status: u16,
-        message: Option<String>,
-        retry_after: Option<u32>,
-        #[serde(default)]
-        headers: BTreeMap<String, String>,
+    Status(ErrorText),
+    InvalidKey(ErrorText),
+    Quota(ErrorText),
+    ContextLength(ErrorText),
+    Overloaded(ErrorText),
+    Empty {
         times: Option<u32>,
     },
     Cut {
@@ -108,12 +107,29 @@ enum FaultText {
         times: Option<u32>,
     },
     Silence {
+        #[serde(default)]
+        midway: bool,
         times: Option<u32>,
     },
     Slow {
         millis: u64,
         times: Option<u32>,
     },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ErrorText {
+    /// For the kind `status`, and only there.
+    status: Option<u16>,
+    message: Option<String>,
+    retry_after: Option<u32>,
+    retry_after_ms: Option<u32>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    midway: bool,
+    times: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -188,6 +204,12 @@ impl TurnText {
         if self.call.iter().any(|call| call.tool.is_empty()) {
             return Err("`tool` must name a tool".to_owned());
         }
+        if self.call.iter().any(|call| !call.input.is_table() && !call.input.is_str()) {
+            return Err("`input` must be a table, or a string that is sent as it is".to_owned());
+        }
+        if self.usage.is_some_and(|usage| usage.output.is_some_and(|output| usage.reasoning > Some(output))) {
+            return Err("`reasoning` is a part of `output` and may not be more".to_owned());
+        }
         let stop =
             self.stop.unwrap_or(if self.call.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse });
         let line = Line {
@@ -197,7 +219,7 @@ impl TurnText {
             calls: self
                 .call
                 .into_iter()
-                .map(|call| CallLine { tool: call.tool, input: json_object(call.input) })
+                .map(|call| CallLine { tool: call.tool, input: json(call.input) })
                 .collect(),
             stop,
             usage: self.usage.unwrap_or_default(),
@@ -209,12 +231,22 @@ impl TurnText {
 impl FaultText {
     fn check(self) -> Result<Repeated, String> {
         let (fault, times) = match self {
-            FaultText::Status { status, message, retry_after, headers, times } => {
-                (Fault::Status(error_status(status, message, retry_after, headers)?), times)
+            FaultText::Status(text) => {
+                let status = text.status.ok_or("a `status` fault needs `status`")?;
+                let code = StatusCode::from_u16(status)
+                    .ok()
+                    .filter(|code| code.is_client_error() || code.is_server_error())
+                    .ok_or_else(|| format!("`status` is {status} and must be from 400 to 599"))?;
+                ErrorText { status: None, ..text }.check(Trouble::Status(code))?
             }
+            FaultText::InvalidKey(text) => text.check(Trouble::InvalidKey)?,
+            FaultText::Quota(text) => text.check(Trouble::Quota)?,
+            FaultText::ContextLength(text) => text.check(Trouble::ContextLength)?,
+            FaultText::Overloaded(text) => text.check(Trouble::Overloaded)?,
+            FaultText::Empty { times } => (Fault::Empty, times),
             FaultText::Cut { times } => (Fault::Spoil(Spoil::Cut), times),
             FaultText::Malformed { times } => (Fault::Spoil(Spoil::Malformed), times),
-            FaultText::Silence { times } => (Fault::Spoil(Spoil::Silence), times),
+            FaultText::Silence { midway, times } => (Fault::Spoil(Spoil::Silence(moment(midway))), times),
             FaultText::Slow { millis, .. } if millis > MAX_SLOW_MILLIS => {
                 return Err(format!("`millis` is {millis} and may be at most {MAX_SLOW_MILLIS}"));
             }
@@ -230,32 +262,35 @@ impl FaultText {
     }
 }
 
-fn error_status(
-    status: u16,
-    message: Option<String>,
-    retry_after: Option<u32>,
-    written: BTreeMap<String, String>,
-) -> Result<ErrorStatus, String> {
-    let status = StatusCode::from_u16(status)
-        .ok()
-        .filter(|code| code.is_client_error() || code.is_server_error())
-        .ok_or_else(|| format!("`status` is {status} and must be from 400 to 599"))?;
-    let mut headers = HeaderMap::new();
-    for (name, value) in written {
-        let value = HeaderValue::from_str(&value)
-            .map_err(|_| format!("the value of header `{name}` is not allowed in HTTP"))?;
-        let name =
-            HeaderName::try_from(&name).map_err(|_| format!("`{name}` is not the name of an HTTP header"))?;
-        headers.insert(name, value);
+impl ErrorText {
+    fn check(self, trouble: Trouble) -> Result<(Fault, Option<u32>), String> {
+        if self.status.is_some() {
+            return Err("`status` belongs to a fault of the kind `status`".to_owned());
+        }
+        let mut headers = HeaderMap::new();
+        for (name, value) in self.headers {
+            let value = HeaderValue::from_str(&value)
+                .map_err(|_| format!("the value of header `{name}` is not allowed in HTTP"))?;
+            let name = HeaderName::try_from(&name)
+                .map_err(|_| format!("`{name}` is not the name of an HTTP header"))?;
+            headers.insert(name, value);
+        }
+        let retry_after = match (self.retry_after, self.retry_after_ms) {
+            (Some(_), Some(_)) => return Err("`retry_after` and `retry_after_ms` say the same".to_owned()),
+            (Some(seconds), None) => Some(Duration::from_secs(seconds.into())),
+            (None, millis) => millis.map(|millis| Duration::from_millis(millis.into())),
+        };
+        let complaint = Complaint { trouble, message: self.message, retry_after };
+        Ok((Fault::Error(ErrorReply { complaint, headers, moment: moment(self.midway) }), self.times))
     }
-    if let Some(seconds) = retry_after {
-        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    Ok(ErrorStatus { status, message: message.unwrap_or_else(|| format!("scripted: {status}")), headers })
 }
 
-fn json_object(table: toml::Table) -> Map<String, Value> {
-    table.into_iter().map(|(key, value)| (key, json(value))).collect()
+fn moment(midway: bool) -> Moment {
+    if midway { Moment::Midway } else { Moment::AtOnce }
+}
+
+fn no_arguments() -> toml::Value {
+    toml::Value::Table(toml::Table::new())
 }
 
 /// TOML as JSON; dates become strings.
@@ -267,6 +302,8 @@ fn json(value: toml::Value) -> Value {
         toml::Value::Boolean(yes) => Value::from(yes),
         toml::Value::Datetime(when) => Value::from(when.to_string()),
         toml::Value::Array(items) => items.into_iter().map(json).collect(),
-        toml::Value::Table(table) => Value::Object(json_object(table)),
+        toml::Value::Table(table) => {
+            Value::Object(table.into_iter().map(|(key, value)| (key, json(value))).collect())
+        }
     }
 }

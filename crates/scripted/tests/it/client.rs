@@ -165,7 +165,7 @@ pub fn events(body: &str) -> Events {
                 message["content"][index][field] = json!(so_far + piece.as_str().unwrap());
             }
             "content_block_stop" if !input.is_empty() => {
-                message["content"][index]["input"] = serde_json::from_str(&input).unwrap();
+                message["content"][index]["input"] = serde_json::from_str(&input).unwrap_or(json!(input));
             }
             "message_delta" => {
                 message["stop_reason"] = data["delta"]["stop_reason"].clone();

@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod client;
+mod dialect;
+mod faults;
+mod streams;
+mod wires;
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -157,40 +161,6 @@ fn a_fault_in_the_middle_of_a_conversation_keeps_the_position() {
     assert_eq!(post(&server, "/v1/messages", &second).json()["error"]["type"], "overloaded_error");
     assert_eq!(say(&server, &second), "two");
     assert_eq!(answers(&server), [turn("long", 1, 1), fault("long", 1, 2), turn("long", 1, 2)]);
-    assert_no_problems(&server);
-}
-
-#[test]
-fn a_cut_breaks_off_in_the_middle() {
-    let server = with_fault("{ kind = 'cut', times = 2 }");
-    let response = post(&server, "/v1/messages", &streamed(begin("go")));
-    assert_eq!(response.status, 200);
-    assert!(!response.complete, "the stream ended regularly");
-    let names = events(&response.body).names;
-    assert_eq!(names.first().map(String::as_str), Some("message_start"), "nothing arrived before the cut");
-    assert!(!names.iter().any(|name| name == "message_stop"));
-
-    let response = post(&server, "/v1/messages", &begin("go"));
-    assert!(!response.complete);
-    assert!(!response.body.is_empty() && serde_json::from_str::<Value>(&response.body).is_err());
-    assert_eq!(say(&server, &begin("go")), "At last.");
-    assert_no_problems(&server);
-}
-
-#[test]
-fn a_malformed_reply_ends_regularly_but_is_not_json() {
-    let server = with_fault("{ kind = 'malformed', times = 2 }");
-    let response = post(&server, "/v1/messages", &streamed(begin("go")));
-    assert!(response.complete);
-    let events = events(&response.body);
-    assert_eq!(events.broken, 1);
-    assert_eq!(events.names.last().map(String::as_str), Some("message_stop"));
-
-    let response = post(&server, "/v1/messages", &begin("go"));
-    assert_eq!(response.status, 200);
-    assert!(response.complete);
-    assert!(serde_json::from_str::<Value>(&response.body).is_err());
-    assert_eq!(say(&server, &begin("go")), "At last.");
     assert_no_problems(&server);
 }
 
@@ -373,8 +343,8 @@ fn tokens_are_counted() {
 #[test]
 fn other_paths_are_not_found_and_no_problem() {
     let server = start(READER);
-    let response = get(&server, "/v1/models");
+    let response = get(&server, "/v1/files");
     assert_eq!(response.status, 404);
-    assert_eq!(response.json()["error"]["message"], "scripted: nothing answers GET /v1/models");
+    assert_eq!(response.json()["error"]["message"], "scripted: nothing answers GET /v1/files");
     assert_eq!(get(&server, "/_state").ok_json(), json!({ "requests": 0, "problems": [] }));
 }

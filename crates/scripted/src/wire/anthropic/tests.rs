@@ -3,14 +3,19 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{error, read};
+use super::{error, read as read_at};
+use crate::reply::{Complaint, Prompt, signature};
+
+fn read(request: &Value) -> Result<Prompt, String> {
+    read_at("/v1/messages", request)
+}
 
 fn request(messages: Value) -> Value {
     json!({ "model": "m", "max_tokens": 9, "messages": messages })
 }
 
 fn refusal(messages: Value) -> String {
-    read(&request(messages), 0).unwrap_err()
+    read(&request(messages)).unwrap_err()
 }
 
 fn user(content: Value) -> Value {
@@ -40,31 +45,31 @@ fn reads_what_the_script_needs() {
     request["system"] = json!([{ "type": "text", "text": "be" }, { "type": "text", "text": "brief" }]);
     request["tools"] = json!([{ "name": "Read" }, { "name": "Write" }]);
     request["stream"] = json!(true);
-    let prompt = read(&request, 123).unwrap();
+    let prompt = read(&request).unwrap();
     assert_eq!(prompt.model, "m");
     assert!(prompt.stream);
     assert_eq!(prompt.system, "be\nbrief");
-    assert_eq!(prompt.first, "context\ntask");
+    assert_eq!(prompt.first, "context\n[image]\ntask");
     assert_eq!(prompt.newest, "newest");
-    assert_eq!((prompt.messages, prompt.assistants, prompt.bytes), (6, 2, 123));
+    assert_eq!((prompt.messages, prompt.assistants), (6, 2));
     assert_eq!(prompt.call_ids, ["a", "b"]);
     assert_eq!(prompt.tools, ["Read", "Write"]);
 
     request["messages"].as_array_mut().unwrap().truncate(4);
-    assert_eq!(read(&request, 0).unwrap().newest, "plain\nin blocks");
+    assert_eq!(read(&request).unwrap().newest, "plain\nin blocks");
 }
 
 #[test]
 fn refuses_what_is_missing() {
-    assert_eq!(read(&json!({ "messages": [] }), 0).unwrap_err(), "model: Field required");
-    assert_eq!(read(&json!({ "model": "m" }), 0).unwrap_err(), "messages: Field required");
+    assert_eq!(read(&json!({ "messages": [] })).unwrap_err(), "model: Field required");
+    assert_eq!(read(&json!({ "model": "m" })).unwrap_err(), "messages: Field required");
     assert_eq!(refusal(json!([])), "messages: at least one message is required");
 }
 
 #[test]
 fn refuses_roles_that_do_not_belong() {
     let system = json!({ "role": "system", "content": "be brief" });
-    assert!(read(&request(json!([system, user(json!("go"))])), 0).is_ok());
+    assert!(read(&request(json!([system, user(json!("go"))]))).is_ok());
     assert!(refusal(json!([system, user(json!("go")), system])).contains("2 messages have the role system"));
     assert!(refusal(json!([{ "role": "tool", "content": "x" }])).starts_with("messages.0.role"));
 }
@@ -107,7 +112,7 @@ fn neighbours_of_one_role_count_as_one_message() {
         { "role": "system", "content": "note" },
         user(json!([result("a", json!("x"))])),
     ]);
-    assert!(read(&request(split), 0).is_ok());
+    assert!(read(&request(split)).is_ok());
 }
 
 #[test]
@@ -125,11 +130,27 @@ fn each_status_has_its_error_type() {
         (529, "overloaded_error"),
     ];
     for (status, kind) in cases {
-        let body = error(StatusCode::from_u16(status).unwrap(), "why");
+        let code = StatusCode::from_u16(status).unwrap();
+        let (answered, body) = error(&Complaint::refused(code, "why".to_owned()), "m");
+        assert_eq!(answered, code);
         assert_eq!(
             body,
             json!({ "type": "error", "error": { "type": kind, "message": "why" } }),
             "status {status}"
         );
     }
+}
+
+#[test]
+fn signatures_count_if_they_fit() {
+    let thinking = |text: &str, signature: String| json!({ "type": "thinking", "thinking": text, "signature": signature });
+    let blocks = [
+        thinking("mine", signature("mine")),
+        thinking("altered", signature("mine")),
+        thinking("foreign", "EqQBCgIYAhIM".to_owned()),
+    ];
+    let prompt =
+        read(&request(json!([user(json!("go")), { "role": "assistant", "content": blocks }]))).unwrap();
+    assert!(prompt.signed);
+    assert_eq!(prompt.signatures, [signature("mine")]);
 }

@@ -1,0 +1,248 @@
+//! The OpenAI Responses API, without its stored conversations: a request brings all that was said. Thinking is a reasoning
+//! item; its signature is the encrypted content, for clients that ask for it.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::content::{joined, text};
+use super::history::{self, Message, Misfit, Role};
+use super::openai::{self, Input};
+use super::{CREATED, Complains, RetryHint, SERVER_SENT_EVENTS, Wire, named_event, names, pieces};
+use crate::reply::{Prompt, Reply, StopReason, Thinking, Usage};
+
+/// `/v1/responses`.
+pub(crate) static WIRE: Wire = Wire {
+    read,
+    whole: |reply| response(reply, ending(reply.stop), items(reply)),
+    stream: |reply, _| events(reply),
+    stream_type: SERVER_SENT_EVENTS,
+    error: |complaint, model| openai::error(complaint, model, &INPUT),
+    stream_error,
+    retry: RetryHint::Header,
+    context_length: Complains::InStream,
+};
+
+const INPUT: Input = Input {
+    param: "input",
+    too_long: "Your input exceeds the context window of this model. Please adjust your input and try again.",
+};
+
+fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
+    let model = request["model"].as_str().ok_or("Missing required parameter: 'model'.")?;
+    let items = match &request["input"] {
+        Value::String(text) => vec![Message::new(Role::User, text.clone())],
+        Value::Array(items) => items.iter().map(read_item).collect(),
+        _ => return Err("Missing required parameter: 'input'.".to_owned()),
+    };
+    if !request["previous_response_id"].is_null() {
+        return Err("scripted: previous_response_id: nothing is stored here, send the whole input".to_owned());
+    }
+    history::check_answers(&items).map_err(|misfit| match misfit {
+        Misfit::Unanswered { ids, .. } => {
+            format!("No tool output found for function call {}.", ids.join(", "))
+        }
+        Misfit::Stray { id, .. } => {
+            format!("No tool call found for function call output with call_id {id}.")
+        }
+    })?;
+    let encrypted = |include: &Value| include == "reasoning.encrypted_content";
+    let prompt = history::prompt(&items);
+    Ok(Prompt {
+        model: model.to_owned(),
+        stream: request["stream"] == true,
+        stream_usage: true,
+        system: joined([text(&request["instructions"]), prompt.system].into_iter()),
+        assistants: history::assistant_groups(&items),
+        signed: request["include"].as_array().is_some_and(|include| include.iter().any(encrypted)),
+        tools: names(&request["tools"], "/name").collect(),
+        ..prompt
+    })
+}
+
+/// Besides messages there are calls, `…_call`, their results, `…_call_output`, and reasoning; the rest says nothing.
+fn read_item(item: &Value) -> Message {
+    let id = || item["call_id"].as_str().map(str::to_owned).into_iter().collect();
+    let kind = item["type"].as_str().unwrap_or("message");
+    match (kind, item["role"].as_str()) {
+        ("reasoning", _) => Message {
+            signatures: vec![text(&item["encrypted_content"])],
+            ..Message::new(Role::Assistant, String::new())
+        },
+        ("message", Some("assistant")) => Message::new(Role::Assistant, text(&item["content"])),
+        ("message", Some("user")) => Message::new(Role::User, text(&item["content"])),
+        ("message", _) => Message::new(Role::System, text(&item["content"])),
+        (kind, _) if kind.ends_with("_call_output") => {
+            Message { answers: id(), ..Message::new(Role::User, text(&item["output"])) }
+        }
+        (kind, _) if kind.ends_with("_call") => {
+            Message { calls: id(), ..Message::new(Role::Assistant, String::new()) }
+        }
+        _ => Message::new(Role::System, String::new()),
+    }
+}
+
+/// How a response ends: its status, the reason if it is incomplete, and the event that says so.
+struct Ending {
+    status: &'static str,
+    reason: Option<&'static str>,
+}
+
+fn ending(stop: StopReason) -> Ending {
+    match stop {
+        StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence | StopReason::PauseTurn => {
+            Ending { status: "completed", reason: None }
+        }
+        StopReason::MaxTokens => Ending { status: "incomplete", reason: Some("max_output_tokens") },
+        StopReason::Refusal => Ending { status: "incomplete", reason: Some("content_filter") },
+    }
+}
+
+fn response(reply: &Reply, ending: Ending, output: Vec<Value>) -> Value {
+    let running = ending.status == "in_progress" || ending.status == "failed";
+    json!({
+        "id": format!("resp_{}", reply.id),
+        "object": "response",
+        "created_at": CREATED,
+        "status": ending.status,
+        "error": null,
+        "incomplete_details": ending.reason.map(|reason| json!({ "reason": reason })),
+        "model": reply.model,
+        "output": output,
+        "parallel_tool_calls": true,
+        "previous_response_id": null,
+        "store": false,
+        "usage": if running { Value::Null } else { usage(&reply.usage) },
+    })
+}
+
+/// The items of the output, complete.
+fn items(reply: &Reply) -> Vec<Value> {
+    let reasoning = reply.thinking.iter().map(|thinking| reasoning_item(reply, thinking));
+    let message = reply.text.iter().map(|text| {
+        json!({
+            "id": format!("msg_{}", reply.id), "type": "message", "status": "completed", "role": "assistant",
+            "content": [text_part(text)],
+        })
+    });
+    let calls = reply.calls.iter().map(|call| {
+        json!({
+            "id": format!("fc_{}", call.id), "type": "function_call", "status": "completed",
+            "call_id": call.id, "name": call.tool, "arguments": call.arguments(),
+        })
+    });
+    reasoning.chain(message).chain(calls).collect()
+}
+
+fn reasoning_item(reply: &Reply, thinking: &Thinking) -> Value {
+    let mut item = json!({
+        "id": format!("rs_{}", reply.id), "type": "reasoning",
+        "summary": [{ "type": "summary_text", "text": thinking.text }],
+    });
+    if let Some(signature) = &thinking.signature {
+        item["encrypted_content"] = json!(signature);
+    }
+    item
+}
+
+fn text_part(text: &str) -> Value {
+    json!({ "type": "output_text", "annotations": [], "logprobs": [], "text": text })
+}
+
+fn events(reply: &Reply) -> Vec<Bytes> {
+    let begun = response(reply, Ending { status: "in_progress", reason: None }, Vec::new());
+    let mut events = vec![
+        json!({ "type": "response.created", "response": begun }),
+        json!({ "type": "response.in_progress", "response": begun }),
+    ];
+    for (index, item) in items(reply).into_iter().enumerate() {
+        let begun = begun_item(&item);
+        events.push(json!({ "type": "response.output_item.added", "output_index": index, "item": begun }));
+        for (kind, detail) in progress(&item) {
+            let mut event = json!({ "type": kind, "item_id": item["id"], "output_index": index });
+            for (key, value) in detail.as_object().into_iter().flatten() {
+                event[key] = value.clone();
+            }
+            events.push(event);
+        }
+        events.push(json!({ "type": "response.output_item.done", "output_index": index, "item": item }));
+    }
+    let ending = ending(reply.stop);
+    let last = format!("response.{}", ending.status);
+    events.push(json!({ "type": last, "response": response(reply, ending, items(reply)) }));
+    for (number, event) in events.iter_mut().enumerate() {
+        event["sequence_number"] = json!(number);
+    }
+    events.iter().map(named_event).collect()
+}
+
+/// An item as it is announced, with nothing in it yet.
+fn begun_item(item: &Value) -> Value {
+    let mut begun = item.clone();
+    for (key, nothing) in [("summary", json!([])), ("content", json!([])), ("arguments", json!(""))] {
+        if begun.get(key).is_some() {
+            begun[key] = nothing;
+        }
+    }
+    if begun.get("status").is_some() {
+        begun["status"] = json!("in_progress");
+    }
+    begun
+}
+
+/// What is said of an item between its beginning and its end.
+fn progress(item: &Value) -> Vec<(&'static str, Value)> {
+    let summary = item["summary"][0]["text"].as_str();
+    let said = item["content"][0]["text"].as_str();
+    let mut steps = Vec::new();
+    if let Some(text) = summary {
+        let part =
+            |text: &str| json!({ "summary_index": 0, "part": { "type": "summary_text", "text": text } });
+        steps.push(("response.reasoning_summary_part.added", part("")));
+        steps.extend(pieces(text).into_iter().map(|piece| {
+            ("response.reasoning_summary_text.delta", json!({ "summary_index": 0, "delta": piece }))
+        }));
+        steps.push(("response.reasoning_summary_text.done", json!({ "summary_index": 0, "text": text })));
+        steps.push(("response.reasoning_summary_part.done", part(text)));
+    }
+    if let Some(text) = said {
+        let part = |text: &str| json!({ "content_index": 0, "part": text_part(text) });
+        steps.push(("response.content_part.added", part("")));
+        steps.extend(pieces(text).into_iter().map(|piece| {
+            ("response.output_text.delta", json!({ "content_index": 0, "delta": piece, "logprobs": [] }))
+        }));
+        steps
+            .push(("response.output_text.done", json!({ "content_index": 0, "text": text, "logprobs": [] })));
+        steps.push(("response.content_part.done", part(text)));
+    }
+    if let Some(arguments) = item["arguments"].as_str() {
+        steps.extend(
+            pieces(arguments)
+                .into_iter()
+                .map(|piece| ("response.function_call_arguments.delta", json!({ "delta": piece }))),
+        );
+        steps.push(("response.function_call_arguments.done", json!({ "arguments": arguments })));
+    }
+    steps
+}
+
+/// The service says it twice: what went wrong, and that the response failed of it.
+fn stream_error(reply: &Reply, body: &Value) -> Bytes {
+    let error = &body["error"];
+    let mut failed = response(reply, Ending { status: "failed", reason: None }, Vec::new());
+    failed["error"] = json!({ "code": error["code"], "message": error["message"] });
+    let events = [
+        named_event(&json!({ "type": "error", "error": error })),
+        named_event(&json!({ "type": "response.failed", "response": failed })),
+    ];
+    events.concat().into()
+}
+
+fn usage(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.whole_input(),
+        "input_tokens_details": { "cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write },
+        "output_tokens": usage.output,
+        "output_tokens_details": { "reasoning_tokens": usage.reasoning },
+        "total_tokens": usage.whole_input() + usage.output,
+    })
+}

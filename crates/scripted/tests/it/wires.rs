@@ -1,0 +1,324 @@
+//! The same script on every wire: what it says must arrive, and what it expects must be recognised.
+
+use autonoe_scripted::Server;
+use serde_json::json;
+
+use crate::client::{get, post};
+use crate::dialect::{ALL, Dialect, MODES, Mode, Outcome, Said, Talk};
+use crate::{answers, assert_no_problems, start, turn};
+
+const SCRIPT: &str = r#"
+    [[conversation]]
+    name = "tour"
+    when = "go"
+      [[conversation.turn]]
+      thinking = "Two files at once, and both of them at the same time, since nothing hinders it."
+      text = "I'll read the specification, all of it — from the first line to the very last: “ÄÖÜ” included."
+      call = [{ tool = "Read", input = { file_path = "SPEC.md", note = "long enough that it needs several pieces" } }, { tool = "Read", input = { file_path = "b" } }]
+      usage = { input = 1200, output = 340, cache_read = 500, cache_write = 60, reasoning = 40 }
+      [[conversation.turn]]
+      expect = ["the contents"]
+      thinking = "Now the picture."
+      call = [{ tool = "Read" }]
+      [[conversation.turn]]
+      expect = ["[image image/png]"]
+      text = "Done."
+      [[conversation.turn]]
+      expect = "and more"
+      text = "Cut off"
+      stop = "max_tokens"
+"#;
+
+/// What ends a reply with calls, one without, and one that became too long.
+fn stops(dialect: Dialect) -> [&'static str; 3] {
+    match dialect {
+        Dialect::Anthropic => ["tool_use", "end_turn", "max_tokens"],
+        Dialect::Chat => ["tool_calls", "stop", "length"],
+        Dialect::Responses => ["completed", "completed", "incompletemax_output_tokens"],
+        Dialect::Gemini => ["STOP", "STOP", "MAX_TOKENS"],
+        Dialect::Ollama => ["stop", "stop", "length"],
+    }
+}
+
+fn signs(dialect: Dialect) -> bool {
+    match dialect {
+        Dialect::Anthropic | Dialect::Responses | Dialect::Gemini => true,
+        Dialect::Chat | Dialect::Ollama => false,
+    }
+}
+
+#[track_caller]
+fn assert_arguments(said: &Said, call: usize, expected: serde_json::Value) {
+    let arguments: serde_json::Value = serde_json::from_str(&said.calls[call].arguments).unwrap();
+    assert_eq!(arguments, expected);
+}
+
+fn tour(server: &Server, mut talk: Talk) {
+    let dialect = talk.dialect;
+    let stops = stops(dialect);
+    let first = talk.ask(server);
+    assert_eq!(
+        first.thinking,
+        "Two files at once, and both of them at the same time, since nothing hinders it."
+    );
+    assert_eq!(first.signature.is_some(), signs(dialect), "{dialect:?}");
+    assert!(first.text.starts_with("I'll read") && first.text.ends_with("“ÄÖÜ” included."), "{first:?}");
+    assert_eq!(first.calls.len(), 2);
+    let note = "long enough that it needs several pieces";
+    assert_arguments(&first, 0, json!({ "file_path": "SPEC.md", "note": note }));
+    assert_arguments(&first, 1, json!({ "file_path": "b" }));
+    assert_eq!(first.stop, stops[0]);
+    let reasoning = match dialect {
+        Dialect::Anthropic | Dialect::Ollama => 0,
+        Dialect::Chat | Dialect::Responses | Dialect::Gemini => 40,
+    };
+    assert_eq!(first.usage, [1760, 500, 340, reasoning], "{dialect:?}");
+
+    talk.follow(&first, Outcome::Text("the contents"));
+    let second = talk.ask(server);
+    assert_eq!((second.text.as_str(), second.calls.len()), ("", 1));
+    assert!(!signs(dialect) || second.signature != first.signature, "{dialect:?}: one signature for all");
+    assert_arguments(&second, 0, json!({}));
+
+    talk.follow(&second, Outcome::Picture);
+    let third = talk.ask(server);
+    assert_eq!((third.text.as_str(), third.stop.as_str()), ("Done.", stops[1]));
+    assert_eq!((third.thinking.as_str(), third.signature.as_deref()), ("", None));
+
+    talk.follow(&third, Outcome::Text("and more"));
+    let fourth = talk.ask(server);
+    assert_eq!((fourth.text.as_str(), fourth.stop.as_str()), ("Cut off", stops[2]));
+}
+
+#[test]
+fn one_script_serves_every_wire_whole_and_streamed() {
+    for dialect in ALL {
+        for mode in MODES {
+            let server = start(SCRIPT);
+            tour(&server, Talk::begin(dialect, mode, "go"));
+            assert_no_problems(&server);
+            assert_eq!(answers(&server), [1, 2, 3, 4].map(|number| turn("tour", 1, number)), "{dialect:?}");
+            let asked = &server.requests()[1];
+            assert_eq!(asked.model, if dialect == Dialect::Anthropic { "test-model" } else { "some-model" });
+            assert_eq!(
+                (asked.stream, asked.tools.as_slice()),
+                (mode == Mode::Stream, &["Read".to_owned()][..])
+            );
+        }
+    }
+}
+
+#[test]
+fn one_server_speaks_all_wires_at_once() {
+    let server = start(SCRIPT);
+    for dialect in ALL {
+        // Of its own words, since Ollama's conversations are told apart by nothing else.
+        tour(&server, Talk::begin(dialect, Mode::Stream, &format!("go {dialect:?}")));
+    }
+    assert_no_problems(&server);
+    assert_eq!(server.requests().len(), 4 * ALL.len());
+}
+
+#[test]
+fn older_gemini_models_give_no_ids() {
+    let server = start(SCRIPT);
+    let talk = Talk::begin_with(Dialect::Gemini, Mode::Stream, "gemini-2.5-pro", "go");
+    assert!(talk.ask(&server).calls.iter().all(|call| call.id.is_none()));
+    let newer = Talk::begin_with(Dialect::Gemini, Mode::Stream, "gemini-3-pro", "go");
+    assert_eq!(newer.ask(&server).calls[1].id.as_deref(), Some("toolu_2_1_2"));
+    tour(&server, talk);
+    assert_no_problems(&server);
+}
+
+#[test]
+fn thinking_that_does_not_come_back_is_a_problem_where_it_is_signed() {
+    for dialect in ALL {
+        let server = start(SCRIPT);
+        let mut talk = Talk::begin(dialect, Mode::Whole, "go");
+        let said = talk.ask(&server);
+        talk.follow(&Said { signature: None, ..said }, Outcome::Text("the contents"));
+        assert_eq!(talk.ask(&server).calls.len(), 1, "answered all the same");
+        let problem =
+            "conversation \"tour\", turn 2: the thinking of turn 1 did not come back as it was signed";
+        let expected: &[&str] = if signs(dialect) { &[problem] } else { &[] };
+        assert_eq!(server.problems(), expected, "{dialect:?}");
+    }
+}
+
+#[test]
+fn a_signature_must_fit_the_thinking_and_be_in_its_place() {
+    for dialect in [Dialect::Anthropic, Dialect::Responses, Dialect::Gemini] {
+        let server = start(SCRIPT);
+        let mut talk = Talk::begin(dialect, Mode::Whole, "go");
+        let said = talk.ask(&server);
+        match dialect {
+            Dialect::Anthropic => {
+                talk.follow(
+                    &Said { thinking: "Other words.".to_owned(), ..said },
+                    Outcome::Text("the contents"),
+                );
+            }
+            Dialect::Gemini => {
+                let signature = said.signature.clone();
+                talk.follow(&Said { signature: None, ..said }, Outcome::Text("the contents"));
+                talk.messages()[1]["parts"][0]["thoughtSignature"] = json!(signature);
+            }
+            _ => {
+                let signature = Some("skip_thought_signature_validator".to_owned());
+                talk.follow(&Said { signature, ..said }, Outcome::Text("the contents"));
+            }
+        }
+        talk.ask(&server);
+        assert_eq!(server.problems().len(), 1, "{dialect:?}: {:?}", server.problems());
+    }
+}
+
+#[test]
+fn reasoning_is_encrypted_for_who_asks() {
+    let server = start(SCRIPT);
+    for mode in MODES {
+        let mut talk = Talk::begin(Dialect::Responses, mode, "go");
+        talk.request.as_object_mut().unwrap().remove("include");
+        let said = talk.ask(&server);
+        assert_eq!(said.signature, None);
+        assert!(!said.thinking.is_empty());
+        talk.follow(&said, Outcome::Text("the contents"));
+        talk.ask(&server);
+    }
+    assert_no_problems(&server);
+}
+
+#[test]
+fn an_expectation_looks_at_the_newest_results_alone() {
+    for dialect in ALL {
+        let server = start(SCRIPT);
+        let mut talk = Talk::begin(dialect, Mode::Whole, "go the contents");
+        let said = talk.ask(&server);
+        talk.follow(&said, Outcome::Text("no such file"));
+        talk.ask(&server);
+        let problems = server.problems();
+        assert_eq!(problems.len(), 1, "{dialect:?}: {problems:?}");
+        assert!(problems[0].contains("expected \"the contents\""), "{problems:?}");
+    }
+}
+
+#[test]
+fn calls_and_results_must_fit_together() {
+    let says = |dialect| match dialect {
+        Dialect::Anthropic => ["without `tool_result` blocks", "unexpected `tool_use_id`"],
+        Dialect::Chat => {
+            ["did not have response messages: toolu_1_1_2", "must be a response to a preceding message"]
+        }
+        Dialect::Responses => [
+            "No tool output found for function call toolu_1_1_2",
+            "No tool call found for function call output with call_id toolu_1_1_2",
+        ],
+        Dialect::Gemini => ["number of function response parts is equal"; 2],
+        Dialect::Ollama => unreachable!(),
+    };
+    for dialect in ALL.into_iter().filter(|dialect| *dialect != Dialect::Ollama) {
+        let server = start(SCRIPT);
+        let mut talk = Talk::begin(dialect, Mode::Whole, "go");
+        let mut said = talk.ask(&server);
+        let whole = said.clone();
+        talk.follow(&said, Outcome::Text("the contents"));
+        let mut unanswered = talk.clone();
+        let mut stray = talk.clone();
+        match dialect {
+            Dialect::Anthropic => drop(unanswered.messages()[2]["content"].as_array_mut().unwrap().pop()),
+            Dialect::Gemini => drop(unanswered.messages()[2]["parts"].as_array_mut().unwrap().pop()),
+            _ => drop(unanswered.messages().pop()),
+        }
+        said.calls.pop();
+        stray.messages().truncate(if dialect == Dialect::Chat { 2 } else { 1 });
+        stray.follow(&said, Outcome::Text("the contents"));
+        let result = {
+            let mut other = Talk::begin(dialect, Mode::Whole, "go");
+            other.follow(&whole, Outcome::Text("the contents"));
+            other.messages().pop().unwrap()
+        };
+        match dialect {
+            Dialect::Anthropic | Dialect::Gemini => *stray.messages().last_mut().unwrap() = result,
+            _ => stray.messages().push(result),
+        }
+        for (talk, expected) in [unanswered, stray].into_iter().zip(says(dialect)) {
+            let response = talk.send(&server);
+            assert_eq!(response.status, 400, "{dialect:?}");
+            let message = response.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(message.contains(expected), "{dialect:?}: {message}");
+        }
+        assert_eq!(server.problems().len(), 2, "{dialect:?}");
+    }
+}
+
+#[test]
+fn requests_without_the_essentials_are_refused() {
+    for (path, request) in [
+        ("/v1/chat/completions", json!({ "model": "m", "messages": [] })),
+        ("/v1/chat/completions", json!({ "messages": [{ "role": "user", "content": "go" }] })),
+        ("/v1/chat/completions", json!({ "model": "m", "messages": [{ "role": "model", "content": "go" }] })),
+        ("/v1/responses", json!({ "model": "m" })),
+        ("/v1/responses", json!({ "input": "go" })),
+        ("/v1/responses", json!({ "model": "m", "input": "go", "previous_response_id": "resp_1_1" })),
+        ("/v1beta/models/m:generateContent", json!({ "contents": [] })),
+        ("/v1beta/models/m:generateContent", json!({ "contents": [{ "role": "system", "parts": [] }] })),
+        ("/api/chat", json!({ "model": "m" })),
+        ("/api/chat", json!({ "messages": [{ "role": "user", "content": "go" }] })),
+        ("/api/chat", json!({ "model": "m", "messages": [{ "role": "model", "content": "go" }] })),
+    ] {
+        let server = start(SCRIPT);
+        assert_eq!(post(&server, path, &request).status, 400, "{path} {request}");
+        assert_eq!(server.problems().len(), 1);
+    }
+}
+
+#[test]
+fn responses_take_a_plain_string_and_ollama_streams_unless_told_not_to() {
+    let server = start(SCRIPT);
+    let tools = json!([{ "type": "function", "name": "Read" }]);
+    let reply =
+        post(&server, "/v1/responses", &json!({ "model": "m", "input": "go", "tools": tools })).ok_json();
+    assert_eq!(reply["output"][2]["name"], "Read");
+
+    let mut talk = Talk::begin(Dialect::Ollama, Mode::Stream, "go");
+    talk.request.as_object_mut().unwrap().remove("stream");
+    let response = talk.send(&server);
+    assert_eq!(response.header("content-type"), Some("application/x-ndjson"));
+    assert_eq!(talk.read(&response.body).calls.len(), 2);
+    assert_no_problems(&server);
+}
+
+#[test]
+fn a_chat_stream_gives_its_usage_only_when_asked() {
+    let server = start(SCRIPT);
+    let mut talk = Talk::begin(Dialect::Chat, Mode::Stream, "go");
+    assert!(talk.send(&server).body.contains("\"usage\""));
+    talk.request.as_object_mut().unwrap().remove("stream_options");
+    assert!(!talk.send(&server).body.contains("\"usage\""));
+}
+
+#[test]
+fn requests_without_tools_are_answered_beside_the_script() {
+    for dialect in ALL {
+        for mode in MODES {
+            let server = start(SCRIPT);
+            let mut talk = Talk::begin(dialect, mode, "a title?");
+            talk.request.as_object_mut().unwrap().remove("tools");
+            assert!(!talk.ask(&server).text.is_empty(), "{dialect:?}");
+            assert_eq!(answers(&server), [autonoe_scripted::Answer::Side]);
+        }
+    }
+}
+
+#[test]
+fn models_are_listed_and_tokens_counted() {
+    let server = start(SCRIPT);
+    assert_eq!(get(&server, "/v1/models").ok_json()["data"][0]["id"], "scripted");
+    assert_eq!(get(&server, "/v1beta/models").ok_json()["models"][0]["name"], "scripted");
+    assert_eq!(get(&server, "/api/tags").ok_json()["models"][0]["name"], "scripted");
+    let talk = Talk::begin(Dialect::Gemini, Mode::Whole, "go");
+    let counted = post(&server, "/v1beta/models/some-model:countTokens", &talk.request).ok_json();
+    assert!(counted["totalTokens"].as_u64().unwrap() > 10);
+    assert_eq!(post(&server, "/v1beta/models/some-model:embedContent", &talk.request).status, 404);
+    assert_no_problems(&server);
+}
