@@ -21,6 +21,8 @@ pub struct SessionSpec {
     pub model: String,
     /// Tokens the model may think with, if thinking is on.
     pub thinking: Option<u32>,
+    /// The conversation to go on with, in the backend's own form; none begins a new one.
+    pub history: Option<serde_json::Value>,
     /// Asked before every tool call.
     pub gates: Vec<Arc<dyn Gate>>,
     /// Cancelled when the session must end at once.

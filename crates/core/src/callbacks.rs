@@ -152,6 +152,7 @@ impl<C: AgentCallbacks> Sink for CallbackSink<C> {
             }
             Event::Chunk { kind: Chunk::Thought, .. }
             | Event::Thinking { .. }
+            | Event::Conversation { .. }
             | Event::End { .. }
             | Event::RunStarted { .. }
             | Event::SessionStarted { .. }

@@ -48,6 +48,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
     },
+    /// The conversation so far, for whoever goes on with it later; kept apart, not shown.
+    Conversation {
+        /// It, in the backend's own form.
+        history: serde_json::Value,
+    },
     /// The agent said something.
     Text {
         /// What it said.
@@ -183,6 +188,9 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Output tokens, thinking included.
     pub output_tokens: u64,
+    /// Of the output tokens, those the model thought with, as far as the provider tells.
+    #[serde(default)]
+    pub reasoning_tokens: u64,
     /// Input tokens read from the provider's cache.
     pub cache_read_tokens: u64,
     /// Input tokens written to the provider's cache.
@@ -201,7 +209,23 @@ impl Event {
                 | Self::ModelAsked { .. }
                 | Self::Chunk { .. }
                 | Self::ModelDone { .. }
+                | Self::Conversation { .. }
                 | Self::Waiting { .. }
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Event, Usage};
+    use serde_json::json;
+
+    #[test]
+    fn usage_of_an_old_journal_has_no_reasoning_tokens() {
+        let kept = json!({
+            "type": "usage", "input_tokens": 5, "output_tokens": 7, "cache_read_tokens": 0, "cache_write_tokens": 0, "cost_usd": null,
+        });
+        let usage = Usage { input_tokens: 5, output_tokens: 7, ..Usage::default() };
+        assert_eq!(serde_json::from_value::<Event>(kept).ok(), Some(Event::Usage(usage)));
     }
 }

@@ -1,5 +1,8 @@
 //! Gates: asked before every tool call, they may deny it. The strictest answer wins.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,6 +37,13 @@ pub trait Gate: Send + Sync {
 
     /// Judges one call.
     async fn check(&self, call: &ToolCall) -> Decision;
+
+    /// Judges one call of a session whose commands start in `cwd` and not in the project's root. For most gates that
+    /// makes no difference.
+    async fn check_in(&self, call: &ToolCall, cwd: &Path) -> Decision {
+        let _ = cwd;
+        self.check(call).await
+    }
 }
 
 /// What all gates together say of a call.
@@ -51,10 +61,19 @@ pub enum Ruling {
 }
 
 /// Asks every gate. A call on which all gates abstain is denied: what nobody vouches for does not run.
-pub async fn ask(gates: &[std::sync::Arc<dyn Gate>], call: &ToolCall) -> Ruling {
+pub async fn ask(gates: &[Arc<dyn Gate>], call: &ToolCall) -> Ruling {
+    ask_in(gates, call, None).await
+}
+
+/// Asks every gate about a call of a session whose commands start in `cwd`, or else in the project's root.
+pub async fn ask_in(gates: &[Arc<dyn Gate>], call: &ToolCall, cwd: Option<&Path>) -> Ruling {
     let mut vouched = false;
     for gate in gates {
-        match gate.check(call).await {
+        let decision = match cwd {
+            Some(cwd) => gate.check_in(call, cwd).await,
+            None => gate.check(call).await,
+        };
+        match decision {
             Decision::Abstain => {}
             Decision::Allow => vouched = true,
             Decision::Deny(reason) => {

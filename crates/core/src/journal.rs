@@ -53,6 +53,9 @@ pub trait Journal: Send + Sync {
     /// Takes an event of a session. Durable soon, and at the latest with the next record.
     async fn event(&self, session: u32, event: &Event) -> Result<(), Fault>;
 
+    /// Keeps a session's conversation as it stands, in place of what was kept of it before.
+    async fn conversation(&self, session: u32, history: &serde_json::Value) -> Result<(), Fault>;
+
     /// Books what a model call cost, as soon as it is reported.
     async fn cost(&self, session: u32, usage: &Usage) -> Result<(), Fault>;
 }

@@ -74,6 +74,8 @@ pub struct Runner<'a> {
     pub options: RunOptions,
     /// The run's own span.
     pub span: SpanContext,
+    /// The conversation that the first session goes on with.
+    pub resume: Option<serde_json::Value>,
 }
 
 /// What the end of a session means for the run.
@@ -155,6 +157,7 @@ impl Runner<'_> {
             allowance: self.allowance(state, start),
         };
         let spec = SessionSpec {
+            history: self.resume.take(),
             phase: instruction.name,
             model,
             thinking: self.options.thinking,

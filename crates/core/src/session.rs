@@ -100,6 +100,10 @@ impl Session<'_> {
                 );
                 return Ok(Outcome::ExecutionError { fault });
             };
+            if let Event::Conversation { history } = &event {
+                self.journal.conversation(self.number(), history).await?;
+                continue;
+            }
             if !event.is_transient() {
                 self.journal.event(self.number(), &event).await?;
             }
@@ -118,6 +122,7 @@ impl Session<'_> {
                 | Event::ModelAsked { .. }
                 | Event::Chunk { .. }
                 | Event::ModelDone { .. }
+                | Event::Conversation { .. }
                 | Event::Text { .. }
                 | Event::Thinking { .. }
                 | Event::ToolCall(_)

@@ -146,6 +146,7 @@ impl SessionSpans {
             }
             Event::ToolResult { id, .. } => self.tools.remove(id).unwrap_or_else(|| self.session.clone()),
             Event::Instructed { .. }
+            | Event::Conversation { .. }
             | Event::Trouble { .. }
             | Event::HostRefused { .. }
             | Event::End { .. }

@@ -51,6 +51,8 @@ pub(crate) enum Entry {
     Booked(u32, Usage),
     /// The sinks were shown an event.
     Shown(SpanContext, Event),
+    /// A conversation was kept.
+    Conversed(u32, serde_json::Value),
     /// The backend was asked for an agent.
     Opened { phase: InstructionName, model: String, thinking: Option<u32>, gates: Vec<String> },
     /// An agent was given an instruction.
@@ -178,6 +180,7 @@ impl World {
             interrupt: self.interrupt.clone(),
             options,
             span: SpanContext::run(1, TraceId(1)),
+            resume: None,
         };
         let report = tokio::time::timeout(PATIENCE, runner.run(state)).await.expect("the run hangs");
         assert_eq!(self.lock().scripts.len(), 0, "scripted sessions were not held");
@@ -352,6 +355,10 @@ impl Journal for World {
 
     async fn event(&self, session: u32, event: &Event) -> Result<(), Fault> {
         self.write(Entry::Kept(session, event.clone()))
+    }
+
+    async fn conversation(&self, session: u32, history: &serde_json::Value) -> Result<(), Fault> {
+        self.write(Entry::Conversed(session, history.clone()))
     }
 
     async fn cost(&self, session: u32, usage: &Usage) -> Result<(), Fault> {

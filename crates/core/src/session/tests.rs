@@ -26,6 +26,7 @@ async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
         allowance,
     };
     let spec = SessionSpec {
+        history: None,
         phase: InstructionName::Coding,
         model: "worker".to_owned(),
         thinking: None,
@@ -136,6 +137,7 @@ fn a_ledger_counts_cached_tokens_and_remembers_what_has_no_price() {
     let usage = Usage {
         input_tokens: 1,
         output_tokens: 2,
+        reasoning_tokens: 1,
         cache_read_tokens: 4,
         cache_write_tokens: 8,
         cost_usd: None,

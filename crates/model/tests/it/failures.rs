@@ -4,8 +4,9 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use autonoe_core::fault::{Layer, Remedy};
+use autonoe_model::{Model, ProviderKind};
 
-use crate::support::{ask, ask_watched, fault, model, model_at, quick, retries, serve_fault};
+use crate::support::{ask, ask_watched, fault, model, model_at, provider, quick, retries, serve_fault};
 
 /// The first call and three retries.
 const ALL_TRIES: usize = 4;
@@ -53,8 +54,8 @@ async fn what_a_new_session_may_mend_is_passing_but_not_retried_here() {
             "context_length_exceeded",
         ),
         (status(413, "Request exceeds the maximum size"), "context_length_exceeded"),
-        (status(400, "messages: something else"), "unknown"),
-        (status(422, "unprocessable"), "unknown"),
+        (status(400, "messages: something else"), "invalid_request"),
+        (status(422, "unprocessable"), "invalid_request"),
     ] {
         let server = serve_fault(&failure);
         let fault = fault(ask(&model(&server)).await);
@@ -70,7 +71,7 @@ async fn what_stays_broken_is_given_up_after_three_retries() {
         (status(408, "request timeout"), "timeout"),
         (status(429, "slow down"), "rate_limited"),
         (status(500, "internal error"), "server_error"),
-        (status(503, "unavailable"), "server_error"),
+        (status(503, "unavailable"), "overloaded"),
         (status(529, "overloaded"), "overloaded"),
         ("{ kind = 'cut', times = 100 }".to_owned(), "network_error"),
         ("{ kind = 'malformed', times = 100 }".to_owned(), "invalid_response"),
@@ -108,10 +109,16 @@ async fn a_service_that_cannot_be_reached_is_said_to_be_so() {
     assert_eq!(retries(&told).len(), 3);
 }
 
-#[tokio::test]
-async fn an_address_that_is_none_is_a_fault_and_no_panic() {
+#[test]
+fn an_address_that_is_none_is_a_fault_and_no_panic() {
     for base_url in ["not a url", "http://", "ftp://127.0.0.1"] {
-        let fault = fault(ask(&model_at(base_url, "sonnet", &quick())).await);
-        assert_eq!(fault.layer, Layer::Model, "{base_url}: {fault:?}");
+        let anthropic = provider(ProviderKind::Anthropic, base_url);
+        let fault = Model::open(&anthropic, "sonnet", &quick()).expect_err(base_url);
+        assert_eq!(
+            (fault.layer, fault.code.as_str()),
+            (Layer::Config, "provider_not_configured"),
+            "{base_url}"
+        );
+        assert!(fault.message.contains(base_url), "{}", fault.message);
     }
 }

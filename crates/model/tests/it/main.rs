@@ -1,10 +1,13 @@
 //! The client against a service on loopback: real HTTP, replies and failures written down beforehand.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+mod conformance;
 mod failures;
 mod quota;
 mod raw;
 mod replies;
 mod requests;
 mod retries;
+mod streams;
+mod stub;
 mod support;

@@ -1,48 +1,13 @@
 //! What the scripted service does not say: the request's headers, errors inside a stream, broken tool arguments.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{self, Receiver};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 
-use autonoe_model::{Call, Stop};
+use autonoe_model::{Call, Model, Models, ProviderKind, Stop};
 use serde_json::{Value, json};
 
-use crate::support::{ask, ask_watched, fault, model_at, quick, retries};
-
-/// Answers one connection with each of the given responses, in order, and passes on the heads of the requests.
-fn serve(responses: Vec<String>) -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let (heads, received) = mpsc::channel();
-    std::thread::spawn(move || {
-        for response in responses {
-            let (stream, _) = listener.accept().unwrap();
-            let _ = heads.send(read_request(&stream));
-            (&stream).write_all(response.as_bytes()).unwrap();
-        }
-    });
-    (address, received)
-}
-
-fn read_request(stream: &TcpStream) -> String {
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        reader.read_line(&mut head).unwrap();
-    }
-    let head = head.to_lowercase();
-    let length =
-        head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
-    reader.read_exact(&mut vec![0; length]).unwrap();
-    head
-}
-
-fn response(status: &str, kind: &str, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    )
-}
+use crate::stub::{read_request, response, serve};
+use crate::support::{ask, ask_watched, fault, model_at, provider, quick, retries};
 
 fn stream(events: &[Value]) -> String {
     let body: String = events
@@ -170,4 +135,95 @@ async fn a_page_where_a_stream_should_be_is_never_a_reply() {
     let (address, _heads) = serve(vec![page(), page(), page(), page()]);
     let fault = fault(ask(&model_at(&address, "sonnet", &quick())).await);
     assert!(fault.recoverable(), "{fault:?}");
+}
+
+#[tokio::test]
+async fn tokens_thought_with_are_part_of_the_output() {
+    let usage = json!({ "output_tokens": 7, "output_tokens_details": { "thinking_tokens": 4 } });
+    let text = json!({ "type": "text_delta", "text": "So." });
+    let events = [
+        start(),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": text }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": usage }),
+        json!({ "type": "message_stop" }),
+    ];
+    let (address, _heads) = serve(vec![stream(&events)]);
+    let usage = ask(&model_at(&address, "sonnet", &quick())).await.expect("a reply").usage;
+    assert_eq!((usage.output_tokens, usage.reasoning_tokens), (7, 4));
+}
+
+#[tokio::test]
+async fn each_provider_is_shown_the_key_its_own_way_and_none_if_there_is_none() {
+    for (kind, header) in [
+        (ProviderKind::Anthropic, "\r\nx-api-key: test-key\r\n"),
+        (ProviderKind::OpenAi, "\r\nauthorization: bearer test-key\r\n"),
+        (ProviderKind::OpenAiCompatible, "\r\nauthorization: bearer test-key\r\n"),
+        (ProviderKind::Gemini, "\r\nx-goog-api-key: test-key\r\n"),
+        (ProviderKind::Ollama, "\r\nauthorization: bearer test-key\r\n"),
+    ] {
+        for has_key in [true, false] {
+            let (address, heads) = serve(vec![response("404 Not Found", "text/plain", "no")]);
+            let mut provider = provider(kind, &address);
+            provider.api_key = provider.api_key.filter(|_| has_key);
+            let fault = fault(ask(&Model::open(&provider, "any", &quick()).unwrap()).await);
+            assert_eq!(fault.code, "model_not_found", "{kind}");
+            let head = heads.recv().unwrap();
+            assert_eq!(head.contains(header), has_key, "{kind}: {head}");
+            assert_eq!(head.contains("key"), has_key, "{kind}: {head}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_redirection_is_not_followed_with_the_key() {
+    let (address, _heads) = serve(vec![
+        "HTTP/1.1 307 T\r\nlocation: http://127.0.0.1:9/x\r\ncontent-length: 0\r\n\r\n".to_owned(),
+    ]);
+    let fault = fault(ask(&model_at(&address, "sonnet", &quick())).await);
+    assert_eq!(fault.code, "provider_not_configured");
+    assert!(fault.message.contains("http://127.0.0.1:9/x"), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn models_share_their_connections() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        for _ in 0..2 {
+            read_request(&stream);
+            (&stream).write_all(done().replace("connection: close\r\n", "").as_bytes()).unwrap();
+        }
+    });
+    let models = Models::new().unwrap();
+    let provider = provider(ProviderKind::Anthropic, &address);
+    for name in ["sonnet", "haiku"] {
+        let model = models.open(&provider, name, &quick()).unwrap();
+        assert_eq!(ask(&model).await.expect(name).text.as_deref(), Some("At last."));
+    }
+    server.join().expect("both came over one connection");
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_given_up_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (asked, was_asked) = tokio::sync::oneshot::channel();
+    let server = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        read_request(&stream);
+        (&stream).write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").unwrap();
+        asked.send(()).unwrap();
+        (&stream).read(&mut [0; 1])
+    });
+    let model = model_at(&address, "sonnet", &quick());
+    tokio::select! {
+        _ = ask(&model) => panic!("there is no reply"),
+        _ = was_asked => {}
+    }
+    drop(model);
+    let ended = tokio::task::spawn_blocking(move || server.join().expect("the server")).await.unwrap();
+    assert!(matches!(ended, Ok(0) | Err(_)), "the connection was closed: {ended:?}");
 }

@@ -4,7 +4,7 @@ use autonoe_core::money::Usd;
 use autonoe_model::{Call, Progress, Stop};
 use serde_json::json;
 
-use crate::support::{ask, ask_watched, assert_no_problems, model, model_at, quick, serve};
+use crate::support::{ask, ask_watched, assert_no_problems, markers, model, model_at, pieces, quick, serve};
 
 fn turn(turn: &str) -> String {
     format!("[[conversation]]\n[[conversation.turn]]\n{turn}")
@@ -23,7 +23,8 @@ async fn a_text_is_a_text() {
     assert_eq!(reply.thinking, None);
     assert_eq!(reply.calls, []);
     assert_eq!(reply.stop, Stop::Natural);
-    assert_eq!(told, [Progress::Thinking, Progress::Responding]);
+    assert_eq!(markers(&told), [&Progress::Thinking, &Progress::Responding]);
+    assert_eq!(pieces(&told), (String::new(), reply.text.unwrap_or_default()));
     assert_no_problems(&server);
 }
 

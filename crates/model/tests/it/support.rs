@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::Outcome;
-use autonoe_model::{Conversation, Model, Progress, Provider, Reply, ToolDefinition, Tuning};
+use autonoe_model::{Conversation, Model, Progress, Provider, ProviderKind, Reply, ToolDefinition, Tuning};
 use autonoe_scripted::{Script, Server};
 use serde_json::json;
 
@@ -27,10 +27,30 @@ pub fn quick() -> Tuning {
     Tuning { retry_pause: Duration::from_millis(1), ..Tuning::default() }
 }
 
-pub fn model_at(base_url: &str, name: &str, tuning: &Tuning) -> Model {
-    let provider = Provider { base_url: Some(base_url.to_owned()), api_key: "test-key".to_owned() };
-    Model::anthropic(provider, name, tuning).unwrap()
+/// A provider of that kind at an address.
+pub fn provider(kind: ProviderKind, base_url: &str) -> Provider {
+    Provider {
+        name: kind.name().to_owned(),
+        kind,
+        base_url: Some(base_url.to_owned()),
+        api_key: Some("test-key".to_owned()),
+    }
 }
+
+/// Anthropic's model of that name.
+pub fn model_at(base_url: &str, name: &str, tuning: &Tuning) -> Model {
+    Model::open(&provider(ProviderKind::Anthropic, base_url), name, tuning).unwrap()
+}
+
+/// A model of each kind that thinks; Gemini twice, since only newer models give their calls ids.
+pub const THINKERS: [(ProviderKind, &str); 6] = [
+    (ProviderKind::Anthropic, "claude-sonnet-4-5"),
+    (ProviderKind::OpenAi, "gpt-5.2"),
+    (ProviderKind::OpenAiCompatible, "org/any-model-max"),
+    (ProviderKind::Gemini, "gemini-3-pro-preview"),
+    (ProviderKind::Gemini, "gemini-2.5-pro"),
+    (ProviderKind::Ollama, "qwen3"),
+];
 
 pub fn model(server: &Server) -> Model {
     model_at(&server.base_url(), "sonnet", &quick())
@@ -70,9 +90,28 @@ pub fn retries(told: &[Progress]) -> Vec<(u32, Duration, &Fault)> {
     told.iter()
         .filter_map(|progress| match progress {
             Progress::Retrying { retry, pause, fault } => Some((*retry, *pause, fault)),
-            Progress::Thinking | Progress::Responding => None,
+            Progress::Thinking | Progress::Responding | Progress::Text(_) | Progress::Thought(_) => None,
         })
         .collect()
+}
+
+/// What was told, without the pieces of what was said.
+pub fn markers(told: &[Progress]) -> Vec<&Progress> {
+    told.iter().filter(|progress| !matches!(progress, Progress::Text(_) | Progress::Thought(_))).collect()
+}
+
+/// All pieces of what was thought, and of what was said.
+pub fn pieces(told: &[Progress]) -> (String, String) {
+    let mut thought = String::new();
+    let mut said = String::new();
+    for progress in told {
+        match progress {
+            Progress::Thought(piece) => thought.push_str(piece),
+            Progress::Text(piece) => said.push_str(piece),
+            Progress::Thinking | Progress::Responding | Progress::Retrying { .. } => {}
+        }
+    }
+    (thought, said)
 }
 
 #[track_caller]

@@ -1,0 +1,209 @@
+//! Where a call goes: the address and the headers of each kind of provider. People write base URLs with and without
+//! the version, with and without a slash; each must work.
+
+use autonoe_core::fault::{Fault, Layer};
+use genai::Headers;
+use genai::adapter::AdapterKind;
+use reqwest::Url;
+use reqwest::header::HeaderValue;
+
+use crate::code::ModelErrorCode;
+use crate::provider::{Provider, ProviderKind, no_key};
+
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// The address and the headers of calls of a model.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub url: String,
+    pub headers: Headers,
+}
+
+/// The library's adapter for a kind.
+pub(crate) fn adapter(kind: ProviderKind) -> AdapterKind {
+    match kind {
+        ProviderKind::Anthropic => AdapterKind::Anthropic,
+        ProviderKind::OpenAi => AdapterKind::OpenAIResp,
+        ProviderKind::OpenAiCompatible => AdapterKind::OpenAI,
+        ProviderKind::Gemini => AdapterKind::Gemini,
+        ProviderKind::Ollama => AdapterKind::Ollama,
+    }
+}
+
+/// Works out where calls of a model go.
+pub(crate) fn of(provider: &Provider, model: &str) -> Result<Endpoint, Fault> {
+    if !provider.is_configured() {
+        return Err(no_key(provider));
+    }
+    let Some(base) = provider.base_url.as_deref().or(provider.kind.vendor_base_url()) else {
+        return Err(wrong(provider, "has no base URL"));
+    };
+    let mut url = parse(base).ok_or_else(|| wrong(provider, &format!("has no usable base URL: '{base}'")))?;
+    append(&mut url, provider.kind, model);
+    Ok(Endpoint { url: url.into(), headers: headers(provider)? })
+}
+
+/// `OLLAMA_HOST` and its like may lack the scheme.
+fn parse(base: &str) -> Option<Url> {
+    let base = base.trim();
+    let has_scheme = base.contains("://") || base.starts_with('/');
+    let url = Url::parse(&if has_scheme { base.to_owned() } else { format!("http://{base}") }).ok()?;
+    (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
+}
+
+fn append(url: &mut Url, kind: ProviderKind, model: &str) {
+    let given: Vec<String> =
+        url.path().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    let versioned = given.last().is_some_and(|part| is_version(part));
+    let mut path = given;
+    match kind {
+        ProviderKind::Anthropic => {
+            path.extend((!versioned).then(|| "v1".to_owned()));
+            path.push("messages".to_owned());
+        }
+        // Gateways have paths of their own, which are taken as they are.
+        ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => {
+            path.extend(path.is_empty().then(|| "v1".to_owned()));
+            let call: &[&str] =
+                if kind == ProviderKind::OpenAi { &["responses"] } else { &["chat", "completions"] };
+            path.extend(call.iter().map(|part| (*part).to_owned()));
+        }
+        ProviderKind::Gemini => {
+            path.extend((!versioned).then(|| "v1beta".to_owned()));
+            path.extend(["models".to_owned(), format!("{model}:streamGenerateContent")]);
+            url.set_query(Some("alt=sse"));
+        }
+        ProviderKind::Ollama => {
+            if path.last().is_some_and(|part| part == "v1" || part == "api") {
+                path.pop();
+            }
+            path.extend(["api".to_owned(), "chat".to_owned()]);
+        }
+    }
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.clear().extend(path);
+    }
+}
+
+/// `v1`, `v4`, `v1beta`.
+fn is_version(part: &str) -> bool {
+    part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+fn headers(provider: &Provider) -> Result<Headers, Fault> {
+    let mut headers: Vec<(&str, String)> = Vec::new();
+    if provider.kind == ProviderKind::Anthropic {
+        headers.push(("anthropic-version", ANTHROPIC_VERSION.to_owned()));
+    }
+    if let Some(key) = provider.api_key.as_deref().map(str::trim) {
+        let (name, value) = match provider.kind {
+            ProviderKind::Anthropic => ("x-api-key", key.to_owned()),
+            ProviderKind::Gemini => ("x-goog-api-key", key.to_owned()),
+            ProviderKind::OpenAi | ProviderKind::OpenAiCompatible | ProviderKind::Ollama => {
+                ("authorization", format!("Bearer {key}"))
+            }
+        };
+        HeaderValue::from_str(&value)
+            .map_err(|_| wrong(provider, "has a key with characters that cannot be sent"))?;
+        headers.push((name, value));
+    }
+    Ok(Headers::from(headers))
+}
+
+fn wrong(provider: &Provider, what: &str) -> Fault {
+    Fault::lasting(
+        Layer::Config,
+        ModelErrorCode::ProviderNotConfigured.as_str(),
+        format!("The provider '{}' {what}.", provider.name),
+    )
+    .hint("A base URL looks like https://example.com/v1; `autonoe doctor` shows what is set.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Endpoint, of};
+    use crate::provider::{Provider, ProviderKind};
+
+    fn provider(kind: ProviderKind, base_url: Option<&str>, key: Option<&str>) -> Provider {
+        Provider {
+            name: kind.name().to_owned(),
+            kind,
+            base_url: base_url.map(str::to_owned),
+            api_key: key.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_base_url_works_with_and_without_its_version_and_slash() {
+        use ProviderKind::{Anthropic, Gemini, Ollama, OpenAi, OpenAiCompatible};
+        for (kind, bases, wanted) in [
+            (Anthropic, ["http://h", "http://h/", "http://h/v1", "http://h/v1/"], "http://h/v1/messages"),
+            (OpenAi, ["http://h", "http://h//", "http://h/v1", "http://h/v1/"], "http://h/v1/responses"),
+            (
+                OpenAiCompatible,
+                ["http://h", "http://h/", "http://h/v1", "http://h/v1/"],
+                "http://h/v1/chat/completions",
+            ),
+            (
+                Gemini,
+                ["http://h", "http://h/", "http://h/v1beta", "http://h/v1beta/"],
+                "http://h/v1beta/models/m-1:streamGenerateContent?alt=sse",
+            ),
+            (Ollama, ["http://h", "http://h/v1", "http://h/api/", "h"], "http://h/api/chat"),
+        ] {
+            for base in bases {
+                let endpoint = of(&provider(kind, Some(base), None), "m-1").expect(base);
+                assert_eq!(endpoint.url, wanted, "{kind} {base}");
+            }
+        }
+    }
+
+    #[test]
+    fn paths_of_gateways_are_kept() {
+        for (kind, base, wanted) in [
+            (ProviderKind::Anthropic, "https://h/anthropic", "https://h/anthropic/v1/messages"),
+            (ProviderKind::OpenAiCompatible, "https://h/api/v4", "https://h/api/v4/chat/completions"),
+            (ProviderKind::OpenAiCompatible, "https://h/inference", "https://h/inference/chat/completions"),
+            (ProviderKind::Ollama, "127.0.0.1:11434", "http://127.0.0.1:11434/api/chat"),
+        ] {
+            assert_eq!(
+                of(&provider(kind, Some(base), None), "m").map(|at| at.url).ok().as_deref(),
+                Some(wanted)
+            );
+        }
+    }
+
+    #[test]
+    fn without_a_base_url_it_is_the_vendors_and_wants_a_key() {
+        for (kind, wanted) in [
+            (ProviderKind::Anthropic, "https://api.anthropic.com/v1/messages"),
+            (ProviderKind::OpenAi, "https://api.openai.com/v1/responses"),
+            (
+                ProviderKind::Gemini,
+                "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent?alt=sse",
+            ),
+        ] {
+            let Endpoint { url, headers } =
+                of(&provider(kind, None, Some("k")), "m").expect("a key is enough");
+            assert_eq!(url, wanted);
+            assert!(headers.iter().any(|(_, value)| value.contains('k')));
+            let missing = of(&provider(kind, None, None), "m").expect_err("no key");
+            assert_eq!(missing.code, "provider_not_configured");
+            assert!(missing.message.contains(kind.key_variable().unwrap()), "{}", missing.message);
+        }
+        let local = of(&provider(ProviderKind::Ollama, None, None), "m").expect("needs no key");
+        assert_eq!(local.url, "http://localhost:11434/api/chat");
+        assert!(of(&provider(ProviderKind::OpenAiCompatible, None, Some("k")), "m").is_err());
+    }
+
+    #[test]
+    fn what_is_no_address_or_no_key_is_told_before_anything_is_sent() {
+        for base in ["", "not a url", "http://", "ftp://127.0.0.1", "/v1"] {
+            let fault = of(&provider(ProviderKind::Anthropic, Some(base), Some("k")), "m").expect_err(base);
+            assert_eq!(fault.code, "provider_not_configured", "{base}");
+        }
+        let broken = provider(ProviderKind::OpenAi, None, Some("a\nb"));
+        let fault = of(&broken, "m").expect_err("a broken key");
+        assert!(fault.message.contains("key") && !fault.message.contains('\n'), "{}", fault.message);
+    }
+}

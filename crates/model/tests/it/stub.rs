@@ -1,0 +1,42 @@
+//! A service of a few lines, for what the scripted one does not say.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver};
+
+/// Answers one connection with each of the given responses, in order, and passes on the heads of the requests.
+pub fn serve(responses: Vec<String>) -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (heads, received) = mpsc::channel();
+    std::thread::spawn(move || {
+        for response in responses {
+            let (stream, _) = listener.accept().unwrap();
+            let _ = heads.send(read_request(&stream));
+            (&stream).write_all(response.as_bytes()).unwrap();
+        }
+    });
+    (address, received)
+}
+
+/// The head of a request, once its body has been read too.
+pub fn read_request(stream: &TcpStream) -> String {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        reader.read_line(&mut head).unwrap();
+    }
+    let head = head.to_lowercase();
+    let length =
+        head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+    reader.read_exact(&mut vec![0; length]).unwrap();
+    head
+}
+
+/// A whole response.
+pub fn response(status: &str, kind: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+}
