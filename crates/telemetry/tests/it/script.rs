@@ -1,0 +1,127 @@
+//! Runs to show: events as the runner and the agents send them, with the spans that `core` gives them.
+
+use std::time::Duration;
+
+use autonoe_core::event::{Chunk, Event, Usage};
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::gate::ToolCall;
+use autonoe_core::instruction::InstructionName;
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::{Outcome, RunReport};
+use autonoe_core::sink::Sink;
+use autonoe_core::span::{SessionSpans, SpanContext, TraceId};
+use serde_json::json;
+
+pub const TRACE: TraceId = TraceId(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+
+/// What nobody should see who did not ask for it.
+pub const WORDS: [&str; 5] =
+    ["build the parser", "I will look first", "let me think", "cat notes.txt", "the notes say"];
+
+pub fn run() -> SpanContext {
+    SpanContext::run(7, TRACE)
+}
+
+/// Shows events of a session, each in its span.
+pub fn show_session(sink: &dyn Sink, number: u32, events: &[Event]) {
+    let session = run().session(number);
+    let mut spans = SessionSpans::new(session.clone());
+    sink.on(&session, &started(number));
+    for event in events {
+        sink.on(&spans.of(event), event);
+    }
+}
+
+/// A run with one session: two model calls, a tool call that goes well and one that is refused.
+pub fn whole_run(sink: &dyn Sink) {
+    sink.on(&run(), &Event::RunStarted { command: "run".into(), sessions_before: 2 });
+    show_session(
+        sink,
+        3,
+        &[
+            Event::Instructed { text: "build the parser".into() },
+            Event::ModelAsked { model: "claude-sonnet-5".into() },
+            Event::Chunk { kind: Chunk::Thought, text: "let me".into() },
+            Event::Thinking { text: "let me think".into() },
+            Event::Text { text: "I will look first".into() },
+            Event::Usage(usage(100, 20, Some(0.5))),
+            Event::ModelDone { fault: None },
+            tool("a", "Bash", "cat notes.txt"),
+            tool("b", "Write", "notes.txt"),
+            answer("b", "Write", "no", true, Some("policy")),
+            answer("a", "Bash", "the notes say hunter2hunter2", false, None),
+            Event::Trouble { message: "the notes say so".into() },
+            Event::ModelAsked { model: "claude-opus-5".into() },
+            Event::Usage(usage(200, 30, Some(0.25))),
+            Event::ModelDone { fault: None },
+            Event::End { outcome: Outcome::Completed },
+        ],
+    );
+    sink.on(&run().session(3), &ended(3, Outcome::Completed));
+    sink.on(&run(), &Event::Outcome(report(Outcome::AllPassed)));
+}
+
+/// Many short sessions.
+pub fn many_sessions(sink: &dyn Sink, count: u32) {
+    for number in 1..=count {
+        show_session(sink, number, &[]);
+        sink.on(&run().session(number), &ended(number, Outcome::Completed));
+    }
+}
+
+pub fn started(number: u32) -> Event {
+    Event::SessionStarted {
+        number,
+        instruction: InstructionName::Coding,
+        backend: "native".into(),
+        model: "claude-sonnet-5".into(),
+    }
+}
+
+pub fn ended(number: u32, outcome: Outcome) -> Event {
+    Event::SessionEnded { number, outcome, cost_usd: Some(Usd(0.75)), duration: Duration::from_secs(1) }
+}
+
+pub fn report(outcome: Outcome) -> RunReport {
+    RunReport {
+        exit_code: outcome.exit_code(),
+        outcome,
+        iterations: 3,
+        deliverables_passed: 4,
+        deliverables_total: 5,
+        deliverables_blocked: 0,
+        verified: 0,
+        verified_total: 0,
+        duration: Duration::from_secs(2),
+        cost_usd: Some(Usd(0.75)),
+    }
+}
+
+pub fn timeout() -> Fault {
+    Fault::passing(Layer::Model, "timeout", "The provider said: the notes say too late.")
+}
+
+pub fn usage(input: u64, output: u64, cost: Option<f64>) -> Usage {
+    Usage {
+        input_tokens: input,
+        output_tokens: output,
+        reasoning_tokens: 2,
+        cache_read_tokens: 7,
+        cache_write_tokens: 3,
+        cost_usd: cost.map(Usd),
+    }
+}
+
+pub fn tool(id: &str, name: &str, command: &str) -> Event {
+    Event::ToolCall(ToolCall { id: id.into(), name: name.into(), input: json!({ "command": command }) })
+}
+
+pub fn answer(id: &str, name: &str, content: &str, is_error: bool, denied_by: Option<&str>) -> Event {
+    Event::ToolResult {
+        id: id.into(),
+        name: name.into(),
+        content: content.into(),
+        is_error,
+        denied_by: denied_by.map(Into::into),
+    }
+}
