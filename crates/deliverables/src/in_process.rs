@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_core::instruction::{DeliverableTool, InstructionName};
-use autonoe_tools::{Tool, ToolContext, ToolOutput, ToolSpec};
+use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec};
 use serde_json::Value;
 
 use crate::service::Caller;
@@ -37,6 +37,9 @@ impl Tool for InProcess {
 
     async fn call(&self, arguments: Value, _: &ToolContext) -> ToolOutput {
         let answer = self.caller.call(self.tool.name(), arguments).await;
-        ToolOutput { content: answer.content, is_error: answer.is_error }
+        match answer.is_error {
+            true => ToolOutput::error(ToolErrorCode::ValidationError, answer.content),
+            false => ToolOutput::ok(answer.content),
+        }
     }
 }

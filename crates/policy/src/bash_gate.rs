@@ -1,10 +1,13 @@
 //! The gate before the Bash tool: asks the command policy.
 
+use std::path::Path;
+
 use async_trait::async_trait;
 use autonoe_core::gate::{Decision, Gate, ToolCall};
 use serde_json::Value;
 
 use crate::policy::CommandPolicy;
+use crate::verdict::Verdict;
 
 /// Judges the commands of the tool `Bash`.
 #[derive(Debug, Clone)]
@@ -17,15 +20,8 @@ impl BashGate {
     pub fn new(policy: CommandPolicy) -> Self {
         Self { policy }
     }
-}
 
-#[async_trait]
-impl Gate for BashGate {
-    fn name(&self) -> &str {
-        "commands"
-    }
-
-    async fn check(&self, call: &ToolCall) -> Decision {
+    fn judge(&self, call: &ToolCall, verdict: impl FnOnce(&str) -> Verdict) -> Decision {
         if call.name != "Bash" {
             return Decision::Abstain;
         }
@@ -35,12 +31,27 @@ impl Gate for BashGate {
         if let Some(switch) = unsafe_switch(&call.input) {
             return Decision::Deny(format!("'{switch}' is not allowed: every command runs in the sandbox."));
         }
-        let verdict = self.policy.check(command);
+        let verdict = verdict(command);
         if verdict.is_allowed() {
             return Decision::Allow;
         }
         let hint = verdict.instead.map(|instead| format!(" Instead: {instead}")).unwrap_or_default();
         Decision::Deny(format!("{}{hint} (rule {})", verdict.reason, verdict.rule))
+    }
+}
+
+#[async_trait]
+impl Gate for BashGate {
+    fn name(&self) -> &str {
+        "commands"
+    }
+
+    async fn check(&self, call: &ToolCall) -> Decision {
+        self.judge(call, |command| self.policy.check(command))
+    }
+
+    async fn check_in(&self, call: &ToolCall, cwd: &Path) -> Decision {
+        self.judge(call, |command| self.policy.check_in(cwd, command))
     }
 }
 
@@ -64,7 +75,9 @@ fn unsafe_switch(input: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use autonoe_core::gate::{Decision, Gate, ToolCall};
+    use std::sync::Arc;
+
+    use autonoe_core::gate::{Decision, Gate, Ruling, ToolCall, ask_in};
     use serde_json::json;
 
     use super::BashGate;
@@ -73,6 +86,23 @@ mod tests {
     async fn check(name: &str, input: serde_json::Value) -> Decision {
         let policy = CommandPolicy::new(PolicyOptions::new(Mode::Run, std::env::temp_dir()));
         BashGate::new(policy).check(&ToolCall { id: "1".into(), name: name.into(), input }).await
+    }
+
+    /// One call enters a directory, the next uses a path relative to it.
+    #[tokio::test]
+    async fn judges_from_where_the_command_starts() {
+        let home = tempfile::TempDir::new().expect("temporary directory");
+        let root = home.path().canonicalize().expect("exists").join("proj");
+        std::fs::create_dir_all(root.join("src")).expect("made");
+        let gates: [Arc<dyn Gate>; 1] =
+            [Arc::new(BashGate::new(CommandPolicy::new(PolicyOptions::new(Mode::Run, &root))))];
+        let ask = async |cwd: &str, command: &str| {
+            let call = ToolCall { id: "1".into(), name: "Bash".into(), input: json!({ "command": command }) };
+            ask_in(&gates, &call, Some(&root.join(cwd))).await == Ruling::Allowed
+        };
+        assert!(ask("", "cd src").await);
+        assert!(ask("src", "touch ../a").await && !ask("", "touch ../a").await);
+        assert!(!ask("src", "touch ../../a").await && !ask("src", "echo x > ../.git/config").await);
     }
 
     #[tokio::test]

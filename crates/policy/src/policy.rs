@@ -1,6 +1,6 @@
 //! The command policy: what it is made from, and the question it answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
@@ -85,10 +85,25 @@ impl CommandPolicy {
         Self { options, paths }
     }
 
-    /// Whether a command may run, and which rule says so.
+    /// Whether a command may run in the project's root, and which rule says so.
     pub fn check(&self, command: &str) -> Verdict {
+        self.judge(command, vec![self.paths.root.clone()])
+    }
+
+    /// Whether a command may run in `cwd`, which `cd` must have been allowed to lead to.
+    pub fn check_in(&self, cwd: &Path, command: &str) -> Verdict {
+        if cwd == self.paths.root {
+            return self.check(command);
+        }
+        match self.paths.enter_really(&[cwd.to_owned()], ".") {
+            Ok(directories) => self.judge(command, directories),
+            Err(denial) => denial.into(),
+        }
+    }
+
+    fn judge(&self, command: &str, directories: Vec<PathBuf>) -> Verdict {
         match shell::parse(command) {
-            Ok(script) => Walker::new(self, &script).verdict(),
+            Ok(script) => Walker::new(self, &script, directories).verdict(),
             Err(error) => Denial::new("syntax", format!("The command is not understood: {error}."))
                 .instead("Write it more simply, as several plain commands.")
                 .into(),

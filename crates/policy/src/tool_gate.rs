@@ -10,7 +10,8 @@ use autonoe_core::mode::Mode;
 use crate::tool_pattern::{ToolPattern, is_deliverable_tool};
 
 /// The tools that `sync` may have, if they are listed: those that read, and those whose every use is judged.
-const SYNC_TOOLS: [&str; 7] = ["Read", "Glob", "Grep", "LS", "Bash", "Write", "Edit"];
+const SYNC_TOOLS: [&str; 11] =
+    ["Read", "Glob", "Grep", "LS", "Bash", "BashOutput", "KillShell", "Write", "Edit", "TodoWrite", "Skill"];
 
 /// Allows the listed tools.
 pub struct ToolGate {
@@ -78,7 +79,18 @@ mod tests {
     async fn seed_002_9_7_sync_has_a_closed_list_whatever_a_project_adds() {
         let added =
             ["NotebookEdit", "MultiEdit", "Task", "WebFetch", "WebSearch", "mcp__playwright__*", "mcp__a__b"];
-        let baseline = ["Read", "Write", "Edit", "Glob", "Grep", "Bash"];
+        let baseline = [
+            "Read",
+            "Write",
+            "Edit",
+            "Glob",
+            "Grep",
+            "Bash",
+            "BashOutput",
+            "KillShell",
+            "TodoWrite",
+            "Skill",
+        ];
         let tools = [&baseline[..], &added[..]].concat();
         for name in baseline.iter().chain(&["mcp__autonoe__verify"]) {
             assert_eq!(check(Mode::Sync, &tools, name).await, Decision::Allow, "{name}");

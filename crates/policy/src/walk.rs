@@ -52,13 +52,13 @@ pub struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    /// A walk that starts in the project's root.
-    pub fn new(policy: &'a CommandPolicy, script: &'a Script) -> Self {
+    /// A walk that starts in one of these directories.
+    pub fn new(policy: &'a CommandPolicy, script: &'a Script, directories: Vec<PathBuf>) -> Self {
         Self {
             policy,
             script,
-            directories: vec![policy.paths.root.clone()],
-            visited: Vec::new(),
+            visited: directories.clone(),
+            directories,
             leaves: None,
             functions: HashMap::new(),
             in_function: false,
@@ -184,10 +184,9 @@ impl<'a> Walker<'a> {
             if !script.variables.is_empty() {
                 return deny("builtin.trap", "A trap may not set variables.");
             }
-            let mut walker = Walker::new(self.policy, &script);
+            let mut walker = Walker::new(self.policy, &script, self.visited.clone());
             walker.variables = Some(self.contents().clone());
             walker.changed = true;
-            walker.directories.extend(self.visited.iter().cloned());
             walker.script(&script.list)?;
             if !walker.traps.is_empty() {
                 return deny("builtin.trap", "A trap may not set another.");

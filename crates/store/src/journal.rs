@@ -29,6 +29,9 @@ use writer::Writer;
 /// Runs whose events are kept; of older ones only sessions, costs and status changes are.
 const RUNS_WITH_EVENTS: i64 = 50;
 
+/// Conversations that are kept, to go on with.
+const CONVERSATIONS_KEPT: u32 = 5;
+
 /// The longest event body kept; what is longer is cut and says so.
 const MAX_EVENT_BYTES: usize = 64 * 1024;
 
@@ -185,6 +188,18 @@ impl JournalPort for Journal {
                     crash.hit(JournalPoint::EventWritten);
                 }
                 Ok(())
+            })
+            .await
+    }
+
+    async fn conversation(&self, session: u32, history: &serde_json::Value) -> Result<(), Fault> {
+        let run = self.run;
+        let mut history = history.clone();
+        self.redactor.value(&mut history);
+        let history = history.to_string();
+        self.writer
+            .send(move |db| {
+                records::conversation(db, run, session, &history, CONVERSATIONS_KEPT, Timestamp::now())
             })
             .await
     }

@@ -3,6 +3,7 @@
 //! No repository can set any of this. It decides how far the sandbox reaches, so it is read strictly, and only if
 //! nobody but the user could have written it. What hosts and limits mean is left to those who enforce them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,13 +20,67 @@ use crate::byte_size::ByteSize;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// `config.toml`. All sections and fields are optional.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserConfig {
     /// `[sandbox]`.
     pub sandbox: SandboxConfig,
     /// `[network]`.
     pub network: NetworkConfig,
+    /// `[providers.NAME]`.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// `[prices."MODEL"]`, by `model` or `provider/model`.
+    pub prices: BTreeMap<String, PriceConfig>,
+    /// `[mcp_servers.NAME]`: the user's own, in the form of `agent.json`.
+    pub mcp_servers: BTreeMap<String, serde_json::Value>,
+    /// `[telemetry]`.
+    pub telemetry: TelemetryConfig,
+}
+
+/// `[providers.NAME]`: a model provider, or what is different about a known one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProviderConfig {
+    /// What it speaks; none for a provider that everybody knows by its name.
+    pub kind: Option<String>,
+    /// Where it is.
+    pub base_url: Option<String>,
+    /// The variable that holds its key.
+    pub key_variable: Option<String>,
+    /// A command that prints its key.
+    pub key_command: Vec<String>,
+    /// Whether its key is in the system's keyring, under `autonoe` and the provider's name.
+    pub keyring: bool,
+}
+
+/// `[prices."MODEL"]`: dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceConfig {
+    /// Fresh input.
+    pub input: f64,
+    /// Output, thinking included.
+    pub output: f64,
+    /// Input read from the cache; as fresh input if not given.
+    pub cache_read: Option<f64>,
+    /// Input written to the cache; as fresh input if not given.
+    pub cache_write: Option<f64>,
+}
+
+/// `[telemetry]`: where traces and metrics go, beside the standard `OTEL_*` variables, which come first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TelemetryConfig {
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`.
+    pub endpoint: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_PROTOCOL`.
+    pub protocol: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_HEADERS`.
+    pub headers: Option<String>,
+    /// `OTEL_SERVICE_NAME`.
+    pub service_name: Option<String>,
+    /// Whether texts, arguments and results are sent too.
+    pub capture_content: bool,
 }
 
 /// `[sandbox]`: what commands may reach and use up.
@@ -100,6 +155,12 @@ impl UserConfig {
             for (index, path) in paths.iter_mut().enumerate() {
                 *path =
                     resolve(path, home).map_err(|what| format!("field sandbox.{field}[{index}]: {what}"))?;
+            }
+        }
+        for (model, price) in &config.prices {
+            let given = [Some(price.input), Some(price.output), price.cache_read, price.cache_write];
+            if given.into_iter().flatten().any(|dollars| !dollars.is_finite() || dollars < 0.0) {
+                return Err(format!("field prices.{model}: a price is a number of dollars, from 0"));
             }
         }
         Ok(config)

@@ -5,9 +5,11 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::failure::Failure;
+
 /// Reads the arguments of a call. The error names the parameter, what was expected and all
 /// parameters there are, so that the model can correct itself.
-pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, mut args: Value) -> Result<T, String> {
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, mut args: Value) -> Result<T, Failure> {
     if let Value::Object(map) = &mut args {
         // Some models send null for what they leave out.
         map.retain(|_, value| !value.is_null());
@@ -16,7 +18,10 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, mut args: Valu
         let path = error.path().to_string();
         let what = error.inner();
         let field = if path == "." { String::new() } else { format!("`{path}`: ") };
-        format!("Wrong arguments for {tool}: {field}{what}. Parameters: {}.", parameters::<T>())
+        Failure::invalid(format!(
+            "Wrong arguments for {tool}: {field}{what}. Parameters: {}.",
+            parameters::<T>()
+        ))
     })
 }
 
@@ -30,10 +35,8 @@ pub(crate) fn schema<T: JsonSchema>() -> Value {
     schema.remove("title");
     schema.remove("description");
     let mut schema = schema.to_value();
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        for property in properties.values_mut().filter_map(Value::as_object_mut) {
-            simplify(property);
-        }
+    if let Value::Object(schema) = &mut schema {
+        simplify(schema);
     }
     schema
 }
@@ -48,6 +51,11 @@ fn simplify(property: &mut Map<String, Value>) {
             let only = only.clone();
             property.insert("type".to_owned(), only);
         }
+    }
+    let inner = property.get_mut("properties").and_then(Value::as_object_mut);
+    inner.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut).for_each(simplify);
+    if let Some(Value::Object(items)) = property.get_mut("items") {
+        simplify(items);
     }
 }
 
@@ -86,15 +94,15 @@ mod tests {
 
     #[test]
     fn a_wrong_argument_is_named_with_what_was_expected() {
-        let error = parse::<Args>("T", json!({"name": "a", "count": "ten"})).unwrap_err();
+        let error = parse::<Args>("T", json!({"name": "a", "count": "ten"})).unwrap_err().message;
         assert_eq!(
             error,
             "Wrong arguments for T: `count`: invalid type: string \"ten\", expected u64. \
              Parameters: name (string, required), count (integer, optional)."
         );
-        let error = parse::<Args>("T", json!({"name": null})).unwrap_err();
+        let error = parse::<Args>("T", json!({"name": null})).unwrap_err().message;
         assert!(error.contains("missing field `name`"), "{error}");
-        let error = parse::<Args>("T", json!("ls")).unwrap_err();
+        let error = parse::<Args>("T", json!("ls")).unwrap_err().message;
         assert!(error.contains("name (string, required)"), "{error}");
     }
 

@@ -34,52 +34,110 @@ pub(crate) struct HeadTail {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     chars: usize,
+    lines: usize,
     dropped: bool,
+}
+
+/// What is left of a stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// All of it.
+    Whole(String),
+    /// Its beginning and its end.
+    Cut {
+        head: String,
+        tail: String,
+        /// How many characters are missing between them.
+        chars: usize,
+        /// How many line ends are among them.
+        lines: usize,
+    },
 }
 
 impl HeadTail {
     /// Keeps at most `limit` characters, half of them from the end.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { half_chars: limit / 2, head: Vec::new(), tail: VecDeque::new(), chars: 0, dropped: false }
+        Self {
+            half_chars: limit / 2,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            chars: 0,
+            lines: 0,
+            dropped: false,
+        }
     }
 
     /// Takes the next bytes of the stream, which may end within a character.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.chars += count_chars(bytes);
-        let room = (self.half_chars * MAX_CHAR_BYTES).saturating_sub(self.head.len());
-        let (head, tail) = bytes.split_at(room.min(bytes.len()));
+        self.lines += count_lines(bytes);
+        let (head, tail) = bytes.split_at(self.room_in_head().min(bytes.len()));
         self.head.extend_from_slice(head);
         self.tail.extend(tail);
-        // One character more than is shown, since the first one kept may be torn.
-        let excess = self.tail.len().saturating_sub((self.half_chars + 1) * MAX_CHAR_BYTES);
+        let excess = self.tail.len().saturating_sub(self.most_in_tail());
         self.dropped |= excess > 0;
         self.tail.drain(..excess);
     }
 
+    /// Whether so many bytes more would make it forget some, which it has not yet.
+    pub(crate) fn would_forget(&self, count: usize) -> bool {
+        let into_tail = count.saturating_sub(self.room_in_head());
+        !self.dropped && self.tail.len() + into_tail > self.most_in_tail()
+    }
+
+    /// Everything so far, while nothing was forgotten.
+    pub(crate) fn all(&mut self) -> [&[u8]; 2] {
+        [&self.head, self.tail.make_contiguous()]
+    }
+
+    /// Whether it is more than may be shown.
+    pub(crate) fn is_too_long(&self) -> bool {
+        // Counted anew, since what is not UTF-8 becomes characters too.
+        self.dropped || self.text().chars().count() > 2 * self.half_chars
+    }
+
+    fn room_in_head(&self) -> usize {
+        (self.half_chars * MAX_CHAR_BYTES).saturating_sub(self.head.len())
+    }
+
+    fn most_in_tail(&self) -> usize {
+        // One character more than is shown, since the first one kept may be torn.
+        (self.half_chars + 1) * MAX_CHAR_BYTES
+    }
+
+    /// What is kept, as long as nothing is missing.
+    fn text(&self) -> String {
+        let mut bytes = self.head.clone();
+        bytes.extend(&self.tail);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// The text, with what is not UTF-8 replaced and what is too much cut from its middle.
-    pub(crate) fn finish(mut self) -> String {
-        let tail = self.tail.make_contiguous();
+    pub(crate) fn finish(mut self) -> Kept {
         if !self.dropped {
-            self.head.extend_from_slice(tail);
-            let text = String::from_utf8_lossy(&self.head);
+            let text = self.text();
             let chars = text.chars().count();
             return match chars.checked_sub(2 * self.half_chars) {
-                None | Some(0) => text.into_owned(),
-                Some(cut) => {
-                    let head = first_chars(&text, self.half_chars);
-                    join(head, cut, last_chars(&text, self.half_chars))
-                }
+                None | Some(0) => Kept::Whole(text),
+                Some(cut) => self.cut(&text, cut, &text),
             };
         }
-        let head = String::from_utf8_lossy(&self.head);
-        let tail = String::from_utf8_lossy(tail);
-        let cut = self.chars.saturating_sub(2 * self.half_chars);
-        join(first_chars(&head, self.half_chars), cut, last_chars(&tail, self.half_chars))
+        let head = String::from_utf8_lossy(&self.head).into_owned();
+        let tail = String::from_utf8_lossy(self.tail.make_contiguous()).into_owned();
+        self.cut(&head, self.chars.saturating_sub(2 * self.half_chars), &tail)
+    }
+
+    fn cut(&self, head: &str, chars: usize, tail: &str) -> Kept {
+        let (head, tail) = (first_chars(head, self.half_chars), last_chars(tail, self.half_chars));
+        let shown = count_lines(head.as_bytes()) + count_lines(tail.as_bytes());
+        let lines = self.lines.saturating_sub(shown);
+        Kept::Cut { head: head.to_owned(), tail: tail.to_owned(), chars, lines }
     }
 }
 
-fn join(head: &str, cut: usize, tail: &str) -> String {
-    format!("{head}\n… {cut} characters cut …\n{tail}")
+/// How many line ends the bytes hold.
+pub(crate) fn count_lines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 fn first_chars(text: &str, count: usize) -> &str {
@@ -95,9 +153,9 @@ fn last_chars(text: &str, count: usize) -> &str {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{HeadTail, line};
+    use super::{HeadTail, Kept, line};
 
-    fn capped(limit: usize, chunks: &[&[u8]]) -> String {
+    fn capped(limit: usize, chunks: &[&[u8]]) -> Kept {
         let mut kept = HeadTail::new(limit);
         for chunk in chunks {
             kept.push(chunk);
@@ -105,23 +163,33 @@ mod tests {
         kept.finish()
     }
 
+    fn whole(text: &str) -> Kept {
+        Kept::Whole(text.to_owned())
+    }
+
+    fn cut(head: &str, chars: usize, tail: &str) -> Kept {
+        Kept::Cut { head: head.to_owned(), tail: tail.to_owned(), chars, lines: 0 }
+    }
+
     #[test]
     fn short_text_is_left_alone() {
-        assert_eq!(capped(4, &[b"ab", b"cd"]), "abcd");
+        assert_eq!(capped(4, &[b"ab", b"cd"]), whole("abcd"));
         assert_eq!(line("äöü", 3), "äöü");
     }
 
     #[test]
     fn the_middle_is_cut_and_counted() {
-        assert_eq!(capped(4, &[b"abcdef"]), "ab\n… 2 characters cut …\nef");
+        assert_eq!(capped(4, &[b"abcdef"]), cut("ab", 2, "ef"));
+        let lines = Kept::Cut { head: "a\n".into(), tail: "d\n".into(), chars: 4, lines: 2 };
+        assert_eq!(capped(4, &[b"a\nb\nc\nd\n"]), lines);
         let many = "ä".repeat(1000);
-        assert_eq!(capped(4, &[many.as_bytes()]), "ää\n… 996 characters cut …\nää");
+        assert_eq!(capped(4, &[many.as_bytes()]), cut("ää", 996, "ää"));
         assert_eq!(line("äöüß", 1), "ä … 3 characters cut …");
     }
 
     #[test]
     fn bytes_that_are_not_text_are_replaced() {
-        assert_eq!(capped(10, &[b"a\xffb"]), "a\u{fffd}b");
+        assert_eq!(capped(10, &[b"a\xffb"]), whole("a\u{fffd}b"));
     }
 
     #[test]
@@ -131,7 +199,7 @@ mod tests {
             kept.push(&[b'x'; 1000]);
         }
         assert!(kept.head.len() + kept.tail.len() < 1000);
-        assert!(kept.finish().contains("9999900 characters cut"));
+        assert!(matches!(kept.finish(), Kept::Cut { chars: 9_999_900, .. }));
     }
 
     proptest! {
@@ -145,12 +213,14 @@ mod tests {
             let chunks: Vec<&[u8]> = text.as_bytes().chunks(chunk).collect();
             let chars: Vec<char> = text.chars().collect();
             let expected = match chars.len().checked_sub(2 * half) {
-                None | Some(0) => text.clone(),
-                Some(cut) => format!(
-                    "{}\n… {cut} characters cut …\n{}",
-                    chars[..half].iter().collect::<String>(),
-                    chars[chars.len() - half..].iter().collect::<String>(),
-                ),
+                None | Some(0) => whole(&text),
+                Some(cut) => {
+                    let head: String = chars[..half].iter().collect();
+                    let tail: String = chars[chars.len() - half..].iter().collect();
+                    let middle = &chars[half..chars.len() - half];
+                    let lines = middle.iter().filter(|&&char| char == '\n').count();
+                    Kept::Cut { head, tail, chars: cut, lines }
+                }
             };
             prop_assert_eq!(capped(2 * half, &chunks), expected);
         }

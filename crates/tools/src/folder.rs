@@ -31,7 +31,6 @@ pub(crate) struct Folder {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum For {
     Reading,
-    Replacing,
     Changing,
 }
 
@@ -90,7 +89,6 @@ impl Folder {
     pub(crate) fn open(&self, name: &OsStr, purpose: For) -> Result<File> {
         let access = match purpose {
             For::Reading => OFlags::RDONLY,
-            For::Replacing => OFlags::WRONLY,
             For::Changing => OFlags::RDWR,
         };
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

@@ -11,10 +11,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::folder::Changed;
 use crate::reach::Found;
-use crate::tool::{CANCELLED, blocking};
+use crate::tool::blocking;
 use crate::walk::{self, Listed};
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
 
@@ -64,32 +65,40 @@ impl Tool for Glob {
     }
 }
 
-fn glob(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<String, String> {
+fn glob(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<ToolOutput, Failure> {
     let base = workspace.resolve(args.path.as_deref().unwrap_or_default());
     let shown = workspace.show(&base);
     let Found::Folder(base) = workspace.reach().find(&base, &shown)? else {
-        return Err(format!("{shown} is a file; `path` must be a directory."));
+        return Err(Failure::invalid(format!("{shown} is a file; `path` must be a directory.")));
     };
     let base_path = base.real().to_owned();
     let filter = Filter::new(relative(&args.pattern, &base_path))?;
     let mut newest = Newest::default();
     for file in walk::files(workspace, base) {
         if cancel.is_cancelled() {
-            return Err(CANCELLED.to_owned());
+            return Err(Failure::cancelled());
         }
         if filter.matches(file.path.strip_prefix(&base_path).unwrap_or(&file.path)) {
             newest.add(file);
         }
     }
     if newest.total == 0 {
-        return Ok(format!("No files match `{}` in {shown}.", args.pattern));
+        return Ok(titled(args, format!("No files match `{}` in {shown}.", args.pattern), 0));
     }
-    let cut = newest.total.saturating_sub(MAX_GLOB_FILES);
+    let total = newest.total;
+    let cut = total.saturating_sub(MAX_GLOB_FILES);
     let mut lines: Vec<_> = newest.into_paths().map(|path| workspace.show(&path)).collect();
     if cut > 0 {
         lines.push(format!("({cut} more files match; use a narrower pattern or `path`)"));
     }
-    Ok(lines.join("\n"))
+    Ok(titled(args, lines.join("\n"), total))
+}
+
+fn titled(args: &Args, output: String, total: usize) -> ToolOutput {
+    ToolOutput::ok(output)
+        .titled(format!("Found {total} files for {}", args.pattern))
+        .with("files", total)
+        .with("truncated", total > MAX_GLOB_FILES)
 }
 
 /// Models often send an absolute pattern; within the directory it can be told relative to it.

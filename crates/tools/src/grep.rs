@@ -14,9 +14,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::reach;
-use crate::tool::{CANCELLED, blocking};
+use crate::tool::blocking;
 use crate::walk;
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, cap};
 
@@ -109,7 +110,7 @@ impl Tool for Grep {
     }
 }
 
-fn grep(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<String, String> {
+fn grep(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<ToolOutput, Failure> {
     let base = workspace.resolve(args.path.as_deref().unwrap_or_default());
     let shown = workspace.show(&base);
     let matcher = matcher(args)?;
@@ -127,7 +128,7 @@ fn grep(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Resul
         };
         let searched = opened.and_then(|opened| searcher.search_file(&matcher, &opened, &mut file));
         file.finish(searched);
-        if cancel.is_cancelled() { Err(CANCELLED.to_owned()) } else { Ok(()) }
+        if cancel.is_cancelled() { Err(Failure::cancelled()) } else { Ok(()) }
     };
     match workspace.reach().find(&base, &shown)? {
         reach::Found::File(opened) => search(&opened.real, Ok(opened.file))?,
@@ -141,21 +142,25 @@ fn grep(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Resul
             }
         }
     }
-    Ok(found.finish(args, &shown))
+    let (results, cut) = (found.results, found.results_cut);
+    Ok(ToolOutput::ok(found.finish(args, &shown))
+        .titled(format!("Found {results} matches for {}", args.pattern))
+        .with("matches", results)
+        .with("truncated", cut > 0))
 }
 
-fn matcher(args: &Args) -> Result<RegexMatcher, String> {
+fn matcher(args: &Args) -> Result<RegexMatcher, Failure> {
     RegexMatcherBuilder::new()
         .case_insensitive(args.ignore_case)
         .multi_line(true)
         .crlf(true)
         .build(&args.pattern)
         .map_err(|error| {
-            format!(
+            Failure::invalid(format!(
                 "`pattern` is not a valid regular expression: {error}\nThe syntax is Rust's: \
                  escape literal braces and brackets, as in `interface\\{{\\}}`; there is no \
                  look-around and no back-reference, and a match stays within a line."
-            )
+            ))
         })
 }
 
@@ -253,9 +258,9 @@ struct Found {
 }
 
 impl Found {
-    fn new(args: &Args) -> Result<Self, String> {
+    fn new(args: &Args) -> Result<Self, Failure> {
         match args.head_limit.unwrap_or(DEFAULT_HEAD_LIMIT) {
-            0 => Err("`head_limit` must be at least 1.".to_owned()),
+            0 => Err(Failure::invalid("`head_limit` must be at least 1.")),
             lines_left => {
                 Ok(Self { text: String::new(), lines_left, results: 0, results_cut: 0, unreadable: 0 })
             }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use autonoe_core::files::{Access, FileRules};
 use rustix::io::Errno;
 
+use crate::ToolErrorCode;
+use crate::failure::{Failure, code_of};
 use crate::folder::{Folder, For};
 use crate::spot::Spot;
 
@@ -52,9 +54,16 @@ impl ReachError {
     }
 }
 
-impl From<ReachError> for String {
+impl From<ReachError> for Failure {
     fn from(error: ReachError) -> Self {
-        error.to_string()
+        let code = match &error {
+            ReachError::Missing(_) | ReachError::Dangling(_) => ToolErrorCode::NotFound,
+            ReachError::Directory(_) | ReachError::Special(_) => ToolErrorCode::ValidationError,
+            ReachError::Changed(_) => ToolErrorCode::IoError,
+            ReachError::Refused(_) => ToolErrorCode::PermissionDenied,
+            ReachError::Io { source, .. } => code_of(source),
+        };
+        Self::new(code, error.to_string())
     }
 }
 
@@ -129,7 +138,7 @@ impl Reach {
     /// Opens the place of a file that may be there or not, and makes the directories it needs.
     pub(crate) fn place(&self, path: &Path, shown: &str) -> Result<(Spot, Option<Opened>), ReachError> {
         let spot = self.spot(Place::of(path, shown)?, shown)?;
-        let file = match spot.open(For::Replacing) {
+        let file = match spot.open(For::Changing) {
             Err(Errno::NOENT) => return Ok((spot, None)),
             opened => opened.map_err(ReachError::opening(shown))?,
         };

@@ -1,7 +1,9 @@
-//! Read: a text file, line by line, as much of it as a model can use.
+//! Read: a text file, line by line, as much of it as a model can use; and images, PDFs and notebooks as far as they can be
+//! shown.
 
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _, Seek};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,9 +12,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::tool::{CANCELLED, blocking};
-use crate::workspace::FingerprintScan;
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, cap};
+use crate::failure::Failure;
+use crate::image::{self, MAX_IMAGE_BYTES};
+use crate::notebook::{self, Notebook};
+use crate::pdf::{self, MAX_PDF_BYTES, MAX_PDF_PAGES, Pages};
+use crate::reach::Opened;
+use crate::workspace::{Fingerprint, FingerprintScan};
+use crate::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace, args, cap, change};
 
 /// How many lines are shown when no `limit` is given.
 pub const DEFAULT_LINES: u64 = 2_000;
@@ -41,6 +47,8 @@ struct Args {
     offset: Option<u64>,
     /// How many lines to show. Only needed for files that are too long.
     limit: Option<u64>,
+    /// Which pages of a PDF to show, such as "3" or "1-10".
+    pages: Option<String>,
 }
 
 impl Read {
@@ -56,9 +64,11 @@ impl Tool for Read {
         ToolSpec {
             name: "Read".to_owned(),
             description: format!(
-                "Reads a text file. Each line of the result begins with its number and a tab, as \
+                "Reads a file. Of a text file, each line of the result begins with its number and a tab, as \
                  with `cat -n`. Shows up to {DEFAULT_LINES} lines and {} KiB at once and says how \
-                 to read on; lines longer than {MAX_LINE_CHARS} characters are cut. Read a file \
+                 to read on; lines longer than {MAX_LINE_CHARS} characters are cut. An \
+                 image (PNG, JPEG, GIF, WebP) is shown as such, of a PDF the text of up to \
+                 {MAX_PDF_PAGES} pages, of a Jupyter notebook its cells and outputs. Read a file \
                  before you edit it.",
                 MAX_READ_BYTES / 1024
             ),
@@ -68,22 +78,128 @@ impl Tool for Read {
     }
 
     async fn call(&self, args: Value, cx: &ToolContext) -> ToolOutput {
-        let (workspace, cancel) = (Arc::clone(&self.workspace), cx.cancel.clone());
-        blocking(move || read(&workspace, args::parse("Read", args)?, &cancel)).await
+        match args::parse("Read", args) {
+            Ok(args) => read(&self.workspace, args, &cx.cancel).await.unwrap_or_else(ToolOutput::from),
+            Err(failure) => failure.into(),
+        }
     }
 }
 
-fn read(workspace: &Workspace, args: Args, cancel: &CancellationToken) -> Result<String, String> {
+async fn read(
+    workspace: &Arc<Workspace>,
+    args: Args,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, Failure> {
+    let pages = Pages::parse(args.pages.as_deref())?;
+    let (shared, token) = (Arc::clone(workspace), cancel.clone());
+    let looked = tokio::task::spawn_blocking(move || look(&shared, &args, &token)).await;
+    match looked
+        .map_err(|_| Failure::new(ToolErrorCode::Unknown, "Reading the file failed unexpectedly."))??
+    {
+        Looked::Page(output) => Ok(output),
+        Looked::Cells(output) => Ok(workspace.outputs().capped(output, MAX_READ_BYTES).await),
+        Looked::Pdf { file, shown } => {
+            let read = pdf::read(workspace, file, pages, cancel).await?;
+            let (text, total) = read.told(&shown, pages.first)?;
+            let output = ToolOutput::ok(text).titled(format!("Read {shown}"));
+            let output = output.with("path", shown).with("pages", total);
+            Ok(workspace.outputs().capped(output, MAX_READ_BYTES).await)
+        }
+    }
+}
+
+/// What there is to read.
+enum Looked {
+    /// As much as is shown at once.
+    Page(ToolOutput),
+    /// All cells of a notebook.
+    Cells(ToolOutput),
+    /// A PDF, which is read elsewhere.
+    Pdf { file: File, shown: String },
+}
+
+fn look(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<Looked, Failure> {
     let path = workspace.resolve(&args.file_path);
     let shown = workspace.show(&path);
-    let opened = workspace.reach().file(&path, &shown)?;
+    let mut opened = workspace.reach().file(&path, &shown)?;
     if args.limit == Some(0) {
-        return Err("`limit` must be at least 1.".to_owned());
+        return Err(Failure::invalid("`limit` must be at least 1."));
     }
-    let failed = |error: io::Error| format!("{shown}: {error}.");
+    let mut head = [0; image::PROBE_BYTES];
+    let failed = |error: io::Error| Failure::io(&shown, &error);
+    let count = opened.file.read(&mut head).and_then(|count| opened.file.rewind().map(|()| count));
+    let head = &head[..count.map_err(failed)?];
+    let in_parts = args.offset.is_some() || args.limit.is_some();
+    if head.starts_with(pdf::MAGIC) {
+        let (file, size) = (opened.file, opened.metadata.len());
+        return if size > MAX_PDF_BYTES {
+            Err(too_large(&shown, "a PDF", size, MAX_PDF_BYTES))
+        } else {
+            Ok(Looked::Pdf { file, shown })
+        };
+    }
+    if let Some(media_type) = image::media_type(head) {
+        return attach(opened, &shown, media_type).map(Looked::Page);
+    }
+    if notebook::is_one(&shown)
+        && !in_parts
+        && let Some(output) = cells(workspace, &mut opened, &shown).map_err(failed)?
+    {
+        return Ok(Looked::Cells(output));
+    }
+    text(workspace, opened, args, &shown, cancel).map(Looked::Page)
+}
+
+fn too_large(shown: &str, what: &str, size: u64, most: u64) -> Failure {
+    Failure::invalid(format!(
+        "{shown} is {what} of {size} bytes; at most {most} can be read. Make it smaller first."
+    ))
+}
+
+fn attach(opened: Opened, shown: &str, media_type: &str) -> Result<ToolOutput, Failure> {
+    let mut data = Vec::new();
+    let read = opened.file.take(MAX_IMAGE_BYTES + 1).read_to_end(&mut data);
+    read.map_err(|error| Failure::io(shown, &error))?;
+    if data.len() as u64 > MAX_IMAGE_BYTES {
+        let size = opened.metadata.len().max(data.len() as u64);
+        return Err(too_large(shown, "an image", size, MAX_IMAGE_BYTES));
+    }
+    Ok(ToolOutput::ok(format!("{shown} is an image ({media_type}, {} bytes).", data.len()))
+        .titled(format!("Read {shown}"))
+        .with("path", shown)
+        .attach(media_type, data))
+}
+
+/// The cells of a notebook; nothing if it is none, so that it can be read as text.
+fn cells(workspace: &Workspace, opened: &mut Opened, shown: &str) -> io::Result<Option<ToolOutput>> {
+    let bytes = change::read(&opened.file)?;
+    opened.file.rewind()?;
+    let Some(bytes) = bytes else { return Ok(None) };
+    let Some(notebook) = std::str::from_utf8(&bytes).ok().and_then(|text| Notebook::parse(text).ok()) else {
+        return Ok(None);
+    };
+    workspace.seen().record(opened.real.clone(), Fingerprint::of(&bytes));
+    let output = match notebook.shown() {
+        cells if cells.is_empty() => format!("{shown} has no cells."),
+        cells => cells,
+    };
+    Ok(Some(ToolOutput::ok(output).titled(format!("Read {shown}")).with("path", shown)))
+}
+
+fn text(
+    workspace: &Workspace,
+    opened: Opened,
+    args: &Args,
+    shown: &str,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, Failure> {
+    let failed = |error: io::Error| Failure::io(shown, &error);
     let mut file = BufReader::with_capacity(BINARY_PROBE_BYTES, opened.file);
     if file.fill_buf().map_err(failed)?.contains(&0) {
-        return Err(format!("{shown} is a binary file ({} bytes), not text.", opened.metadata.len()));
+        return Err(Failure::invalid(format!(
+            "{shown} is a binary file ({} bytes), not text.",
+            opened.metadata.len()
+        )));
     }
     let first = args.offset.unwrap_or(1).max(1);
     let mut page = Page::new(first, args.limit.unwrap_or(DEFAULT_LINES));
@@ -92,17 +208,22 @@ fn read(workspace: &Workspace, args: Args, cancel: &CancellationToken) -> Result
     let mut lines = 0_u64;
     while line.read(&mut file, &mut scan).map_err(failed)? {
         if cancel.is_cancelled() {
-            return Err(CANCELLED.to_owned());
+            return Err(Failure::cancelled());
         }
         lines += 1;
         page.take(lines, &line);
     }
     workspace.seen().record(opened.real, scan.finish());
-    match lines {
-        0 => Ok(format!("{shown} is empty.")),
-        _ if first > lines => Err(format!("{shown} has {lines} lines; `offset` {first} is past its end.")),
-        _ => Ok(page.finish(lines)),
-    }
+    let text = match lines {
+        0 => format!("{shown} is empty."),
+        _ if first > lines => {
+            return Err(Failure::invalid(format!(
+                "{shown} has {lines} lines; `offset` {first} is past its end."
+            )));
+        }
+        _ => page.finish(lines),
+    };
+    Ok(ToolOutput::ok(text).titled(format!("Read {shown}")).with("path", shown).with("lines", lines))
 }
 
 /// The lines that are shown.

@@ -1,8 +1,18 @@
 //! What a tool is: the contract between the native agent's loop and everything it can call.
 
+use std::panic::AssertUnwindSafe;
+
 use async_trait::async_trait;
+use futures::FutureExt;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
+
+use crate::failure::Failure;
+use crate::outputs::Outputs;
+use crate::{ToolContext, ToolErrorCode, ToolOutput};
+
+/// How many characters of a result the model gets at most, whatever the tool. The built-in ones have their own limits,
+/// which are lower.
+pub const MAX_RESULT_CHARS: usize = 80_000;
 
 /// What a model is told about a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,42 +27,6 @@ pub struct ToolSpec {
     pub read_only: bool,
 }
 
-/// What a call gave back to the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolOutput {
-    /// The text for the model.
-    pub content: String,
-    /// Whether the call failed.
-    pub is_error: bool,
-}
-
-impl ToolOutput {
-    /// A call that did what was asked.
-    pub fn ok(content: impl Into<String>) -> Self {
-        Self { content: content.into(), is_error: false }
-    }
-
-    /// A call that failed: what happened, why, and what to do instead.
-    pub fn error(content: impl Into<String>) -> Self {
-        Self { content: content.into(), is_error: true }
-    }
-}
-
-/// What surrounds a call.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct ToolContext {
-    /// Cancelled when the call's result is no longer wanted.
-    pub cancel: CancellationToken,
-}
-
-impl ToolContext {
-    /// A context whose call ends early when `cancel` is cancelled.
-    pub fn new(cancel: CancellationToken) -> Self {
-        Self { cancel }
-    }
-}
-
 /// Something a model can call.
 #[async_trait]
 pub trait Tool: Send + Sync {
@@ -63,16 +37,26 @@ pub trait Tool: Send + Sync {
     async fn call(&self, args: Value, cx: &ToolContext) -> ToolOutput;
 }
 
-/// Runs file work where it may block. The error, like a panic, becomes the output.
-pub(crate) async fn blocking(work: impl FnOnce() -> Result<String, String> + Send + 'static) -> ToolOutput {
+/// Calls a tool that nobody can vouch for: a panic becomes an output, and an output that is too long is saved and cut.
+pub async fn call(tool: &dyn Tool, args: Value, cx: &ToolContext, outputs: &Outputs) -> ToolOutput {
+    let called = AssertUnwindSafe(tool.call(args, cx)).catch_unwind().await;
+    let output = called.unwrap_or_else(|_| broken());
+    outputs.capped(output, MAX_RESULT_CHARS).await
+}
+
+/// Runs file work where it may block. A failure, like a panic, becomes the output.
+pub(crate) async fn blocking(
+    work: impl FnOnce() -> Result<ToolOutput, Failure> + Send + 'static,
+) -> ToolOutput {
     match tokio::task::spawn_blocking(work).await {
-        Ok(Ok(content)) => ToolOutput::ok(content),
-        Ok(Err(message)) => ToolOutput::error(message),
-        Err(_) => {
-            ToolOutput::error("The tool failed unexpectedly; this is a fault of ours. Try another way.")
-        }
+        Ok(done) => done.unwrap_or_else(ToolOutput::from),
+        Err(_) => broken(),
     }
 }
 
-/// What a call says that was cancelled before it could finish.
-pub(crate) const CANCELLED: &str = "Cancelled before it finished.";
+fn broken() -> ToolOutput {
+    ToolOutput::error(
+        ToolErrorCode::Unknown,
+        "The tool failed unexpectedly; this is a fault of ours. Try another way.",
+    )
+}

@@ -1,5 +1,5 @@
-//! What the built-in tools share: the directory they work in, how commands are started, and what
-//! the model has seen of each file.
+//! What the built-in tools share: the directory they work in, where commands are run and which of them still are, and
+//! what the model has seen of each file.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use autonoe_core::files::FileRules;
 use autonoe_sandbox::Quarters;
 
+use crate::jobs::Jobs;
+use crate::outputs::Outputs;
 use crate::reach::Reach;
 
 /// One session's view of a project directory.
@@ -19,23 +21,64 @@ pub struct Workspace {
     quarters: Arc<Quarters>,
     reach: Reach,
     seen: Mutex<Seen>,
+    outputs: Outputs,
+    cwd: Mutex<PathBuf>,
+    jobs: Jobs,
 }
 
 impl Workspace {
     /// A workspace in the existing directory `root`, whose commands run in `quarters`. Every file is put to `rules` when
-    /// it is opened.
+    /// it is opened; they should let `outputs` be read, where outputs are saved that are too long to be shown.
     pub fn new(
         root: impl AsRef<Path>,
         quarters: Arc<Quarters>,
         rules: Arc<dyn FileRules>,
+        outputs: impl Into<PathBuf>,
     ) -> io::Result<Self> {
         let root = root.as_ref().canonicalize()?;
-        Ok(Self { root, quarters, reach: Reach::new(rules), seen: Mutex::default() })
+        Ok(Self {
+            cwd: Mutex::new(root.clone()),
+            root,
+            quarters,
+            reach: Reach::new(rules),
+            seen: Mutex::default(),
+            outputs: Outputs::new(outputs),
+            jobs: Jobs::default(),
+        })
     }
 
     /// The directory, absolute and without symbolic links.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Where outputs are saved.
+    pub fn outputs(&self) -> &Outputs {
+        &self.outputs
+    }
+
+    /// Where the next command starts, and so where it must be judged from: a directory of the project, absolute and
+    /// without symbolic links. If the last command's directory is no longer that, it is the root.
+    pub fn cwd(&self) -> PathBuf {
+        let mut cwd = self.cwd.lock().unwrap_or_else(PoisonError::into_inner);
+        if cwd.canonicalize().ok().as_ref() != Some(&*cwd) || !cwd.is_dir() {
+            cwd.clone_from(&self.root);
+        }
+        cwd.clone()
+    }
+
+    /// Has the next command start in `directory`. False, and nothing changes, if that is not in the project.
+    pub(crate) fn enter(&self, directory: &Path) -> bool {
+        let Ok(real) = directory.canonicalize() else { return false };
+        let is_inside = real.starts_with(&self.root) && real.is_dir();
+        if is_inside {
+            *self.cwd.lock().unwrap_or_else(PoisonError::into_inner) = real;
+        }
+        is_inside
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
     }
 
     pub(crate) fn quarters(&self) -> &Quarters {

@@ -81,10 +81,10 @@ async fn the_native_agent_is_offered_the_same_under_the_names_of_mcp() {
         assert_eq!(names, wanted, "{phase}");
         for (tool, which) in tools.iter().zip(offered) {
             let output = tool.call(arguments(*which), &ToolContext::default()).await;
-            assert!(!output.is_error, "{which:?} in {phase}: {}", output.content);
+            assert!(!output.is_error(), "{which:?} in {phase}: {}", output.output);
             let output = tool.call(json!({ "filter": 1, "status": 1 }), &ToolContext::default()).await;
-            assert!(output.is_error, "{which:?} in {phase}: {}", output.content);
-            assert!(output.content.contains("VALIDATION_ERROR"), "{}", output.content);
+            assert!(output.is_error(), "{which:?} in {phase}: {}", output.output);
+            assert!(output.output.contains("VALIDATION_ERROR"), "{}", output.output);
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::files::FileTool;
 use super::list::{Coverage, Permissions};
 use super::path_pattern::Reach;
-use crate::paths::{is_toolchain, real_path};
+use crate::paths::real_path;
 use crate::tool_pattern::{MCP, is_deliverable_tool};
 
 /// Judges calls by permission rules.
@@ -25,7 +25,7 @@ impl PermissionGate {
     }
 
     /// A covered call of a kindred tool is not vouched for: that a tool may be used is for its own name to say. Reads
-    /// of the toolchain are left to the path rules.
+    /// of the toolchain and of what else may be read are left to the path rules.
     fn file(&self, tool: FileTool, input: &Value) -> Decision {
         let targets = match tool.targets(input) {
             Ok(targets) => targets,
@@ -41,7 +41,7 @@ impl PermissionGate {
             match self.permissions.file(tool, &real, reach) {
                 Coverage::Own => {}
                 Coverage::Kindred => vouched = false,
-                Coverage::None if tool.only_reads() && is_toolchain(&real) => vouched = false,
+                Coverage::None if tool.only_reads() && self.permissions.is_readable(&real) => vouched = false,
                 Coverage::None => {
                     let example = self.example_path(&real, reach);
                     return self.not_covered(tool.name(), &shown, &format!("{}({example})", tool.name()));

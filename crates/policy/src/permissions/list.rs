@@ -9,6 +9,7 @@ use super::files::FileTool;
 use super::path_pattern::{Places, Reach};
 use super::url_pattern::web_address;
 use super::{PermissionRule, Scope};
+use crate::paths::is_toolchain;
 use crate::policy::PolicyOptions;
 use crate::tool_pattern::{MCP, ToolPattern};
 
@@ -21,6 +22,7 @@ pub struct Permissions {
     rules: Vec<PermissionRule>,
     tools: Vec<ToolPattern>,
     places: Places,
+    readable: Vec<PathBuf>,
     mode: Mode,
 }
 
@@ -44,6 +46,7 @@ impl Permissions {
             rules: options.permissions.clone(),
             tools: options.tools.clone(),
             places: Places { own, home: options.home.clone() },
+            readable: options.readable.iter().filter_map(|place| place.canonicalize().ok()).collect(),
             mode: options.mode,
         }
     }
@@ -78,6 +81,11 @@ impl Permissions {
             }
         }
         hosts
+    }
+
+    /// Whether a real path is in a place that may be read without a rule.
+    pub(super) fn is_readable(&self, real: &Path) -> bool {
+        is_toolchain(real) || self.readable.iter().any(|place| real.starts_with(place))
     }
 
     /// Whether rules for the web and for MCP servers mean anything.

@@ -61,6 +61,57 @@ fn directories_are_followed() {
     ]);
 }
 
+/// A session whose last command ended in `cwd`: what is relative then starts there.
+#[test]
+fn seed_002_directories_hold_from_one_command_to_the_next() {
+    let home = TempDir::new().expect("temporary directory");
+    let root = home.path().canonicalize().expect("exists").join("proj");
+    for directory in ["src/lib", ".git", ".autonoe", "out/deep"] {
+        fs::create_dir_all(root.join(directory)).expect("made");
+    }
+    fs::create_dir_all(root.join("../other")).expect("made");
+    std::os::unix::fs::symlink("../other", root.join("link")).expect("made");
+    for mode in [Mode::Run, Mode::Sync] {
+        let policy = CommandPolicy::new(PolicyOptions {
+            allow_destructive: mode == Mode::Run,
+            ..PolicyOptions::new(mode, &root)
+        });
+        let run = mode == Mode::Run;
+        for (cwd, command, allowed) in [
+            // What is harmless in the root reaches out of the project from elsewhere, and the other way round.
+            ("", "touch ../a", false),
+            ("src", "touch ../a", run),
+            ("src", "touch ../../a", false),
+            ("src/lib", "touch ../../a", run),
+            ("src/lib", "touch ../../../a", false),
+            ("src", "echo x > ../.git/config", false),
+            ("src", "echo x > ../.autonoe/status.json", false),
+            ("src/lib", "cp ../../x ../../.git/hooks/pre-commit", false),
+            ("src", "cat ../../other/secret", false),
+            ("src", "cat ../package.json", true),
+            ("src", "cd .. && ls", true),
+            ("src", "cd ../..", false),
+            ("src", "cd ../.git && ls", false),
+            ("src", "rm ../../x", false),
+            ("out/deep", "rm -r ../../out", run),
+            ("out/deep", "rm -r ../../../proj", false),
+            ("src", "echo note > .autonoe-note.md", run),
+            ("src", "echo note > ../.autonoe-note.md", true),
+            ("src", "trap 'touch ../../a' EXIT; ls", false),
+            ("src", "./bin/dev.sh", false),
+            ("", "./bin/dev.sh", true),
+            // Where nobody may be led, nothing runs.
+            (".git", "ls", false),
+            ("../other", "ls", false),
+            ("link", "ls", false),
+            ("..", "ls", false),
+        ] {
+            let verdict = policy.check_in(&root.join(cwd), command);
+            assert_eq!(verdict.is_allowed(), allowed, "{mode:?} {cwd} {command}: {verdict:?}");
+        }
+    }
+}
+
 #[test]
 fn functions_are_judged_where_they_are_defined() {
     check(&[

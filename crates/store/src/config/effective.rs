@@ -11,7 +11,10 @@ use super::AgentConfig;
 
 const PERMISSIONS: [&str; 6] =
     ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];
-const TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Glob", "Grep", "Bash"];
+const TOOLS: [&str; 10] =
+    ["Read", "Write", "Edit", "Glob", "Grep", "Bash", "BashOutput", "KillShell", "TodoWrite", "Skill"];
+/// Tools in `run` only. `WebFetch` is good for nothing without a permission rule that names an address.
+const RUN_TOOLS: [&str; 4] = ["MultiEdit", "NotebookEdit", "WebFetch", "Task"];
 /// The tools of the built-in browser, in `run` only.
 const BROWSER_TOOLS: &str = "mcp__playwright__*";
 const HOOKS: [&str; 2] = ["BashSecurity", "AutonoeProtection"];
@@ -55,7 +58,7 @@ impl AgentConfig {
 
     fn tools(&self, mode: Mode) -> Vec<String> {
         match mode {
-            Mode::Run => merge(&[&TOOLS[..], &[BROWSER_TOOLS]].concat(), &self.allowed_tools),
+            Mode::Run => merge(&[&TOOLS[..], &RUN_TOOLS, &[BROWSER_TOOLS]].concat(), &self.allowed_tools),
             Mode::Sync => merge(&TOOLS, &self.allowed_tools),
         }
     }
@@ -110,8 +113,8 @@ mod tests {
         assert_eq!(config.permissions[0], "Read(./**)", "the baseline comes first");
         assert_eq!(config.permissions.last().map(String::as_str), Some(rule));
         assert_eq!(
-            run(r#"{"allowedTools": ["Task", "Bash"]}"#).tools.last().map(String::as_str),
-            Some("Task")
+            run(r#"{"allowedTools": ["WebSearch", "Bash"]}"#).tools.last().map(String::as_str),
+            Some("WebSearch")
         );
     }
 
@@ -150,6 +153,16 @@ mod tests {
         let text =
             r#"{"sandbox": {"enabled": false}, "hooks": {"PreToolUse": []}, "permissions": {"allow": []}}"#;
         assert_eq!(run(text), baseline);
+    }
+
+    #[test]
+    fn seed_002_9_7_sync_has_no_tools_that_change_files_beside_the_note_or_reach_the_network() {
+        for tool in ["MultiEdit", "NotebookEdit", "WebFetch", "Task"].map(str::to_owned) {
+            assert!(run("{}").tools.contains(&tool) && !sync("{}").tools.contains(&tool), "{tool}");
+        }
+        for tool in ["BashOutput", "KillShell", "TodoWrite", "Skill"].map(str::to_owned) {
+            assert!(run("{}").tools.contains(&tool) && sync("{}").tools.contains(&tool), "{tool}");
+        }
     }
 
     #[test]

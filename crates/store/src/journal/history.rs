@@ -147,6 +147,19 @@ impl History {
         })
     }
 
+    /// The conversation of the newest session that left one.
+    pub fn last_conversation(&self) -> std::result::Result<Option<Value>, Fault> {
+        let text: Option<String> = self.guard(|db| {
+            // A journal that was written before conversations were kept has none.
+            if !db.table_exists(None, "conversations")? {
+                return Ok(None);
+            }
+            let newest = "SELECT history FROM conversations ORDER BY run DESC, session DESC LIMIT 1";
+            db.query_row(newest, [], |row| row.get(0)).optional()
+        })?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
     /// Checks that the database is whole.
     pub fn integrity(&self) -> std::result::Result<String, Fault> {
         self.guard(|db| db.query_row("PRAGMA integrity_check", [], |row| row.get(0)))

@@ -26,6 +26,28 @@ impl RunId {
     pub(super) const NONE: Self = Self(0);
 }
 
+/// Keeps a conversation, and of the older ones only so many.
+pub(super) fn conversation(
+    db: &Connection,
+    run: RunId,
+    session: u32,
+    history: &str,
+    kept: u32,
+    now: Timestamp,
+) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO conversations (run, session, at, history) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (run, session) DO UPDATE SET at = excluded.at, history = excluded.history",
+    )?
+    .execute(params![run.0, session, now.to_string(), history])?;
+    db.prepare_cached(
+        "DELETE FROM conversations WHERE (run, session) NOT IN
+             (SELECT run, session FROM conversations ORDER BY run DESC, session DESC LIMIT ?1)",
+    )?
+    .execute([kept])?;
+    Ok(())
+}
+
 /// Begins a run, or takes up the newest one of this command if its process never came to record its end.
 pub(super) fn begin_run(db: &Connection, command: &str, spec: &str, now: Timestamp) -> Result<Begun> {
     let unfinished: Option<(i64, String)> = db

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, Result};
 
 /// Each entry leads from the version that is its index to the next one. Never edit, only append.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
         command TEXT NOT NULL,
@@ -78,7 +79,17 @@ const MIGRATIONS: [&str; 1] = ["
         at TEXT NOT NULL,
         PRIMARY KEY (pass, deliverable)
     ) WITHOUT ROWID;
-"];
+",
+    "
+    CREATE TABLE conversations (
+        run INTEGER NOT NULL,
+        session INTEGER NOT NULL,
+        at TEXT NOT NULL,
+        history TEXT NOT NULL,
+        PRIMARY KEY (run, session)
+    ) WITHOUT ROWID;
+",
+];
 
 /// Why a journal cannot be used.
 pub(super) enum Unusable {

@@ -170,6 +170,7 @@ pub fn usage(usd: Option<f64>) -> Usage {
     Usage {
         input_tokens: 100,
         output_tokens: 20,
+        reasoning_tokens: 5,
         cache_read_tokens: 3,
         cache_write_tokens: 4,
         cost_usd: usd.map(Usd),

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use autonoe_tools::{MAX_OUTPUT_CHARS, ToolContext, ToolOutput};
+use autonoe_tools::{MAX_OUTPUT_CHARS, ToolContext, ToolErrorCode, ToolOutput};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -23,12 +23,18 @@ async fn bash(command: &str) -> ToolOutput {
 
 #[tokio::test]
 async fn output_is_interleaved_and_the_exit_code_told() {
-    assert_eq!(bash("echo 1; echo 2 >&2; echo 3").await, ToolOutput::ok("1\n2\n3"));
-    assert_eq!(bash("true").await, ToolOutput::ok("(no output)"));
-    assert_eq!(bash("echo no >&2; exit 3").await, ToolOutput::error("Exit code 3\nno"));
-    assert_eq!(bash("kill -KILL $$").await, ToolOutput::error("Exit code 137\n(no output)"));
+    for (command, said, code) in [
+        ("echo 1; echo 2 >&2; echo 3", "1\n2\n3", 0),
+        ("true", "(no output)", 0),
+        ("echo no >&2; exit 3", "Exit code 3\nno", 3),
+        ("kill -KILL $$", "Exit code 137\n(no output)", 137),
+    ] {
+        let output = bash(command).await;
+        assert_eq!(output.output, said);
+        assert_eq!((output.is_error(), &output.metadata["exit_code"]), (code != 0, &json!(code)));
+    }
     let missing = bash("no-such-command").await;
-    assert!(missing.is_error && missing.content.starts_with("Exit code 127\n"));
+    assert!(missing.is_error() && missing.output.starts_with("Exit code 127\n"));
 }
 
 #[tokio::test]
@@ -46,30 +52,38 @@ async fn it_runs_in_the_root_with_the_named_environment_and_no_input() {
 #[tokio::test]
 async fn a_command_that_begins_with_a_dash_is_no_option() {
     let output = bash("-x; echo after").await;
-    assert!(output.content.contains("after") && output.content.contains("not found"), "{}", output.content);
+    assert!(output.output.contains("after") && output.output.contains("not found"), "{}", output.output);
 }
 
 #[tokio::test]
 async fn text_that_is_not_utf8_is_replaced() {
-    assert_eq!(bash(r"printf 'a\xffb'").await, ToolOutput::ok("a\u{fffd}b"));
+    assert_eq!(bash(r"printf 'a\xffb'").await.output, "a\u{fffd}b");
 }
 
 #[tokio::test]
 async fn much_output_is_cut_in_its_middle() {
-    let output = bash("echo begin; head -c 50000000 /dev/zero | tr '\\0' x; echo end").await;
-    assert!(!output.is_error);
-    assert!(output.content.starts_with("begin\nxxx") && output.content.ends_with("xxxend"));
-    let chars = output.content.chars().count();
-    assert!((MAX_OUTPUT_CHARS..MAX_OUTPUT_CHARS + 100).contains(&chars), "{chars}");
-    assert!(output.content.contains("… 49970010 characters cut …"));
+    let bench = Bench::new();
+    let command = "echo begin; head -c 10000000 /dev/zero | tr '\\0' x; echo; seq 1000; echo end";
+    let output = bench.call("Bash", json!({"command": command})).await;
+    assert!(!output.is_error());
+    assert!(output.output.starts_with("begin\nxxx") && output.output.ends_with("1000\nend"));
+    let chars = output.output.chars().count();
+    assert!((MAX_OUTPUT_CHARS..MAX_OUTPUT_CHARS + 300).contains(&chars), "{chars}");
+    let path = output.metadata["saved_at"].as_str().unwrap();
+    assert!(output.output.contains(&format!(" more characters, saved at {path}: Read on with offset=2 …")));
+    // All of it can be read on.
+    let saved = std::fs::read_to_string(path).unwrap();
+    assert_eq!(saved.len(), 6 + 10_000_001 + 3893 + 4);
+    let rest = bench.ok("Read", json!({"file_path": path, "offset": 1002})).await;
+    assert_eq!(rest, "  1002\t1000\n  1003\tend\n");
 }
 
 #[tokio::test]
 async fn a_cut_never_splits_a_character() {
     let output = bash("yes äöü🦀 | head -c 1000003").await;
-    assert!(output.content.contains("characters cut"));
+    assert!(output.output.contains("more lines, saved at"));
     // Only the very end of the stream is torn.
-    assert!(!output.content.trim_end_matches('\u{fffd}').contains('\u{fffd}'));
+    assert!(!output.output.trim_end_matches('\u{fffd}').contains('\u{fffd}'));
 }
 
 #[tokio::test]
@@ -99,7 +113,8 @@ async fn a_server_in_the_background_may_go_on_writing() {
 async fn a_timeout_ends_everything_and_keeps_the_output() {
     let bench = Bench::new();
     let command = format!("{STUBBORN} echo so far; sleep 300");
-    let error = bench.error("Bash", json!({"command": command, "timeout": 1000})).await;
+    let args = json!({"command": command, "timeout": 1000});
+    let error = bench.fails("Bash", args, ToolErrorCode::Timeout).await;
     assert!(error.starts_with("Timed out after 1 s. "), "{error}");
     assert!(error.ends_with("so far"), "{error}");
     for name in ["a", "b"] {
@@ -118,7 +133,7 @@ async fn cancelling_ends_everything() {
     let pids = tokio::task::spawn_blocking(move || [pid_in(&a), pid_in(&b)]).await.unwrap();
     cancel.cancel();
     let output = call.await.unwrap();
-    assert!(output.is_error && output.content.starts_with("Cancelled. "), "{}", output.content);
+    assert!(output.is_error() && output.output.starts_with("Cancelled. "), "{}", output.output);
     assert!(pids.iter().all(|&pid| !is_running(pid)));
 }
 
@@ -138,7 +153,7 @@ async fn an_abandoned_call_ends_everything() {
 #[tokio::test]
 async fn a_command_that_closes_its_output_is_still_waited_for() {
     let output = bash("echo early; exec >&- 2>&-; sleep 0.2; exit 4").await;
-    assert_eq!(output, ToolOutput::error("Exit code 4\nearly"));
+    assert_eq!((output.is_error(), output.output.as_str()), (true, "Exit code 4\nearly"));
 }
 
 #[tokio::test]
@@ -146,4 +161,94 @@ async fn a_missing_keeper_is_told() {
     let bench = Bench::with_keeper(PathBuf::from("/no/such/keeper"));
     let error = bench.error("Bash", json!({"command": "true"})).await;
     assert!(error.contains("/no/such/keeper"), "{error}");
+}
+
+#[tokio::test]
+async fn a_directory_holds_for_the_next_command() {
+    let bench = Bench::new();
+    bench.file("sub/deep er/file", "");
+    bench.ok("Bash", json!({"command": "cd sub"})).await;
+    assert_eq!(bench.ok("Bash", json!({"command": "ls; cd 'deep er' && exit 0"})).await, "deep er");
+    assert_eq!(bench.ok("Bash", json!({"command": "ls"})).await, "file");
+    assert_eq!(bench.workspace.cwd(), bench.path("sub/deep er").canonicalize().unwrap());
+    // A command that fails, and one that ends in a subshell.
+    bench.error("Bash", json!({"command": "cd .. && false"})).await;
+    let output = bench.call("Bash", json!({"command": "(cd 'deep er'); pwd"})).await;
+    assert!(output.output.ends_with("/sub"), "{}", output.output);
+    assert_eq!(output.metadata["cwd"], "sub");
+}
+
+#[tokio::test]
+async fn a_command_cannot_leave_the_project_or_print_itself_elsewhere() {
+    let bench = Bench::new();
+    bench.file("sub/file", "");
+    bench.ok("Bash", json!({"command": "cd sub"})).await;
+    let said = bench.ok("Bash", json!({"command": "cd /usr && pwd"})).await;
+    assert_eq!(said, "/usr\n(The next command starts in sub again: /usr is not in the project.)");
+    for command in [
+        "echo /usr >&198",
+        "echo -n / >&198; exec true",
+        "printf '/usr\\n/usr\\n' >&198",
+        "pwd() { echo /usr; }; cd ..; cd sub",
+        "cd ..; cd sub; printf '/usr\\n'",
+        "ln -sfn /usr out; cd out",
+    ] {
+        bench.ok("Bash", json!({"command": command})).await;
+        assert_eq!(bench.workspace.cwd(), bench.path("sub").canonicalize().unwrap(), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_that_is_gone_or_was_swapped_is_left() {
+    let bench = Bench::new();
+    let root = bench.dir.path().canonicalize().unwrap();
+    bench.file("sub/file", "");
+    bench.ok("Bash", json!({"command": "cd sub"})).await;
+    std::fs::rename(bench.path("sub"), bench.path("moved")).unwrap();
+    assert_eq!(bench.workspace.cwd(), root);
+    assert_eq!(bench.ok("Bash", json!({"command": "pwd"})).await, root.display().to_string());
+    bench.ok("Bash", json!({"command": "cd moved"})).await;
+    std::fs::rename(bench.path("moved"), bench.path("again")).unwrap();
+    std::os::unix::fs::symlink("/usr", bench.path("moved")).unwrap();
+    assert_eq!(bench.ok("Bash", json!({"command": "pwd"})).await, root.display().to_string());
+    bench.ok("Bash", json!({"command": "cd again && rm file && rmdir ../again"})).await;
+    assert_eq!(bench.workspace.cwd(), root);
+}
+
+#[tokio::test]
+async fn the_calls_progress_has_its_description() {
+    let bench = Bench::new();
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let cx = ToolContext {
+        progress: autonoe_tools::Progress::to({
+            let told = told.clone();
+            move |title, _| told.lock().unwrap().push(title.to_owned())
+        }),
+        ..ToolContext::default()
+    };
+    let args = json!({"command": "true", "description": "Do nothing"});
+    let output = bench.tool("Bash").call(args, &cx).await;
+    assert_eq!(
+        (output.title.as_str(), told.lock().unwrap().as_slice()),
+        ("Do nothing", &["Do nothing".to_owned()][..])
+    );
+}
+
+#[tokio::test]
+async fn a_room_that_holds_makes_no_difference() {
+    let bench = Bench::with_bubblewrap();
+    bench.file("sub/file", "");
+    bench.ok("Bash", json!({"command": "cd sub"})).await;
+    assert_eq!(bench.ok("Bash", json!({"command": "ls"})).await, "file");
+    let said = bench.ok("Bash", json!({"command": "mkdir -p /tmp/x && cd /tmp/x"})).await;
+    assert!(said.contains("starts in sub again"), "{said}");
+    let begun = bench.call("Bash", json!({"command": "ls; exec sleep 300", "run_in_background": true})).await;
+    let id = begun.metadata["bash_id"].as_str().unwrap();
+    let mut seen = String::new();
+    while !seen.contains("file") {
+        seen += &bench.ok("BashOutput", json!({"bash_id": id})).await;
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    bench.ok("KillShell", json!({"shell_id": id})).await;
+    bench.quarters.close().await;
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use autonoe_tools::MAX_EDIT_BYTES;
+use autonoe_tools::{MAX_EDIT_BYTES, ToolErrorCode};
 use serde_json::{Value, json};
 
 use crate::support::Bench;
@@ -69,7 +69,56 @@ async fn edits_at_the_same_time_all_arrive() {
     });
     for edit in edits.collect::<Vec<_>>() {
         let output = edit.await.unwrap();
-        assert!(!output.is_error, "{}", output.content);
+        assert!(!output.is_error(), "{}", output.output);
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), words.concat().replace('<', "["));
+}
+
+#[tokio::test]
+async fn several_edits_are_made_one_after_the_other() {
+    let bench = Bench::new();
+    let path = bench.file("a", "\u{feff}one\r\ntwo\r\ntwo\r\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let edits = json!([
+        {"old_string": "one\ntwo", "new_string": "1\nzwei"},
+        {"old_string": "zwei", "new_string": "2"},
+        {"old_string": "two", "new_string": "3", "replace_all": true},
+    ]);
+    let said = bench.ok("MultiEdit", json!({"file_path": "a", "edits": edits})).await;
+    assert_eq!(
+        said,
+        "Edited a with 3 edits:\n1. replaced 1 time (line 1)\n2. replaced 1 time (line 2)\n3. replaced 1 time (line 3)"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "\u{feff}1\r\n2\r\n3\r\n");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
+}
+
+#[tokio::test]
+async fn of_several_edits_all_are_made_or_none() {
+    let bench = Bench::new();
+    let path = bench.file("a", "one two\n");
+    let edits = json!([{"old_string": "one", "new_string": "1"}, {"old_string": "three", "new_string": "3"}]);
+    let error = bench.error("MultiEdit", json!({"file_path": "a", "edits": edits})).await;
+    assert!(error.contains("edit 2 of 2 failed, so none was made"), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one two\n");
+    for (edits, said) in [
+        (json!([]), "`edits` is empty"),
+        (json!({"old_string": "one"}), "`edits`"),
+        (json!([{"old_string": "one"}]), "missing field `new_string`"),
+        (json!([{"old_string": "one", "new_string": 1}]), "`edits[0].new_string`"),
+        (json!([{"old_string": "", "new_string": "x"}]), "use Write"),
+    ] {
+        let error = bench.fails(
+            "MultiEdit",
+            json!({"file_path": "a", "edits": edits}),
+            ToolErrorCode::ValidationError,
+        );
+        let error = error.await;
+        assert!(error.contains(said), "{error}");
+    }
+    bench.ok("Read", json!({"file_path": "a"})).await;
+    fs::write(&path, "one 2\n").unwrap();
+    let edits = json!([{"old_string": "one", "new_string": "1"}]);
+    let error = bench.error("MultiEdit", json!({"file_path": "a", "edits": edits})).await;
+    assert!(error.contains("Read it again"), "{error}");
 }

@@ -3,9 +3,16 @@
 
 mod bash;
 mod edit;
+mod framework;
+mod jobs;
+mod notebook;
 mod read;
+mod rich;
 mod search;
+mod skill;
 mod specs;
 mod support;
 mod swap;
+mod todo;
+mod web;
 mod write;

@@ -179,6 +179,6 @@ async fn a_cancelled_search_ends() {
     let cx = ToolContext::new(cancel);
     for name in ["Glob", "Grep"] {
         let output = bench.tool(name).call(json!({"pattern": "a"}), &cx).await;
-        assert!(output.is_error && output.content.contains("Cancelled"), "{}", output.content);
+        assert!(output.is_error() && output.output.contains("Cancelled"), "{}", output.output);
     }
 }

@@ -7,8 +7,8 @@ use crate::support::Bench;
 #[test]
 fn names_and_parameters_are_those_models_know() {
     let bench = Bench::new();
-    let cases: [(&str, &[&str], &[&str], bool); 6] = [
-        ("Read", &["file_path", "offset", "limit"], &["file_path"], true),
+    let cases: [(&str, &[&str], &[&str], bool); 13] = [
+        ("Read", &["file_path", "offset", "limit", "pages"], &["file_path"], true),
         ("Write", &["file_path", "content"], &["file_path", "content"], false),
         (
             "Edit",
@@ -23,7 +23,19 @@ fn names_and_parameters_are_those_models_know() {
             &["pattern"],
             true,
         ),
-        ("Bash", &["command", "timeout", "description"], &["command"], false),
+        ("MultiEdit", &["file_path", "edits"], &["file_path", "edits"], false),
+        ("Bash", &["command", "timeout", "description", "run_in_background"], &["command"], false),
+        ("BashOutput", &["bash_id", "filter"], &["bash_id"], true),
+        ("KillShell", &["shell_id"], &["shell_id"], false),
+        (
+            "NotebookEdit",
+            &["notebook_path", "cell_id", "new_source", "cell_type", "edit_mode"],
+            &["notebook_path"],
+            false,
+        ),
+        ("WebFetch", &["url", "prompt"], &["url"], true),
+        ("TodoWrite", &["todos"], &["todos"], false),
+        ("Skill", &["skill"], &["skill"], true),
     ];
     for (name, parameters, required, read_only) in cases {
         let spec = bench.tool(name).spec();
@@ -45,10 +57,28 @@ fn names_and_parameters_are_those_models_know() {
 #[tokio::test]
 async fn wrong_arguments_say_what_was_expected() {
     let bench = Bench::new();
-    for name in ["Read", "Write", "Edit", "Glob", "Grep", "Bash"] {
+    for name in [
+        "Read",
+        "Write",
+        "Edit",
+        "MultiEdit",
+        "NotebookEdit",
+        "Glob",
+        "Grep",
+        "Bash",
+        "BashOutput",
+        "KillShell",
+        "WebFetch",
+        "TodoWrite",
+        "Skill",
+    ] {
         let error = bench.error(name, json!({})).await;
         assert!(error.contains(name) && error.contains("missing field `"), "{error}");
-        bench.error(name, json!(null)).await;
+        for wrong in
+            [json!(null), json!([1]), json!("text"), json!({"file_path": 1, "url": {}, "todos": "x"})]
+        {
+            bench.fails(name, wrong, autonoe_tools::ToolErrorCode::ValidationError).await;
+        }
     }
     let error = bench.error("Bash", json!({"command": "ls", "timeout": "1s"})).await;
     assert!(error.contains("`timeout`") && error.contains("expected u64"), "{error}");

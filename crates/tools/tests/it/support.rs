@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use autonoe_core::files::{Access, FileRules};
-use autonoe_sandbox::{Bounds, Premises, Quarters, Sandbox};
-use autonoe_tools::{Tool, ToolContext, ToolOutput, Workspace, builtin};
+use autonoe_sandbox::{Bounds, Layer, Premises, Quarters, Sandbox};
+use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOptions, ToolOutput, Workspace, builtin};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -18,6 +18,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub struct Bench {
     pub dir: TempDir,
     pub quarters: Arc<Quarters>,
+    pub workspace: Arc<Workspace>,
+    pub outputs: TempDir,
     tools: Vec<Arc<dyn Tool>>,
 }
 
@@ -27,26 +29,36 @@ impl Bench {
     }
 
     pub fn with_keeper(keeper: PathBuf) -> Self {
-        Self::build(tempfile::tempdir().unwrap(), keeper, Arc::new(AllFiles))
+        let dir = tempfile::tempdir().unwrap();
+        Self::build(dir, Sandbox::none(keeper), Arc::new(AllFiles), &ToolOptions::default())
+    }
+
+    pub fn with_options(options: &ToolOptions) -> Self {
+        Self::build(tempfile::tempdir().unwrap(), Sandbox::none(keeper()), Arc::new(AllFiles), options)
+    }
+
+    /// A workspace whose commands are held by bubblewrap, with a door that lets nothing out.
+    pub fn with_bubblewrap() -> Self {
+        let sandbox = Sandbox::with_layer(&keeper(), Layer::Bubblewrap, "/usr/bin:/bin".as_ref()).unwrap();
+        Self::build(tempfile::tempdir().unwrap(), sandbox, Arc::new(AllFiles), &ToolOptions::default())
     }
 
     /// A workspace in `dir` whose files are judged by `rules`.
     pub fn with_rules(dir: TempDir, rules: Arc<dyn FileRules>) -> Self {
-        Self::build(dir, keeper(), rules)
+        Self::build(dir, Sandbox::none(keeper()), rules, &ToolOptions::default())
     }
 
-    fn build(dir: TempDir, keeper: PathBuf, rules: Arc<dyn FileRules>) -> Self {
+    fn build(dir: TempDir, sandbox: Sandbox, rules: Arc<dyn FileRules>, options: &ToolOptions) -> Self {
         let env =
             vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("NAMED".to_owned(), "value".to_owned())];
-        let premises = Premises {
-            sandbox: Sandbox::none(keeper),
-            bounds: Bounds::new(dir.path(), dir.path().join(".home"), dir.path().join(".tmp")),
-            door: Arc::default(),
-            env,
-        };
+        let premises = Premises { bounds: bounds(&dir, sandbox.layer()), sandbox, door: Arc::default(), env };
         let quarters = Arc::new(Quarters::new(premises));
-        let workspace = Workspace::new(dir.path(), Arc::clone(&quarters), rules).unwrap();
-        Self { dir, quarters, tools: builtin(Arc::new(workspace)) }
+        let outputs = tempfile::tempdir().unwrap();
+        let workspace =
+            Workspace::new(dir.path(), Arc::clone(&quarters), rules, outputs.path().join("outputs")).unwrap();
+        let workspace = Arc::new(workspace);
+        let tools = builtin(&workspace, options);
+        Self { dir, quarters, workspace, outputs, tools }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -71,15 +83,29 @@ impl Bench {
 
     pub async fn ok(&self, name: &str, args: Value) -> String {
         let output = self.call(name, args).await;
-        assert!(!output.is_error, "{}", output.content);
-        output.content
+        assert!(!output.is_error(), "{}", output.output);
+        output.output
     }
 
     pub async fn error(&self, name: &str, args: Value) -> String {
         let output = self.call(name, args).await;
-        assert!(output.is_error, "{}", output.content);
-        output.content
+        assert!(output.is_error(), "{}", output.output);
+        output.output
     }
+
+    /// Asserts that a call fails with this code and gives what it says.
+    pub async fn fails(&self, name: &str, args: Value, code: ToolErrorCode) -> String {
+        let output = self.call(name, args).await;
+        assert_eq!(output.error_code(), Some(code), "{}", output.output);
+        output.output
+    }
+}
+
+/// Where there is a sandbox, its places are beside the project.
+fn bounds(dir: &TempDir, layer: Layer) -> Bounds {
+    let beside =
+        if layer == Layer::None { dir.path().to_owned() } else { dir.path().with_extension("beside") };
+    Bounds::new(dir.path(), beside.join(".home"), beside.join(".tmp"))
 }
 
 /// Rules that let everything through.

@@ -237,9 +237,9 @@ impl Whirl {
     /// Calls a tool, whose output must be public, and tells whether it did something.
     async fn call(&self, tool: &str, args: Value) -> bool {
         let output = self.bench.call(tool, args.clone()).await;
-        let shown = output.content.replace("`secret`", "").replace(NAMES, "");
+        let shown = output.output.replace("`secret`", "").replace(NAMES, "");
         assert!(!shown.contains("secret") && !shown.contains("private"), "{tool} {args}: {shown}");
-        !output.is_error
+        !output.is_error()
     }
 
     fn untouched(&self) {

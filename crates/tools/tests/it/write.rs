@@ -90,3 +90,39 @@ async fn what_may_not_be_written_is_not_replaced_either() {
     assert!(error.contains("denied"), "{error}");
     assert_eq!(fs::read_to_string(file).unwrap(), "old");
 }
+
+#[tokio::test]
+async fn a_file_changed_behind_our_back_is_not_overwritten() {
+    let bench = Bench::new();
+    let path = bench.file("a", "one\n");
+    // What was never seen may be replaced, as with a shell.
+    bench.ok("Write", json!({"file_path": "a", "content": "two\n"})).await;
+    fs::write(&path, "mine\n").unwrap();
+    let error = bench.error("Write", json!({"file_path": "a", "content": "three\n"})).await;
+    assert!(error.contains("Read it again before you overwrite it"), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine\n");
+    bench.ok("Read", json!({"file_path": "a"})).await;
+    bench.ok("Write", json!({"file_path": "a", "content": "three\n"})).await;
+    bench.ok("Write", json!({"file_path": "a", "content": "four\n"})).await;
+}
+
+#[tokio::test]
+async fn line_ends_and_a_byte_order_mark_are_kept() {
+    let bench = Bench::new();
+    for (before, content, after) in [
+        ("a\r\nb\r\n", "1\n2\n", "1\r\n2\r\n"),
+        ("\u{feff}a\r\n", "1\n", "\u{feff}1\r\n"),
+        ("\u{feff}a\n", "\u{feff}1\n", "\u{feff}1\n"),
+        ("a\r\nb\n", "1\n2\n", "1\n2\n"),
+        ("a\r\n", "1\r\n2\n", "1\r\n2\n"),
+        ("a\n", "1\r\n", "1\r\n"),
+        ("", "1\n", "1\n"),
+    ] {
+        let path = bench.file("a", before);
+        bench.ok("Read", json!({"file_path": "a"})).await;
+        bench.ok("Write", json!({"file_path": "a", "content": content})).await;
+        assert_eq!(fs::read_to_string(&path).unwrap(), after, "{before:?} {content:?}");
+        // What was written is what is known of the file.
+        bench.ok("Write", json!({"file_path": "a", "content": ""})).await;
+    }
+}

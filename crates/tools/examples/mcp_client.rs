@@ -1,0 +1,91 @@
+//! A client for the public conformance suite of the protocol: connects to the server whose address is its last argument,
+//! calls every tool it lists once, and fails if anything did.
+#![allow(clippy::expect_used)]
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use autonoe_sandbox::{Bounds, Premises, Quarters, Sandbox};
+use autonoe_tools::{Login, McpHost, McpServers, Registration, ServerConfig, ToolContext};
+use serde_json::{Map, Value, json};
+
+/// The document that the suite expects of clients that have one.
+const METADATA_URL: &str = "https://conformance-test.local/client-metadata.json";
+const REDIRECT_URI: &str = "http://localhost:3000/callback";
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let url = std::env::args().next_back().expect("the address of a server");
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let config = ServerConfig::parse("suite", &json!({"type": "http", "url": url})).expect("a valid address");
+
+    let mut host = McpHost::new("/", Arc::new(Quarters::new(no_premises())));
+    host.login = Some(Arc::new(Visitor { context }));
+    let servers = McpServers::start(BTreeMap::from([("suite".to_owned(), config)]), host);
+    servers.settled().await;
+    let mut failed = false;
+    for tool in servers.tools() {
+        let spec = tool.spec();
+        let output = tool.call(sample(&spec.input_schema), &ToolContext::default()).await;
+        println!("{}: {}", spec.name, output.output);
+        failed |= output.is_error();
+    }
+    let problems = servers.problems();
+    problems.iter().for_each(|problem| eprintln!("{problem}"));
+    servers.close().await;
+    if failed || !problems.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Nothing is started here.
+fn no_premises() -> Premises {
+    let nowhere = std::env::temp_dir();
+    Premises {
+        sandbox: Sandbox::none("/nonexistent"),
+        bounds: Bounds::new(&nowhere, &nowhere, &nowhere),
+        door: Arc::default(),
+        env: Vec::new(),
+    }
+}
+
+/// Arguments that fit a schema.
+fn sample(schema: &Value) -> Value {
+    let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+    let filled = properties.into_iter().map(|(name, property)| {
+        let value = match property["type"].as_str() {
+            Some("number" | "integer") => json!(5),
+            Some("boolean") => json!(true),
+            _ => json!("text"),
+        };
+        (name, value)
+    });
+    Value::Object(filled.collect::<Map<_, _>>())
+}
+
+/// Agrees to everything, as the suite's pages do by themselves.
+struct Visitor {
+    context: Value,
+}
+
+#[async_trait]
+impl Login for Visitor {
+    fn registration(&self) -> Registration {
+        let known = |key: &str| self.context[key].as_str().map(str::to_owned);
+        Registration {
+            redirect_uri: REDIRECT_URI.to_owned(),
+            client_id: known("client_id"),
+            client_secret: known("client_secret"),
+            metadata_url: Some(METADATA_URL.to_owned()),
+        }
+    }
+
+    async fn visit(&self, page: &str) -> Result<String, String> {
+        let stays = reqwest::redirect::Policy::none();
+        let client = reqwest::Client::builder().redirect(stays).build().map_err(|error| error.to_string())?;
+        let answer = client.get(page).send().await.map_err(|error| error.to_string())?;
+        let back = answer.headers().get("location").and_then(|back| back.to_str().ok());
+        back.map(str::to_owned).ok_or_else(|| format!("{} and no way back", answer.status()))
+    }
+}

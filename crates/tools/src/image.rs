@@ -1,0 +1,18 @@
+//! Which files are images that a model can look at, by their first bytes.
+
+/// The largest image that is attached: what providers take, before it is encoded.
+pub const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024 * 3 / 4;
+
+/// How many bytes are needed to tell.
+pub(crate) const PROBE_BYTES: usize = 12;
+
+/// The media type of an image that begins so, if it is one.
+pub(crate) fn media_type(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}

@@ -1,0 +1,68 @@
+//! A server that is reached by streamable HTTP: the connection itself is the library's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+use super::config::Secrets;
+use super::login::{Door, Login};
+use super::program::MAX_MESSAGE_BYTES;
+use super::trouble::causes;
+
+/// How long the way to a server may take to be opened.
+const CONNECT_LIMIT: Duration = Duration::from_secs(30);
+const MAX_REDIRECTS: usize = 5;
+
+/// A connection to `url`, opened when it is first used.
+pub(super) fn transport(
+    url: &str,
+    headers: &Secrets,
+    login: Option<Arc<dyn Login>>,
+) -> Result<StreamableHttpClientTransport<Door>, String> {
+    let mut config =
+        StreamableHttpClientTransportConfig::with_uri(url.to_owned()).max_sse_event_size(MAX_MESSAGE_BYTES);
+    let mut own_token = None;
+    let mut custom = HashMap::new();
+    for (name, value) in &headers.0 {
+        // The library has its own place for a bearer token.
+        match value.strip_prefix("Bearer ") {
+            Some(token) if name.eq_ignore_ascii_case("authorization") => {
+                own_token = Some(token.trim().to_owned())
+            }
+            _ => {
+                let name: HeaderName =
+                    name.parse().map_err(|_| format!("`headers.{name}` is no name of a header"))?;
+                let value: HeaderValue = value
+                    .parse()
+                    .map_err(|_| format!("`headers.{name}` has a value that no header can have"))?;
+                custom.insert(name, value);
+            }
+        }
+    }
+    config.auth_header = own_token;
+    let config = config.custom_headers(custom);
+    let client = client().map_err(|error| causes(&error))?;
+    Ok(StreamableHttpClientTransport::with_client(Door::new(client, url, login), config))
+}
+
+fn client() -> reqwest::Result<reqwest::Client> {
+    // Somebody else may have chosen it before; it is the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // Headers may be secrets, so they are never sent to another host than the configured one.
+    let same_host = Policy::custom(|attempt| {
+        let origin = attempt.previous().first().map(|url| url.origin());
+        if attempt.previous().len() > MAX_REDIRECTS {
+            attempt.error("too many redirects")
+        } else if origin == Some(attempt.url().origin()) {
+            attempt.follow()
+        } else {
+            attempt.error("a redirect to another host is not followed")
+        }
+    });
+    reqwest::Client::builder().redirect(same_host).connect_timeout(CONNECT_LIMIT).build()
+}

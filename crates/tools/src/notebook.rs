@@ -1,0 +1,191 @@
+//! Jupyter notebooks: their cells and outputs as text, and changing a cell.
+
+use serde_json::{Map, Value, json};
+
+use crate::cap;
+
+/// How many characters of one output are shown.
+const MAX_OUTPUT_CHARS: usize = 5_000;
+
+/// Whether a file of this name is a notebook.
+pub(crate) fn is_one(path: &str) -> bool {
+    path.to_ascii_lowercase().ends_with(".ipynb")
+}
+
+/// A notebook whose cells can be found and changed. What else is in it stays as it is.
+#[derive(Debug)]
+pub(crate) struct Notebook {
+    json: Map<String, Value>,
+}
+
+/// What is done to a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CellChange<'a> {
+    Replace {
+        source: &'a str,
+        kind: Option<&'a str>,
+    },
+    /// Puts a new cell after the one that is named, or at the beginning.
+    Insert {
+        source: &'a str,
+        kind: &'a str,
+    },
+    Delete,
+}
+
+impl Notebook {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let json: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
+            .map_err(|error| format!("it is no notebook: {error}."))?;
+        match json {
+            Value::Object(json) if json.get("cells").is_some_and(Value::is_array) => Ok(Self { json }),
+            _ => Err("it is no notebook: it has no list of cells.".to_owned()),
+        }
+    }
+
+    /// As Jupyter itself writes it.
+    pub(crate) fn write(&self) -> String {
+        let mut text = Vec::new();
+        let indent = serde_json::ser::PrettyFormatter::with_indent(b" ");
+        let mut serializer = serde_json::Serializer::with_formatter(&mut text, indent);
+        // What was read as JSON can be written as JSON, and into memory.
+        let _ = serde::Serialize::serialize(&self.json, &mut serializer);
+        String::from_utf8_lossy(&text).into_owned() + "\n"
+    }
+
+    fn cells(&self) -> &[Value] {
+        self.json.get("cells").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    fn cells_mut(&mut self) -> Option<&mut Vec<Value>> {
+        self.json.get_mut("cells").and_then(Value::as_array_mut)
+    }
+
+    /// All cells with their ids and outputs, as text.
+    pub(crate) fn shown(&self) -> String {
+        let cells = self.cells().iter().enumerate().map(|(index, cell)| {
+            let (id, kind) = (id_of(cell, index), kind_of(cell));
+            let mut text = format!("--- Cell {id} ({kind}) ---\n{}\n", joined(&cell["source"]).trim_end());
+            for output in cell["outputs"].as_array().into_iter().flatten() {
+                let shown = cap::line(output_text(output).trim_end(), MAX_OUTPUT_CHARS);
+                text.push_str(&format!("--- Output of {id} ---\n{shown}\n"));
+            }
+            text
+        });
+        cells.collect()
+    }
+
+    /// Changes a cell and says which. A cell has its own id or, in older notebooks, `cell-0` and so on.
+    pub(crate) fn change(&mut self, id: Option<&str>, change: CellChange<'_>) -> Result<String, String> {
+        let index = id.map(|id| self.find(id)).transpose()?;
+        let names_cells = self.names_cells();
+        let Some(cells) = self.cells_mut() else { return Err("it has no cells.".to_owned()) };
+        let missing = || "`cell_id` is needed to say which cell.".to_owned();
+        match change {
+            CellChange::Insert { source, kind } => {
+                let at = index.map_or(0, |index| index + 1);
+                let mut cell = new_cell(kind, source);
+                if names_cells {
+                    cell["id"] = format!("{:08x}", fastrand::u32(..)).into();
+                }
+                let id = id_of(&cell, at);
+                cells.insert(at, cell);
+                Ok(format!("inserted cell {id}"))
+            }
+            CellChange::Delete => {
+                let index = index.ok_or_else(missing)?;
+                let cell = cells.remove(index);
+                Ok(format!("deleted cell {}", id_of(&cell, index)))
+            }
+            CellChange::Replace { source, kind } => {
+                let index = index.ok_or_else(missing)?;
+                let cell = &mut cells[index];
+                if let Some(kind) = kind.filter(|kind| *kind != kind_of(cell)) {
+                    let mut changed = new_cell(kind, source);
+                    for kept in ["id", "metadata"] {
+                        if let Some(value) = cell.get(kept) {
+                            changed[kept] = value.clone();
+                        }
+                    }
+                    *cell = changed;
+                } else {
+                    cell["source"] = lines(source);
+                    if cell.get("outputs").is_some() {
+                        // They belong to what stood there before.
+                        cell["outputs"] = json!([]);
+                        cell["execution_count"] = Value::Null;
+                    }
+                }
+                Ok(format!("replaced cell {}", id_of(cell, index)))
+            }
+        }
+    }
+
+    fn find(&self, id: &str) -> Result<usize, String> {
+        let ids = || self.cells().iter().enumerate().map(|(index, cell)| id_of(cell, index));
+        ids().position(|there| there == id).ok_or_else(|| {
+            let there: Vec<_> = ids().take(50).collect();
+            format!("there is no cell {id}. There are: {}.", there.join(", "))
+        })
+    }
+
+    /// Whether cells have ids, as they do since version 4.5 of the format.
+    fn names_cells(&self) -> bool {
+        let number = |key: &str| self.json.get(key).and_then(Value::as_u64).unwrap_or(0);
+        (number("nbformat"), number("nbformat_minor")) >= (4, 5)
+    }
+}
+
+fn id_of(cell: &Value, index: usize) -> String {
+    cell["id"].as_str().map_or_else(|| format!("cell-{index}"), str::to_owned)
+}
+
+fn kind_of(cell: &Value) -> &str {
+    cell["cell_type"].as_str().unwrap_or("unknown")
+}
+
+fn new_cell(kind: &str, source: &str) -> Value {
+    let mut cell = json!({ "cell_type": kind, "metadata": {}, "source": lines(source) });
+    if kind == "code" {
+        cell["execution_count"] = Value::Null;
+        cell["outputs"] = json!([]);
+    }
+    cell
+}
+
+/// Text is a list of lines, each with its end.
+fn lines(text: &str) -> Value {
+    text.split_inclusive('\n').collect()
+}
+
+/// Text, whether it is one string or a list of them.
+fn joined(text: &Value) -> String {
+    match text {
+        Value::String(text) => text.clone(),
+        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
+        _ => String::new(),
+    }
+}
+
+fn output_text(output: &Value) -> String {
+    match output["output_type"].as_str() {
+        Some("stream") => joined(&output["text"]),
+        Some("error") => {
+            let (name, value) = (&output["ename"], &output["evalue"]);
+            format!("{}: {}", name.as_str().unwrap_or("Error"), value.as_str().unwrap_or(""))
+        }
+        _ => {
+            let data = output["data"].as_object();
+            match data.and_then(|data| data.get("text/plain")) {
+                Some(text) => joined(text),
+                None => {
+                    let kinds: Vec<_> = data.into_iter().flat_map(|data| data.keys().cloned()).collect();
+                    format!("({})", kinds.join(", "))
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
