@@ -5,7 +5,11 @@
 //! feature `bench`; without it this file only starts the other build of itself.
 
 #[cfg(feature = "bench")]
+mod agents;
+#[cfg(feature = "bench")]
 mod append;
+#[cfg(feature = "bench")]
+mod crowd;
 #[cfg(feature = "bench")]
 mod machine;
 #[cfg(feature = "bench")]
@@ -16,6 +20,8 @@ mod place;
 mod plain_client;
 #[cfg(feature = "bench")]
 mod policy;
+#[cfg(feature = "bench")]
+mod process;
 #[cfg(feature = "bench")]
 mod resume;
 #[cfg(feature = "bench")]
@@ -30,6 +36,8 @@ mod session;
 mod size;
 #[cfg(feature = "bench")]
 mod startup;
+#[cfg(feature = "bench")]
+mod system_clock;
 #[cfg(feature = "bench")]
 mod table;
 
@@ -47,9 +55,10 @@ pub fn launch(options: &[&str]) -> Result {
 /// Measures what was named, or everything, and prints the table.
 #[cfg(feature = "bench")]
 pub fn run(options: &[&str]) -> Result {
-    const MEASUREMENTS: [(&str, table::Measure); 8] = [
+    const MEASUREMENTS: [(&str, table::Measure); 9] = [
         ("startup", startup::measure),
         ("memory", memory::measure),
+        ("crowd", crowd::measure),
         ("append", append::measure),
         ("resume", resume::measure),
         ("session", session::measure),
@@ -57,25 +66,30 @@ pub fn run(options: &[&str]) -> Result {
         ("policy", policy::measure),
         ("size", size::measure),
     ];
+    /// These take longer, or install something first.
+    const WHEN_NAMED: [(&str, table::Measure); 1] = [("agents", agents::measure)];
     let build = options.contains(&"--build");
     let named: Vec<&str> = options.iter().copied().filter(|option| *option != "--build").collect();
-    if let Some(unknown) = named.iter().find(|name| MEASUREMENTS.iter().all(|(known, _)| known != *name)) {
-        let known: Vec<_> = MEASUREMENTS.iter().map(|(name, _)| *name).collect();
+    let all = || MEASUREMENTS.into_iter().chain(WHEN_NAMED);
+    if let Some(unknown) = named.iter().find(|name| all().all(|(known, _)| known != **name)) {
+        let known: Vec<_> = all().map(|(name, _)| name).collect();
         return Err(format!("There is no measurement `{unknown}`. There are: {}.", known.join(", ")).into());
     }
     let autonoe = crate::workspace::build_autonoe()?;
-    let machine = machine::describe();
+    println!("{}\n", machine::describe());
+    let chosen: Vec<_> = match named.is_empty() {
+        true => MEASUREMENTS.to_vec(),
+        false => all().filter(|(name, _)| named.contains(name)).collect(),
+    };
     let mut rows = Vec::new();
-    for (name, measure) in MEASUREMENTS {
-        if named.is_empty() || named.contains(&name) {
-            eprintln!("measuring {name} …");
-            rows.extend(measure(&autonoe)?);
-        }
+    for (name, measure) in chosen {
+        eprintln!("measuring {name} …");
+        rows.extend(measure(&autonoe)?);
     }
     if build {
         eprintln!("measuring a clean build …");
         rows.extend(size::measure_build()?);
     }
-    println!("{machine}\n\n{}", table::render(&rows));
+    println!("{}", table::render(&rows));
     Ok(())
 }

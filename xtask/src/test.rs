@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use crate::hermetic::Home;
 use crate::workspace::{cargo, has_cargo_command};
-use crate::{Result, docs};
+use crate::{Result, docs, npm};
 
 /// Programs that tests or the build start, and the Debian package of each.
 const NEEDED: [(&str, &str); 3] = [("git", "git"), ("bash", "bash"), ("cc", "gcc")];
@@ -20,6 +20,9 @@ const NEEDED: [(&str, &str); 3] = [("git", "git"), ("bash", "bash"), ("cc", "gcc
 /// Programs without which some tests are skipped, and the Debian package of each: shell commands are tried out for real
 /// only where bubblewrap can shut them in.
 const WANTED: [(&str, &str); 1] = [("bwrap", "bubblewrap")];
+
+/// The same for tests that talk to public servers, which are written for node.
+const NODE: [(&str, &str); 2] = [("node", "nodejs"), ("npm", "npm")];
 
 /// The benchmarks are part of what is linted and tested.
 const WITH_BENCHMARKS: &str = "--features=xtask/bench";
@@ -71,7 +74,7 @@ fn optional(command: &str, name: &str, component: &str, home: &Home, arguments: 
 fn cargo_step(name: &str, home: &Home, arguments: &[&str]) -> Result {
     let shown = format!("cargo {}", arguments.join(" "));
     step(name, &shown, || {
-        let status = home.seclude(cargo().args(arguments)).status()?;
+        let status = home.seclude(cargo().args(arguments)).envs(npm::variable()).status()?;
         if status.success() { Ok(()) } else { Err(format!("`{shown}` failed ({status}).").into()) }
     })
 }
@@ -94,15 +97,11 @@ fn step(name: &str, shown: &str, take: impl FnOnce() -> Result) -> Result {
 
 /// Makes sure of the programs, then of the crates: from there on the network and the user's settings are not needed.
 fn needs() -> Result {
-    let missing = packages_of_missing(&NEEDED);
-    if !missing.is_empty() {
-        install(&missing)?;
-    }
-    let wanted = packages_of_missing(&WANTED);
-    if !wanted.is_empty()
-        && let Err(error) = install(&wanted)
-    {
-        println!("== needs: some tests will be skipped. {error}");
+    want(&NEEDED)?;
+    for wanted in [want(&WANTED), want(&NODE).and_then(|()| npm::install())] {
+        if let Err(error) = wanted {
+            println!("== needs: some tests will be skipped. {error}");
+        }
     }
     let status = cargo().args(["fetch", "--quiet"]).status()?;
     if status.success() {
@@ -110,6 +109,11 @@ fn needs() -> Result {
     } else {
         Err("The crates in Cargo.lock could not be fetched; see above.".into())
     }
+}
+
+fn want(programs: &[(&str, &'static str)]) -> Result {
+    let missing = packages_of_missing(programs);
+    if missing.is_empty() { Ok(()) } else { install(&missing) }
 }
 
 fn packages_of_missing(programs: &[(&str, &'static str)]) -> Vec<&'static str> {

@@ -49,13 +49,13 @@ pub struct CommonArgs {
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = autonoe_core::duration::parse, allow_hyphen_values = true)]
     pub session_delay: Duration,
 
-    /// Model for coding and verification
+    /// Model for coding and verification: a name such as sonnet, gpt-5 or gemini-3-pro, or PROVIDER/NAME
     #[arg(long, short, value_name = "NAME", default_value = "sonnet", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub model: String,
 
-    /// Model for reading the specification
-    #[arg(long, short = 'P', value_name = "NAME", default_value = "opus", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub plan_model: String,
+    /// Model for reading the specification [default: opus, or what --model says if that is not Anthropic's]
+    #[arg(long, short = 'P', value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub plan_model: Option<String>,
 
     /// Agent to drive
     #[arg(long, value_name = "NAME", default_value = "auto")]
@@ -64,6 +64,10 @@ pub struct CommonArgs {
     /// Let the model think first, with a budget in tokens [default: 8192 if given without one]
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, default_missing_value = DEFAULT_THINKING, value_parser = thinking_budget, allow_negative_numbers = true)]
     pub thinking: Option<u32>,
+
+    /// Go on with the conversation of the last session
+    #[arg(long)]
+    pub resume: bool,
 
     /// Wait for the quota to reset instead of ending
     #[arg(long)]
@@ -91,7 +95,7 @@ pub struct CommonArgs {
 pub enum BackendName {
     /// The first one that is ready
     Auto,
-    /// Our own agent, on the Anthropic API
+    /// Our own agent, on any model provider
     Native,
 }
 

@@ -1,5 +1,6 @@
 //! The wiring: puts the parts together for one run and lets the loop do the rest.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +19,17 @@ use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_deliverables::{CallServer, Caller, DeliverableService};
-use autonoe_model::{Tuning, resolve_alias};
-use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
-use autonoe_sandbox::{Layer as SandboxLayer, Premises, Sandbox};
+use autonoe_model::{ModelChoice, PriceList, Provider, ProviderKind, Tuning};
+use autonoe_policy::{Permissions, PolicyOptions, ToolPattern, gates_for, path_rules_for};
+use autonoe_sandbox::{Premises, Sandbox};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{Holder, Journal, Project, ProjectInstructions, ProjectLock, StatusStore, sha256_hex};
+use autonoe_store::journal::history::History;
+use autonoe_store::{
+    Holder, Journal, Project, ProjectInstructions, ProjectLock, StatusStore, UserConfig, sha256_hex,
+};
+use autonoe_telemetry::{Telemetry, TelemetrySettings};
+use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::CommonArgs;
@@ -32,7 +38,18 @@ use crate::environment::Environment;
 use crate::permissions::{allowed_tools, permission_rules};
 use crate::premises;
 use crate::present::{Console, Detail, JsonSink, Level, Presenter, Stream};
+use crate::providers;
 use crate::system::{SystemClock, runtime, watch_signals};
+
+/// Reads the specification, unless the user says otherwise.
+const DEFAULT_PLAN_MODEL: &str = "opus";
+
+/// How long the end of a run waits for its traces and metrics to be taken.
+const TELEMETRY_LIMIT: Duration = Duration::from_secs(2);
+
+/// The built-in MCP server for a browser, and what its program is called.
+const BROWSER: &str = "playwright";
+const BROWSER_PROGRAMS: [&str; 2] = ["playwright-mcp", "mcp-server-playwright"];
 
 /// The longest path a Unix socket can have, with room to spare.
 const MAX_SOCKET_PATH: usize = 100;
@@ -61,20 +78,28 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
     let config = AgentConfig::load(&project)?;
     let user = environment.user_config()?;
     let mut policy = policy(request, &config, &project, environment)?;
+    policy.tools.extend(tools_of_servers(&config, mode, &user));
     policy.readable = premises::readable(environment, &user);
+    policy.readable.extend(prepared_outputs(&project));
     ensure_trusted(&project, &config)?;
     let instructions = ProjectInstructions::new(&project);
     instructions.check_all()?;
     let status = StatusStore::read(&project)?;
     project.check_writable()?;
     let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
+    let providers = providers::find(environment, &user)?;
+    let models = models(args, &providers)?;
     if !is_over {
-        environment.provider()?;
+        for model in [&models.plan, &models.work] {
+            ModelChoice::parse(model, &providers)?.provider_among(&providers)?;
+        }
     }
+    let secrets = secrets(environment, &providers);
+    let telemetry = environment.telemetry(&user, secrets.clone())?;
 
     let interrupt = CancellationToken::new();
     let stream = if args.json { Stream::Err } else { Stream::Out };
-    let console = Arc::new(Console::new(stream, environment.secrets(), {
+    let console = Arc::new(Console::new(stream, secrets.clone(), {
         let interrupt = interrupt.clone();
         move || interrupt.cancel()
     }));
@@ -100,11 +125,35 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
         let premises = premises::lay_out(&project, environment, &user, &policy, sandbox)?;
         let engine =
             Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
-        engine.run(&spec, instructions, policy, premises).await
+        let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
+        let agent =
+            NativeParts { providers, prices: Arc::new(providers::prices(&user)), models, premises, tools };
+        engine.run(&spec, instructions, policy, agent, Watching { secrets, telemetry }).await
     });
     console.stop();
     runtime.shutdown_timeout(Duration::from_millis(200));
     Ok(report?.exit_code)
+}
+
+/// Who watches a run, and what they must not see.
+struct Watching {
+    secrets: Vec<String>,
+    telemetry: TelemetrySettings,
+}
+
+/// What the native agent of a run is made from.
+struct NativeParts {
+    providers: Vec<Provider>,
+    prices: Arc<PriceList>,
+    models: Models,
+    premises: Premises,
+    tools: NativeTools,
+}
+
+/// What its tools need beside the project.
+struct NativeTools {
+    options: ToolOptions,
+    servers: BTreeMap<String, ServerConfig>,
 }
 
 struct Engine<'a> {
@@ -122,18 +171,20 @@ impl Engine<'_> {
         spec: &str,
         instructions: ProjectInstructions,
         policy: PolicyOptions,
-        premises: Premises,
+        agent: NativeParts,
+        Watching { secrets, telemetry }: Watching,
     ) -> Result<RunReport, Fault> {
+        let telemetry = Telemetry::from_settings(telemetry)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let socket = socket_path(self.project);
         let _lock = ProjectLock::take(self.project, &self.holder(clock.as_ref(), &socket))?;
         self.watch_signals()?;
-        self.greet(premises.sandbox.layer());
+        self.greet(&agent);
 
-        let sinks = self.sinks();
-        let options =
-            JournalOptions { secrets: self.environment.secrets(), crash: self.environment.crash_point()? };
+        let sinks = self.sinks(telemetry.as_ref());
+        let options = JournalOptions { secrets, crash: self.environment.crash_point()? };
         let spec_hash = sha256_hex(spec.as_bytes());
+        let resume = if self.args.resume { last_conversation(self.project)? } else { None };
         let journal_file = self.project.journal_file();
         let (journal, begun) =
             Journal::begin(&journal_file, self.mode.name(), &spec_hash, clock.now(), options).await?;
@@ -161,8 +212,8 @@ impl Engine<'_> {
                 )
             })?;
         let policy = Arc::new(policy);
-        let backend = NativeBackend::new(self.native_settings(premises, &policy), deliverables);
-        let mut plan = self.plan(status, &journal, instructions);
+        let mut plan = self.plan(status, &journal, instructions, agent.models.clone());
+        let backend = NativeBackend::new(self.native_settings(agent, &policy), deliverables)?;
         self.console.start();
         let runner = Runner {
             plan: plan.as_mut(),
@@ -174,8 +225,16 @@ impl Engine<'_> {
             interrupt: self.interrupt.clone(),
             options: self.options(),
             span: span.clone(),
+            resume,
         };
-        Ok(runner.run(begun.state).await)
+        let report = runner.run(begun.state).await;
+        if let Some(telemetry) = telemetry {
+            telemetry.shutdown(TELEMETRY_LIMIT).await;
+            if let Some(complaint) = telemetry.complaint() {
+                self.console.line(Level::Warning, &format!("Warning: {complaint}"));
+            }
+        }
+        Ok(report)
     }
 
     fn plan(
@@ -183,10 +242,9 @@ impl Engine<'_> {
         status: Arc<StatusStore>,
         journal: &Arc<Journal>,
         instructions: ProjectInstructions,
+        models: Models,
     ) -> Box<dyn Plan> {
         let instructions = Arc::new(instructions);
-        let full_name = |model: &str| resolve_alias(model).to_owned();
-        let models = Models { plan: full_name(&self.args.plan_model), work: full_name(&self.args.model) };
         match self.mode {
             Mode::Run => Box::new(DeliverablePlan::new(status, instructions, models)),
             Mode::Sync => Box::new(SyncPlan::new(status, Arc::clone(journal) as _, instructions, models)),
@@ -207,18 +265,22 @@ impl Engine<'_> {
         }
     }
 
-    fn native_settings(&self, premises: Premises, policy: &Arc<PolicyOptions>) -> NativeSettings {
+    fn native_settings(&self, agent: NativeParts, policy: &Arc<PolicyOptions>) -> NativeSettings {
         let policy = Arc::clone(policy);
+        let NativeParts { providers, prices, premises, tools, .. } = agent;
         NativeSettings {
             root: self.project.root().to_owned(),
-            provider: self.environment.provider(),
-            tuning: Tuning::default(),
+            providers,
+            tuning: Tuning { prices: Some(prices), ..Tuning::default() },
             premises,
+            outputs: outputs(self.project),
+            tools: tools.options,
+            mcp_servers: tools.servers,
             file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
         }
     }
 
-    fn sinks(&self) -> Sinks {
+    fn sinks(&self, telemetry: Option<&Telemetry>) -> Sinks {
         let detail = match self.args {
             CommonArgs { quiet: true, .. } => Detail::Quiet,
             CommonArgs { debug: true, .. } => Detail::Debug,
@@ -230,6 +292,7 @@ impl Engine<'_> {
         if self.args.json {
             sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console))));
         }
+        sinks.extend(telemetry.map(Telemetry::sink));
         Sinks::new(sinks)
     }
 
@@ -250,7 +313,7 @@ impl Engine<'_> {
     }
 
     /// Says what is about to happen, with every limit in force.
-    fn greet(&self, layer: SandboxLayer) {
+    fn greet(&self, agent: &NativeParts) {
         if self.args.quiet {
             return;
         }
@@ -265,9 +328,9 @@ impl Engine<'_> {
         let mut lines = vec![
             ("Working directory", self.project.root().display().to_string()),
             ("Backend", "native".to_owned()),
-            ("Plan model", resolve_alias(&args.plan_model).to_owned()),
-            ("Model", resolve_alias(&args.model).to_owned()),
-            ("Sandbox", layer.name().to_owned()),
+            ("Plan model", agent.models.plan.clone()),
+            ("Model", agent.models.work.clone()),
+            ("Sandbox", agent.premises.sandbox.layer().name().to_owned()),
         ];
         lines.extend(args.thinking.map(|budget| ("Thinking", format!("{budget} tokens"))));
         lines.extend(args.max_iterations.map(|count| ("Max iterations", count.to_string())));
@@ -279,6 +342,113 @@ impl Engine<'_> {
         }
         say("");
     }
+}
+
+/// The models in force, with their providers' names where the user gave them. Whoever chooses another vendor for the work
+/// means it for reading the specification too.
+fn models(args: &CommonArgs, providers: &[Provider]) -> Result<Models, Fault> {
+    let full = |typed: &str| -> Result<(String, String), Fault> {
+        match ModelChoice::parse(typed, providers) {
+            Ok(choice) if typed.contains('/') => Ok((choice.to_string(), choice.provider)),
+            Ok(choice) => Ok((choice.model, choice.provider)),
+            // A name that nobody knows is asked of the first provider that the user has set up.
+            Err(fault) if typed.contains('/') => Err(fault),
+            Err(fault) => match providers.iter().find(|provider| provider.is_set_up()) {
+                Some(provider) => Ok((format!("{}/{typed}", provider.name), provider.name.clone())),
+                None => Err(fault),
+            },
+        }
+    };
+    let (work, vendor) = full(&args.model)?;
+    let plan = match &args.plan_model {
+        Some(typed) => full(typed)?.0,
+        None if vendor == ProviderKind::Anthropic.name() => full(DEFAULT_PLAN_MODEL)?.0,
+        None => work.clone(),
+    };
+    Ok(Models { plan, work })
+}
+
+/// Everything that must never be shown or written down.
+fn secrets(environment: &Environment, providers: &[Provider]) -> Vec<String> {
+    let keys = providers.iter().filter_map(|provider| provider.api_key.clone());
+    environment.secrets().into_iter().chain(keys).collect()
+}
+
+/// What the native agent's tools need: skills, hosts, and the MCP servers of the project and of the user.
+fn native_tools(
+    config: &AgentConfig,
+    mode: Mode,
+    project: &Project,
+    environment: &Environment,
+    user: &UserConfig,
+    policy: &PolicyOptions,
+) -> Result<NativeTools, Fault> {
+    let mut servers = config.effective(mode).mcp_servers;
+    let named = config.mcp_servers.as_ref().is_some_and(|named| named.contains_key(BROWSER));
+    if !named && let Some(built_in) = servers.remove(BROWSER) {
+        // It is not fetched anew for each session: whoever wants it installs it.
+        servers.extend(browser(project, environment).map(|program| {
+            let args = built_in["args"].as_array().into_iter().flatten().skip(1).cloned().collect::<Vec<_>>();
+            (BROWSER.to_owned(), serde_json::json!({ "command": program, "args": args }))
+        }));
+    }
+    if mode == Mode::Run {
+        servers.extend(user.mcp_servers.clone());
+    }
+    let read = |(name, value): (String, serde_json::Value)| match ServerConfig::parse(&name, &value) {
+        Ok(config) => Ok((name, config)),
+        Err(error) => Err(Fault::lasting(
+            Layer::Config,
+            "mcp_server",
+            format!("An MCP server is not configured rightly: {error}"),
+        )),
+    };
+    let servers = servers.into_iter().map(read).collect::<Result<_, _>>()?;
+    let root = project.root();
+    let of_project = [".autonoe/skills", ".agents/skills", ".claude/skills"].map(|place| root.join(place));
+    let of_user = environment.config_home.iter().map(|place| place.join("skills"));
+    let of_others = environment.home.iter().map(|home| home.join(".claude/skills"));
+    let skills = of_project.into_iter().chain(of_user).chain(of_others).collect();
+    let web_hosts = Permissions::new(policy).web_hosts();
+    Ok(NativeTools { options: ToolOptions { skills, web_hosts }, servers })
+}
+
+/// The tools of MCP servers that the user configured, or agreed to: allowed as they come.
+fn tools_of_servers(config: &AgentConfig, mode: Mode, user: &UserConfig) -> Vec<ToolPattern> {
+    let of_project = config.mcp_servers.iter().flatten().map(|(name, _)| name);
+    let names = of_project.chain(user.mcp_servers.keys()).filter(|_| mode == Mode::Run);
+    names.filter_map(|name| format!("mcp__{name}__*").parse().ok()).collect()
+}
+
+/// The browser's MCP server, if it is installed in the project or on the search path.
+fn browser(project: &Project, environment: &Environment) -> Option<PathBuf> {
+    let of_project = project.root().join("node_modules/.bin");
+    let places = std::iter::once(of_project).chain(std::env::split_paths(&environment.path));
+    let mut programs = places.flat_map(|place| BROWSER_PROGRAMS.map(|name| place.join(name)));
+    programs.find(|program| program.is_absolute() && program.is_file())
+}
+
+/// The conversation that `--resume` goes on with.
+fn last_conversation(project: &Project) -> Result<Option<serde_json::Value>, Fault> {
+    let kept = match History::open(&project.journal_file())? {
+        Some(history) => history.last_conversation()?,
+        None => None,
+    };
+    kept.map(Some).ok_or_else(|| {
+        Fault::lasting(Layer::Config, "nothing_to_resume", "There is no conversation to go on with.")
+            .hint("Leave --resume out; the next session starts afresh.")
+    })
+}
+
+/// The same directory, made if need be: what does not exist cannot be allowed to be read.
+fn prepared_outputs(project: &Project) -> Option<PathBuf> {
+    let directory = outputs(project);
+    Outputs::new(&directory).prepare().ok().map(|()| directory)
+}
+
+/// Where outputs are saved that are too long for a model.
+fn outputs(project: &Project) -> PathBuf {
+    project.state_dir().join("outputs")
 }
 
 /// What the agent's commands are judged by.

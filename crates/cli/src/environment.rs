@@ -1,12 +1,13 @@
 //! The environment, read once. Nothing else in the program looks at it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_model::Provider;
 use autonoe_sandbox::Toolchain;
 use autonoe_store::{CrashPoint, Project, UserConfig};
+use autonoe_telemetry::TelemetrySettings;
 
 use crate::arguments::ProjectArgs;
 
@@ -44,8 +45,8 @@ const SET: [(&str, &str); 4] = [
     ("GIT_CONFIG_VALUE_0", "explicit"),
 ];
 
-/// Shorter values are too common to be blotted out.
-const MIN_SECRET_LENGTH: usize = 6;
+/// Variables that hold keys of model providers.
+const KEY_VARIABLES: [&str; 4] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"];
 
 /// What the environment says.
 pub struct Environment {
@@ -61,10 +62,8 @@ pub struct Environment {
     pub toolchain: Toolchain,
     /// The proxy between this machine and the internet, and the hosts that need none.
     pub upstream: Option<(String, String)>,
-    /// The Anthropic key, if there is one.
-    pub anthropic_key: Option<String>,
-    /// Where the Anthropic API is, if not at its usual place.
-    pub anthropic_base_url: Option<String>,
+    /// Variables that we set ourselves, before those of the environment.
+    set: BTreeMap<String, String>,
     /// `AUTONOE_NO_SANDBOX=1`.
     pub no_sandbox: bool,
     /// The whole environment of an agent's commands.
@@ -103,8 +102,7 @@ impl Environment {
             path,
             toolchain,
             upstream: upstream.map(|url| (url, direct)),
-            anthropic_key: variable("ANTHROPIC_API_KEY"),
-            anthropic_base_url: variable("ANTHROPIC_BASE_URL"),
+            set: BTreeMap::new(),
             no_sandbox: variable("AUTONOE_NO_SANDBOX").as_deref() == Some("1"),
             for_children,
             crash: variable("AUTONOE_CRASH_AT").filter(|_| cfg!(debug_assertions)),
@@ -126,18 +124,20 @@ impl Environment {
         Project::open(&directory, &self.state_home)
     }
 
-    /// The model provider, if it can be used.
-    pub fn provider(&self) -> Result<Provider, Fault> {
-        let api_key = self.anthropic_key.clone().ok_or_else(|| {
-            Fault::lasting(Layer::Config, "provider_not_configured", "ANTHROPIC_API_KEY is not set.")
-                .hint("Set it to your key, or see the main job without one: `autonoe demo`.")
-        })?;
-        Ok(Provider { base_url: self.anthropic_base_url.clone(), api_key })
+    /// The value of a variable that has one.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let set = self.set.get(name).cloned();
+        set.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
     }
 
-    /// What must never be shown or written down.
+    /// Sets a variable, for us and nobody else.
+    pub fn set(&mut self, name: &str, value: String) {
+        self.set.insert(name.to_owned(), value);
+    }
+
+    /// What must never be shown or written down: the keys in customary variables.
     pub fn secrets(&self) -> Vec<String> {
-        self.anthropic_key.iter().filter(|key| key.len() >= MIN_SECRET_LENGTH).cloned().collect()
+        KEY_VARIABLES.iter().filter_map(|name| self.variable(name)).collect()
     }
 
     /// The user's configuration.
@@ -146,6 +146,24 @@ impl Environment {
             Some(directory) => UserConfig::load(&directory.join("config.toml"), self.home.as_deref()),
             None => Ok(UserConfig::default()),
         }
+    }
+
+    /// Where traces and metrics go: the standard variables, then what the user's configuration says.
+    pub fn telemetry(&self, user: &UserConfig, secrets: Vec<String>) -> Result<TelemetrySettings, Fault> {
+        let configured = &user.telemetry;
+        let settings = TelemetrySettings::from_variables(|name| {
+            self.variable(name).or_else(|| match name {
+                "OTEL_EXPORTER_OTLP_ENDPOINT" => configured.endpoint.clone(),
+                "OTEL_EXPORTER_OTLP_PROTOCOL" => configured.protocol.clone(),
+                "OTEL_EXPORTER_OTLP_HEADERS" => configured.headers.clone(),
+                "OTEL_SERVICE_NAME" => configured.service_name.clone(),
+                "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT" => {
+                    configured.capture_content.then(|| "true".to_owned())
+                }
+                _ => None,
+            })
+        })?;
+        Ok(TelemetrySettings { secrets, ..settings })
     }
 
     /// Our own binary, which plays other parts too.

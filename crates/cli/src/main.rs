@@ -11,6 +11,7 @@ mod options;
 mod permissions;
 mod premises;
 mod present;
+mod providers;
 mod system;
 
 use std::process::ExitCode;
@@ -24,7 +25,9 @@ use crate::environment::Environment;
 use crate::options::{Cli, Command};
 
 fn main() -> ExitCode {
-    if let Some(code) = autonoe_sandbox::play_part(std::env::args_os().nth(1).as_deref()) {
+    let typed: Vec<_> = std::env::args_os().skip(1).collect();
+    let part = autonoe_sandbox::play_part(typed.first().map(AsRef::as_ref));
+    if let Some(code) = part.or_else(|| autonoe_tools::play_part(&typed)) {
         std::process::exit(code);
     }
     let cli = Cli::parse();

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::place::{Place, serve, went_well};
+use super::process::peak_mb;
 use super::script::{call, conversation, passed, turn, turn_after, word};
 use super::table::{Row, Verdict};
 use crate::Result;
@@ -61,12 +62,4 @@ fn heavy_sessions(file: &str) -> String {
         ])
     };
     (1..=SESSIONS).map(session).collect()
-}
-
-/// The largest resident set that a process had so far, in megabytes; none when it has ended.
-fn peak_mb(process: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kibibytes * 1024.0 / 1e6)
 }

@@ -73,10 +73,27 @@ impl Place {
         command
     }
 
-    fn home(&self) -> PathBuf {
+    /// Another agent in the project: it reaches this machine and nothing else, and its temporary files are gone with ours.
+    pub fn offline(&self, program: &Path) -> Result<Command> {
+        let temporary = self.directory.path().join("tmp");
+        fs::create_dir_all(&temporary)?;
+        let mut command = self.command(program);
+        command.env("TMPDIR", temporary).env("TERM", "dumb").env("LANG", "C.UTF-8");
+        for proxy in ["HTTPS_PROXY", "HTTP_PROXY"] {
+            command.env(proxy, NOWHERE);
+        }
+        command.env("NO_PROXY", "127.0.0.1,localhost");
+        Ok(command)
+    }
+
+    /// The home of what runs here.
+    pub fn home(&self) -> PathBuf {
         self.directory.path().join("home")
     }
 }
+
+/// A proxy that nobody is: the discard port of this machine.
+const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// The id of a deliverable.
 pub fn id(number: usize) -> String {

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use autonoe_core::clock::Clock;
 use autonoe_core::event::{Event, Usage};
 use autonoe_core::fault::Fault;
 use autonoe_core::instruction::InstructionName;
@@ -22,6 +20,7 @@ use tokio::runtime::Runtime;
 use super::place::{Place, serve};
 use super::sample::Sample;
 use super::script;
+use super::system_clock::SystemClock;
 use super::table::{Row, Verdict};
 use crate::Result;
 
@@ -134,21 +133,4 @@ fn first_request(autonoe: &Path, place: &Place) -> Result<Duration> {
     run.kill()?;
     run.wait()?;
     waited
-}
-
-struct SystemClock;
-
-#[async_trait]
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        tokio::time::sleep(duration).await;
-    }
-
-    fn jitter(&self) -> f64 {
-        0.5
-    }
 }

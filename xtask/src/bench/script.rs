@@ -1,5 +1,7 @@
 //! Scripts for the model, as text. Conversations have one play each, so sessions take them in order.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::place::id;
@@ -16,8 +18,13 @@ pub fn silent() -> String {
 
 /// A conversation of the given turns.
 pub fn conversation(turns: &[String]) -> String {
+    conversations(turns).replacen('\n', "\nplays = 1\n", 1)
+}
+
+/// Any number of conversations of the given turns.
+pub fn conversations(turns: &[String]) -> String {
     let turns: String = turns.iter().map(|turn| format!("  [[conversation.turn]]\n{turn}")).collect();
-    format!("[[conversation]]\nplays = 1\n{turns}")
+    format!("[[conversation]]\n{turns}")
 }
 
 /// A turn that calls tools.
@@ -33,6 +40,12 @@ pub fn turn_after(seen: &str, calls: &[String]) -> String {
 /// The last turn of a session.
 pub fn word() -> String {
     "  text = \"Done.\"\n".to_owned()
+}
+
+/// A last turn that comes in pieces with a pause before each.
+pub fn slowly(pause: Duration, said: &str) -> String {
+    let millis = pause.as_millis();
+    format!("  fault = {{ kind = \"slow\", millis = {millis} }}\n  text = {}\n", text(said))
 }
 
 /// The call that passes a deliverable.

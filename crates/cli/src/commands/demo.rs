@@ -37,8 +37,8 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
     let server = Script::parse(SCRIPT).and_then(Server::start).map_err(|error| {
         Fault::lasting(Layer::System, "scripted_model", format!("The scripted model failed: {error}."))
     })?;
-    environment.anthropic_key = Some("scripted".to_owned());
-    environment.anthropic_base_url = Some(server.base_url());
+    environment.set("ANTHROPIC_API_KEY", "scripted".to_owned());
+    environment.set("ANTHROPIC_BASE_URL", server.base_url());
     // The user's own git settings, such as signing commits, must not get in the way.
     let settings = [
         ("GIT_CONFIG_GLOBAL", "/dev/null"),

@@ -6,7 +6,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
-use autonoe_model::PriceList;
+use autonoe_model::{PriceList, Provider, ProviderKind};
 use autonoe_sandbox::Layer;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
@@ -17,6 +17,7 @@ use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::premises;
 use crate::present;
+use crate::providers;
 use crate::system::runtime;
 
 /// Tell what is installed and whether a run would work
@@ -79,14 +80,8 @@ fn machine(environment: &Environment) -> Vec<Finding> {
             Some(path) => Finding::Good(format!("shell: {}", path.display())),
             None => Finding::Bad("neither bash nor sh is on the PATH".into()),
         },
-        match &environment.anthropic_key {
-            Some(_) => Finding::Good("backend native: ANTHROPIC_API_KEY is set (not tried)".into()),
-            None => Finding::Bad("backend native: ANTHROPIC_API_KEY is not set".into()),
-        },
     ];
-    if let Some(url) = &environment.anthropic_base_url {
-        findings.push(Finding::Note(format!("the Anthropic API is taken from ANTHROPIC_BASE_URL: {url}")));
-    }
+    findings.extend(models(environment));
     let prices = PriceList::shipped();
     let models: Vec<_> = prices.models().collect();
     findings.push(Finding::Good(format!(
@@ -96,6 +91,32 @@ fn machine(environment: &Environment) -> Vec<Finding> {
         models.join(", ")
     )));
     findings.extend(sandbox(environment));
+    findings
+}
+
+/// Which model providers could be asked; none is.
+fn models(environment: &Environment) -> Vec<Finding> {
+    let found = environment.user_config().and_then(|user| providers::find(environment, &user));
+    let providers = match found {
+        Ok(providers) => providers,
+        Err(fault) => return vec![Finding::Bad(format!("model providers: {}", fault.message))],
+    };
+    let line = |provider: &Provider| {
+        let place = provider.base_url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
+        format!("backend native, provider {} ({}){place}", provider.name, provider.kind)
+    };
+    let ready = |provider: &&Provider| provider.is_configured();
+    let mut findings: Vec<_> = providers
+        .iter()
+        .map(|provider| match provider.is_configured() {
+            true => Finding::Good(format!("{}: ready (not tried)", line(provider))),
+            false => Finding::Note(format!("{}: no key", line(provider))),
+        })
+        .collect();
+    // Ollama is always configured, but the usual models are somebody else's.
+    if providers.iter().filter(ready).all(|provider| provider.kind == ProviderKind::Ollama) {
+        findings.push(Finding::Bad("no key of a model provider is set, such as ANTHROPIC_API_KEY".into()));
+    }
     findings
 }
 

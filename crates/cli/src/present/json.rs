@@ -34,7 +34,7 @@ impl JsonSink {
 impl Sink for JsonSink {
     fn on(&self, span: &SpanContext, event: &Event) {
         // The whole comes later; and an instruction is not something that happened.
-        if matches!(event, Event::Chunk { .. } | Event::Instructed { .. }) {
+        if matches!(event, Event::Chunk { .. } | Event::Instructed { .. } | Event::Conversation { .. }) {
             return;
         }
         let line = Line { at: Timestamp::now(), span, event };

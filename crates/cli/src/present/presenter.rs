@@ -69,6 +69,7 @@ impl Presenter {
             | Event::ModelAsked { .. }
             | Event::Chunk { .. }
             | Event::ModelDone { .. }
+            | Event::Conversation { .. }
             | Event::Trouble { .. }
             | Event::HostRefused { .. }
             | Event::RunStarted { .. }
@@ -141,6 +142,7 @@ impl Sink for Presenter {
             | Event::ModelAsked { .. }
             | Event::Chunk { .. }
             | Event::ModelDone { .. }
+            | Event::Conversation { .. }
             | Event::Text { .. }
             | Event::Thinking { .. }
             | Event::ToolCall(_)

@@ -153,6 +153,7 @@ pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
         | Event::ModelAsked { .. }
         | Event::Chunk { .. }
         | Event::ModelDone { .. }
+        | Event::Conversation { .. }
         | Event::RunStarted { .. }
         | Event::SessionStarted { .. }
         | Event::SessionEnded { .. }

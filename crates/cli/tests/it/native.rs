@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::support::{Place, always, assert_followed, builder, model};
+use super::support::{Place, Run, always, assert_followed, builder, model};
 
 #[test]
 fn gates_keep_the_file_tools_in_the_project_and_out_of_autonoe() {
@@ -235,4 +235,216 @@ fn thinking_is_asked_for_with_its_budget() {
     let scripted = model(&always("[[conversation.turn]]\ntext = 'done'"));
     place.run(&scripted, &["run", "-n", "1", "--model", "haiku"]);
     assert!(scripted.requests()[0].request.get("thinking").is_none(), "off unless asked for");
+}
+
+#[test]
+fn a_compatible_server_needs_only_a_base_url_and_a_model() {
+    let place = Place::new();
+    let model = model(&builder());
+    let output = place
+        .autonoe(None)
+        .env("OPENAI_BASE_URL", model.base_url())
+        .args(["run", "--backend", "native", "--model", "openai/anything", "--json", "--session-delay", "0s"])
+        .output()
+        .expect("started");
+    let run = Run::from(output);
+    run.assert_ended("all_passed", 0);
+    assert_followed(&model);
+    let models: Vec<_> = run.of_type("session_started").map(|event| event["model"].clone()).collect();
+    assert!(
+        models.iter().all(|model| model == "openai/anything"),
+        "for reading the specification too: {models:?}"
+    );
+}
+
+#[test]
+fn the_same_job_is_done_on_every_provider() {
+    for (variables, name) in [
+        (["OPENAI_API_KEY", "OPENAI_BASE_URL"], "openai/gpt-5"),
+        (["GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"], "gemini/gemini-3-pro"),
+        (["UNUSED", "OLLAMA_HOST"], "ollama/qwen3"),
+        (["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"], "claude-sonnet-5"),
+    ] {
+        let place = Place::new();
+        let model = model(&builder());
+        let output = place
+            .autonoe(None)
+            .env(variables[0], "test-key-never-real")
+            .env(variables[1], model.base_url())
+            .args(["run", "--model", name, "--json", "--session-delay", "0s"])
+            .output()
+            .expect("started");
+        let run = Run::from(output);
+        run.assert_ended("all_passed", 0);
+        assert_followed(&model);
+    }
+}
+
+#[test]
+fn a_provider_of_the_users_own_is_configured_by_file() {
+    let place = Place::new();
+    let model = model(&builder());
+    let config = place.home().join(".config/autonoe");
+    fs::create_dir_all(&config).expect("made");
+    let text = format!(
+        "[providers.mine]\nbase_url = \"{}\"\nkey_command = [\"echo\", \"a-key-of-mine-0123\"]\n\
+         [prices.\"mine/big/model\"]\ninput = 1.0\noutput = 2.0\n",
+        model.base_url()
+    );
+    fs::write(config.join("config.toml"), text).expect("written");
+    let output = place
+        .autonoe(None)
+        .args(["run", "--model", "mine/big/model", "--max-cost", "100", "--json", "--session-delay", "0s"])
+        .output()
+        .expect("started");
+    let run = Run::from(output);
+    run.assert_ended("all_passed", 0);
+    assert!(run.outcome()["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{}", run.outcome());
+    assert!(
+        !fs::read(place.journal()).expect("read").windows(18).any(|bytes| bytes == b"a-key-of-mine-0123")
+    );
+}
+
+#[test]
+fn an_unknown_provider_is_named_with_the_choices() {
+    let place = Place::new();
+    let output = place.autonoe(None).args(["run", "--model", "nobody/x"]).output().expect("started");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("nobody") && stderr.contains("anthropic, openai, gemini, ollama"), "{stderr}");
+}
+
+#[test]
+fn tools_are_there_in_parallel_for_sub_agents_and_unknown_ones_are_answered() {
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("a.txt", "alpha");
+    place.write("b.txt", "beta");
+    let model = model(
+        r#"
+        [[conversation]]
+        name = "sub-agent"
+        when = "find the word"
+          [[conversation.turn]]
+          call = [{ tool = "Read", input = { file_path = "a.txt" } }]
+          [[conversation.turn]]
+          expect = "alpha"
+          text = "the word is alpha"
+        [[conversation]]
+        name = "session"
+          [[conversation.turn]]
+          call = [
+            { tool = "Read", input = { file_path = "a.txt" } },
+            { tool = "Read", input = { file_path = "b.txt" } },
+            { tool = "Nonsense", input = {} },
+          ]
+          [[conversation.turn]]
+          expect = ["alpha", "beta", "There is no tool 'Nonsense'"]
+          call = [{ tool = "Task", input = { description = "look", prompt = "find the word" } }]
+          [[conversation.turn]]
+          expect = "the word is alpha"
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    );
+    let run = place.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_followed(&model);
+    let calls: Vec<_> = run.of_type("tool_call").map(|event| event["name"].as_str().unwrap_or("?")).collect();
+    assert_eq!(calls, ["Read", "Read", "Nonsense", "Task", "Read", "mcp__autonoe__set_status"]);
+}
+
+#[test]
+fn a_conversation_is_taken_up_with_resume() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let first = model(&always("[[conversation.turn]]\ntext = \"remember the word barbarossa\"\n"));
+    let run = place.run(&first, &["run", "--max-iterations", "1"]);
+    run.assert_ended("max_iterations", 4);
+    let second = model(&always(
+        r#"
+          [[conversation.turn]]
+          text = "remember the word barbarossa"
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let run = place.run(&second, &["run", "--resume"]);
+    run.assert_ended("all_passed", 0);
+    let asked: Vec<_> = second.requests();
+    assert!(asked[0].request.to_string().contains("barbarossa"), "the first request brings what was said");
+    let nothing = Place::with_status(&[("A", "pending")]);
+    let run = nothing.command(&second, &["run", "--resume"]).output().expect("started");
+    assert_eq!(run.status.code(), Some(2));
+}
+
+#[test]
+fn the_guide_of_a_project_is_read_as_context() {
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("AGENTS.md", "Always use tabs here.");
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    place.run(&model, &["run"]).assert_ended("all_passed", 0);
+    assert!(model.requests()[0].request.to_string().contains("Always use tabs here."));
+}
+
+/// A server of two lines of protocol, in the language that is always there.
+const MCP_SERVER: &str = r#"
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+    *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"greet","description":"greets","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
+    *'"tools/call"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"hello from the server"}]}}\n' "$id" ;;
+  esac
+done
+"#;
+
+#[test]
+fn the_tools_of_an_mcp_server_are_called_and_a_broken_server_is_told() {
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("server.sh", MCP_SERVER);
+    let config = place.home().join(".config/autonoe");
+    fs::create_dir_all(&config).expect("made");
+    let text = "[mcp_servers.mine]\ncommand = \"bash\"\nargs = [\"server.sh\"]\n\
+                [mcp_servers.broken]\ncommand = \"no-such-program\"\n";
+    fs::write(config.join("config.toml"), text).expect("written");
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "sleep 2" } }]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__mine__greet", input = {} }]
+          [[conversation.turn]]
+          expect = "hello from the server"
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let run = place.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_followed(&model);
+    assert!(run.stderr.contains("broken"), "{}", run.stderr);
+}
+
+#[test]
+fn a_server_that_is_configured_wrongly_stops_the_run() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let config = place.home().join(".config/autonoe");
+    fs::create_dir_all(&config).expect("made");
+    fs::write(config.join("config.toml"), "[mcp_servers.mine]\ncommand = \"x\"\nargz = []\n")
+        .expect("written");
+    let model = model(&always("[[conversation.turn]]\ntext = \"never asked\"\n"));
+    let output = place.command(&model, &["run"]).output().expect("started");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("mine") && stderr.contains("argz"), "{stderr}");
 }

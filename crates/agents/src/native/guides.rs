@@ -1,0 +1,81 @@
+//! What a project's own files tell agents: context for the model, never configuration for us.
+
+use std::fs;
+use std::path::Path;
+
+/// Files that projects keep for agents.
+const GUIDES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
+/// How much of each is read, in bytes.
+const MAX_GUIDE: usize = 32 * 1024;
+
+/// The project's guides, to be put after the system prompt; empty when there are none.
+pub(super) fn read(root: &Path) -> String {
+    let mut text = String::new();
+    let mut seen: Vec<String> = Vec::new();
+    for name in GUIDES {
+        let Some(guide) = guide(root, name) else {
+            continue;
+        };
+        // Many projects keep one under both names.
+        if !seen.contains(&guide) {
+            text.push_str(&format!(
+                "\n\nThe project's {name}, for your information:\n<guide>\n{guide}\n</guide>"
+            ));
+            seen.push(guide);
+        }
+    }
+    text
+}
+
+/// One guide, if it is a file of the project and not a way out of it.
+fn guide(root: &Path, name: &str) -> Option<String> {
+    let path = root.join(name).canonicalize().ok()?;
+    if !path.starts_with(root) || !path.is_file() {
+        return None;
+    }
+    let bytes = fs::read(path).ok()?;
+    let whole = String::from_utf8_lossy(&bytes);
+    let text = whole.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let end = (0..=MAX_GUIDE.min(text.len())).rev().find(|&end| text.is_char_boundary(end))?;
+    let cut = text.len() - end;
+    let note = if cut > 0 { format!("\n… {cut} more bytes; read {name} for them.") } else { String::new() };
+    Some(format!("{}{note}", &text[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::{MAX_GUIDE, read};
+
+    #[test]
+    fn guides_are_read_once_and_only_from_the_project() {
+        let dir = tempfile::tempdir().expect("directory");
+        let root = dir.path().join("project");
+        fs::create_dir(&root).expect("made");
+        let root = root.canonicalize().expect("there");
+        assert_eq!(read(&root), "");
+        fs::write(root.join("AGENTS.md"), "Use tabs.\n").expect("written");
+        symlink("AGENTS.md", root.join("CLAUDE.md")).expect("linked");
+        assert_eq!(read(&root).matches("Use tabs.").count(), 1);
+        fs::write(dir.path().join("outside"), "secret").expect("written");
+        fs::remove_file(root.join("CLAUDE.md")).expect("removed");
+        symlink(dir.path().join("outside"), root.join("CLAUDE.md")).expect("linked");
+        assert!(!read(&root).contains("secret"));
+    }
+
+    #[test]
+    fn a_long_guide_is_cut_and_says_so() {
+        let dir = tempfile::tempdir().expect("directory");
+        let root = dir.path().canonicalize().expect("there");
+        fs::write(root.join("AGENTS.md"), "ä".repeat(MAX_GUIDE)).expect("written");
+        let text = read(&root);
+        assert!(text.contains("more bytes; read AGENTS.md"));
+        assert!(text.len() < MAX_GUIDE + 200);
+    }
+}

@@ -1,0 +1,147 @@
+//! An agent that takes part, and its runs of the task.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use autonoe_scripted::{Answer, Server};
+
+use super::comparison::{Line, Readings};
+use super::install::{Package, install};
+use super::meter::{Reading, meter};
+use crate::Result;
+use crate::bench::place::{Place, serve};
+use crate::bench::script::{call, conversation, passed, turn, turn_after, word};
+
+/// Shell calls in the task.
+const CALLS: usize = 10;
+
+/// Longer than any of them takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An agent, and how it is told to do the task.
+pub struct Contestant {
+    /// What it is called in the table.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// How the model calls its shell.
+    pub shell: Shell,
+    /// Its command for one run in a place, given the program and the model.
+    pub command: fn(&Path, &Place, &Server) -> Result<Command>,
+}
+
+/// Where an agent comes from.
+#[derive(Clone, Copy)]
+pub enum Origin {
+    /// This repository.
+    Ours,
+    /// A registry.
+    Package(&'static Package),
+}
+
+/// A call of `true` in an agent's own terms.
+pub struct Shell {
+    /// The tool's name.
+    pub tool: &'static str,
+    /// Its arguments.
+    pub arguments: &'static [(&'static str, &'static str)],
+    /// What the result says if the command really ran and succeeded.
+    pub success: &'static str,
+}
+
+/// A contestant at work: what it has shown so far, or why it cannot go on.
+pub struct Runner<'a> {
+    contestant: &'a Contestant,
+    state: Result<Ready>,
+}
+
+struct Ready {
+    program: PathBuf,
+    /// The home that its runs share, so that all but the first are warm.
+    home: Place,
+    readings: Readings,
+}
+
+impl<'a> Runner<'a> {
+    /// Installs it if need be.
+    pub fn new(contestant: &'a Contestant, autonoe: &Path) -> Self {
+        let ready = || {
+            let program = match contestant.origin {
+                Origin::Ours => autonoe.to_owned(),
+                Origin::Package(package) => install(package)?,
+            };
+            Ok(Ready { program, home: Place::new()?, readings: Readings::default() })
+        };
+        Self { contestant, state: ready() }
+    }
+
+    /// Does the task once more, unless it failed before.
+    pub fn run(&mut self) {
+        let Ok(ready) = &mut self.state else { return };
+        match run(self.contestant, ready) {
+            Ok(reading) => ready.readings.add(reading),
+            Err(error) => self.state = Err(error),
+        }
+    }
+
+    /// Forgets what was measured so far.
+    pub fn forget(&mut self) {
+        if let Ok(ready) = &mut self.state {
+            ready.readings = Readings::default();
+        }
+    }
+
+    /// What came of it.
+    pub fn into_line(self) -> Line {
+        let Contestant { name, origin, .. } = self.contestant;
+        let version = match origin {
+            Origin::Ours => env!("CARGO_PKG_VERSION"),
+            Origin::Package(package) => package.version,
+        };
+        Line {
+            name: format!("{name} {version}"),
+            is_ours: matches!(origin, Origin::Ours),
+            readings: self.state.map(|ready| ready.readings).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+fn run(contestant: &Contestant, ready: &Ready) -> Result<Reading> {
+    let model = serve(&script(contestant))?;
+    // A deliverable passes but once, so our own runs begin with a new project and a new home each.
+    let fresh = match contestant.origin {
+        Origin::Ours => Some(Place::with_deliverables(1)?),
+        Origin::Package(_) => None,
+    };
+    let command = (contestant.command)(&ready.program, fresh.as_ref().unwrap_or(&ready.home), &model)?;
+    let reading = meter(command, &model, PATIENCE)?;
+    did_the_task(contestant, &model)?;
+    Ok(reading)
+}
+
+/// The calls, one a turn, each after the success of the one before, and an answer. Ours passes its deliverable in between.
+fn script(contestant: &Contestant) -> String {
+    let Shell { tool, arguments, success } = contestant.shell;
+    let call = [call(tool, arguments)];
+    let mut turns = vec![turn(&call)];
+    turns.extend((1..CALLS).map(|_| turn_after(success, &call)));
+    match contestant.origin {
+        Origin::Ours => turns.extend([turn_after(success, &[passed(1)]), word()]),
+        Origin::Package(_) => turns.push(format!("  expect = \"{success}\"\n{}", word())),
+    }
+    conversation(&turns)
+}
+
+fn did_the_task(contestant: &Contestant, model: &Server) -> Result {
+    let expected = match contestant.origin {
+        Origin::Ours => CALLS + 2,
+        Origin::Package(_) => CALLS + 1,
+    };
+    let problems = model.problems();
+    if !problems.is_empty() {
+        return Err(format!("it went against the script: {}", problems.join("; ")).into());
+    }
+    let turns = model.requests().iter().filter(|asked| matches!(asked.answer, Answer::Turn(_))).count();
+    if turns == expected { Ok(()) } else { Err(format!("it took {turns} turns of {expected}").into()) }
+}

@@ -1,0 +1,131 @@
+//! One run of a program with the scripted model: how long, how much processor time, how much memory, and when it first asked.
+
+use std::fs;
+use std::io;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use autonoe_scripted::Server;
+use nix::errno::Errno;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::time::TimeValLike;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::Result;
+use crate::bench::process::{children, largest_peak_mb};
+
+/// How often it is looked whether the model was asked or the program has ended.
+const LOOK_EVERY: Duration = Duration::from_micros(500);
+/// How often memory is looked at; the kernel keeps each process's peak in between.
+const WEIGH_EVERY: Duration = Duration::from_millis(10);
+/// How long a program's children may outlive it.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What one run took.
+#[derive(Clone, Copy)]
+pub struct Reading {
+    /// From its start to its end.
+    pub wall: Duration,
+    /// Of it and of all it started, user and system.
+    pub cpu: Duration,
+    /// The largest resident memory that any one of its processes had, in megabytes.
+    pub peak_mb: f64,
+    /// From its start until the model had its first request.
+    pub first_request: Duration,
+}
+
+/// Makes us the parent of what our children leave behind, so that it is counted, and ended.
+pub fn adopt_orphans() -> Result {
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_child_subreaper(true)?;
+    Ok(())
+}
+
+/// Runs a program to its end. One at a time: the processor time is that of all our children.
+pub fn meter(mut command: Command, model: &Server, patience: Duration) -> Result<Reading> {
+    let mut words = tempfile::tempfile()?;
+    command.stdin(Stdio::null()).stdout(words.try_clone()?).stderr(words.try_clone()?);
+    let cpu_before = cpu_of_children()?;
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
+    let watched = watch(&mut child, start, model, patience);
+    end_leftovers()?;
+    let Watched { status, wall, first_request, peak_mb } = watched?;
+    let cpu = cpu_of_children()?.saturating_sub(cpu_before);
+    if !status.success() {
+        return Err(format!("it ended with {status}: {}", last_words(&mut words)?).into());
+    }
+    let first_request = first_request.ok_or("it did not ask the model")?;
+    Ok(Reading { wall, cpu, peak_mb, first_request })
+}
+
+struct Watched {
+    status: ExitStatus,
+    wall: Duration,
+    first_request: Option<Duration>,
+    peak_mb: f64,
+}
+
+fn watch(child: &mut Child, start: Instant, model: &Server, patience: Duration) -> Result<Watched> {
+    let (mut first_request, mut peak_mb, mut weighed) = (None, 0.0_f64, start);
+    loop {
+        let status = child.try_wait()?;
+        let now = start.elapsed();
+        if first_request.is_none() && !model.requests().is_empty() {
+            first_request = Some(now);
+        }
+        if let Some(status) = status {
+            return Ok(Watched { status, wall: now, first_request, peak_mb });
+        }
+        if now > patience {
+            child.kill()?;
+            child.wait()?;
+            return Err(format!("it had not ended after {} s", patience.as_secs()).into());
+        }
+        if weighed.elapsed() > WEIGH_EVERY {
+            peak_mb = peak_mb.max(largest_peak_mb(child.id()));
+            weighed = Instant::now();
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Waits for what the program left behind, and ends what stays.
+fn end_leftovers() -> Result {
+    let since = Instant::now();
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Err(Errno::ECHILD) => return Ok(()),
+            Ok(WaitStatus::StillAlive) if since.elapsed() > GRACE => {
+                for process in children(std::process::id()) {
+                    // It may have ended by itself just now.
+                    let _ = kill(Pid::from_raw(process.cast_signed()), Signal::SIGKILL);
+                }
+                thread::sleep(LOOK_EVERY);
+            }
+            Ok(WaitStatus::StillAlive) => thread::sleep(LOOK_EVERY),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn cpu_of_children() -> Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    Ok(Duration::from_micros(micros.unsigned_abs()))
+}
+
+/// The end of what a program wrote, in one line.
+fn last_words(words: &mut fs::File) -> Result<String> {
+    const LAST_CHARS: usize = 300;
+    let mut text = Vec::new();
+    io::Seek::rewind(words)?;
+    io::Read::read_to_end(words, &mut text)?;
+    let text = String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let skipped = text.chars().count().saturating_sub(LAST_CHARS);
+    Ok(text.chars().skip(skipped).collect())
+}

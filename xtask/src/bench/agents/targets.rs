@@ -1,0 +1,70 @@
+//! What the comparison says about our own targets. They hold for the agent as a user runs it, in its sandbox.
+
+use super::comparison::{Line, Readings};
+use super::native;
+use crate::bench::sample::Sample;
+use crate::bench::table::{Row, Verdict};
+
+/// Parts of the best peer's time that we may take.
+const WALL_PART: f64 = 0.5;
+const CPU_PART: f64 = 0.25;
+const PEAK_MB: f64 = 40.0;
+const FIRST_REQUEST_MS: f64 = 50.0;
+
+/// One row a target; none if ours could not be measured.
+pub fn rows(lines: &[Line]) -> Vec<Row> {
+    let measured = |is_ours: bool| {
+        let chosen = lines.iter().filter(move |line| line.is_ours == is_ours);
+        chosen.filter_map(|line| Some((line.name.as_str(), line.readings.as_ref().ok()?)))
+    };
+    let Some((_, ours)) = measured(true).find(|(name, _)| name.starts_with(native::SANDBOXED.name)) else {
+        return Vec::new();
+    };
+    let peers: Vec<_> = measured(false).collect();
+    vec![
+        beside_the_best("wall time", "half", WALL_PART, ours, &peers, |readings| &readings.wall),
+        beside_the_best("processor time", "a quarter", CPU_PART, ours, &peers, |readings| &readings.cpu),
+        Row {
+            what: format!("{TASK}: largest process"),
+            target: format!("under {PEAK_MB} MB"),
+            measured: format!("{:.1} MB", ours.peak_mb),
+            peer: best(&peers, |readings| readings.peak_mb, "MB"),
+            verdict: Verdict::at_most(ours.peak_mb, PEAK_MB),
+        },
+        Row {
+            what: format!("{TASK}: first request"),
+            target: format!("within {FIRST_REQUEST_MS} ms of the start"),
+            measured: ours.first_request.summary(),
+            peer: best(&peers, |readings| readings.first_request.median(), "ms"),
+            verdict: Verdict::at_most(ours.first_request.median(), FIRST_REQUEST_MS),
+        },
+    ]
+}
+
+const TASK: &str = "ten shell calls and an answer";
+
+fn beside_the_best(
+    what: &str,
+    part_in_words: &str,
+    part: f64,
+    ours: &Readings,
+    peers: &[(&str, &Readings)],
+    of: fn(&Readings) -> &Sample,
+) -> Row {
+    let least = peers.iter().map(|(_, peer)| of(peer).median()).reduce(f64::min);
+    let ours = of(ours);
+    let share = least.map(|least| format!(": {:.0} % of the best", ours.median() / least * 100.0));
+    Row {
+        what: format!("{TASK}: {what}"),
+        target: format!("at most {part_in_words} of the best of the others"),
+        measured: format!("{}{}", ours.summary(), share.unwrap_or_default()),
+        peer: best(peers, |readings| of(readings).median(), "ms"),
+        verdict: least.map_or(Verdict::NoTarget, |least| Verdict::at_most(ours.median(), least * part)),
+    }
+}
+
+/// The peer that took the least, and what it took.
+fn best(peers: &[(&str, &Readings)], of: impl Fn(&Readings) -> f64, unit: &str) -> String {
+    let best = peers.iter().min_by(|(_, one), (_, other)| of(one).total_cmp(&of(other)));
+    best.map_or_else(|| "none".to_owned(), |(name, readings)| format!("{name}: {:.0} {unit}", of(readings)))
+}

@@ -1,0 +1,187 @@
+//! How much memory a hundred sessions take in one process while all of them stream at once.
+//!
+//! The native agent is driven as the runner drives it, but in this process. The scripted model is in it too, and counts.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use autonoe_agents::{NativeBackend, NativeSettings};
+use autonoe_core::agent::{Backend, Instruction, SessionSpec};
+use autonoe_core::event::Event;
+use autonoe_core::instruction::InstructionName;
+use autonoe_core::mode::Mode;
+use autonoe_core::outcome::Outcome;
+use autonoe_deliverables::DeliverableService;
+use autonoe_model::{Provider, Tuning};
+use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
+use autonoe_sandbox::{Bounds, DoorRules, Premises, Sandbox};
+use autonoe_scripted::Server;
+use autonoe_store::journal::JournalOptions;
+use autonoe_store::{Journal, StatusStore};
+use autonoe_tools::ToolOptions;
+use futures::StreamExt;
+use jiff::Timestamp;
+use tokio::task::JoinSet;
+
+use super::place::{Place, serve};
+use super::process::resident_mb;
+use super::script::{call, conversations, slowly, turn};
+use super::system_clock::SystemClock;
+use super::table::{Row, Verdict};
+use crate::Result;
+
+const SESSIONS: usize = 100;
+const TARGET_MB: f64 = 400.0;
+const FILE_LINES: usize = 1_000;
+const ANSWER_CHARS: usize = 6_000;
+/// Between two pieces of an answer.
+const PIECE_PAUSE: Duration = Duration::from_millis(40);
+const SAMPLE_EVERY: Duration = Duration::from_millis(5);
+const PHASE: InstructionName = InstructionName::Coding;
+
+/// Measures the process while they stream.
+pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
+    let place = Place::with_deliverables(1)?;
+    let file: String =
+        (1..=FILE_LINES).map(|line| format!("line {line} of a file like many others\n")).collect();
+    fs::write(place.root().join("file.txt"), file)?;
+    let model = serve(&conversations(&[
+        turn(&[call("Read", &[("file_path", "file.txt")])]),
+        slowly(PIECE_PAUSE, &"word ".repeat(ANSWER_CHARS / 5)),
+    ]))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let before = own_mb();
+    let Crowd { streaming, peak } = runtime.block_on(crowd(autonoe, &place, &model))?;
+    if !model.problems().is_empty() {
+        return Err(format!("The sessions went against the script: {:?}", model.problems()).into());
+    }
+    if streaming < SESSIONS {
+        return Err(format!("Only {streaming} of {SESSIONS} sessions streamed at the same time.").into());
+    }
+    Ok(vec![Row {
+        what: format!("resident memory of {SESSIONS} native sessions in one process, all streaming, peak"),
+        target: format!("under {TARGET_MB} MB"),
+        measured: format!("{peak:.1} MB, the model counted in ({before:.1} MB before they began)"),
+        peer: "none".to_owned(),
+        verdict: Verdict::at_most(peak, TARGET_MB),
+    }])
+}
+
+/// What was seen of all sessions.
+struct Crowd {
+    /// The most that were streaming at the same time.
+    streaming: usize,
+    /// The most memory that was resident, in megabytes.
+    peak: f64,
+}
+
+async fn crowd(autonoe: &Path, place: &Place, model: &Server) -> Result<Crowd> {
+    let policy = PolicyOptions::new(Mode::Run, place.root());
+    let backend = Arc::new(backend(autonoe, place, model, policy.clone()).await?);
+    let streaming = Arc::new(AtomicUsize::new(0));
+    let mut sessions = JoinSet::new();
+    for _ in 0..SESSIONS {
+        let spec = SessionSpec {
+            phase: PHASE,
+            model: "sonnet".to_owned(),
+            thinking: None,
+            history: None,
+            gates: gates_for(PHASE, &policy),
+            stop: Default::default(),
+        };
+        sessions.spawn(session(Arc::clone(&backend), spec, Arc::clone(&streaming)));
+    }
+    let mut seen = Crowd { streaming: 0, peak: 0.0 };
+    let mut sample = tokio::time::interval(SAMPLE_EVERY);
+    loop {
+        tokio::select! {
+            ended = sessions.join_next() => match ended {
+                Some(ended) => ended?.map_err(|why| format!("A session ended badly: {why}"))?,
+                None => return Ok(seen),
+            },
+            _ = sample.tick() => {
+                seen.streaming = seen.streaming.max(streaming.load(Ordering::Relaxed));
+                seen.peak = seen.peak.max(own_mb());
+            }
+        }
+    }
+}
+
+/// Holds one session; it streams from the first piece of its answer to its end.
+async fn session(
+    backend: Arc<NativeBackend>,
+    spec: SessionSpec,
+    streaming: Arc<AtomicUsize>,
+) -> std::result::Result<(), String> {
+    let mut agent = backend.open(spec).await.map_err(|fault| fault.message)?;
+    let instruction = Instruction { name: PHASE, text: "Read file.txt and tell what it says.".to_owned() };
+    let (mut has_read, mut streams, mut end) = (false, false, None);
+    let mut events = agent.query(instruction);
+    while let Some(event) = events.next().await {
+        match event {
+            Event::ToolResult { is_error, content, .. } => {
+                has_read = !is_error;
+                if is_error {
+                    return Err(content);
+                }
+            }
+            Event::Chunk { .. } if has_read && !streams => {
+                streams = true;
+                streaming.fetch_add(1, Ordering::Relaxed);
+            }
+            Event::End { outcome } => end = Some(outcome),
+            _ => {}
+        }
+    }
+    drop(events);
+    streaming.fetch_sub(usize::from(streams), Ordering::Relaxed);
+    agent.dispose().await;
+    match end {
+        Some(Outcome::Completed) => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+async fn backend(
+    autonoe: &Path,
+    place: &Place,
+    model: &Server,
+    policy: PolicyOptions,
+) -> Result<NativeBackend> {
+    let project = place.project()?;
+    let file = project.journal_file();
+    let (journal, _) =
+        Journal::begin(&file, "run", "spec", Timestamp::now(), JournalOptions::default()).await?;
+    let status = StatusStore::open(&project, Arc::clone(&journal), Arc::new(SystemClock)).await?;
+    let deliverables = DeliverableService::new(Arc::new(status), journal, PHASE, Box::new(|_| {}));
+    let provider = Provider::built_in("anthropic").ok_or("There is no provider `anthropic`.")?;
+    let temporary = place.home().join("tmp");
+    let settings = NativeSettings {
+        root: project.root().to_owned(),
+        providers: vec![Provider {
+            base_url: Some(model.base_url()),
+            api_key: Some("test-key".to_owned()),
+            ..provider
+        }],
+        tuning: Tuning::default(),
+        // Nothing is started in these sessions, so there is nobody to shut in.
+        premises: Premises {
+            sandbox: Sandbox::none(autonoe),
+            bounds: Bounds::new(project.root(), place.home(), temporary),
+            door: Arc::new(DoorRules::default()),
+            env: Vec::new(),
+        },
+        file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
+        outputs: project.state_dir().join("outputs"),
+        tools: ToolOptions::default(),
+        mcp_servers: Default::default(),
+    };
+    Ok(NativeBackend::new(settings, Arc::new(deliverables))?)
+}
+
+fn own_mb() -> f64 {
+    resident_mb(std::process::id()).unwrap_or_default()
+}
