@@ -448,3 +448,54 @@ fn a_server_that_is_configured_wrongly_stops_the_run() {
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("mine") && stderr.contains("argz"), "{stderr}");
 }
+
+#[test]
+fn a_collector_that_is_not_there_neither_fails_nor_hides() {
+    let place = Place::new();
+    let model = model(&builder());
+    let mut command = place.command(&model, &["run"]);
+    let run = Run::from(
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1").output().expect("started"),
+    );
+    run.assert_ended("all_passed", 0);
+    assert!(run.stderr.contains("127.0.0.1:1"), "it is told once: {}", run.stderr);
+    let mut command = place.command(&model, &["run"]);
+    let wrong = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense").output().expect("started");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("OTEL_EXPORTER_OTLP_ENDPOINT"));
+}
+
+#[test]
+fn a_conversation_that_is_too_long_is_summarised_and_goes_on() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let call = r#"[[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "seq 400" } }]"#;
+    let model = model(&format!(
+        r#"
+        [[conversation]]
+        name = "summary"
+        when = "CALL: Bash"
+          [[conversation.turn]]
+          text = "four hundred numbers were counted"
+        [[conversation]]
+        name = "before"
+          {call}
+          {call}
+          {call}
+          {call}
+          [[conversation.turn]]
+          fault = {{ kind = "context_length" }}
+          [[conversation.turn]]
+          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "A", status = "passed" }} }}]
+          [[conversation.turn]]
+          text = "done"
+        "#
+    ));
+    let run = place.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert!(
+        run.of_type("trouble").any(|event| event["message"].to_string().contains("summary")),
+        "{}",
+        run.stderr
+    );
+}
