@@ -28,9 +28,10 @@ impl Turns {
         if conversation.estimated_tokens() <= limit {
             return;
         }
+        let transcript = conversation.to_be_summarised(TURNS_KEPT);
         let freed = conversation.drop_old_outputs(TURNS_KEPT);
         if conversation.estimated_tokens() > limit {
-            self.summarise(conversation, TURNS_KEPT, emitter).await;
+            self.summarise(conversation, transcript, TURNS_KEPT, emitter).await;
         } else {
             told(&format!("about {freed} tokens of old outputs were dropped"), emitter).await;
         }
@@ -38,12 +39,20 @@ impl Turns {
 
     /// Makes as much room as can be made. False when there is nothing left to leave out.
     pub(super) async fn shorten(&self, conversation: &mut Conversation, emitter: &Emitter) -> bool {
+        let transcript = conversation.to_be_summarised(TURNS_KEPT_AT_LEAST);
         let freed = conversation.drop_old_outputs(TURNS_KEPT_AT_LEAST);
-        self.summarise(conversation, TURNS_KEPT_AT_LEAST, emitter).await || freed > 0
+        self.summarise(conversation, transcript, TURNS_KEPT_AT_LEAST, emitter).await || freed > 0
     }
 
-    async fn summarise(&self, conversation: &mut Conversation, kept: usize, emitter: &Emitter) -> bool {
-        let Some(transcript) = conversation.to_be_summarised(kept) else {
+    /// Puts a summary of the transcript in the place of the old turns.
+    async fn summarise(
+        &self,
+        conversation: &mut Conversation,
+        transcript: Option<String>,
+        kept: usize,
+        emitter: &Emitter,
+    ) -> bool {
+        let Some(transcript) = transcript else {
             return false;
         };
         let Some(summary) = self.consult(SUMMARISE, transcript, emitter).await else {

@@ -473,12 +473,6 @@ fn a_conversation_that_is_too_long_is_summarised_and_goes_on() {
     let model = model(&format!(
         r#"
         [[conversation]]
-        name = "summary"
-        when = "CALL: Bash"
-          [[conversation.turn]]
-          text = "four hundred numbers were counted"
-        [[conversation]]
-        name = "before"
           {call}
           {call}
           {call}
@@ -493,6 +487,11 @@ fn a_conversation_that_is_too_long_is_summarised_and_goes_on() {
     ));
     let run = place.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
+    assert_followed(&model);
+    // What the server answers when it is asked beside the conversation: what came before, in the summary's place.
+    let words = "Scripted answer to a side request.";
+    let brought = |asked: &autonoe_scripted::Asked| asked.request["messages"][0].to_string().contains(words);
+    assert!(model.requests().iter().any(brought), "the next request brings the summary");
     assert!(
         run.of_type("trouble").any(|event| event["message"].to_string().contains("summary")),
         "{}",
