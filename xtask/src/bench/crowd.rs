@@ -79,7 +79,8 @@ struct Crowd {
 }
 
 async fn crowd(autonoe: &Path, place: &Place, model: &Server) -> Result<Crowd> {
-    let policy = PolicyOptions::new(Mode::Run, place.root());
+    let permissions = vec!["Read(./**)".parse()?];
+    let policy = PolicyOptions { permissions, ..PolicyOptions::new(Mode::Run, place.root()) };
     let backend = Arc::new(backend(autonoe, place, model, policy.clone()).await?);
     let streaming = Arc::new(AtomicUsize::new(0));
     let mut sessions = JoinSet::new();

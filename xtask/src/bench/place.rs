@@ -73,7 +73,7 @@ impl Place {
         command
     }
 
-    /// Another agent in the project: it reaches this machine and nothing else, and its temporary files are gone with ours.
+    /// Another agent in the project, told of a proxy that leads nowhere; its temporary files are gone with ours.
     pub fn offline(&self, program: &Path) -> Result<Command> {
         let temporary = self.directory.path().join("tmp");
         fs::create_dir_all(&temporary)?;

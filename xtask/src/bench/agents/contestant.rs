@@ -46,7 +46,7 @@ pub struct Shell {
     pub tool: &'static str,
     /// Its arguments.
     pub arguments: &'static [(&'static str, &'static str)],
-    /// What the result says if the command really ran and succeeded.
+    /// What the result says if the command really ran: that it succeeded, or at least that it wrote nothing.
     pub success: &'static str,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Runner<'a> {
             Origin::Package(package) => package.version,
         };
         Line {
-            name: format!("{name} {version}"),
+            name: format!("{name} ({version})"),
             is_ours: matches!(origin, Origin::Ours),
             readings: self.state.map(|ready| ready.readings).map_err(|error| error.to_string()),
         }
