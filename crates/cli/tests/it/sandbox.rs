@@ -334,6 +334,20 @@ fn a_project_around_the_whole_home_is_warned_of_and_its_secrets_stay_hidden() {
 }
 
 #[test]
+fn a_repository_around_the_home_does_not_lay_it_open() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let place = place("cat ../home/notes.txt; git -C . rev-parse --show-toplevel; echo finished");
+    fs::write(place.home().join("notes.txt"), "nobody's business").expect("written");
+    let above = place.project().parent().expect("parent").to_owned();
+    Command::new("git").args(["init", "-q"]).current_dir(above).env_clear().status().expect("git");
+    session(&place, |_| {});
+    let result = place.read("result.txt");
+    assert!(result.contains("finished") && !result.contains("nobody's business"), "{result}");
+}
+
+#[test]
 fn a_wrong_host_in_the_users_configuration_is_named() {
     let place = Place::with_status(&[("A", "pending")]);
     let config = place.home().join(".config/autonoe");
