@@ -69,10 +69,10 @@ mod tests {
     use crate::bounds::Bounds;
 
     fn sample() -> String {
-        let mut bounds = Bounds::new("/Users/a/work", "/Users/a/state/home", "/Users/a/state/tmp");
+        let mut bounds = Bounds::new("/Users/a/code", "/Users/a/state/home", "/Users/a/state/tmp");
         bounds.read = vec![PathBuf::from("/Users/a/.rustup")];
-        bounds.protected = vec![PathBuf::from("/Users/a/work/.autonoe")];
-        bounds.hidden = vec![PathBuf::from("/Users/a/work/state")];
+        bounds.protected = vec![PathBuf::from("/Users/a/code/.autonoe")];
+        bounds.hidden = vec![PathBuf::from("/Users/a/code/state")];
         profile(&bounds, Path::new("/Users/a/bin/autonoe"))
     }
 
@@ -86,13 +86,13 @@ mod tests {
         let order = [
             "(deny default)",
             "(subpath \"/Users/a/.rustup\")",
-            "(subpath \"/Users/a/work\")",
-            "(subpath \"/Users/a/work/.autonoe\")",
-            "(subpath \"/Users/a/work/state\")",
+            "(subpath \"/Users/a/code\")",
+            "(subpath \"/Users/a/code/.autonoe\")",
+            "(subpath \"/Users/a/code/state\")",
         ];
         let places: Vec<_> = order.iter().map(|part| place(&text, part)).collect();
         assert!(places.is_sorted(), "{text}");
-        let protected = place(&text, "(subpath \"/Users/a/work/.autonoe\")");
+        let protected = place(&text, "(subpath \"/Users/a/code/.autonoe\")");
         assert!(text[..protected].ends_with("(deny file-write*\n  "), "{text}");
         assert!(!text.contains("\"/Users/a\""), "home itself is not named");
     }
