@@ -58,8 +58,6 @@ pub struct Environment {
     pub config_home: Option<PathBuf>,
     /// Where programs are looked up.
     pub path: OsString,
-    /// Where the user's tools are, outside the system's directories.
-    pub toolchain: Toolchain,
     /// The proxy between this machine and the internet, and the hosts that need none.
     pub upstream: Option<(String, String)>,
     /// Variables that we set ourselves, before those of the environment.
@@ -88,7 +86,6 @@ impl Environment {
         })?;
         let config_home = directory("XDG_CONFIG_HOME", ".config");
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let toolchain = Toolchain::find(home.as_deref(), &path, variable);
         let upstream =
             ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].into_iter().find_map(variable);
         let direct = ["NO_PROXY", "no_proxy"].into_iter().find_map(variable).unwrap_or_default();
@@ -100,13 +97,17 @@ impl Environment {
             state_home,
             config_home,
             path,
-            toolchain,
             upstream: upstream.map(|url| (url, direct)),
             set: BTreeMap::new(),
             no_sandbox: variable("AUTONOE_NO_SANDBOX").as_deref() == Some("1"),
             for_children,
             crash: variable("AUTONOE_CRASH_AT").filter(|_| cfg!(debug_assertions)),
         })
+    }
+
+    /// Where the user's tools are, outside the system's directories.
+    pub fn toolchain(&self) -> Toolchain {
+        Toolchain::find(self.home.as_deref(), &self.path, |name| self.variable(name))
     }
 
     /// Finds the project that was named, or the one we stand in.

@@ -102,7 +102,7 @@ pub fn lay_out(
 ) -> Result<Premises, Fault> {
     let bounds = bounds(project, environment, user, policy);
     let mut env = environment.for_children.clone();
-    env.extend(environment.toolchain.env.iter().cloned());
+    env.extend(environment.toolchain().env);
     if sandbox.layer() != Layer::None {
         introduce(&bounds.home, environment);
         env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
@@ -115,7 +115,7 @@ pub fn lay_out(
 
 /// What may be read outside the project: the toolchain and what the user added.
 pub fn readable(environment: &Environment, user: &UserConfig) -> Vec<PathBuf> {
-    [environment.toolchain.read.as_slice(), &user.sandbox.read, &user.sandbox.write].concat()
+    [environment.toolchain().read.as_slice(), &user.sandbox.read, &user.sandbox.write].concat()
 }
 
 /// Where programs put temporary files, which is theirs alone.
@@ -187,20 +187,24 @@ fn door(environment: &Environment, user: &UserConfig, policy: &PolicyOptions) ->
 
 /// Tells git in the private home who the user is; nothing else of their settings goes there.
 fn introduce(home: &Path, environment: &Environment) {
+    let mut git = Command::new("git");
+    git.args(["config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"])
+        .env_clear()
+        .env("PATH", &environment.path)
+        .current_dir("/");
+    git.envs(environment.home.as_ref().map(|home| ("HOME", home)));
+    let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let settings =
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let ask = |key: &str| {
-        let mut git = Command::new("git");
-        git.args(["config", "--global", "--get", key])
-            .env_clear()
-            .env("PATH", &environment.path)
-            .current_dir("/");
-        git.envs(environment.home.as_ref().map(|home| ("HOME", home)));
-        let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-        let value = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+        // The last of several holds.
+        let value =
+            settings.rsplit('\0').find_map(|setting| setting.strip_prefix(key)?.strip_prefix('\n'))?.trim();
         // A value that could end its line could begin another setting.
         (!value.is_empty() && !value.contains(['\n', '"', '\\'])).then_some(value)
     };
-    let name = ask("user.name").unwrap_or_else(|| SOMEBODY.0.to_owned());
-    let email = ask("user.email").unwrap_or_else(|| SOMEBODY.1.to_owned());
+    let name = ask("user.name").unwrap_or(SOMEBODY.0);
+    let email = ask("user.email").unwrap_or(SOMEBODY.1);
     // Without it, git says itself what is missing.
     let _ = fs::create_dir_all(home).and_then(|()| {
         fs::write(home.join(".gitconfig"), format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n"))

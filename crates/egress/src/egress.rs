@@ -102,9 +102,7 @@ impl Door {
 
 /// The client for routes. It passes on what it gets: no redirects followed, nothing unpacked, no environment read.
 fn client(rules: &Rules) -> io::Result<reqwest::Client> {
-    // A second installation finds the first one in place, which serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
+    let mut builder = autonoe_tls::client()
         .no_proxy()
         .no_gzip()
         .no_brotli()

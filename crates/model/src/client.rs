@@ -85,11 +85,8 @@ pub struct Models {
 impl Models {
     /// Builds the client. It retries nothing and follows no redirection, which could take the key elsewhere.
     pub fn new() -> Result<Self, Fault> {
-        // A second installation finds the first one in place, which serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = reqwest::Client::builder()
-            .retry(reqwest::retry::never())
-            .redirect(reqwest::redirect::Policy::none());
+        let builder =
+            autonoe_tls::client().retry(reqwest::retry::never()).redirect(reqwest::redirect::Policy::none());
         let failed = |error: String| Fault::lasting(Layer::System, "http_client", error);
         let http = WebConfig::default()
             .apply_to_builder(builder)

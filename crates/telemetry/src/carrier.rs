@@ -56,15 +56,14 @@ impl Carrier {
             let message = format!("Telemetry cannot be sent to {}: {error}.", origin(&collector.endpoint));
             Fault::lasting(Layer::Config, "telemetry", message)
         };
-        // A second installation finds the first one in place, which serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
+        let builder = match collector.protocol {
+            Protocol::Grpc => autonoe_tls::http2_client(),
+            Protocol::HttpProtobuf | Protocol::HttpJson => autonoe_tls::client(),
+        };
+        let mut builder = builder
             .no_proxy()
             .redirect(Policy::none())
             .user_agent(concat!("autonoe/", env!("CARGO_PKG_VERSION")));
-        if collector.protocol == Protocol::Grpc {
-            builder = builder.http2_prior_knowledge();
-        }
         if let Some(Proxy { url, direct }) = &collector.proxy {
             let proxy = reqwest::Proxy::all(url).map_err(|error| fault(&error))?;
             let direct = format!("localhost,127.0.0.0/8,::1,{direct}");

@@ -70,9 +70,7 @@ fn failed(code: ToolErrorCode, why: impl Into<String>) -> Fetched {
 }
 
 async fn fetch(url: Url) -> Fetched {
-    // Only the first one of a process can be chosen, and it was.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::builder()
+    let client = autonoe_tls::client()
         .redirect(Policy::custom(|attempt| {
             let from = attempt.previous().last();
             let stays = from.is_some_and(|from| from.origin() == attempt.url().origin());

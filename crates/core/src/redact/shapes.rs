@@ -58,8 +58,8 @@ const PARTS: [(&str, &str); 8] = [
 
 struct Shape {
     name: &'static str,
-    /// A text without this has no secret of the shape, which is quickly seen.
-    sign: &'static str,
+    /// A text without any of these, in whatever case, has no secret of the shape, which is quickly seen.
+    signs: &'static [&'static str],
     pattern: &'static str,
     is_real: fn(&Captures<'_>) -> bool,
 }
@@ -68,7 +68,7 @@ struct Shape {
 const SHAPES: [Shape; 22] = [
     Shape {
         name: "private key",
-        sign: "PRIVATE KEY",
+        signs: &["PRIVATE KEY"],
         pattern: "-----BEGIN <KEY>\
                   (?:<BREAK>(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash):[^\\n\\\\]*)*\
                   (?:<BREAK>?[A-Za-z0-9+/=]{32,})+(?:<BREAK>[A-Za-z0-9+/=]+)?(?:<BREAK>?-----END <KEY>)?",
@@ -77,92 +77,102 @@ const SHAPES: [Shape; 22] = [
     // Its beginning was cut.
     Shape {
         name: "private key",
-        sign: "PRIVATE KEY",
+        signs: &["PRIVATE KEY"],
         pattern: "(?:[A-Za-z0-9+/=]{32,}<BREAK>?)+(?:[A-Za-z0-9+/=]+<BREAK>?)?-----END <KEY>",
         is_real: |_| true,
     },
     Shape {
         name: "JSON Web Token",
-        sign: "eyJ",
+        signs: &["eyJ"],
         pattern: r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
         is_real: mixed,
     },
-    Shape { name: "Anthropic key", sign: "sk-ant-", pattern: "sk-ant-[A-Za-z0-9_-]{14,}", is_real: numbered },
+    Shape {
+        name: "Anthropic key",
+        signs: &["sk-ant-"],
+        pattern: "sk-ant-[A-Za-z0-9_-]{14,}",
+        is_real: numbered,
+    },
     Shape {
         name: "OpenAI key",
-        sign: "sk-",
+        signs: &["sk-"],
         pattern: "<START>(?P<secret>sk-[A-Za-z0-9_-]{20,})",
         is_real: |found| numbered(found) && (has_long_part(found) || chance(found)),
     },
     Shape {
         name: "OpenAI session",
-        sign: "sess-",
+        signs: &["sess-"],
         pattern: "<START>(?P<secret>sess-[A-Za-z0-9]{24,})",
         is_real: numbered,
     },
     Shape {
         name: "Google key",
-        sign: "AIza",
+        signs: &["AIza"],
         pattern: "<START>(?P<secret>AIza[A-Za-z0-9_-]{30,45})<END>",
         is_real: mixed,
     },
-    Shape { name: "GitHub token", sign: "gh", pattern: "gh[pousr]_[A-Za-z0-9]{20,}", is_real: mixed },
+    Shape { name: "GitHub token", signs: &["gh"], pattern: "gh[pousr]_[A-Za-z0-9]{20,}", is_real: mixed },
     Shape {
         name: "GitHub token",
-        sign: "github_pat_",
+        signs: &["github_pat_"],
         pattern: "github_pat_[A-Za-z0-9_]{22,}",
         is_real: numbered,
     },
     Shape {
         name: "GitLab token",
-        sign: "gl",
+        signs: &["gl"],
         pattern: "gl(?:pat|ptt|dt|rt|cbt)-[A-Za-z0-9_-]{16,}",
         is_real: numbered,
     },
     Shape {
         name: "AWS key id",
-        sign: "IA",
+        signs: &["IA"],
         pattern: "<START>(?P<secret>(?:AKIA|ASIA)[A-Z0-9]{16})<END>",
         is_real: numbered,
     },
     Shape {
         name: "AWS secret key",
-        sign: "",
+        signs: &["secret"],
         pattern: "(?i)aws_?secret_?(?:access_?)?key<IS><QUOTE>(?P<secret>[a-z0-9/+]{24,}={0,2})",
         is_real: credentials,
     },
-    Shape { name: "Slack token", sign: "xox", pattern: "xox[baprs]-[A-Za-z0-9-]{10,}", is_real: numbered },
-    Shape { name: "Stripe key", sign: "k_live_", pattern: "[sr]k_live_[A-Za-z0-9]{16,}", is_real: mixed },
-    Shape { name: "npm token", sign: "npm_", pattern: "npm_[A-Za-z0-9]{24,}", is_real: mixed },
-    Shape { name: "PyPI token", sign: "pypi-", pattern: "pypi-[A-Za-z0-9_-]{40,}", is_real: chance },
-    Shape { name: "Hugging Face token", sign: "hf_", pattern: "hf_[A-Za-z0-9]{24,}", is_real: mixed },
+    Shape {
+        name: "Slack token",
+        signs: &["xox"],
+        pattern: "xox[baprs]-[A-Za-z0-9-]{10,}",
+        is_real: numbered,
+    },
+    Shape { name: "Stripe key", signs: &["k_live_"], pattern: "[sr]k_live_[A-Za-z0-9]{16,}", is_real: mixed },
+    Shape { name: "npm token", signs: &["npm_"], pattern: "npm_[A-Za-z0-9]{24,}", is_real: mixed },
+    Shape { name: "PyPI token", signs: &["pypi-"], pattern: "pypi-[A-Za-z0-9_-]{40,}", is_real: chance },
+    Shape { name: "Hugging Face token", signs: &["hf_"], pattern: "hf_[A-Za-z0-9]{24,}", is_real: mixed },
     Shape {
         name: "credentials",
-        sign: "",
+        signs: &["authorization"],
         pattern: "(?i)authorization<IS><QUOTE>(?:bearer|basic|token)[ \\t]{1,4}<CREDENTIALS>",
         is_real: credentials,
     },
     Shape {
         name: "credentials",
-        sign: "",
+        signs: &["bearer"],
         pattern: r"(?i)bearer[ \t]{1,4}(?P<secret>[a-z0-9._~+/=-]{20,})",
         is_real: chance,
     },
     Shape {
         name: "credentials",
-        sign: "",
+        signs: &["-key", "-token"],
         pattern: "(?i)(?:x-(?:[a-z]{1,10}-)?(?:api-key|auth-token)|private-token)<IS><QUOTE><CREDENTIALS>",
         is_real: credentials,
     },
     Shape {
         name: "password",
-        sign: "://",
+        signs: &["://"],
         pattern: r#"://[^\s/:@"'`\\<>]*:(?P<secret>[^\s/?\#"'`\\<>]+)@(?P<host>[A-Za-z0-9.-]+)"#,
         is_real: password,
     },
     Shape {
         name: "secret",
-        sign: "",
+        signs: &["key", "token", "secret", "passw", "passphrase"],
         pattern: concat!(
             r#"(?i)(?P<user>://[a-z0-9_.-]{0,40})?<NAME>(?:[ \t]?:[ \t]?[&'a-z0-9_.<> ]{1,30})?<IS>"#,
             r#"(?:\\{0,3}["'`](?P<secret>[^\s"'`\\]{12,})"#,
@@ -180,7 +190,8 @@ static TELLING: LazyLock<Regex> =
 /// Every place that has the shape of a secret and is one, in no order.
 pub(super) fn find(text: &str) -> Vec<Blot> {
     let mut blots = Vec::new();
-    let possible = SHAPES.iter().enumerate().filter(|(_, shape)| text.contains(shape.sign));
+    let possible =
+        SHAPES.iter().enumerate().filter(|(_, shape)| shape.signs.iter().any(|sign| shows(text, sign)));
     for (number, shape) in possible {
         let pattern = COMPILED[number].get_or_init(|| compile(shape.pattern));
         let real = pattern.captures_iter(text).filter(|found| (shape.is_real)(found));
@@ -188,6 +199,10 @@ pub(super) fn find(text: &str) -> Vec<Blot> {
         blots.extend(places.map(|place| Blot { place, secret: Secret::Shape(number) }));
     }
     blots
+}
+
+fn shows(text: &str, sign: &str) -> bool {
+    text.as_bytes().windows(sign.len()).any(|part| part.eq_ignore_ascii_case(sign.as_bytes()))
 }
 
 /// What a shape is called.

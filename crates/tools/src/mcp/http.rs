@@ -51,8 +51,6 @@ pub(super) fn transport(
 }
 
 fn client() -> reqwest::Result<reqwest::Client> {
-    // Somebody else may have chosen it before; it is the same.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     // Headers may be secrets, so they are never sent to another host than the configured one.
     let same_host = Policy::custom(|attempt| {
         let origin = attempt.previous().first().map(|url| url.origin());
@@ -64,5 +62,5 @@ fn client() -> reqwest::Result<reqwest::Client> {
             attempt.error("a redirect to another host is not followed")
         }
     });
-    reqwest::Client::builder().redirect(same_host).connect_timeout(CONNECT_LIMIT).build()
+    autonoe_tls::client().redirect(same_host).connect_timeout(CONNECT_LIMIT).build()
 }
