@@ -16,3 +16,4 @@ mod quota;
 mod sandbox;
 mod support;
 mod sync;
+mod tls;
