@@ -119,6 +119,7 @@ struct NativeAgent {
 impl Agent for NativeAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
+            self.turns.tools.gather().await;
             let mut conversation = self.begin(instruction.text, &emitter).await;
             let outcome = self.turns.hold(&mut conversation, &emitter).await;
             for message in self.turns.close().await {

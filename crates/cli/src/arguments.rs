@@ -73,7 +73,7 @@ pub struct CommonArgs {
     #[arg(long)]
     pub wait_for_quota: bool,
 
-    /// Show what the agent says
+    /// Show what the agent says and which tools it uses
     #[arg(long, short)]
     pub verbose: bool,
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
 use autonoe_model::ToolDefinition;
@@ -11,6 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 /// The tool that has a sub-agent do something.
 pub(super) const TASK: &str = "Task";
+
+/// How long a session waits for its MCP servers before it begins. A model that knows its tools from the first request on
+/// uses them, and what the provider cached of the request stays valid.
+const GATHERING: Duration = Duration::from_secs(1);
 
 /// What a call came to.
 pub(super) struct Done {
@@ -81,6 +86,13 @@ impl Toolbox {
     pub(super) fn have_changed(&self) -> bool {
         let now = self.servers.as_ref().map_or(0, McpServers::generation);
         now != self.known.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the servers, but not for slow ones: their tools join when they are there.
+    pub(super) async fn gather(&self) {
+        if let Some(servers) = &self.servers {
+            let _ = tokio::time::timeout(GATHERING, self.stop.run_until_cancelled(servers.settled())).await;
+        }
     }
 
     /// What is wrong with servers, since this was last asked.

@@ -7,6 +7,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::mode::Mode;
 use autonoe_scripted::{Script, Server};
 use clap::{Args, Parser};
+use tempfile::TempDir;
 
 use crate::arguments::CommonArgs;
 use crate::engine::{Request, drive};
@@ -15,11 +16,15 @@ use crate::present;
 
 const SPEC: &str = include_str!("demo/SPEC.md");
 const SCRIPT: &str = include_str!("demo/script.toml");
+const CONFIG: &str = include_str!("demo/config.toml");
+const HOUSE_RULES: &str = include_str!("demo/house-rules.sh");
+const SKILL: &str = include_str!("demo/skill.md");
 
 /// Show the main job with a scripted model: no key, no network
 ///
-/// Makes a small project from a SPEC.md that ships with autonoe and runs the real `autonoe run` on it: real
-/// files, a real test run, real git commits. Only the model is not real: its replies are read from a script.
+/// Makes a small project from a SPEC.md that ships with autonoe and runs the real `autonoe run` on it, with a configuration
+/// of its own: two model providers, an MCP server, a skill, a sub-agent, real files, a real test run, real git commits.
+/// Only the models are not real: their replies are read from a script.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// Make the project in this directory, which must be empty or not exist [default: a temporary one]
@@ -37,7 +42,9 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
     let server = Script::parse(SCRIPT).and_then(Server::start).map_err(|error| {
         Fault::lasting(Layer::System, "scripted_model", format!("The scripted model failed: {error}."))
     })?;
-    environment.set("ANTHROPIC_API_KEY", "scripted".to_owned());
+    let config = configure(&server.base_url())?;
+    environment.config_home = Some(config.path().to_owned());
+    environment.set("ANTHROPIC_API_KEY", "the-demonstration-needs-none".to_owned());
     environment.set("ANTHROPIC_BASE_URL", server.base_url());
     // The user's own git settings, such as signing commits, must not get in the way.
     let settings = [
@@ -51,8 +58,8 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
     environment.for_children.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
 
     present::print(&format!(
-        "This is a demonstration. The model is scripted: its replies are read from a file. Everything else is real:\n\
-         the loop, the tools, the files, the tests and the git commits, in {}\n\
+        "This is a demonstration. The models are scripted: their replies are read from a file. Everything else is real:\n\
+         the loop, the sandbox, the tools, the MCP server, the files, the tests and the git commits, in {}\n\
          Costs are what such tokens would cost at list price; nothing is spent.\n\n",
         directory.display()
     ));
@@ -93,10 +100,30 @@ struct Typed {
 fn options(directory: &Path, debug: bool) -> Result<CommonArgs, Fault> {
     let place = directory.display().to_string();
     let detail = if debug { "--debug" } else { "--verbose" };
-    let typed = ["run", "--project-dir", &place, "--session-delay", "1s", "--max-iterations", "8", detail];
+    let mut typed =
+        vec!["run", "--project-dir", &place, "--session-delay", "1s", "--max-iterations", "8", detail];
+    typed.extend(["--plan-model", "anthropic/opus", "--model", "workshop/scripted-coder"]);
     let read = Typed::try_parse_from(typed).map(|typed| typed.common);
     read.map_err(|error| {
         Fault::lasting(Layer::System, "demo", format!("The demonstration cannot start: {error}."))
+    })
+}
+
+/// A configuration of its own, so that the user's is neither needed nor in the way.
+fn configure(scripted: &str) -> Result<TempDir, Fault> {
+    let written = tempfile::Builder::new().prefix("autonoe-demo-config-").tempdir().and_then(|directory| {
+        let here = directory.path().canonicalize()?;
+        let config = CONFIG.replace("{scripted}", scripted).replace("{here}", &here.display().to_string());
+        fs::write(here.join("config.toml"), config)?;
+        fs::write(here.join("house-rules.sh"), HOUSE_RULES)?;
+        let skill = here.join("skills/shell-tests");
+        fs::create_dir_all(&skill)?;
+        fs::write(skill.join("SKILL.md"), SKILL)?;
+        Ok(directory)
+    });
+    written.map_err(|error| {
+        let message = format!("The configuration of the demonstration cannot be written: {error}.");
+        Fault::lasting(Layer::System, "demo_directory", message)
     })
 }
 

@@ -136,6 +136,10 @@ impl Sink for Presenter {
             Event::Text { text } if self.detail == Detail::Verbose => {
                 self.console.line(Level::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
             }
+            Event::ToolCall(call) if self.detail == Detail::Verbose => {
+                let line = words::tool_line(call, self.console.redactor());
+                self.console.line(Level::Debug, &format!("    {line}"));
+            }
             Event::Waiting { .. }
             | Event::Working { .. }
             | Event::Instructed { .. }

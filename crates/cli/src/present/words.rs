@@ -5,6 +5,7 @@ use std::time::Duration;
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::Event;
+use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{Outcome, RunReport};
 use autonoe_core::redact::Redactor;
@@ -18,6 +19,19 @@ const MAX_TEXT: usize = 200;
 
 /// Characters of tool arguments and results that debug mode shows.
 const MAX_TOOL: usize = 100;
+
+/// The arguments that tell most about a call, the most telling first.
+const TELLING: [&str; 9] = [
+    "command",
+    "file_path",
+    "notebook_path",
+    "pattern",
+    "url",
+    "skill",
+    "description",
+    "deliverableId",
+    "bash_id",
+];
 
 /// `cost=$0.12`, or that it is not known.
 pub fn cost(cost: Option<Usd>) -> String {
@@ -125,6 +139,13 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
     }
 }
 
+/// A call in few words: the tool, and of its input what tells most.
+pub fn tool_line(call: &ToolCall, redactor: &Redactor) -> String {
+    let told = TELLING.iter().find_map(|name| call.input.get(name)?.as_str());
+    let what = told.map(|text| format!(" {}", cut(&redactor.text(text), MAX_TOOL))).unwrap_or_default();
+    format!("> {}{what}", call.name)
+}
+
 /// One event, for debug mode; none for events that have lines of their own. Secrets go before anything is cut.
 pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
     let cut = |text: &str, limit| cut(&redactor.text(text), limit);
@@ -179,6 +200,7 @@ mod tests {
     use super::{cut, debug_line, overall, status_line};
     use autonoe_core::deliverable::DeliverableStatus;
     use autonoe_core::event::Event;
+    use autonoe_core::gate::ToolCall;
     use autonoe_core::money::Usd;
     use autonoe_core::outcome::{Outcome, RunReport};
     use autonoe_core::redact::Redactor;

@@ -12,7 +12,12 @@ fn the_demo_does_what_it_says() {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{stdout}\n{stderr}");
     for line in [
-        "The model is scripted",
+        "The models are scripted",
+        "Session 1 started (initializer, anthropic/claude-opus-5)",
+        "Session 2 started (coding, workshop/scripted-coder)",
+        "> mcp__house__rules",
+        "> Skill shell-tests",
+        "> Task Review bin/tally",
         "[PASS] Count the lines and words of a file (CLI-001)",
         "The new cases fail",
         "[PASS] Say clearly what is wrong with the input (CLI-002)",
