@@ -16,6 +16,7 @@ mod launch;
 mod open;
 mod opened;
 mod places;
+mod program;
 mod quarters;
 mod room;
 mod seatbelt;
@@ -52,6 +53,7 @@ pub use keep::{EXIT_KEEPER_FAILED, EXIT_NOT_FOUND, EXIT_NOT_STARTED, KEEP_ARG, S
 pub use launch::{Child, Exit, Launch, STOP_LIMIT, Stream};
 pub use open::{NoSandbox, OpenError, Sandbox};
 pub use opened::Room;
+pub use program::{BoundedLines, MAX_LINE_BYTES, Pipes, Program};
 pub use quarters::{Premises, Quarters};
 pub use room::ROOM_ARG;
 pub use toolchain::Toolchain;

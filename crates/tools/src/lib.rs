@@ -58,7 +58,7 @@ pub use image::MAX_IMAGE_BYTES;
 pub use jobs::MAX_JOBS;
 pub use kill_shell::KillShell;
 pub use mcp::{
-    DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, Login, MAX_MESSAGE_BYTES, McpHost, McpServers, Registration,
+    DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, Login, McpHost, McpServers, Registration,
     Secrets, ServerConfig, ServerConfigError, Way,
 };
 pub use multi_edit::MultiEdit;

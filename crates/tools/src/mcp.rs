@@ -29,7 +29,6 @@ use tokio_util::sync::CancellationToken;
 
 pub use config::{DEFAULT_CALL_LIMIT, Secrets, ServerConfig, ServerConfigError, Way};
 pub use login::{Login, Registration};
-pub use program::MAX_MESSAGE_BYTES;
 
 use crate::Tool;
 use board::Board;

@@ -200,7 +200,6 @@ mod tests {
     use super::{cut, debug_line, overall, status_line};
     use autonoe_core::deliverable::DeliverableStatus;
     use autonoe_core::event::Event;
-    use autonoe_core::gate::ToolCall;
     use autonoe_core::money::Usd;
     use autonoe_core::outcome::{Outcome, RunReport};
     use autonoe_core::redact::Redactor;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use autonoe_sandbox::MAX_LINE_BYTES;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
@@ -11,7 +12,6 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 use super::config::Secrets;
 use super::login::{Door, Login};
-use super::program::MAX_MESSAGE_BYTES;
 use super::trouble::causes;
 
 /// How long the way to a server may take to be opened.
@@ -25,7 +25,7 @@ pub(super) fn transport(
     login: Option<Arc<dyn Login>>,
 ) -> Result<StreamableHttpClientTransport<Door>, String> {
     let mut config =
-        StreamableHttpClientTransportConfig::with_uri(url.to_owned()).max_sse_event_size(MAX_MESSAGE_BYTES);
+        StreamableHttpClientTransportConfig::with_uri(url.to_owned()).max_sse_event_size(MAX_LINE_BYTES);
     let mut own_token = None;
     let mut custom = HashMap::new();
     for (name, value) in &headers.0 {

@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use autonoe_sandbox::{MAX_LINE_BYTES, Program};
 use rmcp::ServiceExt;
 use rmcp::model::{PaginatedRequestParams, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError};
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::board::Board;
 use super::client::Client;
 use super::config::{ServerConfig, Way};
-use super::program::{MAX_MESSAGE_BYTES, Program};
+use super::program::{self, EXIT_LIMIT};
 use super::tool::{Line, Link, McpTool};
 use super::trouble::{Trouble, causes, plain};
 use super::{McpHost, http, names};
@@ -93,7 +94,7 @@ impl Server {
                 self.link.send_replace(Link::Starting);
                 let trouble = Trouble::passing(CLOSED);
                 return Err(match program {
-                    Some(program) => program.autopsy(trouble).await,
+                    Some(program) => program::autopsy(program, trouble).await,
                     None => trouble,
                 });
             }
@@ -101,8 +102,8 @@ impl Server {
         }
         stop.cancel();
         let _ = timeout(CLOSE_LIMIT, ended).await;
-        if let Some(program) = program {
-            program.finish().await;
+        if let Some(mut program) = program {
+            program.finish(EXIT_LIMIT).await;
         }
         Ok(())
     }
@@ -112,13 +113,13 @@ impl Server {
             Way::Stdio { command, args, env, cwd } => {
                 let dir = self.host.root.join(cwd.as_deref().unwrap_or(Path::new("")));
                 let (program, (output, input)) =
-                    Program::start(&self.host.quarters, command, args, env, &dir).await?;
+                    program::start(&self.host.quarters, command, args, env, &dir).await?;
                 // The limit is ours: a message that is too long must not vanish.
                 let transport =
-                    AsyncRwTransport::new_client(output, input).with_max_line_length(2 * MAX_MESSAGE_BYTES);
+                    AsyncRwTransport::new_client(output, input).with_max_line_length(2 * MAX_LINE_BYTES);
                 match self.shake_hands(client, transport).await {
                     Ok(running) => Ok(Connection { running, program: Some(program) }),
-                    Err(trouble) => Err(program.autopsy(trouble).await),
+                    Err(trouble) => Err(program::autopsy(program, trouble).await),
                 }
             }
             Way::Http { url, headers } => {
