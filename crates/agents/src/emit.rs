@@ -9,6 +9,7 @@ use std::task::Poll;
 
 use autonoe_core::agent::EventStream;
 use autonoe_core::event::Event;
+use autonoe_sandbox::Refusal;
 use futures::Stream;
 use tokio::sync::mpsc;
 
@@ -62,6 +63,12 @@ impl<F: Future<Output = ()> + Send> Stream for Emitting<F> {
             Err(_) => Poll::Pending,
         }
     }
+}
+
+/// The event of something that was kept from the network.
+pub(crate) fn host_refused(refusal: &Refusal, how_to_allow: &str) -> Event {
+    let message = format!("A command was kept from the network: {refusal} {how_to_allow}");
+    Event::HostRefused { host: refusal.host.clone(), port: refusal.port, message }
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! The backends, one file each. Nobody else knows a vendor.
 
+pub mod claude;
 mod emit;
+mod guides;
 mod native;
+mod vendor;
 
+pub use claude::ClaudeBackend;
 pub use native::{NativeBackend, NativeSettings, PhaseRules};
+pub use vendor::{Login, ModelService, VendorSettings};

@@ -1,7 +1,6 @@
 //! The native agent: our own turn loop over a model and tools. This file opens one; `turns` is the loop.
 
 mod compaction;
-mod guides;
 mod toolbox;
 mod turns;
 
@@ -23,6 +22,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::emit::{Emitter, events};
+use crate::guides;
 use toolbox::Toolbox;
 use turns::Turns;
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use autonoe_core::limits::DEFAULT_MAX_RETRIES;
 use autonoe_core::money::Usd;
-use clap::{Args, ValueEnum};
+use clap::Args;
+
+use crate::backends::{BackendChoice, BackendName};
 
 /// The thinking budget when `--thinking` is given without one, in tokens.
 const DEFAULT_THINKING: &str = "8192";
@@ -50,16 +52,22 @@ pub struct CommonArgs {
     pub session_delay: Duration,
 
     /// Model for coding and verification: a name such as sonnet, gpt-5 or gemini-3-pro, or PROVIDER/NAME
-    #[arg(long, short, value_name = "NAME", default_value = "sonnet", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub model: String,
+    ///
+    /// [default: sonnet, or the default of the agent]
+    #[arg(long, short, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub model: Option<String>,
 
     /// Model for reading the specification [default: opus, or what --model says if that is not Anthropic's]
     #[arg(long, short = 'P', value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub plan_model: Option<String>,
 
-    /// Agent to drive
+    /// Agent to drive: claude, native (our own, on any model provider), or auto, the first that is ready
     #[arg(long, value_name = "NAME", default_value = "auto")]
-    pub backend: BackendName,
+    pub backend: BackendChoice,
+
+    /// Agents that go on, in this order, when quota is used up or an agent is down, such as codex,native
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub fallback: Vec<BackendName>,
 
     /// Let the model think first, with a budget in tokens [default: 8192 if given without one]
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, default_missing_value = DEFAULT_THINKING, value_parser = thinking_budget, allow_negative_numbers = true)]
@@ -88,15 +96,6 @@ pub struct CommonArgs {
     /// Say only what went wrong and how it ended
     #[arg(long, short, conflicts_with_all = ["verbose", "debug"])]
     pub quiet: bool,
-}
-
-/// The backends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum BackendName {
-    /// The first one that is ready
-    Auto,
-    /// Our own agent, on any model provider
-    Native,
 }
 
 fn whole_number_from_1(text: &str) -> Result<NonZeroU32, String> {

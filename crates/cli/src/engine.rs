@@ -5,21 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_agents::{NativeBackend, NativeSettings};
+use autonoe_agents::NativeSettings;
+use autonoe_core::agent::Backend;
 use autonoe_core::clock::Clock;
+use autonoe_core::crew::{Crew, Member, Models};
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::limits::Limits;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::RunReport;
-use autonoe_core::plan::{Models, Plan};
+use autonoe_core::plan::Plan;
 use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_deliverables::{CallServer, Caller, DeliverableService};
-use autonoe_model::{ModelChoice, PriceList, Provider, ProviderKind, Tuning};
+use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{Permissions, PolicyOptions, ToolPattern, gates_for, path_rules_for};
 use autonoe_sandbox::{Premises, Sandbox};
 use autonoe_store::config::AgentConfig;
@@ -33,16 +35,15 @@ use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::CommonArgs;
+use crate::backends::Workshop;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
+use crate::hiring::{Hired, hire};
 use crate::permissions::{allowed_tools, permission_rules};
 use crate::premises;
 use crate::present::{Console, Detail, JsonSink, Level, Presenter, Stream};
 use crate::providers;
 use crate::system::{SystemClock, runtime, watch_signals};
-
-/// Reads the specification, unless the user says otherwise.
-const DEFAULT_PLAN_MODEL: &str = "opus";
 
 /// How long the end of a run waits for its traces and metrics to be taken.
 const TELEMETRY_LIMIT: Duration = Duration::from_secs(2);
@@ -88,12 +89,7 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
     project.check_writable()?;
     let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
     let providers = providers::find(environment, &user)?;
-    let models = models(args, &providers)?;
-    if !is_over {
-        for model in [&models.plan, &models.work] {
-            ModelChoice::parse(model, &providers)?.provider_among(&providers)?;
-        }
-    }
+    let crew = hire(args, environment, &providers, !is_over)?;
     let secrets = secrets(environment, &providers);
     let telemetry = environment.telemetry(&user, secrets.clone())?;
 
@@ -126,9 +122,8 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
         let engine =
             Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
-        let agent =
-            NativeParts { providers, prices: Arc::new(providers::prices(&user)), models, premises, tools };
-        engine.run(&spec, instructions, policy, agent, Watching { secrets, telemetry }).await
+        let parts = Parts { crew, providers, prices: Arc::new(providers::prices(&user)), premises, tools };
+        engine.run(&spec, instructions, policy, parts, Watching { secrets, telemetry }).await
     });
     console.stop();
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -141,11 +136,11 @@ struct Watching {
     telemetry: TelemetrySettings,
 }
 
-/// What the native agent of a run is made from.
-struct NativeParts {
+/// What the agents of a run are made from.
+struct Parts {
+    crew: Vec<Hired>,
     providers: Vec<Provider>,
     prices: Arc<PriceList>,
-    models: Models,
     premises: Premises,
     tools: NativeTools,
 }
@@ -171,7 +166,7 @@ impl Engine<'_> {
         spec: &str,
         instructions: ProjectInstructions,
         policy: PolicyOptions,
-        agent: NativeParts,
+        parts: Parts,
         Watching { secrets, telemetry }: Watching,
     ) -> Result<RunReport, Fault> {
         let telemetry = Telemetry::from_settings(telemetry)?;
@@ -179,7 +174,7 @@ impl Engine<'_> {
         let socket = socket_path(self.project);
         let _lock = ProjectLock::take(self.project, &self.holder(clock.as_ref(), &socket))?;
         self.watch_signals()?;
-        self.greet(&agent);
+        self.greet(&parts);
 
         let sinks = self.sinks(telemetry.as_ref());
         let options = JournalOptions { secrets, crash: self.environment.crash_point()? };
@@ -212,12 +207,18 @@ impl Engine<'_> {
                 )
             })?;
         let policy = Arc::new(policy);
-        let mut plan = self.plan(status, &journal, instructions, agent.models.clone());
-        let backend = NativeBackend::new(self.native_settings(agent, &policy), deliverables)?;
+        let mut plan = self.plan(status, &journal, instructions);
+        let crew = self.assemble(parts, &policy, socket, &deliverables)?;
+        let mut members =
+            crew.iter().map(|(backend, models)| Member { backend: backend.as_ref(), models: models.clone() });
+        let Some(first) = members.next() else {
+            return Err(Fault::lasting(Layer::Config, "no_agent", "There is no agent to work."));
+        };
+        let crew = Crew::new(first, members.collect());
         self.console.start();
         let runner = Runner {
             plan: plan.as_mut(),
-            backend: &backend,
+            crew,
             gates: &|phase| gates_for(phase, &policy),
             journal: journal.as_ref(),
             sinks: &sinks,
@@ -242,12 +243,11 @@ impl Engine<'_> {
         status: Arc<StatusStore>,
         journal: &Arc<Journal>,
         instructions: ProjectInstructions,
-        models: Models,
     ) -> Box<dyn Plan> {
         let instructions = Arc::new(instructions);
         match self.mode {
-            Mode::Run => Box::new(DeliverablePlan::new(status, instructions, models)),
-            Mode::Sync => Box::new(SyncPlan::new(status, Arc::clone(journal) as _, instructions, models)),
+            Mode::Run => Box::new(DeliverablePlan::new(status, instructions)),
+            Mode::Sync => Box::new(SyncPlan::new(status, Arc::clone(journal) as _, instructions)),
         }
     }
 
@@ -265,19 +265,36 @@ impl Engine<'_> {
         }
     }
 
-    fn native_settings(&self, agent: NativeParts, policy: &Arc<PolicyOptions>) -> NativeSettings {
+    /// The agents, in the order in which they step in.
+    fn assemble(
+        &self,
+        parts: Parts,
+        policy: &Arc<PolicyOptions>,
+        calls: PathBuf,
+        deliverables: &Arc<DeliverableService>,
+    ) -> Result<Vec<(Box<dyn Backend>, Models)>, Fault> {
         let policy = Arc::clone(policy);
-        let NativeParts { providers, prices, premises, tools, .. } = agent;
-        NativeSettings {
+        let Parts { crew, providers, prices, premises, tools } = parts;
+        let native = NativeSettings {
             root: self.project.root().to_owned(),
             providers,
-            tuning: Tuning { prices: Some(prices), ..Tuning::default() },
-            premises,
+            tuning: Tuning { prices: Some(Arc::clone(&prices)), ..Tuning::default() },
+            premises: premises.clone(),
             outputs: outputs(self.project),
             tools: tools.options,
-            mcp_servers: tools.servers,
+            mcp_servers: tools.servers.clone(),
             file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
-        }
+        };
+        let workshop = Workshop {
+            environment: self.environment,
+            premises,
+            native,
+            servers: tools.servers,
+            prices,
+            calls,
+            deliverables: Arc::clone(deliverables),
+        };
+        crew.into_iter().map(|hired| Ok((workshop.build(&hired.backend)?, hired.models))).collect()
     }
 
     fn sinks(&self, telemetry: Option<&Telemetry>) -> Sinks {
@@ -313,7 +330,7 @@ impl Engine<'_> {
     }
 
     /// Says what is about to happen, with every limit in force.
-    fn greet(&self, agent: &NativeParts) {
+    fn greet(&self, parts: &Parts) {
         if self.args.quiet {
             return;
         }
@@ -325,13 +342,21 @@ impl Engine<'_> {
             Mode::Run => "Starting coding agent session...",
             Mode::Sync => "Starting sync mode...",
         });
-        let mut lines = vec![
-            ("Working directory", self.project.root().display().to_string()),
-            ("Backend", "native".to_owned()),
-            ("Plan model", agent.models.plan.clone()),
-            ("Model", agent.models.work.clone()),
-            ("Sandbox", agent.premises.sandbox.layer().name().to_owned()),
-        ];
+        let mut lines = vec![("Working directory", self.project.root().display().to_string())];
+        for (place, hired) in parts.crew.iter().enumerate() {
+            let name = hired.backend.name();
+            let because = hired.because.as_ref().filter(|because| !because.is_empty());
+            lines.push(match place {
+                0 => (
+                    "Backend",
+                    because.map_or_else(|| name.to_owned(), |because| format!("{name} ({because})")),
+                ),
+                _ => ("Fallback", name.to_owned()),
+            });
+            lines.push(("Plan model", hired.models.plan.clone()));
+            lines.push(("Model", hired.models.work.clone()));
+        }
+        lines.push(("Sandbox", parts.premises.sandbox.layer().name().to_owned()));
         lines.extend(args.thinking.map(|budget| ("Thinking", format!("{budget} tokens"))));
         lines.extend(args.max_iterations.map(|count| ("Max iterations", count.to_string())));
         lines.extend(args.max_cost.map(|cost| ("Max cost", cost.to_string())));
@@ -342,30 +367,6 @@ impl Engine<'_> {
         }
         say("");
     }
-}
-
-/// The models in force, with their providers' names where the user gave them. Whoever chooses another vendor for the work
-/// means it for reading the specification too.
-fn models(args: &CommonArgs, providers: &[Provider]) -> Result<Models, Fault> {
-    let full = |typed: &str| -> Result<(String, String), Fault> {
-        match ModelChoice::parse(typed, providers) {
-            Ok(choice) if typed.contains('/') => Ok((choice.to_string(), choice.provider)),
-            Ok(choice) => Ok((choice.model, choice.provider)),
-            // A name that nobody knows is asked of the first provider that the user has set up.
-            Err(fault) if typed.contains('/') => Err(fault),
-            Err(fault) => match providers.iter().find(|provider| provider.is_set_up()) {
-                Some(provider) => Ok((format!("{}/{typed}", provider.name), provider.name.clone())),
-                None => Err(fault),
-            },
-        }
-    };
-    let (work, vendor) = full(&args.model)?;
-    let plan = match &args.plan_model {
-        Some(typed) => full(typed)?.0,
-        None if vendor == ProviderKind::Anthropic.name() => full(DEFAULT_PLAN_MODEL)?.0,
-        None => work.clone(),
-    };
-    Ok(Models { plan, work })
 }
 
 /// Everything that must never be shown or written down.

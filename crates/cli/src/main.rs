@@ -3,10 +3,12 @@
 //! This crate is the only one that reads the environment, prints, or exits.
 
 mod arguments;
+mod backends;
 mod commands;
 mod consent;
 mod engine;
 mod environment;
+mod hiring;
 mod options;
 mod permissions;
 mod premises;

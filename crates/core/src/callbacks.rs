@@ -156,6 +156,7 @@ impl<C: AgentCallbacks> Sink for CallbackSink<C> {
             | Event::End { .. }
             | Event::RunStarted { .. }
             | Event::SessionStarted { .. }
+            | Event::BackendChanged { .. }
             | Event::StatusChanged(_)
             | Event::Retrying { .. }
             | Event::Waiting { .. }

@@ -133,6 +133,15 @@ pub enum Event {
         #[serde(rename = "duration_seconds", with = "crate::duration::seconds")]
         duration: Duration,
     },
+    /// Another backend steps in for one that cannot go on.
+    BackendChanged {
+        /// Who cannot go on.
+        from: String,
+        /// Who steps in.
+        to: String,
+        /// Why: the name of the outcome that the run would have had.
+        reason: String,
+    },
     /// A deliverable's status changed.
     StatusChanged(StatusChange),
     /// A session failed; another try follows after a pause.

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod callbacks;
 pub mod clock;
+pub mod crew;
 pub mod deliverable;
 pub mod duration;
 pub mod event;

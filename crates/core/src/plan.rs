@@ -49,12 +49,10 @@ pub struct Iteration {
 /// What comes next.
 #[derive(Debug, Clone)]
 pub enum Next {
-    /// A session with this instruction on this model.
+    /// A session with this instruction.
     Session {
         /// What to do.
         instruction: Instruction,
-        /// Which model to use.
-        model: String,
     },
     /// Nothing: the plan is done.
     Done(Outcome),
@@ -100,20 +98,4 @@ pub trait Plan: Send {
 pub trait StatusReader: Send + Sync {
     /// The deliverables, or none when there is no status file yet. A file that cannot be read is a fault.
     async fn load(&self) -> Result<Option<ProjectStatus>, Fault>;
-}
-
-/// The model for planning sessions and the model for all others.
-#[derive(Debug, Clone)]
-pub struct Models {
-    /// For initializer and sync.
-    pub plan: String,
-    /// For coding and verify.
-    pub work: String,
-}
-
-impl Models {
-    /// The model for an instruction.
-    pub fn choose(&self, name: crate::instruction::InstructionName) -> String {
-        if name.is_planning() { self.plan.clone() } else { self.work.clone() }
-    }
 }

@@ -11,8 +11,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Backend, Instruction, SessionSpec};
+use crate::agent::{Instruction, SessionSpec};
 use crate::clock::{Clock, elapsed};
+use crate::crew::{Crew, Member};
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::gate::Gate;
@@ -59,7 +60,7 @@ pub struct Runner<'a> {
     /// Decides and judges.
     pub plan: &'a mut dyn Plan,
     /// Opens the agents.
-    pub backend: &'a dyn Backend,
+    pub crew: Crew<'a>,
     /// Which gates stand before the tools in each phase.
     pub gates: &'a (dyn Fn(InstructionName) -> Vec<Arc<dyn Gate>> + Send + Sync),
     /// Remembers.
@@ -106,19 +107,22 @@ impl Runner<'_> {
     /// One turn of the loop: next, session, record, judge, limits, pause.
     async fn step(&mut self, state: &mut RunState, start: Timestamp) -> Result<ControlFlow<Outcome>, Fault> {
         let next = self.plan.next(state).await?;
-        let (instruction, model) = match next {
+        let instruction = match next {
             Next::Done(outcome) => return Ok(ControlFlow::Break(outcome)),
-            Next::Session { instruction, model } => (instruction, model),
+            Next::Session { instruction } => instruction,
         };
         self.wait_for_quota(state, start).await;
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
             return Ok(ControlFlow::Break(outcome));
         }
-        let finished = self.session(state, start, instruction, model).await?;
+        let finished = self.session(state, start, instruction).await?;
         let assessment = self.assess(&finished).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
-            return Ok(ControlFlow::Break(outcome));
+            return Ok(match self.crew.step_in(&outcome) {
+                Some(before) => ControlFlow::Continue(self.hand_over(state, &before, &outcome).await?),
+                None => ControlFlow::Break(outcome),
+            });
         }
         self.pause(state, start, assessment.fault.as_ref()).await;
         Ok(ControlFlow::Continue(()))
@@ -130,11 +134,11 @@ impl Runner<'_> {
         state: &mut RunState,
         start: Timestamp,
         instruction: Instruction,
-        model: String,
     ) -> Result<Iteration, Fault> {
         state.sessions += 1;
         let number = state.sessions;
-        let backend = self.backend.name().to_owned();
+        let Member { backend: opener, models } = self.crew.current().clone();
+        let (backend, model) = (opener.name().to_owned(), models.choose(instruction.name));
         self.journal
             .record(Record::SessionStarted {
                 number,
@@ -148,7 +152,7 @@ impl Runner<'_> {
             &Event::SessionStarted { number, instruction: instruction.name, backend, model: model.clone() },
         );
         let session = Session {
-            backend: self.backend,
+            backend: opener,
             clock: self.clock,
             journal: self.journal,
             sinks: self.sinks,
@@ -229,6 +233,21 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// The next backend goes on where the one before it had to stop: the journal and the note carry the context.
+    async fn hand_over(
+        &self,
+        state: &mut RunState,
+        before: &Member<'_>,
+        outcome: &Outcome,
+    ) -> Result<(), Fault> {
+        (state.errors, state.quota, state.quota_waits) = (0, None, 0);
+        let (from, to) = (before.backend.name().to_owned(), self.crew.current().backend.name().to_owned());
+        let event = Event::BackendChanged { from, to, reason: outcome.name().to_owned() };
+        self.journal.event(state.sessions, &event).await?;
+        self.emit(Some(state.sessions), &event);
+        Ok(())
+    }
+
     /// The end of the run, if the session just finished brought one about. The order is the contract.
     fn end(
         &self,
@@ -238,7 +257,9 @@ impl Runner<'_> {
         seen: &Assessment,
     ) -> Option<Outcome> {
         let out_of_quota = matches!(finished.outcome, Outcome::QuotaExceeded { .. });
-        if out_of_quota && (!self.options.wait_for_quota || state.quota.is_none()) {
+        let is_worth_waiting_for =
+            self.options.wait_for_quota && state.quota.is_some() && !self.crew.has_others();
+        if out_of_quota && !is_worth_waiting_for {
             return Some(finished.outcome.clone());
         }
         if let Verdict::Done(outcome) = &seen.verdict {

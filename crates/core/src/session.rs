@@ -132,6 +132,7 @@ impl Session<'_> {
                 | Event::RunStarted { .. }
                 | Event::SessionStarted { .. }
                 | Event::SessionEnded { .. }
+                | Event::BackendChanged { .. }
                 | Event::StatusChanged(_)
                 | Event::Retrying { .. }
                 | Event::Waiting { .. }

@@ -153,6 +153,7 @@ impl SessionSpans {
             | Event::RunStarted { .. }
             | Event::SessionStarted { .. }
             | Event::SessionEnded { .. }
+            | Event::BackendChanged { .. }
             | Event::StatusChanged(_)
             | Event::Retrying { .. }
             | Event::Waiting { .. }

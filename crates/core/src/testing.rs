@@ -17,13 +17,14 @@ use tokio_util::sync::CancellationToken;
 use self::script::{Actor, Opening, Script};
 use crate::agent::{Agent, Backend, SessionSpec};
 use crate::clock::Clock;
+use crate::crew::{Crew, Member, Models};
 use crate::deliverable::{Deliverable, DeliverableStatus};
 use crate::event::{Event, Usage};
 use crate::fault::{Fault, Layer};
 use crate::instruction::{InstructionName, Instructions};
 use crate::journal::{Journal, Record};
 use crate::outcome::{Outcome, RunReport};
-use crate::plan::{Models, Plan, RunState, StatusReader};
+use crate::plan::{Plan, RunState, StatusReader};
 use crate::plans::{DeliverablePlan, SyncPlan, VerificationReader};
 use crate::runner::{RunOptions, Runner};
 use crate::sink::{Sink, Sinks};
@@ -72,6 +73,8 @@ pub(crate) struct World {
     inner: Arc<Mutex<Inner>>,
     /// The user's interrupt.
     pub interrupt: CancellationToken,
+    /// The models of backends that wait to step in.
+    understudies: Vec<Models>,
 }
 
 struct Inner {
@@ -100,7 +103,11 @@ impl World {
             sleeps: 0,
             agents: 0,
         };
-        Self { inner: Arc::new(Mutex::new(inner)), interrupt: CancellationToken::new() }
+        Self {
+            inner: Arc::new(Mutex::new(inner)),
+            interrupt: CancellationToken::new(),
+            understudies: Vec::new(),
+        }
     }
 
     /// A project whose status file holds these deliverables.
@@ -124,6 +131,12 @@ impl World {
     pub fn with_pass(self, synced: bool, verified: &[&str]) -> Self {
         self.lock().verification =
             Verification { synced, verified: verified.iter().map(|&id| id.to_owned()).collect() };
+        self
+    }
+
+    /// A backend that can step in, whose models are all called `model`.
+    pub fn with_understudy(mut self, model: &str) -> Self {
+        self.understudies.push(Models { plan: model.to_owned(), work: model.to_owned() });
         self
     }
 
@@ -170,9 +183,11 @@ impl World {
     /// no other, and it disposes of every agent once.
     async fn drive(&self, plan: &mut dyn Plan, state: RunState, options: RunOptions) -> RunReport {
         let sinks = Sinks::new(vec![Arc::new(self.clone())]);
+        let others =
+            self.understudies.iter().map(|models| Member { backend: self, models: models.clone() }).collect();
         let runner = Runner {
             plan,
-            backend: self,
+            crew: Crew::new(Member { backend: self, models: models() }, others),
             gates: &|phase| vec![Arc::new(script::Watchman(phase.name()))],
             journal: self,
             sinks: &sinks,
@@ -191,13 +206,13 @@ impl World {
 
     /// The plan of `run` over this world.
     pub fn deliverable_plan(&self) -> DeliverablePlan {
-        DeliverablePlan::new(Arc::new(self.clone()), Arc::new(self.clone()), models())
+        DeliverablePlan::new(Arc::new(self.clone()), Arc::new(self.clone()))
     }
 
     /// The plan of `sync` over this world.
     pub fn sync_plan(&self) -> SyncPlan {
         let this = || Arc::new(self.clone());
-        SyncPlan::new(this(), this(), this(), models())
+        SyncPlan::new(this(), this(), this())
     }
 
     /// Everything that happened so far.

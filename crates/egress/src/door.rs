@@ -158,8 +158,11 @@ impl Door {
         let mut response = Response::<reqwest::Body>::from(response);
         *response.version_mut() = Version::HTTP_11;
         drop_hop_by_hop(response.headers_mut());
-        blot_headers(response.headers_mut(), &route.secret());
-        Ok(response.map(|body| Blotted::new(body, route.secret()).map_err(BodyError::from).boxed()))
+        let Some(secret) = route.secret() else {
+            return Ok(response.map(|body| body.map_err(BodyError::from).boxed()));
+        };
+        blot_headers(response.headers_mut(), &secret);
+        Ok(response.map(|body| Blotted::new(body, secret).map_err(BodyError::from).boxed()))
     }
 
     fn find_route<'a>(&self, path: &'a str) -> Option<(&Route, &'a str)> {

@@ -49,12 +49,12 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A provider: its name inside, where it really is, and the key for it.
+/// A provider: its name inside, where it really is, and the key for it. Without a key the client's own is passed on.
 #[derive(Debug, Clone)]
 pub struct Route {
     name: String,
     base: Url,
-    key: Key,
+    key: Option<Key>,
 }
 
 /// A route that cannot be served.
@@ -81,7 +81,7 @@ pub enum RouteError {
 
 impl Route {
     /// A route to `base_url`, for instance `https://api.example.org` or `http://127.0.0.1:8080/gateway`.
-    pub fn new(name: &str, base_url: &str, key: Key) -> Result<Self, RouteError> {
+    pub fn new(name: &str, base_url: &str, key: impl Into<Option<Key>>) -> Result<Self, RouteError> {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         {
             return Err(RouteError::Name(name.to_owned()));
@@ -97,7 +97,7 @@ impl Route {
         if base.query().is_some() || base.fragment().is_some() {
             return Err(wrong("must end with its path, without `?` or `#`"));
         }
-        Ok(Route { name: name.to_owned(), base, key })
+        Ok(Route { name: name.to_owned(), base, key: key.into() })
     }
 
     /// What the route is called inside.
@@ -106,8 +106,8 @@ impl Route {
     }
 
     /// What must not come back.
-    pub(crate) fn secret(&self) -> Bytes {
-        self.key.secret.clone()
+    pub(crate) fn secret(&self) -> Option<Bytes> {
+        self.key.as_ref().map(|key| key.secret.clone())
     }
 
     /// Where a request for `path` below this route goes: never outside the base URL, and without the client's key.
@@ -120,7 +120,9 @@ impl Route {
             return Err("the path leaves its route");
         }
         let kept = query.map(|query| {
-            let parameters = query.split('&').filter(|parameter| !is_client_key(&self.base, parameter));
+            let parameters = query
+                .split('&')
+                .filter(|parameter| self.key.is_none() || !is_client_key(&self.base, parameter));
             parameters.collect::<Vec<_>>().join("&")
         });
         url.set_query(kept.as_deref().filter(|query| !query.is_empty()));
@@ -129,10 +131,13 @@ impl Route {
 
     /// Puts the key in place of the client's. Compression is not asked for, so that the key would be seen coming back.
     pub(crate) fn put_key(&self, headers: &mut HeaderMap) {
-        for name in [HOST, ACCEPT_ENCODING].into_iter().chain(CLIENT_KEYS) {
+        for name in [HOST, ACCEPT_ENCODING] {
             headers.remove(name);
         }
-        headers.insert(self.key.header.clone(), self.key.value.clone());
+        if let Some(key) = &self.key {
+            CLIENT_KEYS.iter().for_each(|name| drop(headers.remove(name)));
+            headers.insert(key.header.clone(), key.value.clone());
+        }
     }
 }
 

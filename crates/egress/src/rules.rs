@@ -8,7 +8,7 @@ use crate::route::Route;
 use crate::upstream::UpstreamProxy;
 
 /// What may pass.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// The hosts that may be reached; empty means none.
     pub allow: Vec<HostPattern>,

@@ -1,6 +1,7 @@
 //! The proxy between us and the internet, where the network has one.
 
 use std::fmt;
+use std::sync::Arc;
 
 use hyper::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
@@ -11,10 +12,11 @@ use crate::host::Host;
 /// An HTTP proxy that requests leave through, and the hosts that are reached without it.
 ///
 /// It looks names up itself, so that for whatever goes through it only the host patterns decide.
+#[derive(Clone)]
 pub struct UpstreamProxy {
     url: String,
     no_proxy: String,
-    matcher: Matcher,
+    matcher: Arc<Matcher>,
 }
 
 /// An upstream proxy that cannot be used. Its URL is not repeated, since it may hold a password.
@@ -38,7 +40,7 @@ impl UpstreamProxy {
             return Err(ProxyError("its URL cannot be read"));
         }
         let matcher = Matcher::builder().all(url.as_str()).no(no_proxy).build();
-        Ok(UpstreamProxy { url: url.into(), no_proxy: no_proxy.to_owned(), matcher })
+        Ok(UpstreamProxy { url: url.into(), no_proxy: no_proxy.to_owned(), matcher: Arc::new(matcher) })
     }
 
     /// The proxy for a host, or none if the host is reached without it.

@@ -47,6 +47,8 @@ pub struct Bounds {
     pub write: Vec<PathBuf>,
     /// Places that are hidden, whatever else is said.
     pub hidden: Vec<PathBuf>,
+    /// Sockets of ours that programs may connect to, even where they are hidden.
+    pub sockets: Vec<PathBuf>,
     /// How much the processes may use.
     pub limits: Limits,
     /// Whether programs may build sandboxes of their own inside, as some agents do.
@@ -93,6 +95,7 @@ impl Bounds {
             read: Vec::new(),
             write: Vec::new(),
             hidden: Vec::new(),
+            sockets: Vec::new(),
             limits: Limits::default(),
             nested: false,
         }

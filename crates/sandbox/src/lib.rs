@@ -46,7 +46,7 @@ pub fn play_part(first_argument: Option<&OsStr>) -> Option<i32> {
     }
 }
 
-pub use autonoe_egress::{HostPattern, Refusal, Rules as DoorRules, UpstreamProxy};
+pub use autonoe_egress::{HostPattern, Key, Refusal, Route, Rules as DoorRules, UpstreamProxy};
 pub use bounds::{Bounds, Layer, Limits};
 pub use git::Repository;
 pub use keep::{EXIT_KEEPER_FAILED, EXIT_NOT_FOUND, EXIT_NOT_STARTED, KEEP_ARG, STOP_GRACE};

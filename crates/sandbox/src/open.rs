@@ -92,7 +92,7 @@ impl Sandbox {
     }
 
     /// Where our own binary is in a room.
-    pub(crate) fn ourselves_inside(&self) -> &Path {
+    pub fn ourselves_inside(&self) -> &Path {
         match self.layer {
             Layer::Bubblewrap => Path::new(bubblewrap::OURSELVES),
             Layer::Landlock | Layer::Seatbelt | Layer::None => &self.ourselves,

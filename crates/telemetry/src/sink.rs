@@ -101,6 +101,7 @@ impl Sink for TelemetrySink {
             Event::Working { .. }
             | Event::Conversation { .. }
             | Event::End { .. }
+            | Event::BackendChanged { .. }
             | Event::StatusChanged(_)
             | Event::Waiting { .. } => {}
         }

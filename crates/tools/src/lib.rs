@@ -58,8 +58,8 @@ pub use image::MAX_IMAGE_BYTES;
 pub use jobs::MAX_JOBS;
 pub use kill_shell::KillShell;
 pub use mcp::{
-    DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, Login, McpHost, McpServers, Registration,
-    Secrets, ServerConfig, ServerConfigError, Way,
+    DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, Login, McpHost, McpServers, Registration, Secrets, ServerConfig,
+    ServerConfigError, Way,
 };
 pub use multi_edit::MultiEdit;
 pub use notebook_edit::NotebookEdit;

@@ -8,13 +8,13 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::Outcome;
 use autonoe_model::{Call, Conversation, Image, Model, Progress, Reply, Stop, ToolResult};
-use autonoe_sandbox::{Quarters, Refusal};
+use autonoe_sandbox::Quarters;
 use autonoe_tools::ToolErrorCode;
 use futures::future::join_all;
 use serde_json::Value;
 
 use super::toolbox::{Done, TASK, Toolbox, task_prompt};
-use crate::emit::Emitter;
+use crate::emit::{Emitter, host_refused};
 
 /// Turns of one session before it is ended; a session that needs more has lost its way.
 const MAX_TURNS: u32 = 250;
@@ -262,11 +262,6 @@ fn tell(emitter: &Emitter, progress: Progress, whose: Whose<'_>) {
             message: format!("{} Retry {retry} in {:.1} s.", fault.message, pause.as_secs_f64()),
         },
     });
-}
-
-fn host_refused(refusal: &Refusal, how_to_allow: &str) -> Event {
-    let message = format!("A command was kept from the network: {refusal} {how_to_allow}");
-    Event::HostRefused { host: refusal.host.clone(), port: refusal.port, message }
 }
 
 fn refused() -> Outcome {

@@ -1,5 +1,6 @@
 //! `autonoe mcp`
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use autonoe_core::clock::Clock;
@@ -23,6 +24,10 @@ pub struct McpArgs {
     /// The project.
     #[command(flatten)]
     project: ProjectArgs,
+
+    /// Pass calls to this socket instead of looking for the process that holds the project
+    #[arg(long, value_name = "PATH", hide = true)]
+    socket: Option<PathBuf>,
 
     /// Which tools to offer
     #[arg(long, default_value = "coding")]
@@ -54,8 +59,13 @@ impl From<Phase> for InstructionName {
 
 /// Serves until the client goes away.
 pub fn cmd_mcp(args: &McpArgs, environment: Environment) -> Result<u8, Fault> {
-    let project = environment.project(&args.project)?;
     let phase = InstructionName::from(args.phase);
+    if let Some(socket) = &args.socket {
+        let caller = Arc::new(SocketCaller::new(socket.clone()));
+        runtime()?.block_on(serve(phase, caller))?;
+        return Ok(exit::DONE);
+    }
+    let project = environment.project(&args.project)?;
     runtime()?.block_on(async {
         let holder = ProjectLock::holder(&project);
         match holder.and_then(|holder| holder.socket) {

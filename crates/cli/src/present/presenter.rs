@@ -73,6 +73,7 @@ impl Presenter {
             | Event::Trouble { .. }
             | Event::HostRefused { .. }
             | Event::RunStarted { .. }
+            | Event::BackendChanged { .. }
             | Event::StatusChanged(_)
             | Event::Retrying { .. } => {}
         });
@@ -110,6 +111,10 @@ impl Sink for Presenter {
                     DeliverableStatus::Pending => Level::Info,
                 };
                 self.say(level, &words::status_line(change.new, &change.description, &change.deliverable_id));
+            }
+            Event::BackendChanged { from, to, reason } => {
+                let why = reason.replace('_', " ");
+                self.console.line(Level::Warning, &format!("{from} cannot go on ({why}): {to} steps in."));
             }
             Event::Retrying { errors, max_retries, pause, message } => self.console.line(
                 Level::Warning,

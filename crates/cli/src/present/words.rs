@@ -178,6 +178,7 @@ pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
         | Event::RunStarted { .. }
         | Event::SessionStarted { .. }
         | Event::SessionEnded { .. }
+        | Event::BackendChanged { .. }
         | Event::StatusChanged(_)
         | Event::Retrying { .. }
         | Event::Waiting { .. }

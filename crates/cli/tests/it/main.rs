@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
 mod bad_input;
+mod claude;
 mod commands;
 mod demo;
 mod interrupt;
@@ -17,3 +18,4 @@ mod sandbox;
 mod support;
 mod sync;
 mod tls;
+mod vendors;

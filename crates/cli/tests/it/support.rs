@@ -115,6 +115,10 @@ impl Place {
     pub fn command(&self, model: &Server, args: &[&str]) -> Command {
         let mut command = self.autonoe(Some(model));
         command.args(args).args(["--json", "--session-delay", "0s"]);
+        if !args.contains(&"--backend") {
+            // Whatever else is installed on this machine.
+            command.args(["--backend", "native"]);
+        }
         command
     }
 }

@@ -10,22 +10,21 @@ use crate::deliverable::Deliverable;
 use crate::fault::{Fault, Layer};
 use crate::instruction::{InstructionName, Instructions, briefing};
 use crate::outcome::Outcome;
-use crate::plan::{Iteration, Models, Next, Plan, RunState, Standing, StatusReader, Verdict};
+use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
 use crate::status::{ProjectStatus, Tally};
 
 /// The plan of `run`.
 pub struct DeliverablePlan {
     status: Arc<dyn StatusReader>,
     instructions: Arc<dyn Instructions>,
-    models: Models,
     seen: Vec<Deliverable>,
     standing: Standing,
 }
 
 impl DeliverablePlan {
     /// A plan over the given project.
-    pub fn new(status: Arc<dyn StatusReader>, instructions: Arc<dyn Instructions>, models: Models) -> Self {
-        Self { status, instructions, models, seen: Vec::new(), standing: Standing::default() }
+    pub fn new(status: Arc<dyn StatusReader>, instructions: Arc<dyn Instructions>) -> Self {
+        Self { status, instructions, seen: Vec::new(), standing: Standing::default() }
     }
 
     fn notice(&mut self, status: &ProjectStatus) -> Tally {
@@ -70,8 +69,7 @@ impl Plan for DeliverablePlan {
             }
         };
         let text = self.instructions.resolve(name).await?;
-        let instruction = Instruction::briefed(name, text, briefing);
-        Ok(Next::Session { instruction, model: self.models.choose(name) })
+        Ok(Next::Session { instruction: Instruction::briefed(name, text, briefing) })
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {

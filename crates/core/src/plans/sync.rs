@@ -10,7 +10,7 @@ use crate::agent::Instruction;
 use crate::fault::Fault;
 use crate::instruction::{InstructionName, Instructions, briefing};
 use crate::outcome::Outcome;
-use crate::plan::{Iteration, Models, Next, Plan, RunState, Standing, StatusReader, Verdict};
+use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
 use crate::status::ProjectStatus;
 use crate::verification::Verification;
 
@@ -26,7 +26,6 @@ pub struct SyncPlan {
     status: Arc<dyn StatusReader>,
     verification: Arc<dyn VerificationReader>,
     instructions: Arc<dyn Instructions>,
-    models: Models,
     seen: Option<(ProjectStatus, Verification)>,
     standing: Standing,
 }
@@ -37,9 +36,8 @@ impl SyncPlan {
         status: Arc<dyn StatusReader>,
         verification: Arc<dyn VerificationReader>,
         instructions: Arc<dyn Instructions>,
-        models: Models,
     ) -> Self {
-        Self { status, verification, instructions, models, seen: None, standing: Standing::default() }
+        Self { status, verification, instructions, seen: None, standing: Standing::default() }
     }
 
     /// Loads both halves of the state and keeps them for the summary and the next comparison.
@@ -79,10 +77,7 @@ impl Plan for SyncPlan {
         let briefing = to_verify.map(|(status, pass)| briefing(status, Some(pass)));
         self.seen = seen;
         let text = self.instructions.resolve(name).await?;
-        Ok(Next::Session {
-            instruction: Instruction::briefed(name, text, briefing),
-            model: self.models.choose(name),
-        })
+        Ok(Next::Session { instruction: Instruction::briefed(name, text, briefing) })
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {

@@ -36,12 +36,6 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
         .enumerate()
         .map(|(at, message)| read_message(at, message))
         .collect::<Result<_, _>>()?;
-    match messages.iter().filter(|message| message.role == Role::System).count() {
-        0 | 1 => {}
-        several => {
-            return Err(format!("messages: {several} messages have the role system, and at most one may"));
-        }
-    }
     history::check_answers(&messages).map_err(|misfit| match misfit {
         Misfit::Unanswered { at, ids } => format!(
             "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {}",

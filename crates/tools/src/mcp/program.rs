@@ -25,7 +25,8 @@ pub(super) async fn start(
         .command(command)
         .await
         .map_err(|error| Trouble::for_good(format!("there is no room for it: {error}")))?;
-    Program::start(launch.args(args).envs(&env.0).cwd(dir)).map_err(|error| Trouble::for_good(error.to_string()))
+    Program::start(launch.args(args).envs(&env.0).cwd(dir))
+        .map_err(|error| Trouble::for_good(error.to_string()))
 }
 
 /// Ends it if it has not ended. Adds its last words to the trouble with it, and how it ended if that was the trouble.

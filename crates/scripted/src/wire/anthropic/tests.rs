@@ -70,7 +70,6 @@ fn refuses_what_is_missing() {
 fn refuses_roles_that_do_not_belong() {
     let system = json!({ "role": "system", "content": "be brief" });
     assert!(read(&request(json!([system, user(json!("go"))]))).is_ok());
-    assert!(refusal(json!([system, user(json!("go")), system])).contains("2 messages have the role system"));
     assert!(refusal(json!([{ "role": "tool", "content": "x" }])).starts_with("messages.0.role"));
 }
 

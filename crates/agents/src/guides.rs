@@ -10,7 +10,7 @@ const GUIDES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 const MAX_GUIDE: usize = 32 * 1024;
 
 /// The project's guides, to be put after the system prompt; empty when there are none.
-pub(super) fn read(root: &Path) -> String {
+pub(crate) fn read(root: &Path) -> String {
     let mut text = String::new();
     let mut seen: Vec<String> = Vec::new();
     for name in GUIDES {

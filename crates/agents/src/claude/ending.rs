@@ -1,0 +1,86 @@
+//! How Claude Code's work ended. `is_error` is believed, not `subtype`, which calls failed calls of the model a success.
+
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::Outcome;
+use autonoe_core::quota;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+/// What to do about a login that is not accepted.
+const LOG_IN: &str = "Start `claude` and log in with /login, or set ANTHROPIC_API_KEY.";
+
+/// The last message of a piece of work.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Ending {
+    pub is_error: bool,
+    pub cost: Option<Usd>,
+    reason: String,
+    subtype: String,
+    words: String,
+    status: Option<u64>,
+    error: String,
+}
+
+impl Ending {
+    pub(super) fn read(message: &Value) -> Self {
+        let text = |name: &str| message[name].as_str().unwrap_or_default().to_owned();
+        let errors = message["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
+        Self {
+            is_error: message["is_error"].as_bool().unwrap_or(true),
+            cost: message["total_cost_usd"].as_f64().map(Usd),
+            reason: text("terminal_reason"),
+            subtype: text("subtype"),
+            words: if errors.is_empty() { text("result") } else { errors.join("; ") },
+            status: message["api_error_status"].as_u64(),
+            error: text("api_error"),
+        }
+    }
+
+    /// The outcome, given the vendor's last word on limits.
+    pub(super) fn outcome(&self, limit: Option<&Value>) -> Outcome {
+        if !self.is_error {
+            return Outcome::Completed;
+        }
+        match (self.subtype.as_str(), self.reason.as_str()) {
+            ("error_max_turns", _) | (_, "max_turns") => return Outcome::MaxTurns,
+            ("error_max_budget_usd", _) | (_, "budget_exhausted") => {
+                return Outcome::BudgetExceeded { limit_usd: self.cost.unwrap_or_default() };
+            }
+            _ => {}
+        }
+        if let Some(quota) = self.quota(limit) {
+            return quota;
+        }
+        Outcome::ExecutionError { fault: self.fault() }
+    }
+
+    fn quota(&self, limit: Option<&Value>) -> Option<Outcome> {
+        let notice = quota::read(&self.words, Timestamp::now(), &TimeZone::system());
+        let is_limited = self.error == "usage_limit_reached" || notice.is_some();
+        let told = limit.and_then(|limit| limit["resetsAt"].as_i64());
+        let told = told.and_then(|second| Timestamp::from_second(second).ok());
+        let resets_at = told.or_else(|| notice.as_ref()?.resets.at());
+        is_limited.then(|| Outcome::QuotaExceeded { message: self.words.clone(), resets_at })
+    }
+
+    fn fault(&self) -> Fault {
+        let message = format!("Claude Code failed: {}", self.words);
+        let passing = |code| Fault::passing(Layer::Model, code, message.clone());
+        match self.status {
+            Some(401 | 403) => Fault::lasting(Layer::Config, "not_logged_in", message).hint(LOG_IN),
+            Some(404) => Fault::lasting(Layer::Config, "unknown_model", message)
+                .hint("Name a model that Claude Code knows with --model."),
+            Some(429) => passing("rate_limited"),
+            Some(529) => passing("overloaded"),
+            Some(500..) => passing("service_failed"),
+            // It asks for a login before it asks the service.
+            None if self.words.contains("/login") => {
+                Fault::lasting(Layer::Config, "not_logged_in", message).hint(LOG_IN)
+            }
+            Some(_) | None => Fault::passing(Layer::Agent, "agent_failed", message),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What the agents of other vendors share: a program in the session's room, gates that answer for its tools, the
+//! deliverable tools over MCP, settings of their own with the user's login.
+
+mod login;
+mod talk;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use autonoe_core::event::Event;
+use autonoe_core::fault::{Fault, Layer as FaultLayer};
+use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
+use autonoe_core::instruction::InstructionName;
+use autonoe_deliverables::DeliverableService;
+use autonoe_model::PriceList;
+use autonoe_sandbox::{Exit, Launch, Premises, Quarters};
+use autonoe_tools::ServerConfig;
+
+use crate::emit::{Emitter, host_refused};
+pub use login::Login;
+pub(crate) use talk::{Heard, Talk};
+
+/// What stands where a key is expected by a program that is given none: the real one is put in at the door.
+const STAND_IN: &str = "the-key-is-put-in-at-the-door";
+
+/// How long an agent that is done may take to exit by itself.
+const EXIT_LIMIT: Duration = Duration::from_secs(2);
+
+/// How long is waited to hear how a program ended that has closed its output.
+const END_LIMIT: Duration = Duration::from_millis(500);
+
+/// What a vendor's agent is started with; the same for all sessions of a run.
+#[derive(Clone)]
+pub struct VendorSettings {
+    /// The project's directory.
+    pub root: PathBuf,
+    /// The vendor's program, and arguments that come before ours.
+    pub command: Vec<String>,
+    /// Where it runs. Its door has the route of [`ModelService::route`].
+    pub premises: Premises,
+    /// Where it keeps its settings and conversations of this project, apart from the user's.
+    pub home: PathBuf,
+    /// The user's login, which it borrows.
+    pub login: Login,
+    /// The service behind it, if that is one with a key of the user's.
+    pub service: Option<ModelService>,
+    /// Further variables of the user's that it may see.
+    pub env: Vec<(String, String)>,
+    /// The socket at which the deliverable tools are answered.
+    pub calls: PathBuf,
+    /// The MCP servers that it is given beside the deliverable tools.
+    pub servers: BTreeMap<String, ServerConfig>,
+    /// What tokens cost.
+    pub prices: Arc<PriceList>,
+}
+
+/// A model service and the key for it.
+#[derive(Clone)]
+pub struct ModelService {
+    /// Its route in the door.
+    pub route: String,
+    /// Where it is.
+    pub base_url: Option<String>,
+    /// The key; without one the agent's own login is used there.
+    pub key: Option<String>,
+}
+
+/// How a program reaches its model service.
+pub(crate) struct Reach {
+    pub base_url: Option<String>,
+    pub key: Option<String>,
+}
+
+/// One session's program, before it is started.
+pub(crate) struct Start {
+    pub launch: Launch,
+    pub reach: Option<Reach>,
+    pub desk: Desk,
+}
+
+impl VendorSettings {
+    /// Prepares a session: the room is opened, the login borrowed, the gates stand ready.
+    pub(crate) async fn prepare(
+        &self,
+        gates: Vec<Arc<dyn Gate>>,
+        phase: InstructionName,
+        deliverables: &DeliverableService,
+    ) -> Result<Start, Fault> {
+        let borrowed = self.login.borrow(&self.home).map_err(|error| self.not_writable(&error))?;
+        deliverables.enter(phase);
+        let quarters = Arc::new(Quarters::new(self.premises.clone()));
+        let (program, args) = self.command.split_first().ok_or_else(|| no_program("an empty command"))?;
+        let launch = quarters.command(program).await.map_err(|error| {
+            let message = format!("The agent's room cannot be opened: {error}.");
+            Fault::passing(FaultLayer::System, "room", message)
+        })?;
+        let reach = match &self.service {
+            None => None,
+            Some(service) => Some(match quarters.route_url(&service.route).await {
+                Some(url) => {
+                    Reach { base_url: Some(url), key: service.key.as_ref().map(|_| STAND_IN.to_owned()) }
+                }
+                None => Reach { base_url: service.base_url.clone(), key: service.key.clone() },
+            }),
+        };
+        let launch =
+            launch.args(args).envs(self.env.iter().map(|(name, value)| (name, value))).cwd(&self.root);
+        let desk = Desk { quarters, gates, borrowed: Some(borrowed), denials: HashMap::new() };
+        Ok(Start { launch, reach, desk })
+    }
+
+    /// How the deliverable tools of a phase are served to a program in the room: a command.
+    pub(crate) fn deliverable_server(&self, phase: InstructionName) -> (String, Vec<String>) {
+        let ourselves = self.premises.sandbox.ourselves_inside().display().to_string();
+        let socket = self.calls.display().to_string();
+        let args = ["mcp", "--socket", &socket, "--phase", phase.name()];
+        (ourselves, args.map(str::to_owned).to_vec())
+    }
+
+    /// Writes a file of its settings, which only the user may read.
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), Fault> {
+        login::write(&self.home.join(name), content.as_bytes()).map_err(|error| self.not_writable(&error))
+    }
+
+    fn not_writable(&self, error: &io::Error) -> Fault {
+        let message = format!("{} cannot be written: {error}.", self.home.display());
+        Fault::lasting(FaultLayer::System, "agent_home", message)
+    }
+}
+
+/// One session of a vendor's agent, as far as it is the same for all of them.
+pub(crate) struct Desk {
+    quarters: Arc<Quarters>,
+    gates: Vec<Arc<dyn Gate>>,
+    borrowed: Option<login::Borrowed>,
+    /// The gate that refused a call, by the call's id, until the agent tells of it.
+    denials: HashMap<String, String>,
+}
+
+impl Desk {
+    /// Asks the gates; the reason, if one refuses.
+    pub(crate) async fn refusal(&mut self, call: &ToolCall, cwd: Option<&Path>) -> Option<String> {
+        match ask_in(&self.gates, call, cwd).await {
+            Ruling::Allowed => None,
+            Ruling::Denied { gate, reason } => {
+                self.denials.insert(call.id.clone(), gate);
+                Some(reason)
+            }
+        }
+    }
+
+    /// Tells how a call ended, and what was refused at the door meanwhile.
+    pub(crate) async fn result(
+        &mut self,
+        emitter: &Emitter,
+        id: &str,
+        name: &str,
+        content: String,
+        is_error: bool,
+    ) {
+        let denied_by = self.denials.remove(id);
+        let is_error = is_error || denied_by.is_some();
+        let (id, name) = (id.to_owned(), name.to_owned());
+        emitter.emit(Event::ToolResult { id, name, content, is_error, denied_by }).await;
+        for refusal in self.quarters.refusals().await {
+            emitter.emit(host_refused(&refusal, self.quarters.how_to_allow())).await;
+        }
+    }
+
+    /// Ends everything that the session started and returns the login. Says what had to be put right.
+    pub(crate) async fn close(&mut self) -> Vec<String> {
+        let mut troubles = self.quarters.close().await;
+        if let Some(borrowed) = self.borrowed.take() {
+            troubles.extend(borrowed.give_back().err());
+        }
+        troubles
+    }
+}
+
+/// The fault of a program that ended before it was done.
+pub(crate) async fn crashed(name: &str, talk: &mut Talk) -> Fault {
+    let ended = match talk.program.ended(END_LIMIT).await {
+        Some(Ok(Exit::NotStarted { why, .. })) => return no_program(&why),
+        Some(Ok(Exit::Code(code))) => format!("with exit code {code}"),
+        Some(Err(error)) => format!("({error})"),
+        None => {
+            talk.program.stop().await;
+            "without a word".to_owned()
+        }
+    };
+    let words =
+        talk.program.last_words().await.map(|words| format!(" Its last words: {words}")).unwrap_or_default();
+    Fault::passing(
+        FaultLayer::Agent,
+        "agent_crashed",
+        format!("{name} ended {ended} before it was done.{words}"),
+    )
+}
+
+fn no_program(why: &str) -> Fault {
+    Fault::lasting(FaultLayer::Config, "agent_not_started", format!("The agent cannot be started: {why}."))
+        .hint("`autonoe doctor` tells which agents are ready.")
+}
+
+/// Ends a program that has said all it had to say.
+pub(crate) async fn let_go(talk: &mut Talk) {
+    talk.hang_up();
+    talk.program.finish(EXIT_LIMIT).await;
+}

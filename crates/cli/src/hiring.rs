@@ -1,0 +1,115 @@
+//! Who works in a run: the agent that was chosen, those who step in for it, and the models of each.
+
+use autonoe_core::crew::Models;
+use autonoe_core::fault::Fault;
+use autonoe_model::{ModelChoice, Provider, ProviderKind};
+
+use crate::arguments::CommonArgs;
+use crate::backends::{self, ALL, BackendChoice, BackendName, Readiness};
+use crate::environment::Environment;
+
+/// Reads the specification at Anthropic, unless the user says otherwise.
+const DEFAULT_PLAN_MODEL: &str = "opus";
+
+/// One who works or waits to step in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hired {
+    /// Which agent.
+    pub backend: BackendName,
+    /// Its models.
+    pub models: Models,
+    /// Why it was taken, if nobody named it.
+    pub because: Option<String>,
+}
+
+/// The agent for this run first, then those who step in. `checks` has the native agent's models looked up.
+pub fn hire(
+    args: &CommonArgs,
+    environment: &Environment,
+    providers: &[Provider],
+    checks: bool,
+) -> Result<Vec<Hired>, Fault> {
+    let (first, because) = match &args.backend {
+        BackendChoice::Named(name) => (name.clone(), None),
+        BackendChoice::Auto => {
+            let (name, because) = first_ready(environment);
+            (name, Some(because))
+        }
+    };
+    let mut hired = vec![Hired { models: models(&first, args, true, providers)?, backend: first, because }];
+    for backend in &args.fallback {
+        if hired.iter().all(|other| other.backend != *backend) {
+            let models = models(backend, args, false, providers)?;
+            hired.push(Hired { backend: backend.clone(), models, because: None });
+        }
+    }
+    for Hired { models, .. } in hired.iter().filter(|hired| checks && hired.backend == BackendName::Native) {
+        for model in [&models.plan, &models.work] {
+            ModelChoice::parse(model, providers)?.provider_among(providers)?;
+        }
+    }
+    Ok(hired)
+}
+
+/// The first agent that is there and can log in; our own, if no other is.
+fn first_ready(environment: &Environment) -> (BackendName, String) {
+    let mut missing = Vec::new();
+    for backend in ALL {
+        let name = backend.name().to_owned();
+        match backends::readiness(&backend, environment) {
+            Some(Readiness { program: Some(_), login: Some(login) }) => {
+                return (backend, format!("{name} is installed and {login} is there"));
+            }
+            Some(Readiness { program: Some(_), login: None }) => {
+                missing.push(format!("{name} is not logged in"))
+            }
+            Some(Readiness { program: None, .. }) => missing.push(format!("{name} is not installed")),
+            None => return (backend, missing.join(", ")),
+        }
+    }
+    (BackendName::Native, missing.join(", "))
+}
+
+/// The models of an agent. What the user typed is for the first one; those who step in know other names.
+fn models(
+    backend: &BackendName,
+    args: &CommonArgs,
+    is_first: bool,
+    providers: &[Provider],
+) -> Result<Models, Fault> {
+    let usual = backend.default_models();
+    let typed = args.model.clone().filter(|_| is_first);
+    let typed_plan = args.plan_model.clone().filter(|_| is_first);
+    if *backend == BackendName::Native {
+        return native_models(&typed.unwrap_or(usual.work), typed_plan.as_deref(), providers);
+    }
+    let plan = match (&typed, *backend == BackendName::Claude) {
+        (Some(work), false) => work.clone(),
+        (Some(_), true) | (None, _) => usual.plan,
+    };
+    Ok(Models { plan: typed_plan.unwrap_or(plan), work: typed.unwrap_or(usual.work) })
+}
+
+/// The native agent's models, with their providers' names where the user gave them. Whoever chooses another vendor for the
+/// work means it for reading the specification too.
+fn native_models(work: &str, plan: Option<&str>, providers: &[Provider]) -> Result<Models, Fault> {
+    let full = |typed: &str| -> Result<(String, String), Fault> {
+        match ModelChoice::parse(typed, providers) {
+            Ok(choice) if typed.contains('/') => Ok((choice.to_string(), choice.provider)),
+            Ok(choice) => Ok((choice.model, choice.provider)),
+            // A name that nobody knows is asked of the first provider that the user has set up.
+            Err(fault) if typed.contains('/') => Err(fault),
+            Err(fault) => match providers.iter().find(|provider| provider.is_set_up()) {
+                Some(provider) => Ok((format!("{}/{typed}", provider.name), provider.name.clone())),
+                None => Err(fault),
+            },
+        }
+    };
+    let (work, vendor) = full(work)?;
+    let plan = match plan {
+        Some(typed) => full(typed)?.0,
+        None if vendor == ProviderKind::Anthropic.name() => full(DEFAULT_PLAN_MODEL)?.0,
+        None => work.clone(),
+    };
+    Ok(Models { plan, work })
+}

@@ -1,0 +1,47 @@
+//! The agents of other vendors, from the npm packages that `cargo xtask test` installs.
+
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+
+use autonoe_scripted::Server;
+
+use super::support::{Place, Run};
+
+/// A vendor's agent.
+pub struct Vendor {
+    name: &'static str,
+    program: PathBuf,
+}
+
+/// The program `path` below `node_modules`, or none, loudly, where the packages are not installed.
+pub fn vendor(name: &'static str, path: &str) -> Option<Vendor> {
+    let Some(packages) = std::env::var_os("AUTONOE_TEST_NPM") else {
+        assert!(std::env::var_os("CI").is_none(), "{name}: the npm packages must be there under CI");
+        eprintln!("SKIPPED: {name} is not installed; `cargo xtask test` installs it");
+        return None;
+    };
+    let program = PathBuf::from(packages).join("node_modules").join(path);
+    assert!(program.exists(), "{} is missing", program.display());
+    Some(Vendor { name, program })
+}
+
+impl Vendor {
+    /// Runs `autonoe ARGS` with this agent on the search path, to its end.
+    pub fn run(&self, place: &Place, model: &Server, args: &[&str]) -> Run {
+        Run::from(self.command(place, model, args).output().expect("started"))
+    }
+
+    /// The same, not started yet.
+    pub fn command(&self, place: &Place, model: &Server, args: &[&str]) -> Command {
+        let bin = place.home().join("bin");
+        std::fs::create_dir_all(&bin).expect("directory");
+        let link = bin.join(self.name);
+        if !link.exists() {
+            symlink(&self.program, &link).expect("linked");
+        }
+        let mut command = place.command(model, args);
+        command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
+        command
+    }
+}

@@ -1,0 +1,75 @@
+//! Crew: the backends of a run, in the order in which they step in for one another.
+
+use crate::agent::Backend;
+use crate::fault::Layer;
+use crate::instruction::InstructionName;
+use crate::outcome::Outcome;
+
+/// The model for planning sessions and the model for all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Models {
+    /// For initializer and sync.
+    pub plan: String,
+    /// For coding and verify.
+    pub work: String,
+}
+
+impl Models {
+    /// The model for an instruction.
+    pub fn choose(&self, name: InstructionName) -> String {
+        if name.is_planning() { self.plan.clone() } else { self.work.clone() }
+    }
+}
+
+/// A backend and the models that it works with.
+#[derive(Clone)]
+pub struct Member<'a> {
+    /// Opens the agents.
+    pub backend: &'a dyn Backend,
+    /// Their models.
+    pub models: Models,
+}
+
+/// The backends of a run; never empty.
+pub struct Crew<'a> {
+    current: Member<'a>,
+    waiting: std::vec::IntoIter<Member<'a>>,
+}
+
+impl<'a> Crew<'a> {
+    /// One who works, and others who wait to step in.
+    pub fn new(first: Member<'a>, others: Vec<Member<'a>>) -> Self {
+        Self { current: first, waiting: others.into_iter() }
+    }
+
+    /// Who works.
+    pub fn current(&self) -> &Member<'a> {
+        &self.current
+    }
+
+    /// Whether somebody waits to step in.
+    pub fn has_others(&self) -> bool {
+        self.waiting.len() > 0
+    }
+
+    /// Has the next one step in, if the run would end for a reason that is not theirs. Returns who has stepped down.
+    pub fn step_in(&mut self, outcome: &Outcome) -> Option<Member<'a>> {
+        if !is_personal(outcome) {
+            return None;
+        }
+        let next = self.waiting.next()?;
+        Some(std::mem::replace(&mut self.current, next))
+    }
+}
+
+/// True for an end that is due to one backend: its quota, its login, its failures.
+fn is_personal(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::QuotaExceeded { .. } => true,
+        Outcome::Failed { fault } | Outcome::MaxRetriesExceeded { fault, .. } => match fault.layer {
+            Layer::Config | Layer::Model | Layer::Agent => true,
+            Layer::Store | Layer::Plan | Layer::System => false,
+        },
+        _ => false,
+    }
+}
