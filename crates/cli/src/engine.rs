@@ -151,6 +151,9 @@ struct NativeTools {
     servers: BTreeMap<String, ServerConfig>,
 }
 
+/// A backend and the models that it works with.
+type Assembled = (Box<dyn Backend>, Models);
+
 struct Engine<'a> {
     mode: Mode,
     args: &'a CommonArgs,
@@ -272,7 +275,7 @@ impl Engine<'_> {
         policy: &Arc<PolicyOptions>,
         calls: PathBuf,
         deliverables: &Arc<DeliverableService>,
-    ) -> Result<Vec<(Box<dyn Backend>, Models)>, Fault> {
+    ) -> Result<Vec<Assembled>, Fault> {
         let policy = Arc::clone(policy);
         let Parts { crew, providers, prices, premises, tools } = parts;
         let native = NativeSettings {
