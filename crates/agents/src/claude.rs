@@ -3,6 +3,8 @@
 
 mod ending;
 mod message;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
