@@ -8,7 +8,7 @@ use autonoe_core::limits::DEFAULT_MAX_RETRIES;
 use autonoe_core::money::Usd;
 use clap::Args;
 
-use crate::backends::{BackendChoice, BackendName};
+use crate::backends::{BackendChoice, Substitute};
 
 /// The thinking budget when `--thinking` is given without one, in tokens.
 const DEFAULT_THINKING: &str = "8192";
@@ -65,9 +65,9 @@ pub struct CommonArgs {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub backend: BackendChoice,
 
-    /// Agents that go on, in this order, when quota is used up or an agent is down, such as codex,native
+    /// Agents that go on, in this order, when quota is used up or an agent is down: NAME or NAME:MODEL, with commas between
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub fallback: Vec<BackendName>,
+    pub fallback: Vec<Substitute>,
 
     /// Let the model think first, with a budget in tokens [default: 8192 if given without one]
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, default_missing_value = DEFAULT_THINKING, value_parser = thinking_budget, allow_negative_numbers = true)]

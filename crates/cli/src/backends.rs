@@ -57,6 +57,27 @@ pub enum BackendChoice {
     Named(BackendName),
 }
 
+/// One of `--fallback`: an agent, and the model that it is to use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Substitute {
+    /// Which agent.
+    pub backend: BackendName,
+    /// Its model; none for its default.
+    pub model: Option<String>,
+}
+
+impl FromStr for Substitute {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some((_, "")) => Err("after the colon comes a model".to_owned()),
+            Some((backend, model)) => Ok(Self { backend: backend.parse()?, model: Some(model.to_owned()) }),
+            None => Ok(Self { backend: text.parse()?, model: None }),
+        }
+    }
+}
+
 impl FromStr for BackendName {
     type Err = String;
 

@@ -5,7 +5,7 @@ use autonoe_core::fault::Fault;
 use autonoe_model::{ModelChoice, Provider, ProviderKind};
 
 use crate::arguments::CommonArgs;
-use crate::backends::{self, ALL, BackendChoice, BackendName, Readiness};
+use crate::backends::{self, ALL, BackendChoice, BackendName, Readiness, Substitute};
 use crate::environment::Environment;
 
 /// Reads the specification at Anthropic, unless the user says otherwise.
@@ -36,10 +36,12 @@ pub fn hire(
             (name, Some(because))
         }
     };
-    let mut hired = vec![Hired { models: models(&first, args, true, providers)?, backend: first, because }];
-    for backend in &args.fallback {
-        if hired.iter().all(|other| other.backend != *backend) {
-            let models = models(backend, args, false, providers)?;
+    // What was typed for the first one is not for those who step in: they know other names.
+    let own = models(&first, args.model.as_deref(), args.plan_model.as_deref(), providers)?;
+    let mut hired = vec![Hired { backend: first, models: own, because }];
+    for Substitute { backend, model } in &args.fallback {
+        let models = models(backend, model.as_deref(), None, providers)?;
+        if hired.iter().all(|other| (&other.backend, &other.models) != (backend, &models)) {
             hired.push(Hired { backend: backend.clone(), models, because: None });
         }
     }
@@ -70,24 +72,22 @@ fn first_ready(environment: &Environment) -> (BackendName, String) {
     (BackendName::Native, missing.join(", "))
 }
 
-/// The models of an agent. What the user typed is for the first one; those who step in know other names.
+/// The models of an agent: what was typed, or else its own.
 fn models(
     backend: &BackendName,
-    args: &CommonArgs,
-    is_first: bool,
+    work: Option<&str>,
+    plan: Option<&str>,
     providers: &[Provider],
 ) -> Result<Models, Fault> {
     let usual = backend.default_models();
-    let typed = args.model.clone().filter(|_| is_first);
-    let typed_plan = args.plan_model.clone().filter(|_| is_first);
     if *backend == BackendName::Native {
-        return native_models(&typed.unwrap_or(usual.work), typed_plan.as_deref(), providers);
+        return native_models(work.unwrap_or(&usual.work), plan, providers);
     }
-    let plan = match (&typed, *backend == BackendName::Claude) {
-        (Some(work), false) => work.clone(),
+    let usual_plan = match (work, *backend == BackendName::Claude) {
+        (Some(work), false) => work.to_owned(),
         (Some(_), true) | (None, _) => usual.plan,
     };
-    Ok(Models { plan: typed_plan.unwrap_or(plan), work: typed.unwrap_or(usual.work) })
+    Ok(Models { plan: plan.map_or(usual_plan, str::to_owned), work: work.map_or(usual.work, str::to_owned) })
 }
 
 /// The native agent's models, with their providers' names where the user gave them. Whoever chooses another vendor for the
