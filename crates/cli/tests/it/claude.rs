@@ -122,6 +122,7 @@ fn a_conversation_with_claude_is_taken_up_after_autonoe_was_killed() {
     let model = model(&[LONG_COMMAND_ONCE, &coding("A", "passed")].concat());
     let mut command = claude.command(&place, &model, &["run", "--backend", "claude"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
     wait_until("the call is on Claude Code's own record", || records(&place).contains("tail -f"));
     child.kill().expect("killed");
     child.wait().expect("ended");
