@@ -12,11 +12,12 @@ use autonoe_core::agent::Backend;
 use autonoe_core::crew::Models;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_deliverables::DeliverableService;
-use autonoe_model::PriceList;
+use autonoe_model::{PriceList, ProviderKind};
 use autonoe_sandbox::{Key, Premises, Route};
 use autonoe_tools::ServerConfig;
 
 use crate::environment::Environment;
+use crate::probe::Version;
 
 /// One kind of agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,14 @@ impl BackendName {
         match self {
             Self::Native => "native",
             Self::Claude => claude::NAME,
+        }
+    }
+
+    /// The vendor of its models, if it has but one.
+    pub fn vendor(&self) -> Option<ProviderKind> {
+        match self {
+            Self::Native => None,
+            Self::Claude => Some(ProviderKind::Anthropic),
         }
     }
 
@@ -104,11 +113,26 @@ pub struct Readiness {
     pub program: Option<PathBuf>,
     /// What it would log in with; none if nothing was found.
     pub login: Option<&'static str>,
+    /// The oldest version that is known to work.
+    pub oldest: Version,
+    /// How to get it.
+    pub install: &'static str,
+    /// How to log in.
+    pub log_in: &'static str,
+    /// What of it our gates cannot veto, so that the sandbox alone holds it.
+    pub ungated: Option<&'static str>,
 }
 
 /// A vendor's agent: its program, where it keeps the user's login, what it is told by the environment.
 struct Vendor {
     program: &'static str,
+    /// The oldest version that is known to work.
+    oldest: Version,
+    /// How a user gets it, and how they log in.
+    install: &'static str,
+    log_in: &'static str,
+    /// What of it our gates cannot veto, so that the sandbox alone holds it.
+    ungated: Option<&'static str>,
     /// The variable that names its directory, that directory below the home, and the files of a login in it.
     home: (&'static str, &'static str, &'static [&'static str]),
     /// The variable with a key of the service, and the header that carries it.
@@ -125,6 +149,10 @@ struct Vendor {
 
 const CLAUDE: Vendor = Vendor {
     program: "claude",
+    oldest: [2, 1, 325],
+    install: "npm install -g @anthropic-ai/claude-code",
+    log_in: "start `claude` and type /login, or set ANTHROPIC_API_KEY",
+    ungated: None,
     home: ("CLAUDE_CONFIG_DIR", ".claude", &[".credentials.json"]),
     key: ("ANTHROPIC_API_KEY", "x-api-key"),
     tokens: &["CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"],
@@ -166,7 +194,8 @@ pub fn readiness(name: &BackendName, environment: &Environment) -> Option<Readin
         let directory = vendor.directory(environment)?;
         vendor.home.2.iter().find(|name| directory.join(name).is_file()).copied()
     });
-    Some(Readiness { program, login })
+    let Vendor { oldest, install, log_in, ungated, .. } = *vendor;
+    Some(Readiness { program, login, oldest, install, log_in, ungated })
 }
 
 impl Vendor {
@@ -214,8 +243,8 @@ impl Workshop<'_> {
 
     fn settings(&self, name: &BackendName, vendor: &Vendor) -> Result<VendorSettings, Fault> {
         let environment = self.environment;
-        let program = find_program(vendor.program, environment)
-            .ok_or_else(|| not_found(name.name(), vendor.program))?;
+        let program =
+            find_program(vendor.program, environment).ok_or_else(|| not_found(name.name(), vendor))?;
         let service = service(name, vendor, environment);
         let mut premises = self.premises.clone();
         premises.bounds.read.push(installation(&program));
@@ -273,10 +302,12 @@ fn installation(program: &Path) -> PathBuf {
     directory.unwrap_or(program).to_owned()
 }
 
-fn not_found(name: &str, program: &str) -> Fault {
-    let message = format!("The agent '{name}' cannot be used: there is no `{program}` on the search path.");
+fn not_found(name: &str, vendor: &Vendor) -> Fault {
+    let message =
+        format!("The agent '{name}' cannot be used: there is no `{}` on the search path.", vendor.program);
     Fault::lasting(Layer::Config, "agent_not_found", message).hint(format!(
-        "Install it, or use another with --backend: `native` needs only a key of a model provider. \
-         `autonoe doctor` tells what is ready; `{program}` must be on PATH."
+        "Install it with `{}`, or choose another with --backend: `native` needs only a key of a model provider. \
+         `autonoe doctor` tells what is ready.",
+        vendor.install
     ))
 }

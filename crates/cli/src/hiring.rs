@@ -1,7 +1,7 @@
 //! Who works in a run: the agent that was chosen, those who step in for it, and the models of each.
 
 use autonoe_core::crew::Models;
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, Layer};
 use autonoe_model::{ModelChoice, Provider, ProviderKind};
 
 use crate::arguments::CommonArgs;
@@ -32,7 +32,11 @@ pub fn hire(
     let (first, because) = match &args.backend {
         BackendChoice::Named(name) => (name.clone(), None),
         BackendChoice::Auto => {
-            let (name, because) = first_ready(environment);
+            let (name, because) = first_ready(args.model.as_deref(), environment, providers);
+            let is_ready = name != BackendName::Native || providers.iter().any(Provider::is_set_up);
+            if checks && args.model.is_none() && !is_ready {
+                return Err(nobody(&because));
+            }
             (name, Some(because))
         }
     };
@@ -53,16 +57,43 @@ pub fn hire(
     Ok(hired)
 }
 
-/// The first agent that is there and can log in; our own, if no other is.
-fn first_ready(environment: &Environment) -> (BackendName, String) {
+/// Whether a model that the user named is one of the agent's: by its vendor, and a provider's name means our own agent.
+fn has_model(backend: &BackendName, model: &str, providers: &[Provider]) -> bool {
+    let vendor = ModelChoice::parse(model, providers).ok().filter(|_| !model.contains('/'));
+    match backend.vendor() {
+        None => true,
+        Some(kind) => vendor.is_some_and(|choice| choice.provider == kind.name()),
+    }
+}
+
+/// There is nobody who could work.
+fn nobody(because: &str) -> Fault {
+    let message = format!("No agent is ready: {because}, and no key of a model provider is set.");
+    Fault::lasting(Layer::Config, "no_agent", message).hint(
+        "There are three ways: install `claude`, `codex` or `gemini` and log in; set the key of a model provider, such as \
+         ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY; or name a server of your own in config.toml \
+         (docs/configuration.md). To see the main job without any: `autonoe demo`.",
+    )
+}
+
+/// The first agent that has the model, is there and can log in; our own, if no other is.
+fn first_ready(
+    model: Option<&str>,
+    environment: &Environment,
+    providers: &[Provider],
+) -> (BackendName, String) {
     let mut missing = Vec::new();
     for backend in ALL {
         let name = backend.name().to_owned();
+        if let Some(model) = model.filter(|model| !has_model(&backend, model, providers)) {
+            missing.push(format!("{name} does not have {model}"));
+            continue;
+        }
         match backends::readiness(&backend, environment) {
-            Some(Readiness { program: Some(_), login: Some(login) }) => {
+            Some(Readiness { program: Some(_), login: Some(login), .. }) => {
                 return (backend, format!("{name} is installed and {login} is there"));
             }
-            Some(Readiness { program: Some(_), login: None }) => {
+            Some(Readiness { program: Some(_), login: None, .. }) => {
                 missing.push(format!("{name} is not logged in"))
             }
             Some(Readiness { program: None, .. }) => missing.push(format!("{name} is not installed")),

@@ -13,6 +13,7 @@ mod options;
 mod permissions;
 mod premises;
 mod present;
+mod probe;
 mod providers;
 mod system;
 

@@ -14,9 +14,11 @@ use autonoe_store::{Project, ProjectInstructions, ProjectLock, StatusStore};
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
+use crate::backends::{self, ALL, Readiness};
 use crate::environment::Environment;
 use crate::premises;
 use crate::present;
+use crate::probe;
 use crate::providers;
 use crate::system::runtime;
 
@@ -81,7 +83,10 @@ fn machine(environment: &Environment) -> Vec<Finding> {
             None => Finding::Bad("neither bash nor sh is on the PATH".into()),
         },
     ];
-    findings.extend(models(environment));
+    let agents = agents(environment);
+    let has_agent = agents.iter().any(|(_, is_ready)| *is_ready);
+    findings.extend(agents.into_iter().map(|(finding, _)| finding));
+    findings.extend(models(environment, has_agent));
     let prices = PriceList::shipped();
     let models: Vec<_> = prices.models().collect();
     findings.push(Finding::Good(format!(
@@ -94,8 +99,47 @@ fn machine(environment: &Environment) -> Vec<Finding> {
     findings
 }
 
-/// Which model providers could be asked; none is.
-fn models(environment: &Environment) -> Vec<Finding> {
+/// Which agents of other vendors could be driven, and whether they could log in. They are asked for their version alone.
+fn agents(environment: &Environment) -> Vec<(Finding, bool)> {
+    let vendors = ALL.iter().filter_map(|name| Some((name, backends::readiness(name, environment)?)));
+    let examined = vendors.map(|(name, readiness)| {
+        let is_ready = readiness.login.is_some() && readiness.program.is_some();
+        (agent(name.name(), &readiness, environment), is_ready)
+    });
+    examined.collect()
+}
+
+fn agent(name: &str, readiness: &Readiness, environment: &Environment) -> Finding {
+    let Readiness { program, login, oldest, install, log_in, ungated } = readiness;
+    let Some(program) = program else {
+        return Finding::Note(format!("backend {name}: not installed; `{install}`"));
+    };
+    let mut words = format!("backend {name}: {}", program.display());
+    let is_old = match probe::version(program, environment) {
+        Ok(version) => {
+            words.push_str(&format!(", version {}", probe::show(version)));
+            version < *oldest
+        }
+        Err(why) => {
+            words.push_str(&format!(", version unknown ({why})"));
+            false
+        }
+    };
+    match login {
+        Some(login) => words.push_str(&format!(", {login} is there (not tried)")),
+        None => words.push_str(&format!(", login unknown: nothing was found; {log_in}")),
+    }
+    words.push_str(", every tool is put to our gates");
+    words.extend(ungated.map(|what| format!(" but {what}, which the sandbox alone holds")));
+    if is_old {
+        let oldest = probe::show(*oldest);
+        words.push_str(&format!("; older than {oldest}, the oldest that is known to work: `{install}`"));
+    }
+    if login.is_some() && !is_old { Finding::Good(words) } else { Finding::Note(words) }
+}
+
+/// Which model providers could be asked; none is. With another agent at hand none is needed.
+fn models(environment: &Environment, has_agent: bool) -> Vec<Finding> {
     let found = environment.user_config().and_then(|user| providers::find(environment, &user));
     let providers = match found {
         Ok(providers) => providers,
@@ -114,8 +158,12 @@ fn models(environment: &Environment) -> Vec<Finding> {
         })
         .collect();
     // Ollama is always configured, but the usual models are somebody else's.
-    if providers.iter().filter(ready).all(|provider| provider.kind == ProviderKind::Ollama) {
-        findings.push(Finding::Bad("no key of a model provider is set, such as ANTHROPIC_API_KEY".into()));
+    if !has_agent && providers.iter().filter(ready).all(|provider| provider.kind == ProviderKind::Ollama) {
+        findings.push(Finding::Bad(
+            "no agent is ready: install one and log in, set a key of a model provider such as ANTHROPIC_API_KEY, or name a \
+             server of your own in config.toml"
+                .into(),
+        ));
     }
     findings
 }

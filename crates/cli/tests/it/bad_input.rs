@@ -211,8 +211,16 @@ fn a_status_file_that_is_damaged_during_a_session_stops_the_run_and_stays_as_it_
 #[test]
 fn a_missing_key_says_what_to_do() {
     let place = Place::new();
-    let output = place.autonoe(None).arg("run").output().expect("started");
+    let output = place.autonoe(None).args(["run", "--backend", "native"]).output().expect("started");
     assert_refused(&output, &["ANTHROPIC_API_KEY is not set", "autonoe demo"]);
+    assert_eq!(output.stdout, b"", "nothing was begun");
+}
+
+#[test]
+fn without_any_agent_the_three_ways_to_go_on_are_named() {
+    let place = Place::new();
+    let output = place.autonoe(None).env("PATH", "/usr/bin:/bin").arg("run").output().expect("started");
+    assert_refused(&output, &["No agent is ready", "claude is not installed", "three ways", "autonoe demo"]);
     assert_eq!(output.stdout, b"", "nothing was begun");
 }
 

@@ -108,7 +108,8 @@ fn version_man_and_completions() {
 fn into_a_pipe_go_plain_lines() {
     let (place, model) = (Place::new(), model(&builder()));
     let mut command = place.autonoe(Some(&model));
-    let output = command.args(["run", "--session-delay", "0s"]).output().expect("started");
+    let output =
+        command.args(["run", "--backend", "native", "--session-delay", "0s"]).output().expect("started");
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(!out.contains('\u{1b}') && !out.contains('\r'), "no escapes into a pipe: {out:?}");
     for line in [
@@ -122,6 +123,9 @@ fn into_a_pipe_go_plain_lines() {
     }
     let place = Place::new();
     let mut command = place.autonoe(Some(&model));
-    let output = command.args(["run", "--quiet", "--session-delay", "0s"]).output().expect("started");
+    let output = command
+        .args(["run", "--backend", "native", "--quiet", "--session-delay", "0s"])
+        .output()
+        .expect("started");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "All achievable deliverables passed.\n");
 }

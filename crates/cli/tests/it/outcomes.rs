@@ -43,7 +43,8 @@ fn all_passed_with_a_blocked_one_exits_0() {
 #[test]
 fn seed_002_9_1_exists_all_passed_exits_at_once_without_a_session_or_a_key() {
     let place = Place::with_status(&[("A", "passed"), ("B", "blocked")]);
-    let output = place.autonoe(None).args(["run", "--json"]).output().expect("started");
+    let output =
+        place.autonoe(None).args(["run", "--backend", "native", "--json"]).output().expect("started");
     let run = super::support::Run::from(output);
     run.assert_ended("all_passed", 0);
     assert_eq!(run.sessions(), Vec::<&str>::new());

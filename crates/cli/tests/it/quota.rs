@@ -43,7 +43,16 @@ fn a_person_is_told_once_that_and_how_long_it_waits() {
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&out_of_quota(4_102_444_800));
     let mut command = place.autonoe(Some(&model));
-    command.args(["run", "--wait-for-quota", "--max-duration", "2500ms", "--session-delay", "0s"]);
+    command.args([
+        "run",
+        "--backend",
+        "native",
+        "--wait-for-quota",
+        "--max-duration",
+        "2500ms",
+        "--session-delay",
+        "0s",
+    ]);
     let output = command.output().expect("started");
     assert_eq!(output.status.code(), Some(4));
     let out = String::from_utf8_lossy(&output.stdout);
