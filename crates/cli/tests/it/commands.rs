@@ -76,7 +76,7 @@ fn doctor_tells_what_is_missing() {
     let place = Place::new();
     let (code, out, _) = text(&place, &["doctor"]);
     assert_eq!(code, Some(2));
-    assert!(out.contains("BAD  no key of a model provider is set"), "{out}");
+    assert!(out.contains("BAD  no agent is ready"), "{out}");
     let output = place
         .autonoe(None)
         .arg("doctor")
