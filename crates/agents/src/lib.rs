@@ -4,6 +4,7 @@ pub mod claude;
 mod emit;
 mod guides;
 mod native;
+pub mod replay;
 mod vendor;
 
 pub use claude::ClaudeBackend;

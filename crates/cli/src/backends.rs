@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use autonoe_agents::replay::ReplayBackend;
 use autonoe_agents::{
-    ClaudeBackend, Login, ModelService, NativeBackend, NativeSettings, VendorSettings, claude,
+    ClaudeBackend, Login, ModelService, NativeBackend, NativeSettings, VendorSettings, claude, replay,
 };
 use autonoe_core::agent::Backend;
 use autonoe_core::crew::Models;
@@ -18,6 +19,7 @@ use autonoe_tools::ServerConfig;
 
 use crate::environment::Environment;
 use crate::probe::Version;
+use crate::recordings::read_cassette;
 
 /// One kind of agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum BackendName {
     Native,
     /// Claude Code.
     Claude,
+    /// A recording, from this file.
+    Replay(PathBuf),
 }
 
 /// In the order in which `auto` looks at them.
@@ -37,13 +41,14 @@ impl BackendName {
         match self {
             Self::Native => "native",
             Self::Claude => claude::NAME,
+            Self::Replay(_) => replay::NAME,
         }
     }
 
     /// The vendor of its models, if it has but one.
     pub fn vendor(&self) -> Option<ProviderKind> {
         match self {
-            Self::Native => None,
+            Self::Native | Self::Replay(_) => None,
             Self::Claude => Some(ProviderKind::Anthropic),
         }
     }
@@ -52,6 +57,7 @@ impl BackendName {
     pub fn default_models(&self) -> Models {
         let (plan, work) = match self {
             Self::Native | Self::Claude => ("opus", "sonnet"),
+            Self::Replay(_) => ("recorded", "recorded"),
         };
         Models { plan: plan.to_owned(), work: work.to_owned() }
     }
@@ -91,6 +97,9 @@ impl FromStr for BackendName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(file) = text.strip_prefix("replay:") {
+            return Ok(Self::Replay(PathBuf::from(file)));
+        }
         ALL.into_iter().find(|backend| backend.name() == text).ok_or_else(|| {
             let names: Vec<_> = ALL.iter().map(|backend| backend.name().to_owned()).collect();
             format!("there is no agent of this name; there are {}", names.join(", "))
@@ -179,7 +188,7 @@ const CLAUDE: Vendor = Vendor {
 
 fn vendor(name: &BackendName) -> Option<&'static Vendor> {
     match name {
-        BackendName::Native => None,
+        BackendName::Native | BackendName::Replay(_) => None,
         BackendName::Claude => Some(&CLAUDE),
     }
 }
@@ -238,6 +247,7 @@ impl Workshop<'_> {
         Ok(match name {
             BackendName::Native => Box::new(NativeBackend::new(self.native.clone(), deliverables)?),
             BackendName::Claude => Box::new(ClaudeBackend::new(self.settings(name, &CLAUDE)?, deliverables)),
+            BackendName::Replay(file) => Box::new(ReplayBackend::new(read_cassette(file)?, deliverables)),
         })
     }
 

@@ -15,6 +15,7 @@ mod premises;
 mod present;
 mod probe;
 mod providers;
+mod recordings;
 mod system;
 
 use std::process::ExitCode;

@@ -1,11 +1,14 @@
 //! `autonoe sessions`
 
-use std::str::FromStr;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use autonoe_agents::replay::{Cassette, Recorded, Recording};
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
+use autonoe_core::redact::Redactor;
 use autonoe_store::journal::history::{EventRow, History, SessionRow};
 use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
@@ -13,12 +16,13 @@ use serde_json::json;
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::present::{self, cost, cut};
+use crate::present::{self, cost, cut, debug_line};
+use crate::recordings::{SessionId, last_run, on_record, read_cassette, record};
 
 /// Characters of an event that `show` prints.
 const MAX_EVENT: usize = 400;
 
-/// List and show recorded sessions
+/// List, show, replay and export recorded sessions
 #[derive(Debug, Args)]
 pub struct SessionsArgs {
     #[command(subcommand)]
@@ -48,23 +52,29 @@ enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
-}
-
-#[derive(Debug, Clone, Copy)]
-struct SessionId {
-    run: i64,
-    number: u32,
-}
-
-impl FromStr for SessionId {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts =
-            text.split_once('.').and_then(|(run, number)| Some((run.parse().ok()?, number.parse().ok()?)));
-        let (run, number) = parts.ok_or("name a session like 3.2: run, dot, session")?;
-        Ok(Self { run, number })
-    }
+    /// Play back a session, or a cassette, as it was seen
+    Replay {
+        /// The session as `list` names it, such as 3.2, or the file of a cassette
+        what: String,
+        #[command(flatten)]
+        project: ProjectArgs,
+        /// With the pauses that there were
+        #[arg(long)]
+        timed: bool,
+        /// Print JSON, one event a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write sessions to a cassette: a file that `--backend replay:FILE` and `sessions replay` play back
+    Export {
+        /// The sessions as `list` names them [default: all of the last run]
+        sessions: Vec<SessionId>,
+        #[command(flatten)]
+        project: ProjectArgs,
+        /// The file to write [default: standard output]
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 /// Lists sessions or shows one.
@@ -78,24 +88,47 @@ pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8
             present::print(&if *json { format!("{:#}\n", json!(sessions)) } else { table(&sessions) });
         }
         SessionsCommand::Show { session, project, json } => {
-            let history = History::open(&environment.project(project)?.journal_file())?;
-            let found = match history {
-                Some(history) => history.session(session.run, session.number)?,
-                None => None,
-            };
-            let (row, events) = found.ok_or_else(|| {
-                let name = format!("{}.{}", session.run, session.number);
-                Fault::lasting(
-                    Layer::Config,
-                    "no_such_session",
-                    format!("There is no session {name} on record."),
-                )
-                .hint("`autonoe sessions list` names those there are.")
-            })?;
+            let (row, events) = on_record(&environment.project(project)?, *session)?;
             present::print(&if *json { lines(&events) } else { story(&row, &events) });
+        }
+        SessionsCommand::Replay { what, project, timed, json } => {
+            let cassette = match what.parse() {
+                Ok(session) => record(&environment.project(project)?, &[session])?,
+                Err(_) => read_cassette(Path::new(what))?,
+            };
+            play(&cassette, *timed, *json, &Redactor::new(&environment.secrets()));
+        }
+        SessionsCommand::Export { sessions, project, output } => {
+            let project = environment.project(project)?;
+            let sessions = if sessions.is_empty() { last_run(&project)? } else { sessions.clone() };
+            let text = record(&project, &sessions)?.write();
+            match output {
+                None => present::print(&text),
+                Some(file) => fs::write(file, text).map_err(|error| {
+                    let message = format!("{} cannot be written: {error}.", file.display());
+                    Fault::lasting(Layer::Config, "cassette", message)
+                })?,
+            }
         }
     }
     Ok(exit::DONE)
+}
+
+/// Shows what happened as it was seen.
+fn play(cassette: &Cassette, timed: bool, json: bool, redactor: &Redactor) {
+    for recorded in &cassette.sessions {
+        if !json {
+            let Recorded { instruction, backend, model, .. } = recorded;
+            present::print(&format!("Session ({instruction}, {model} on {backend})\n"));
+        }
+        for Recording { after, event } in &recorded.events {
+            if timed {
+                std::thread::sleep(*after);
+            }
+            let line = if json { serde_json::to_string(event).ok() } else { debug_line(event, redactor) };
+            line.iter().for_each(|line| present::print(&format!("{line}\n")));
+        }
+    }
 }
 
 fn table(sessions: &[SessionRow]) -> String {

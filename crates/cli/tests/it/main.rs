@@ -14,6 +14,7 @@ mod native;
 mod outcomes;
 mod policy;
 mod quota;
+mod replay;
 mod sandbox;
 mod support;
 mod sync;
