@@ -2,6 +2,7 @@
 
 pub mod claude;
 mod emit;
+pub mod executor;
 mod guides;
 mod native;
 pub mod replay;
