@@ -21,8 +21,8 @@ const NEEDED: [(&str, &str); 3] = [("git", "git"), ("bash", "bash"), ("cc", "gcc
 /// only where bubblewrap can shut them in.
 const WANTED: [(&str, &str); 1] = [("bwrap", "bubblewrap")];
 
-/// The same for tests that talk to public servers, which are written for node.
-const NODE: [(&str, &str); 2] = [("node", "nodejs"), ("npm", "npm")];
+/// The same for tests that talk to public servers and to other agents, which are written for node, and to a browser.
+const NODE: [(&str, &str); 3] = [("node", "nodejs"), ("npm", "npm"), ("chromium", "chromium")];
 
 /// The benchmarks are part of what is linted and tested.
 const WITH_BENCHMARKS: &str = "--features=xtask/bench";

@@ -217,7 +217,7 @@ impl Vendor {
 }
 
 /// A program on the search path, by its real name: what npm puts there are links.
-fn find_program(name: &str, environment: &Environment) -> Option<PathBuf> {
+pub fn find_program(name: &str, environment: &Environment) -> Option<PathBuf> {
     let mut places = std::env::split_paths(&environment.path).filter(|place| place.is_absolute());
     places.find_map(|place| place.join(name).canonicalize().ok().filter(|program| program.is_file()))
 }
@@ -257,7 +257,7 @@ impl Workshop<'_> {
             find_program(vendor.program, environment).ok_or_else(|| not_found(name.name(), vendor))?;
         let service = service(name, vendor, environment);
         let mut premises = self.premises.clone();
-        premises.bounds.read.push(installation(&program));
+        premises.bounds.read.push(installation(&program, environment));
         premises.bounds.sockets.push(self.calls.clone());
         let mut door = (*premises.door).clone();
         if let Some(service) = &service {
@@ -304,12 +304,15 @@ fn route(vendor: &Vendor, service: &ModelService) -> Result<Route, Fault> {
     Route::new(&service.route, base_url, key).map_err(|error| wrong(&error))
 }
 
-/// What must be readable for a program to start: the packages it was installed with, or the directory it is in.
-fn installation(program: &Path) -> PathBuf {
+/// What must be readable for a program to start: the packages it was installed with, or the directory it is in; of a
+/// directory that holds the user's home, the program alone.
+pub fn installation(program: &Path, environment: &Environment) -> PathBuf {
     let packages =
         program.ancestors().filter(|place| place.file_name().is_some_and(|name| name == "node_modules"));
-    let directory = packages.last().or_else(|| program.parent());
-    directory.unwrap_or(program).to_owned()
+    let directory = packages.last().or_else(|| program.parent()).unwrap_or(program);
+    let home = environment.home.as_ref().and_then(|home| home.canonicalize().ok());
+    let holds_home = home.is_some_and(|home| home.starts_with(directory));
+    if holds_home { program.to_owned() } else { directory.to_owned() }
 }
 
 fn not_found(name: &str, vendor: &Vendor) -> Fault {

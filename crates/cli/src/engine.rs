@@ -35,7 +35,8 @@ use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::CommonArgs;
-use crate::backends::Workshop;
+use crate::backends::{Workshop, find_program, installation};
+use crate::browser;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::hiring::{Hired, hire};
@@ -47,10 +48,6 @@ use crate::system::{SystemClock, runtime, watch_signals};
 
 /// How long the end of a run waits for its traces and metrics to be taken.
 const TELEMETRY_LIMIT: Duration = Duration::from_secs(2);
-
-/// The built-in MCP server for a browser, and what its program is called.
-const BROWSER: &str = "playwright";
-const BROWSER_PROGRAMS: [&str; 2] = ["playwright-mcp", "mcp-server-playwright"];
 
 /// The longest path a Unix socket can have, with room to spare.
 const MAX_SOCKET_PATH: usize = 100;
@@ -118,10 +115,11 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
             ));
         }
         policy.temp = premises::temporary(sandbox.layer(), &project);
-        let premises = premises::lay_out(&project, environment, &user, &policy, sandbox)?;
+        let mut premises = premises::lay_out(&project, environment, &user, &policy, sandbox)?;
         let engine =
             Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
+        premises.bounds.read.extend(tools.installed.iter().cloned());
         let parts = Parts { crew, providers, prices: Arc::new(providers::prices(&user)), premises, tools };
         engine.run(&spec, instructions, policy, parts, Watching { secrets, telemetry }).await
     });
@@ -149,6 +147,8 @@ struct Parts {
 struct NativeTools {
     options: ToolOptions,
     servers: BTreeMap<String, ServerConfig>,
+    /// What must be readable for the user's own servers and the browser to start.
+    installed: Vec<PathBuf>,
 }
 
 /// A backend and the models that it works with.
@@ -388,17 +388,18 @@ fn native_tools(
     policy: &PolicyOptions,
 ) -> Result<NativeTools, Fault> {
     let mut servers = config.effective(mode).mcp_servers;
-    let named = config.mcp_servers.as_ref().is_some_and(|named| named.contains_key(BROWSER));
-    if !named && let Some(built_in) = servers.remove(BROWSER) {
-        // It is not fetched anew for each session: whoever wants it installs it.
-        servers.extend(browser(project, environment).map(|program| {
-            let args = built_in["args"].as_array().into_iter().flatten().skip(1).cloned().collect::<Vec<_>>();
-            (BROWSER.to_owned(), serde_json::json!({ "command": program, "args": args }))
-        }));
+    let named = config.mcp_servers.as_ref().is_some_and(|named| named.contains_key(browser::NAME));
+    if !named && let Some(built_in) = servers.remove(browser::NAME) {
+        let found = browser::server(project, environment, &built_in, policy.temp.as_deref());
+        servers.extend(found.map(|server| (browser::NAME.to_owned(), server)));
     }
+    let mut own: Vec<_> = servers.get(browser::NAME).filter(|_| !named).cloned().into_iter().collect();
     if mode == Mode::Run {
+        own.extend(user.mcp_servers.values().cloned());
         servers.extend(user.mcp_servers.clone());
     }
+    let programs = own.iter().filter_map(|server| find_program(server["command"].as_str()?, environment));
+    let installed = programs.map(|program| installation(&program, environment)).collect();
     let read = |(name, value): (String, serde_json::Value)| match ServerConfig::parse(&name, &value) {
         Ok(config) => Ok((name, config)),
         Err(error) => Err(Fault::lasting(
@@ -414,7 +415,7 @@ fn native_tools(
     let of_others = environment.home.iter().map(|home| home.join(".claude/skills"));
     let skills = of_project.into_iter().chain(of_user).chain(of_others).collect();
     let web_hosts = Permissions::new(policy).web_hosts();
-    Ok(NativeTools { options: ToolOptions { skills, web_hosts }, servers })
+    Ok(NativeTools { options: ToolOptions { skills, web_hosts }, servers, installed })
 }
 
 /// The tools of MCP servers that the user configured, or agreed to: allowed as they come.
@@ -422,14 +423,6 @@ fn tools_of_servers(config: &AgentConfig, mode: Mode, user: &UserConfig) -> Vec<
     let of_project = config.mcp_servers.iter().flatten().map(|(name, _)| name);
     let names = of_project.chain(user.mcp_servers.keys()).filter(|_| mode == Mode::Run);
     names.filter_map(|name| format!("mcp__{name}__*").parse().ok()).collect()
-}
-
-/// The browser's MCP server, if it is installed in the project or on the search path.
-fn browser(project: &Project, environment: &Environment) -> Option<PathBuf> {
-    let of_project = project.root().join("node_modules/.bin");
-    let places = std::iter::once(of_project).chain(std::env::split_paths(&environment.path));
-    let mut programs = places.flat_map(|place| BROWSER_PROGRAMS.map(|name| place.join(name)));
-    programs.find(|program| program.is_absolute() && program.is_file())
 }
 
 /// The conversation that `--resume` goes on with.

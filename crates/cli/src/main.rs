@@ -4,6 +4,7 @@
 
 mod arguments;
 mod backends;
+mod browser;
 mod commands;
 mod consent;
 mod engine;

@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
 mod bad_input;
+mod browser;
 mod claude;
 mod commands;
 mod demo;

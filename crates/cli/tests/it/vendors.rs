@@ -32,14 +32,20 @@ impl Vendor {
         Run::from(self.command(place, model, args).output().expect("started"))
     }
 
-    /// The same, not started yet.
-    pub fn command(&self, place: &Place, model: &Server, args: &[&str]) -> Command {
+    /// Puts the program on the search path.
+    pub fn offer(&self, place: &Place) -> PathBuf {
         let bin = place.home().join("bin");
         std::fs::create_dir_all(&bin).expect("directory");
         let link = bin.join(self.name);
         if !link.exists() {
             symlink(&self.program, &link).expect("linked");
         }
+        bin
+    }
+
+    /// The same, not started yet.
+    pub fn command(&self, place: &Place, model: &Server, args: &[&str]) -> Command {
+        let bin = self.offer(place);
         let mut command = place.command(model, args);
         command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
         command
