@@ -8,6 +8,7 @@ mod browser;
 mod claude;
 mod commands;
 mod demo;
+mod endurance;
 mod interrupt;
 mod kill;
 mod mcp;
