@@ -47,7 +47,7 @@ pub fn variable() -> Option<(&'static str, PathBuf)> {
 }
 
 /// In the target directory, which we lie in ourselves.
-fn place() -> Result<PathBuf> {
+pub fn place() -> Result<PathBuf> {
     let ourselves = env::current_exe()?;
     let target = ourselves.ancestors().nth(2).ok_or("The target directory cannot be found.")?;
     Ok(target.join("npm"))

@@ -65,12 +65,23 @@ impl Place {
         command
     }
 
-    /// `autonoe run` without pauses, on the given model.
+    /// `autonoe run` without pauses, our own agent on the given model.
     pub fn run(&self, autonoe: &Path, model: &Server) -> Command {
         let mut command = self.command(autonoe);
-        command.args(["run", "--session-delay", "0s"]);
+        command.args(["run", "--backend", "native", "--session-delay", "0s"]);
         command.env("ANTHROPIC_API_KEY", "test-key").env("ANTHROPIC_BASE_URL", model.base_url());
         command
+    }
+
+    /// The same with the agent of another vendor, whose program is found under its usual name.
+    pub fn drive(&self, autonoe: &Path, name: &str, program: &Path) -> Result<Command> {
+        let programs = self.directory.path().join("bin");
+        fs::create_dir_all(&programs)?;
+        std::os::unix::fs::symlink(program, programs.join(name))?;
+        let mut command = self.command(autonoe);
+        command.args(["run", "--backend", name, "--session-delay", "0s"]);
+        command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display()));
+        Ok(command)
     }
 
     /// Another agent in the project, told of a proxy that leads nowhere; its temporary files are gone with ours.

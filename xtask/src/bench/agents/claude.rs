@@ -13,8 +13,8 @@ use crate::bench::place::Place;
 const PACKAGE: Package =
     Package { name: "@anthropic-ai/claude-code", version: "2.1.325", program: Program::Native("claude") };
 
-/// Whole and bare.
-pub const ALL: [Contestant; 2] = [WHOLE, BARE];
+/// Whole, bare, and driven by ours.
+pub const ALL: [Contestant; 3] = [WHOLE, BARE, DRIVEN];
 
 const WHOLE: Contestant = Contestant {
     name: "`claude -p`",
@@ -24,12 +24,23 @@ const WHOLE: Contestant = Contestant {
         arguments: &[("command", "true"), ("description", "Run true")],
         success: "(Bash completed with no output)",
     },
-    command: |program, place, model| claude(program, place, model, &[]),
+    command: |programs, place, model| claude(&programs.vendor, place, model, &[]),
 };
 
 const BARE: Contestant = Contestant {
     name: "`claude -p --bare`",
-    command: |program, place, model| claude(program, place, model, &["--bare"]),
+    command: |programs, place, model| claude(&programs.vendor, place, model, &["--bare"]),
+    ..WHOLE
+};
+
+const DRIVEN: Contestant = Contestant {
+    name: "`autonoe run --backend claude`",
+    origin: Origin::Driven(&PACKAGE),
+    command: |programs, place, model| {
+        let mut command = place.drive(&programs.autonoe, "claude", &programs.vendor)?;
+        command.env("ANTHROPIC_API_KEY", "test-key").env("ANTHROPIC_BASE_URL", model.base_url());
+        Ok(command)
+    },
     ..WHOLE
 };
 
@@ -37,7 +48,7 @@ fn claude(program: &Path, place: &Place, model: &Server, options: &[&str]) -> Re
     let mut command = place.offline(program)?;
     command.env("ANTHROPIC_API_KEY", "test-key").env("ANTHROPIC_BASE_URL", model.base_url());
     command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
-    command.args(["-p", "Run true ten times.", "--output-format", "stream-json", "--verbose"]);
+    command.args(["-p", "Run true eleven times.", "--output-format", "stream-json", "--verbose"]);
     command.args(["--allowedTools", "Bash(true)"]).args(options);
     Ok(command)
 }

@@ -21,12 +21,12 @@ const BARE: Contestant = Contestant {
     name: "`codex exec`, no sandbox",
     origin: Origin::Package(&PACKAGE),
     shell: Shell { tool: "exec_command", arguments: &[("cmd", "true")], success: "exited with code 0" },
-    command: |program, place, model| codex(program, place, model, "danger-full-access"),
+    command: |programs, place, model| codex(&programs.vendor, place, model, "danger-full-access"),
 };
 
 const SANDBOXED: Contestant = Contestant {
     name: "`codex exec`, in its sandbox",
-    command: |program, place, model| codex(program, place, model, "workspace-write"),
+    command: |programs, place, model| codex(&programs.vendor, place, model, "workspace-write"),
     ..BARE
 };
 
@@ -37,7 +37,7 @@ fn codex(program: &Path, place: &Place, model: &Server, sandbox: &str) -> Result
     fs::write(place.home().join(".codex/config.toml"), settings)?;
     let mut command = place.offline(program)?;
     command.env("SCRIPTED_KEY", "test-key");
-    command.args(["exec", "--json", "--skip-git-repo-check", "-s", sandbox, "Run true ten times."]);
+    command.args(["exec", "--json", "--skip-git-repo-check", "-s", sandbox, "Run true eleven times."]);
     Ok(command)
 }
 

@@ -9,6 +9,8 @@ pub struct Line {
     pub name: String,
     /// Whether it is from this repository.
     pub is_ours: bool,
+    /// Whether it is another's, driven by ours.
+    pub is_driven: bool,
     /// What it took, or why that is not known.
     pub readings: Result<Readings, String>,
 }

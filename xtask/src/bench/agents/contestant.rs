@@ -28,7 +28,15 @@ pub struct Contestant {
     /// How the model calls its shell.
     pub shell: Shell,
     /// Its command for one run in a place, given the program and the model.
-    pub command: fn(&Path, &Place, &Server) -> Result<Command>,
+    pub command: fn(&Programs, &Place, &Server) -> Result<Command>,
+}
+
+/// What is started.
+pub struct Programs {
+    /// Ours.
+    pub autonoe: PathBuf,
+    /// The vendor's, if there is one.
+    pub vendor: PathBuf,
 }
 
 /// Where an agent comes from.
@@ -38,6 +46,15 @@ pub enum Origin {
     Ours,
     /// A registry.
     Package(&'static Package),
+    /// A registry, driven by this repository's.
+    Driven(&'static Package),
+}
+
+impl Origin {
+    /// Whether a run is one of `autonoe run`, with a deliverable to pass.
+    fn is_run(self) -> bool {
+        matches!(self, Self::Ours | Self::Driven(_))
+    }
 }
 
 /// A call of `true` in an agent's own terms.
@@ -57,7 +74,7 @@ pub struct Runner<'a> {
 }
 
 struct Ready {
-    program: PathBuf,
+    programs: Programs,
     /// The home that its runs share, so that all but the first are warm.
     home: Place,
     readings: Readings,
@@ -67,11 +84,12 @@ impl<'a> Runner<'a> {
     /// Installs it if need be.
     pub fn new(contestant: &'a Contestant, autonoe: &Path) -> Self {
         let ready = || {
-            let program = match contestant.origin {
-                Origin::Ours => autonoe.to_owned(),
-                Origin::Package(package) => install(package)?,
+            let vendor = match contestant.origin {
+                Origin::Ours => PathBuf::new(),
+                Origin::Package(package) | Origin::Driven(package) => install(package)?,
             };
-            Ok(Ready { program, home: Place::new()?, readings: Readings::default() })
+            let programs = Programs { autonoe: autonoe.to_owned(), vendor };
+            Ok(Ready { programs, home: Place::new()?, readings: Readings::default() })
         };
         Self { contestant, state: ready() }
     }
@@ -97,11 +115,12 @@ impl<'a> Runner<'a> {
         let Contestant { name, origin, .. } = self.contestant;
         let version = match origin {
             Origin::Ours => env!("CARGO_PKG_VERSION"),
-            Origin::Package(package) => package.version,
+            Origin::Package(package) | Origin::Driven(package) => package.version,
         };
         Line {
             name: format!("{name} ({version})"),
             is_ours: matches!(origin, Origin::Ours),
+            is_driven: matches!(origin, Origin::Driven(_)),
             readings: self.state.map(|ready| ready.readings).map_err(|error| error.to_string()),
         }
     }
@@ -110,34 +129,30 @@ impl<'a> Runner<'a> {
 fn run(contestant: &Contestant, ready: &Ready) -> Result<Reading> {
     let model = serve(&script(contestant))?;
     // A deliverable passes but once, so our own runs begin with a new project and a new home each.
-    let fresh = match contestant.origin {
-        Origin::Ours => Some(Place::with_deliverables(1)?),
-        Origin::Package(_) => None,
-    };
-    let command = (contestant.command)(&ready.program, fresh.as_ref().unwrap_or(&ready.home), &model)?;
+    let fresh = if contestant.origin.is_run() { Some(Place::with_deliverables(1)?) } else { None };
+    let command = (contestant.command)(&ready.programs, fresh.as_ref().unwrap_or(&ready.home), &model)?;
     let reading = meter(command, &model, PATIENCE)?;
-    did_the_task(contestant, &model)?;
+    did_the_task(&model)?;
     Ok(reading)
 }
 
-/// The calls, one a turn, each after the success of the one before, and an answer. Ours passes its deliverable in between.
+/// The calls, one a turn, each after the success of the one before, and an answer. A run passes its deliverable in between;
+/// the others make one call more, so that all take the same number of turns.
 fn script(contestant: &Contestant) -> String {
     let Shell { tool, arguments, success } = contestant.shell;
     let call = [call(tool, arguments)];
     let mut turns = vec![turn(&call)];
     turns.extend((1..CALLS).map(|_| turn_after(success, &call)));
-    match contestant.origin {
-        Origin::Ours => turns.extend([turn_after(success, &[passed(1)]), word()]),
-        Origin::Package(_) => turns.push(format!("  expect = \"{success}\"\n{}", word())),
+    if contestant.origin.is_run() {
+        turns.extend([turn_after(success, &[passed(1)]), word()]);
+    } else {
+        turns.extend([turn_after(success, &call), format!("  expect = \"{success}\"\n{}", word())]);
     }
     conversation(&turns)
 }
 
-fn did_the_task(contestant: &Contestant, model: &Server) -> Result {
-    let expected = match contestant.origin {
-        Origin::Ours => CALLS + 2,
-        Origin::Package(_) => CALLS + 1,
-    };
+fn did_the_task(model: &Server) -> Result {
+    let expected = CALLS + 2;
     let problems = model.problems();
     if !problems.is_empty() {
         return Err(format!("it went against the script: {}", problems.join("; ")).into());

@@ -24,7 +24,7 @@ pub const GEMINI: Contestant = Contestant {
         arguments: &[("command", "true"), ("description", "Run true")],
         success: "(empty)",
     },
-    command: gemini,
+    command: |programs, place, model| gemini(&programs.vendor, place, model),
 };
 
 fn gemini(program: &Path, place: &Place, model: &Server) -> Result<Command> {
@@ -42,6 +42,6 @@ fn gemini(program: &Path, place: &Place, model: &Server) -> Result<Command> {
     command.env("GEMINI_API_KEY", "test-key").env("GOOGLE_GEMINI_BASE_URL", model.base_url());
     command.env("GEMINI_CLI_NO_RELAUNCH", "true");
     command.args(["--yolo", "-m", "gemini-2.5-pro", "--output-format", "stream-json"]);
-    command.args(["-p", "Run true ten times."]);
+    command.args(["-p", "Run true eleven times."]);
     Ok(command)
 }

@@ -1,16 +1,9 @@
-//! The other agents' packages, at fixed versions, installed by name into `target/npm-agents`.
-//!
-//! The registry is the one npm is configured for. Packages' own scripts do not run, so the first time any of their code does
-//! is in the benchmark's empty environment.
+//! The other agents' packages: those that the tests have, installed in the same place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
-use crate::Result;
-use crate::workspace::root;
+use crate::{Result, npm};
 
 /// An npm package with a program.
 pub struct Package {
@@ -30,14 +23,10 @@ pub enum Program {
     Script(&'static str),
 }
 
-/// Installs a package, unless that version is there, and returns its program.
+/// Installs the packages, unless they are there, and returns the program of this one.
 pub fn install(package: &Package) -> Result<PathBuf> {
-    let directory = root().join("target/npm-agents").join(package.name.replace('/', "+"));
-    if installed_version(&directory, package).as_deref() != Some(package.version) {
-        eprintln!("installing {} {} …", package.name, package.version);
-        npm_install(&directory, package)?;
-    }
-    let modules = directory.join("node_modules");
+    npm::install()?;
+    let modules = npm::place()?.join("node_modules");
     let program = match package.program {
         Program::Script(name) => Some(modules.join(".bin").join(name)).filter(|path| path.exists()),
         Program::Native(name) => {
@@ -45,35 +34,6 @@ pub fn install(package: &Package) -> Result<PathBuf> {
         }
     };
     program.ok_or_else(|| format!("{} has no program for this platform", package.name).into())
-}
-
-fn npm_install(directory: &Path, package: &Package) -> Result {
-    fs::create_dir_all(directory)?;
-    let mut npm = Command::new("npm");
-    npm.arg("install").arg("--prefix").arg(directory);
-    npm.args([
-        "--ignore-scripts",
-        "--no-package-lock",
-        "--no-save",
-        "--no-audit",
-        "--no-fund",
-        "--loglevel=error",
-    ]);
-    npm.arg(format!("{}@{}", package.name, package.version));
-    let output =
-        npm.stdin(Stdio::null()).output().map_err(|error| format!("npm cannot be started: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let reason = said.lines().next().unwrap_or("npm gives no reason");
-    Err(format!("{} cannot be installed: {reason}", package.name).into())
-}
-
-fn installed_version(directory: &Path, package: &Package) -> Option<String> {
-    let manifest = fs::read(directory.join("node_modules").join(package.name).join("package.json")).ok()?;
-    let manifest: Value = serde_json::from_slice(&manifest).ok()?;
-    manifest["version"].as_str().map(str::to_owned)
 }
 
 /// The packages named like this one with a platform after it.

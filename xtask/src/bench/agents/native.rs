@@ -10,13 +10,13 @@ pub const SANDBOXED: Contestant = Contestant {
     name: "`autonoe run`, in its sandbox",
     origin: Origin::Ours,
     shell: SHELL,
-    command: |program, place, model| Ok(place.run(program, model)),
+    command: |programs, place, model| Ok(place.run(&programs.autonoe, model)),
 };
 
 const BARE: Contestant = Contestant {
     name: "`autonoe run --no-sandbox`",
-    command: |program, place, model| {
-        let mut command = place.run(program, model);
+    command: |programs, place, model| {
+        let mut command = place.run(&programs.autonoe, model);
         command.arg("--no-sandbox");
         Ok(command)
     },

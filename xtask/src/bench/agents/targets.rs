@@ -8,20 +8,22 @@ use crate::bench::table::{Row, Verdict};
 /// Parts of the best peer's time that we may take.
 const WALL_PART: f64 = 0.5;
 const CPU_PART: f64 = 0.25;
+/// How much longer an agent may take when it is driven.
+const DRIVING_PART: f64 = 0.05;
 const PEAK_MB: f64 = 40.0;
 const FIRST_REQUEST_MS: f64 = 50.0;
 
 /// One row a target; none if ours could not be measured.
 pub fn rows(lines: &[Line]) -> Vec<Row> {
     let measured = |is_ours: bool| {
-        let chosen = lines.iter().filter(move |line| line.is_ours == is_ours);
+        let chosen = lines.iter().filter(move |line| line.is_ours == is_ours && !line.is_driven);
         chosen.filter_map(|line| Some((line.name.as_str(), line.readings.as_ref().ok()?)))
     };
     let Some((_, ours)) = measured(true).find(|(name, _)| name.starts_with(native::SANDBOXED.name)) else {
         return Vec::new();
     };
     let peers: Vec<_> = measured(false).collect();
-    vec![
+    let mut rows = vec![
         beside_the_best("wall time", "half", WALL_PART, ours, &peers, |readings| &readings.wall),
         beside_the_best("processor time", "a quarter", CPU_PART, ours, &peers, |readings| &readings.cpu),
         Row {
@@ -38,7 +40,25 @@ pub fn rows(lines: &[Line]) -> Vec<Row> {
             peer: best(&peers, |readings| readings.first_request.median(), "ms"),
             verdict: Verdict::at_most(ours.first_request.median(), FIRST_REQUEST_MS),
         },
-    ]
+    ];
+    rows.extend(lines.iter().filter_map(|line| driven(line, lines)));
+    rows
+}
+
+/// What it costs to drive an agent, beside the same agent alone.
+fn driven(line: &Line, lines: &[Line]) -> Option<Row> {
+    let vendor = line.name.split("--backend ").nth(1).filter(|_| line.is_driven)?.split('`').next()?;
+    let alone =
+        lines.iter().find(|other| !other.is_driven && other.name.starts_with(&format!("`{vendor} ")))?;
+    let (ours, bare) = (line.readings.as_ref().ok()?, alone.readings.as_ref().ok()?);
+    let more = ours.wall.median() / bare.wall.median() - 1.0;
+    Some(Row {
+        what: format!("{TASK}: {vendor} driven by autonoe, wall time"),
+        target: format!("at most {:.0} % more than alone", DRIVING_PART * 100.0),
+        measured: format!("{}: {:+.1} %", ours.wall.summary(), more * 100.0),
+        peer: format!("{}: {}", alone.name, bare.wall.summary()),
+        verdict: Verdict::at_most(more, DRIVING_PART),
+    })
 }
 
 const TASK: &str = "ten shell calls and an answer";
