@@ -1,11 +1,13 @@
 //! The backends, one file each. Nobody else knows a vendor.
 
 pub mod claude;
+pub mod codex;
 mod emit;
 mod guides;
 mod native;
 mod vendor;
 
 pub use claude::ClaudeBackend;
+pub use codex::{CodexBackend, UserProvider};
 pub use native::{NativeBackend, NativeSettings, PhaseRules};
 pub use vendor::{Login, ModelService, VendorSettings};

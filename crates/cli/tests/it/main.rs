@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod claude;
+mod codex;
 mod commands;
 mod demo;
 mod interrupt;

@@ -41,6 +41,7 @@ impl Vendor {
             symlink(&self.program, &link).expect("linked");
         }
         let mut command = place.command(model, args);
+        command.env("OPENAI_API_KEY", "test-key-never-real").env("OPENAI_BASE_URL", model.base_url());
         command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
         command
     }
