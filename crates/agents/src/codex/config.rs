@@ -28,8 +28,9 @@ const RETRIES: u32 = 3;
 /// How long a server of tools may take to start, in seconds.
 const SERVER_START_SECONDS: u32 = 60;
 
-/// What it must not do by itself: fetch, follow a repository's hooks, start further agents, act where nobody asks us.
-const FEATURES_OFF: [&str; 16] = [
+/// What it must not do by itself: fetch, follow a repository's hooks, start further agents, act where nobody asks us. On a
+/// terminal it would type into programs that run, without a question.
+const FEATURES_OFF: [&str; 17] = [
     "apps",
     "browser_use",
     "computer_use",
@@ -45,6 +46,7 @@ const FEATURES_OFF: [&str; 16] = [
     "shell_snapshot",
     "skill_mcp_dependency_install",
     "tool_suggest",
+    "unified_exec_tty",
     "workspace_dependencies",
 ];
 

@@ -10,7 +10,7 @@ use super::ending::Ending;
 use super::item::Item;
 
 /// Notifications that tell nothing an event is for: pieces of what comes as a whole, and states of its own.
-const SILENT: [&str; 37] = [
+const SILENT: [&str; 36] = [
     "account/gatewayOAuth/changed",
     "account/login/completed",
     "account/updated",
@@ -20,7 +20,6 @@ const SILENT: [&str; 37] = [
     "hook/started",
     "item/agentMessage/delta",
     "item/commandExecution/outputDelta",
-    "item/commandExecution/terminalInteraction",
     "item/fileChange/outputDelta",
     "item/fileChange/patchUpdated",
     "item/mcpToolCall/progress",
@@ -49,6 +48,9 @@ const SILENT: [&str; 37] = [
     "turn/plan/updated",
     "turn/started",
 ];
+
+/// How the warning begins that the repository's own settings are left out, which is what we want.
+const LEFT_OUT: &str = "Project-local config";
 
 /// One line.
 #[derive(Debug, PartialEq)]
@@ -159,12 +161,18 @@ fn tells(method: &str, params: &Value) -> Message {
             }
             Some(_) | None => Message::Silent,
         },
+        // Nothing typed: it looks whether there is more output.
+        "item/commandExecution/terminalInteraction" => match params["stdin"].as_str() {
+            Some("") | None => Message::Silent,
+            Some(typed) => Message::Warns(format!("it typed into a program that runs: {typed}")),
+        },
         "model/rerouted" => Message::Warns(format!(
             "another model answers, {} for {}",
             text(&params["toModel"]),
             text(&params["fromModel"])
         )),
         "warning" | "guardianWarning" => Message::Warns(text(&params["message"])),
+        "configWarning" if text(&params["summary"]).starts_with(LEFT_OUT) => Message::Silent,
         "configWarning" | "deprecationNotice" => Message::Warns(text(&params["summary"])),
         silent if SILENT.contains(&silent) => Message::Silent,
         unknown => Message::Unknown(unknown.to_owned()),

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use autonoe_scripted::Server;
 use rustix::process::Signal;
 
+use super::native::MCP_SERVER;
 use super::support::{
     Place, Run, always, assert_followed, assert_nothing_left, builder, model, processes_in, signal,
     wait_until,
@@ -220,4 +221,61 @@ fn the_settings_of_the_user_and_of_the_repository_are_left_out() {
     assert!(run.of_type("tool_result").any(|event| event["denied_by"].is_string()), "it asks all the same");
     assert!(!place.path("started.txt").exists());
     assert_followed(&model);
+}
+
+#[test]
+fn codex_calls_the_tools_of_the_users_servers_and_cannot_type_into_programs() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("server.sh", MCP_SERVER);
+    let config = place.home().join(".config/autonoe");
+    fs::create_dir_all(&config).expect("directory");
+    let text = "[mcp_servers.mine]\ncommand = \"bash\"\nargs = [\"server.sh\"]\n\
+                [mcp_servers.broken]\ncommand = \"no-such-program\"\n";
+    fs::write(config.join("config.toml"), text).expect("written");
+    let model = model(&always(&format!(
+        "[[conversation.turn]]\ncall = [{{ tool = \"mcp__mine__greet\", input = {{ }} }}]\n\
+         [[conversation.turn]]\nexpect = \"hello from the server\"\n\
+         call = [{{ tool = \"exec_command\", input = {{ cmd = \"cat\", tty = true }} }}]\n{}",
+        PASS.replacen("call =", "expect = \"TTY execution is disabled\"\ncall =", 1)
+    )));
+    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    run.assert_ended("all_passed", 0);
+    let names: Vec<_> = run.of_type("tool_call").filter_map(|event| event["name"].as_str()).collect();
+    assert_eq!(names, ["mcp__mine__greet", "mcp__autonoe__set_status"]);
+    let mut troubles = run.of_type("trouble").filter_map(|event| event["message"].as_str());
+    assert!(troubles.any(|message| message.contains("broken")), "a server that does not start is told");
+    assert_followed(&model);
+}
+
+#[test]
+fn codex_works_with_the_provider_of_its_users_settings() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always(PASS));
+    fs::create_dir_all(place.home().join(".codex")).expect("directory");
+    let theirs = format!(
+        "model_provider = \"mine\"\n[model_providers.mine]\nname = \"mine\"\nbase_url = \"{}/v1\"\n\
+         wire_api = \"responses\"\nenv_key = \"MINE_KEY\"\n",
+        model.base_url()
+    );
+    fs::write(place.home().join(".codex/config.toml"), theirs).expect("written");
+    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
+    command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL").env("MINE_KEY", "test-key-never-real");
+    let run = Run::from(command.output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    assert_followed(&model);
+}
+
+#[test]
+fn codex_works_without_our_sandbox() {
+    let Some(codex) = codex() else { return };
+    let place = Place::new();
+    let model = model(&in_its_words(&builder()));
+    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
+    command.env("AUTONOE_NO_SANDBOX", "1");
+    let run = Run::from(command.output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    assert_eq!(place.read("work-A.txt"), "built\n");
+    assert_nothing_left(&place);
 }
