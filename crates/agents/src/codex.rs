@@ -46,6 +46,9 @@ const LOW_UP_TO: u32 = 4_096;
 /// Budgets up to this many tokens ask for medium effort, larger ones for high effort.
 const MEDIUM_UP_TO: u32 = 16_384;
 
+/// How much of a call is repeated when it is refused.
+const MAX_DESCRIBED_CHARS: usize = 200;
+
 /// The code of JSON-RPC for a method that is not known.
 const UNKNOWN_METHOD: i32 = -32_601;
 
@@ -110,10 +113,12 @@ fn forget_rules(home: &Path) -> Result<(), Fault> {
 
 /// How much it should think.
 fn effort(tokens: u32) -> &'static str {
-    match tokens {
-        ..=LOW_UP_TO => "low",
-        ..=MEDIUM_UP_TO => "medium",
-        _ => "high",
+    if tokens <= LOW_UP_TO {
+        "low"
+    } else if tokens <= MEDIUM_UP_TO {
+        "medium"
+    } else {
+        "high"
     }
 }
 
@@ -367,46 +372,46 @@ impl CodexAgent {
 
     /// Answers a question as our gates do.
     async fn answer(&mut self, request: Value, asked: Asked) {
-        match asked {
+        let (refusal, form) = match asked {
             Asked::Command { item, line, cwd } => {
                 let input = json!({ "command": shell::unwrapped(&line) });
                 let call = ToolCall { id: item.clone(), name: "Bash".to_owned(), input };
-                let refusal = self.desk.refusal(&call, cwd.as_deref()).await;
-                self.rule(request, &item, refusal, Form::Decision).await;
+                let deed = Deed { calls: vec![call], cwd, result: String::new(), is_error: false };
+                (self.judge(&item, &deed).await, Form::Decision)
             }
             Asked::Item(item) => {
-                let refusal = self.judge(&item).await;
-                self.rule(request, &item, refusal, Form::Decision).await;
+                let asked = self.seen.open.get(&item).map(|deed| (item, deed.clone()));
+                (self.judge_all(asked.into_iter().collect()).await, Form::Decision)
             }
             Asked::Mcp { server, arguments } => {
-                let item = self.called(&server, &arguments).unwrap_or_default();
-                let refusal = self.judge(&item).await;
-                self.rule(request, &item, refusal, Form::Action).await;
+                (self.judge_all(self.called(&server, &arguments)).await, Form::Action)
             }
-            Asked::Unjudged(what) => {
-                let reason = format!("Nobody here can judge {what}; do it with a command.");
-                self.rule(request, "", Some(reason), Form::Decision).await;
-            }
+            Asked::Unjudged(what) => (Some(Refusal::of_what_cannot_be_judged(what)), Form::Decision),
             Asked::Elicitation => {
-                self.talk.say(&json!({ "id": request, "result": Form::Action.decline() })).await;
+                (Some(Refusal::of_what_cannot_be_judged("questions of a server")), Form::Action)
             }
+        };
+        match refusal {
+            None => self.talk.say(&json!({ "id": request, "result": form.accept() })).await,
+            Some(refusal) => self.refuse(request, refusal, form).await,
         }
     }
 
-    /// The call of a server's tool that is asked about: questions do not name it.
-    fn called(&self, server: &str, arguments: &Value) -> Option<String> {
+    /// The calls of a server's tools that may be asked about: questions do not name the tool.
+    fn called(&self, server: &str, arguments: &Value) -> Vec<(String, Deed)> {
         let tools = format!("mcp__{server}__");
         let is_it = |call: &ToolCall| call.name.starts_with(&tools) && call.input == *arguments;
-        self.seen.open.iter().find(|(_, deed)| deed.calls.iter().any(is_it)).map(|(id, _)| id.clone())
+        let open = self.seen.open.iter().filter(|(_, deed)| deed.calls.iter().any(is_it));
+        open.map(|(id, deed)| (id.clone(), deed.clone())).collect()
     }
 
-    /// Puts all calls of an open deed to the gates.
-    async fn judge(&mut self, item: &str) -> Option<String> {
-        let Some(deed) = self.seen.open.get(item) else {
-            return Some("Nobody here can judge what was not told before.".to_owned());
-        };
-        for call in &deed.calls {
-            let refusal = self.desk.refusal(call, deed.cwd.as_deref()).await;
+    /// Refuses what was not told before, and whatever is refused of the rest.
+    async fn judge_all(&mut self, deeds: Vec<(String, Deed)>) -> Option<Refusal> {
+        if deeds.is_empty() {
+            return Some(Refusal::of_what_cannot_be_judged("what was not told before"));
+        }
+        for (item, deed) in deeds {
+            let refusal = self.judge(&item, &deed).await;
             if refusal.is_some() {
                 return refusal;
             }
@@ -414,23 +419,50 @@ impl CodexAgent {
         None
     }
 
-    /// Lets something be done, or refuses it. A refusal has no place for its reason, so the reason is told first.
-    async fn rule(&mut self, request: Value, item: &str, refusal: Option<String>, form: Form) {
-        let Some(reason) = refusal else {
-            self.talk.say(&json!({ "id": request, "result": form.accept() })).await;
-            return;
-        };
-        let words = format!("The rules of this project do not allow what you just tried: {reason}");
+    /// Puts all calls of a deed to the gates.
+    async fn judge(&mut self, item: &str, deed: &Deed) -> Option<Refusal> {
+        for call in &deed.calls {
+            if let Some(reason) = self.desk.refusal(call, deed.cwd.as_deref()).await {
+                return Some(Refusal { item: Some(item.to_owned()), what: described(call), reason });
+            }
+        }
+        None
+    }
+
+    /// Refuses something. The answer has no place for the reason, so the reason is told first: what is told after it
+    /// would come too late for the model's next step.
+    async fn refuse(&mut self, request: Value, refusal: Refusal, form: Form) {
+        let Refusal { item, what, reason } = refusal;
+        let words = format!("The rules of this project do not allow {what}: {reason}");
         let steer = json!({
             "threadId": self.seen.thread, "expectedTurnId": self.seen.turn,
             "input": [{ "type": "text", "text": words }],
         });
-        if !item.is_empty() {
-            self.seen.refusals.insert(item.to_owned(), reason);
-        }
+        self.seen.refusals.extend(item.map(|item| (item, reason)));
         let told = self.request("turn/steer", steer).await;
         self.seen.refusing.insert(told, json!({ "id": request, "result": form.decline() }));
     }
+}
+
+/// What is not done, and why.
+struct Refusal {
+    item: Option<String>,
+    what: String,
+    reason: String,
+}
+
+impl Refusal {
+    fn of_what_cannot_be_judged(what: &str) -> Self {
+        let reason = "Nobody here can judge it; use a command.".to_owned();
+        Self { item: None, what: what.to_owned(), reason }
+    }
+}
+
+/// A call in the words of whoever made it.
+fn described(call: &ToolCall) -> String {
+    let told = ["command", "file_path"].into_iter().find_map(|name| call.input[name].as_str());
+    let told: String = told.unwrap_or(&call.name).chars().take(MAX_DESCRIBED_CHARS).collect();
+    format!("`{told}`")
 }
 
 /// The form of an answer.

@@ -233,35 +233,39 @@ impl Workshop<'_> {
         let deliverables = Arc::clone(&self.deliverables);
         Ok(match name {
             BackendName::Native => Box::new(NativeBackend::new(self.native.clone(), deliverables)?),
-            BackendName::Claude => Box::new(ClaudeBackend::new(self.settings(name, &CLAUDE)?, deliverables)),
+            BackendName::Claude => {
+                let service = service(name, &CLAUDE, self.environment);
+                Box::new(ClaudeBackend::new(self.settings(name, &CLAUDE, service)?, deliverables))
+            }
             BackendName::Codex => Box::new(CodexBackend::new(self.codex()?, deliverables)),
         })
     }
 
-    /// Codex' settings, with the way to the provider that the user chose for it.
+    /// Codex' settings, with the service that the user's own settings of Codex describe if the environment names none.
     fn codex(&self) -> Result<VendorSettings, Fault> {
-        let mut settings = self.settings(&BackendName::Codex, &CODEX)?;
-        let directory = settings.login.directory.as_deref().filter(|_| settings.service.is_none());
-        let provider = directory.map(UserProvider::read).unwrap_or_default();
-        if let Some(host) = provider.base_url().and_then(host) {
-            let mut door = (*settings.premises.door).clone();
-            door.allow.push(host.parse().map_err(|error| {
-                let message = format!("config.toml of Codex: '{host}' is no host: {error}.");
-                Fault::lasting(Layer::Config, "base_url", message)
-            })?);
-            settings.premises.door = Arc::new(door);
-        }
-        for name in provider.variables() {
+        let provider = CODEX.directory(self.environment).map(|directory| UserProvider::read(&directory));
+        let provider = provider.unwrap_or_default();
+        let service = service(&BackendName::Codex, &CODEX, self.environment).or_else(|| {
+            let base_url = Some(provider.base_url()?.to_owned());
+            let key = provider.key_variable().and_then(|name| self.environment.variable(name));
+            Some(ModelService { route: codex::NAME.to_owned(), base_url, key })
+        });
+        let mut settings = self.settings(&BackendName::Codex, &CODEX, service)?;
+        for name in provider.header_variables() {
             settings.env.extend(self.environment.variable(&name).map(|value| (name, value)));
         }
         Ok(settings)
     }
 
-    fn settings(&self, name: &BackendName, vendor: &Vendor) -> Result<VendorSettings, Fault> {
+    fn settings(
+        &self,
+        name: &BackendName,
+        vendor: &Vendor,
+        service: Option<ModelService>,
+    ) -> Result<VendorSettings, Fault> {
         let environment = self.environment;
         let program = find_program(vendor.program, environment)
             .ok_or_else(|| not_found(name.name(), vendor.program))?;
-        let service = service(name, vendor, environment);
         let mut premises = self.premises.clone();
         premises.bounds.read.push(installation(&program));
         premises.bounds.sockets.push(self.calls.clone());
@@ -312,13 +316,6 @@ fn route(vendor: &Vendor, service: &ModelService) -> Result<Route, Fault> {
     let key = key.map_err(|error| wrong(&error))?;
     let base_url = service.base_url.as_deref().unwrap_or(vendor.base_url.1);
     Route::new(&service.route, base_url, key).map_err(|error| wrong(&error))
-}
-
-/// The host in a URL, and the port if there is one.
-fn host(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    authority.rsplit('@').next()
 }
 
 /// What must be readable for a program to start: the packages it was installed with, or the directory it is in.

@@ -28,9 +28,9 @@ const RETRIES: u32 = 3;
 /// How long a server of tools may take to start, in seconds.
 const SERVER_START_SECONDS: u32 = 60;
 
-/// What it must not do by itself: fetch, follow a repository's hooks, start further agents, act where nobody asks us. On a
-/// terminal it would type into programs that run, without a question.
-const FEATURES_OFF: [&str; 17] = [
+/// What it must not do by itself: fetch, follow a repository's hooks, start further agents, act where nobody asks us, try
+/// for ever. On a terminal it would type into programs that run, without a question.
+const FEATURES_OFF: [&str; 18] = [
     "apps",
     "browser_use",
     "computer_use",
@@ -46,6 +46,7 @@ const FEATURES_OFF: [&str; 17] = [
     "shell_snapshot",
     "skill_mcp_dependency_install",
     "tool_suggest",
+    "unbounded_connection_retries",
     "unified_exec_tty",
     "workspace_dependencies",
 ];
@@ -98,11 +99,16 @@ impl UserProvider {
         self.used()?["base_url"].as_str()
     }
 
-    /// The variables that it needs.
-    pub fn variables(&self) -> Vec<String> {
-        let Some(used) = self.used() else { return Vec::new() };
-        let headers = used["env_http_headers"].as_object().into_iter().flat_map(Map::values);
-        headers.chain([&used["env_key"]]).filter_map(Value::as_str).map(str::to_owned).collect()
+    /// The variable that holds the key for it.
+    pub fn key_variable(&self) -> Option<&str> {
+        self.used()?["env_key"].as_str()
+    }
+
+    /// The variables that hold headers for it.
+    pub fn header_variables(&self) -> Vec<String> {
+        let headers = self.used().and_then(|used| used["env_http_headers"].as_object());
+        let names = headers.into_iter().flat_map(Map::values).filter_map(Value::as_str);
+        names.map(str::to_owned).collect()
     }
 
     fn used(&self) -> Option<&Value> {
@@ -116,6 +122,7 @@ pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, phase: In
         FEATURES_OFF.iter().map(|name| ((*name).to_owned(), json!(false))).collect();
     // A project that is trusted brings settings of its own.
     let untrusted = json!({ settings.root.display().to_string(): { "trust_level": "untrusted" } });
+    let user = settings.login.directory.as_deref().map(UserProvider::read).unwrap_or_default();
     let mut config = json!({
         "check_for_update_on_startup": false,
         // The profile of a login shell would replace the search path.
@@ -125,7 +132,8 @@ pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, phase: In
         "web_search": "disabled",
         "analytics": { "enabled": false },
         "features": off,
-        "shell_environment_policy": { "ignore_default_excludes": false },
+        "shell_environment_policy":
+            { "ignore_default_excludes": false, "exclude": user.header_variables() },
         "sandbox_workspace_write": { "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true },
         "projects": untrusted,
         "mcp_servers": servers(settings, phase),
@@ -133,10 +141,9 @@ pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, phase: In
     match reach {
         Some(reach) => {
             config["model_provider"] = json!(PROVIDER);
-            config["model_providers"] = json!({ PROVIDER: provider(settings, reach) });
+            config["model_providers"] = json!({ PROVIDER: provider(settings, &user, reach) });
         }
         None => {
-            let user = settings.login.directory.as_deref().map(UserProvider::read).unwrap_or_default();
             if let Some(name) = user.name {
                 config["model_provider"] = json!(name);
             }
@@ -147,21 +154,21 @@ pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, phase: In
     lines.map(|(key, value)| format!("{key} = {}\n", written(value))).collect()
 }
 
-fn provider(settings: &VendorSettings, reach: &Reach) -> Value {
+/// The provider that is reached in the given way: the one that the user describes, if it is where the service is.
+fn provider(settings: &VendorSettings, user: &UserProvider, reach: &Reach) -> Value {
     let told = settings.service.as_ref().and_then(|service| service.base_url.as_deref());
-    let has_version = told.is_some_and(|url| url.trim_end_matches('/').ends_with("/v1"));
+    let theirs = user.used().filter(|_| told == user.base_url());
+    let is_whole = theirs.is_some() || told.is_some_and(|url| url.trim_end_matches('/').ends_with("/v1"));
     let base = reach.base_url.as_deref().unwrap_or(SERVICE).trim_end_matches('/');
-    let mut provider = json!({
-        "name": PROVIDER,
-        "base_url": if has_version { base.to_owned() } else { format!("{base}/v1") },
-        "wire_api": "responses",
-        "supports_websockets": false,
-        "request_max_retries": RETRIES,
-        "stream_max_retries": RETRIES,
-    });
-    match reach.key {
-        Some(_) => provider["env_key"] = json!(KEY_VARIABLE),
-        None => provider["requires_openai_auth"] = json!(true),
+    let mut provider = theirs.cloned().unwrap_or_else(
+        || json!({ "name": PROVIDER, "wire_api": "responses", "requires_openai_auth": reach.key.is_none() }),
+    );
+    provider["base_url"] = json!(if is_whole { base.to_owned() } else { format!("{base}/v1") });
+    provider["supports_websockets"] = json!(false);
+    provider["request_max_retries"] = json!(RETRIES);
+    provider["stream_max_retries"] = json!(RETRIES);
+    if reach.key.is_some() {
+        provider["env_key"] = json!(KEY_VARIABLE);
     }
     provider
 }
@@ -246,7 +253,8 @@ mod tests {
         std::fs::write(place.path().join("config.toml"), theirs).expect("written");
         let user = UserProvider::read(place.path());
         assert_eq!(user.base_url(), Some("https://models.example.org/v1"));
-        assert_eq!(user.variables(), ["MINE_TEAM", "MINE_KEY"]);
+        assert_eq!(user.key_variable(), Some("MINE_KEY"));
+        assert_eq!(user.header_variables(), ["MINE_TEAM"]);
         assert!(!format!("{user:?}").contains("a-program"), "{user:?}");
         assert_eq!(UserProvider::read(&place.path().join("nowhere")), UserProvider::default());
     }
