@@ -57,17 +57,17 @@ fn codex_is_held_by_the_same_gates() {
     run.assert_ended("all_passed", 0);
     assert_eq!(run.sessions().len(), 1, "the session goes on");
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
-    assert_eq!(denied, 4, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
+    assert_eq!(denied, 5, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
     assert!(!place.path("../outside.txt").exists());
     assert_eq!(place.read("inside.txt"), "x\n");
     assert_followed(&model);
 }
 
-/// A write to the status file, a dangerous command, a denied command in a chain, a write outside the project; and a write
-/// that is none of these.
+/// A write to the status file, a dangerous command, a denied command in a chain, a write outside the project with the tool
+/// and with a command; and a write that is none of these.
 const HOSTILE: &str = r#"
   [[conversation.turn]]
-  call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: .autonoe/other.json\n+{}\n*** End Patch\n" }]
+  call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: .autonoe/status.json\n+{}\n*** End Patch\n" }]
   [[conversation.turn]]
   expect = "Direct writes to .autonoe/"
   call = [{ tool = "exec_command", input = { cmd = "rm -rf ~" } }]
@@ -77,6 +77,9 @@ const HOSTILE: &str = r#"
   [[conversation.turn]]
   expect = "'curl' is not in the list"
   call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: ../outside.txt\n+x\n*** End Patch\n" }]
+  [[conversation.turn]]
+  expect = "The rules of this project do not allow"
+  call = [{ tool = "exec_command", input = { cmd = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ../outside.txt\n+x\n*** End Patch\nEOF\n" } }]
   [[conversation.turn]]
   expect = "The rules of this project do not allow"
   call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: inside.txt\n+x\n*** End Patch\n" }]
@@ -198,6 +201,7 @@ fn a_conversation_of_codex_is_taken_up() {
     let run = codex.run(&place, &second, &["run", "--backend", "codex", "--resume"]);
     run.assert_ended("all_passed", 0);
     assert!(asked(&second).contains("barbarossa"), "the first request brings what was said");
+    assert_eq!(run.of_type("usage").count(), second.requests().len(), "nothing is booked twice");
 }
 
 fn asked(model: &Server) -> String {
