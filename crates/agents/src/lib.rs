@@ -1,6 +1,7 @@
 //! The backends, one file each. Nobody else knows a vendor.
 
 pub mod claude;
+pub mod codex;
 mod emit;
 pub mod executor;
 mod guides;
@@ -9,5 +10,6 @@ pub mod replay;
 mod vendor;
 
 pub use claude::ClaudeBackend;
+pub use codex::{CodexBackend, UserProvider};
 pub use native::{NativeBackend, NativeSettings, PhaseRules};
 pub use vendor::{Login, ModelService, VendorSettings};

@@ -61,7 +61,7 @@ pub struct CommonArgs {
     #[arg(long, short = 'P', value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub plan_model: Option<String>,
 
-    /// Agent to drive: claude, native (our own, on any model provider), or auto, the first that is ready
+    /// Agent to drive: claude, codex, native (our own, on any model provider), or auto, the first that is ready
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub backend: BackendChoice,
 

@@ -1,13 +1,15 @@
 //! The agents that can be driven: which there are, which of them are ready, and how each is put together.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use autonoe_agents::replay::ReplayBackend;
 use autonoe_agents::{
-    ClaudeBackend, Login, ModelService, NativeBackend, NativeSettings, VendorSettings, claude, replay,
+    ClaudeBackend, CodexBackend, Login, ModelService, NativeBackend, NativeSettings, UserProvider,
+    VendorSettings, claude, codex, replay,
 };
 use autonoe_core::agent::Backend;
 use autonoe_core::crew::Models;
@@ -28,12 +30,14 @@ pub enum BackendName {
     Native,
     /// Claude Code.
     Claude,
+    /// OpenAI's Codex.
+    Codex,
     /// A recording, from this file.
     Replay(PathBuf),
 }
 
 /// In the order in which `auto` looks at them.
-pub const ALL: [BackendName; 2] = [BackendName::Claude, BackendName::Native];
+pub const ALL: [BackendName; 3] = [BackendName::Claude, BackendName::Codex, BackendName::Native];
 
 impl BackendName {
     /// As it is typed.
@@ -41,6 +45,7 @@ impl BackendName {
         match self {
             Self::Native => "native",
             Self::Claude => claude::NAME,
+            Self::Codex => codex::NAME,
             Self::Replay(_) => replay::NAME,
         }
     }
@@ -50,6 +55,7 @@ impl BackendName {
         match self {
             Self::Native | Self::Replay(_) => None,
             Self::Claude => Some(ProviderKind::Anthropic),
+            Self::Codex => Some(ProviderKind::OpenAi),
         }
     }
 
@@ -57,6 +63,7 @@ impl BackendName {
     pub fn default_models(&self) -> Models {
         let (plan, work) = match self {
             Self::Native | Self::Claude => ("opus", "sonnet"),
+            Self::Codex => ("gpt-5.5", "gpt-5.5"),
             Self::Replay(_) => ("recorded", "recorded"),
         };
         Models { plan: plan.to_owned(), work: work.to_owned() }
@@ -144,8 +151,8 @@ struct Vendor {
     ungated: Option<&'static str>,
     /// The variable that names its directory, that directory below the home, and the files of a login in it.
     home: (&'static str, &'static str, &'static [&'static str]),
-    /// The variable with a key of the service, and the header that carries it.
-    key: (&'static str, &'static str),
+    /// The variables with a key of the service, the first of which counts, and how it is sent.
+    key: (&'static [&'static str], Sent),
     /// Other variables that log it in.
     tokens: &'static [&'static str],
     /// The variable that says where the service is, and where it is otherwise.
@@ -156,6 +163,15 @@ struct Vendor {
     passed: &'static [&'static str],
 }
 
+/// How a key is sent.
+#[derive(Clone, Copy)]
+enum Sent {
+    /// As the whole of this header.
+    Header(&'static str),
+    /// As a bearer token.
+    Bearer,
+}
+
 const CLAUDE: Vendor = Vendor {
     program: "claude",
     oldest: [2, 1, 325],
@@ -163,7 +179,7 @@ const CLAUDE: Vendor = Vendor {
     log_in: "start `claude` and type /login, or set ANTHROPIC_API_KEY",
     ungated: None,
     home: ("CLAUDE_CONFIG_DIR", ".claude", &[".credentials.json"]),
-    key: ("ANTHROPIC_API_KEY", "x-api-key"),
+    key: (&["ANTHROPIC_API_KEY"], Sent::Header("x-api-key")),
     tokens: &["CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"],
     base_url: ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
     hosts: &["api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai"],
@@ -186,10 +202,25 @@ const CLAUDE: Vendor = Vendor {
     ],
 };
 
+const CODEX: Vendor = Vendor {
+    program: "codex",
+    oldest: [0, 166, 0],
+    install: "npm install -g @openai/codex",
+    log_in: "run `codex login`, or set OPENAI_API_KEY",
+    ungated: Some("commands that Codex itself takes for harmless, such as `ls`"),
+    home: ("CODEX_HOME", ".codex", &["auth.json"]),
+    key: (&["OPENAI_API_KEY", "CODEX_API_KEY"], Sent::Bearer),
+    tokens: &[],
+    base_url: ("OPENAI_BASE_URL", "https://api.openai.com"),
+    hosts: &["api.openai.com", "chatgpt.com", "auth.openai.com"],
+    passed: &[],
+};
+
 fn vendor(name: &BackendName) -> Option<&'static Vendor> {
     match name {
         BackendName::Native | BackendName::Replay(_) => None,
         BackendName::Claude => Some(&CLAUDE),
+        BackendName::Codex => Some(&CODEX),
     }
 }
 
@@ -198,7 +229,7 @@ pub fn readiness(name: &BackendName, environment: &Environment) -> Option<Readin
     let vendor = vendor(name)?;
     let program = find_program(vendor.program, environment);
     let has = |name: &&str| environment.variable(name).is_some();
-    let variables = || std::iter::once(&vendor.key.0).chain(vendor.tokens).find(|name| has(name)).copied();
+    let variables = || vendor.key.0.iter().chain(vendor.tokens).find(|name| has(name)).copied();
     let login = variables().or_else(|| {
         let directory = vendor.directory(environment)?;
         vendor.home.2.iter().find(|name| directory.join(name).is_file()).copied()
@@ -219,7 +250,27 @@ impl Vendor {
 /// A program on the search path, by its real name: what npm puts there are links.
 pub fn find_program(name: &str, environment: &Environment) -> Option<PathBuf> {
     let mut places = std::env::split_paths(&environment.path).filter(|place| place.is_absolute());
-    places.find_map(|place| place.join(name).canonicalize().ok().filter(|program| program.is_file()))
+    let program =
+        places.find_map(|place| place.join(name).canonicalize().ok().filter(|program| program.is_file()))?;
+    Some(behind_the_script(&program).unwrap_or(program))
+}
+
+/// npm's `codex` is a script that starts the program proper, from a package of its own: `bin/codex.js` of
+/// `@openai/codex`, and `vendor/TARGET/bin/codex` of `@openai/codex-SYSTEM`. Who ends the script leaves the program running.
+fn behind_the_script(script: &Path) -> Option<PathBuf> {
+    if !script.ends_with("@openai/codex/bin/codex.js") {
+        return None;
+    }
+    let package = script.parent()?.parent()?;
+    let entries = |directory: &Path| {
+        let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    // Beside it, or below it where npm could not share.
+    let packages = [package.parent()?.to_owned(), package.join("node_modules/@openai")];
+    let packages = packages.iter().flat_map(|place| entries(place));
+    let targets = packages.flat_map(|package| entries(&package.join("vendor")));
+    targets.map(|target| target.join("bin/codex")).find(|program| program.is_file())
 }
 
 /// What all agents of a run are made from.
@@ -246,16 +297,40 @@ impl Workshop<'_> {
         let deliverables = Arc::clone(&self.deliverables);
         Ok(match name {
             BackendName::Native => Box::new(NativeBackend::new(self.native.clone(), deliverables)?),
-            BackendName::Claude => Box::new(ClaudeBackend::new(self.settings(name, &CLAUDE)?, deliverables)),
+            BackendName::Claude => {
+                let service = service(name, &CLAUDE, self.environment);
+                Box::new(ClaudeBackend::new(self.settings(name, &CLAUDE, service)?, deliverables))
+            }
+            BackendName::Codex => Box::new(CodexBackend::new(self.codex()?, deliverables)),
             BackendName::Replay(file) => Box::new(ReplayBackend::new(read_cassette(file)?, deliverables)),
         })
     }
 
-    fn settings(&self, name: &BackendName, vendor: &Vendor) -> Result<VendorSettings, Fault> {
+    /// Codex' settings, with the service that the user's own settings of Codex describe if the environment names none.
+    fn codex(&self) -> Result<VendorSettings, Fault> {
+        let provider = CODEX.directory(self.environment).map(|directory| UserProvider::read(&directory));
+        let provider = provider.unwrap_or_default();
+        let service = service(&BackendName::Codex, &CODEX, self.environment).or_else(|| {
+            let base_url = Some(provider.base_url()?.to_owned());
+            let key = provider.key_variable().and_then(|name| self.environment.variable(name));
+            Some(ModelService { route: codex::NAME.to_owned(), base_url, key })
+        });
+        let mut settings = self.settings(&BackendName::Codex, &CODEX, service)?;
+        for name in provider.header_variables() {
+            settings.env.extend(self.environment.variable(&name).map(|value| (name, value)));
+        }
+        Ok(settings)
+    }
+
+    fn settings(
+        &self,
+        name: &BackendName,
+        vendor: &Vendor,
+        service: Option<ModelService>,
+    ) -> Result<VendorSettings, Fault> {
         let environment = self.environment;
         let program =
             find_program(vendor.program, environment).ok_or_else(|| not_found(name.name(), vendor))?;
-        let service = service(name, vendor, environment);
         let mut premises = self.premises.clone();
         premises.bounds.read.push(installation(&program, environment));
         premises.bounds.sockets.push(self.calls.clone());
@@ -288,7 +363,7 @@ impl Workshop<'_> {
 
 /// The service behind a vendor's agent, if the user has a key for it or has said where it is.
 fn service(name: &BackendName, vendor: &Vendor, environment: &Environment) -> Option<ModelService> {
-    let key = environment.variable(vendor.key.0);
+    let key = vendor.key.0.iter().find_map(|name| environment.variable(name));
     let base_url = environment.variable(vendor.base_url.0);
     let is_told = key.is_some() || base_url.is_some();
     is_told.then(|| ModelService { route: name.name().to_owned(), base_url, key })
@@ -298,7 +373,11 @@ fn route(vendor: &Vendor, service: &ModelService) -> Result<Route, Fault> {
     let wrong = |error: &dyn std::fmt::Display| {
         Fault::lasting(Layer::Config, "base_url", format!("{}: {error}.", vendor.base_url.0))
     };
-    let key = service.key.as_ref().map(|key| Key::header(vendor.key.1, key)).transpose();
+    let key = service.key.as_ref().map(|key| match vendor.key.1 {
+        Sent::Header(name) => Key::header(name, key),
+        Sent::Bearer => Key::bearer(key),
+    });
+    let key = key.transpose();
     let key = key.map_err(|error| wrong(&error))?;
     let base_url = service.base_url.as_deref().unwrap_or(vendor.base_url.1);
     Route::new(&service.route, base_url, key).map_err(|error| wrong(&error))

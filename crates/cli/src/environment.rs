@@ -46,7 +46,8 @@ const SET: [(&str, &str); 4] = [
 ];
 
 /// Variables that hold keys of model providers.
-const KEY_VARIABLES: [&str; 4] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"];
+const KEY_VARIABLES: [&str; 5] =
+    ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"];
 
 /// What the environment says.
 pub struct Environment {

@@ -6,6 +6,7 @@
 mod bad_input;
 mod browser;
 mod claude;
+mod codex;
 mod commands;
 mod demo;
 mod endurance;

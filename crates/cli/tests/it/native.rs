@@ -396,7 +396,7 @@ fn the_guide_of_a_project_is_read_as_context() {
 }
 
 /// A server of two lines of protocol, in the language that is always there.
-const MCP_SERVER: &str = r#"
+pub const MCP_SERVER: &str = r#"
 while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in

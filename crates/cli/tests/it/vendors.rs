@@ -47,6 +47,7 @@ impl Vendor {
     pub fn command(&self, place: &Place, model: &Server, args: &[&str]) -> Command {
         let bin = self.offer(place);
         let mut command = place.command(model, args);
+        command.env("OPENAI_API_KEY", "test-key-never-real").env("OPENAI_BASE_URL", model.base_url());
         command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
         command
     }

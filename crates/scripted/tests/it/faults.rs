@@ -422,3 +422,19 @@ fn arguments_that_are_not_json_arrive_as_they_are_and_take_a_turn() {
         }
     }
 }
+
+#[test]
+fn an_error_has_the_details_that_the_script_gives() {
+    let server = start(
+        "[[conversation]]\n[[conversation.turn]]\nfault = { kind = 'status', status = 429, error = { type = \
+         'usage_limit_reached', resets_at = 7 } }\n[[conversation.turn]]\ntext = 'x'",
+    );
+    let request = json!({ "model": "m", "input": "go", "tools": [{ "type": "function", "name": "t" }] });
+    let response = client::post(&server, "/v1/responses", &request);
+    let error = &response.json()["error"];
+    assert_eq!(
+        (response.status, &error["type"], &error["resets_at"]),
+        (429, &json!("usage_limit_reached"), &json!(7))
+    );
+    assert!(error["message"].is_string(), "the rest is as usual");
+}

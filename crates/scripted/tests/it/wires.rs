@@ -322,3 +322,27 @@ fn models_are_listed_and_tokens_counted() {
     assert_eq!(post(&server, "/v1beta/models/some-model:embedContent", &talk.request).status, 404);
     assert_no_problems(&server);
 }
+
+#[test]
+fn tools_of_openai_are_called_as_they_are_offered() {
+    let server = start(
+        r#"
+        [[conversation]]
+          [[conversation.turn]]
+          call = [
+            { tool = "patch", input = "*** a text" },
+            { tool = "mcp__server__find_it", input = { a = 1 } },
+            { tool = "plain" },
+          ]
+        "#,
+    );
+    let request = json!({ "model": "m", "input": "go", "tools": [
+        { "type": "custom", "name": "patch" }, { "type": "tool_search" }, { "type": "function", "name": "plain" },
+    ] });
+    let output = post(&server, "/v1/responses", &request).ok_json()["output"].clone();
+    assert_eq!(output[0]["type"], "custom_tool_call");
+    assert_eq!(output[0]["input"], "*** a text");
+    assert_eq!((&output[1]["name"], &output[1]["namespace"]), (&json!("find_it"), &json!("mcp__server")));
+    assert_eq!((&output[2]["name"], &output[2]["namespace"]), (&json!("plain"), &json!(null)));
+    assert_no_problems(&server);
+}

@@ -1,0 +1,497 @@
+//! Codex: the vendor's own binary, driven over its app server. It asks before commands, changes of files and the tools of
+//! MCP servers, and our gates answer; its own settings are ours, the user's and the repository's are left out.
+
+mod config;
+mod ending;
+mod item;
+mod message;
+mod shell;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
+use autonoe_core::event::{Activity, Event, Usage};
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::gate::ToolCall;
+use autonoe_core::outcome::Outcome;
+use autonoe_deliverables::DeliverableService;
+use autonoe_sandbox::Layer as SandboxLayer;
+use serde_json::{Value, json};
+
+use crate::emit::{Emitter, events};
+use crate::guides;
+use crate::vendor::{Desk, Heard, Start, Talk, VendorSettings, crashed, let_go};
+pub use config::UserProvider;
+use item::{Deed, Item, Kind};
+use message::{Asked, Message};
+
+/// What it is called.
+pub const NAME: &str = "codex";
+
+/// How long it may take to be ready.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// Where it keeps rules of its own for commands that need no question.
+const RULES: &str = "rules";
+
+/// Budgets up to this many tokens ask for low effort.
+const LOW_UP_TO: u32 = 4_096;
+
+/// Budgets up to this many tokens ask for medium effort, larger ones for high effort.
+const MEDIUM_UP_TO: u32 = 16_384;
+
+/// How much of a call is repeated when it is refused.
+const MAX_DESCRIBED_CHARS: usize = 200;
+
+/// The code of JSON-RPC for a method that is not known.
+const UNKNOWN_METHOD: i32 = -32_601;
+
+/// Opens sessions of Codex.
+pub struct CodexBackend {
+    settings: VendorSettings,
+    deliverables: Arc<DeliverableService>,
+}
+
+impl CodexBackend {
+    /// A backend whose agents work on deliverables through the given service.
+    pub fn new(settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
+        Self { settings, deliverables }
+    }
+}
+
+#[async_trait]
+impl Backend for CodexBackend {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
+        let Start { launch, reach, mut desk } =
+            self.settings.prepare(spec.gates, spec.phase, &self.deliverables).await?;
+        self.settings.write("config.toml", &config::config(&self.settings, reach.as_ref(), spec.phase))?;
+        forget_rules(&self.settings.home)?;
+        let mut env = vec![("CODEX_HOME", self.settings.home.display().to_string())];
+        env.extend(reach.and_then(|reach| reach.key).map(|key| (config::KEY_VARIABLE, key)));
+        let talk = match Talk::start(launch.args(["app-server"]).envs(env)) {
+            Ok(talk) => talk,
+            Err(error) => {
+                desk.close().await;
+                let message = format!("Codex cannot be started: {error}.");
+                return Err(Fault::passing(Layer::System, "agent_not_started", message));
+            }
+        };
+        let history = spec.history.as_ref().and_then(|history| history["codex_thread"].as_str());
+        Ok(Box::new(CodexAgent {
+            talk,
+            desk,
+            guides: guides::read(&self.settings.root),
+            history: history.map(str::to_owned),
+            model: spec.model,
+            effort: spec.thinking.map(effort),
+            settings: self.settings.clone(),
+            seen: Seen::default(),
+        }))
+    }
+}
+
+/// Rules that an earlier session left behind would let commands past our gates.
+fn forget_rules(home: &Path) -> Result<(), Fault> {
+    match fs::remove_dir_all(home.join(RULES)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            let message = format!("{} cannot be removed: {error}.", home.join(RULES).display());
+            Err(Fault::lasting(Layer::System, "agent_home", message))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// How much it should think.
+fn effort(tokens: u32) -> &'static str {
+    if tokens <= LOW_UP_TO {
+        "low"
+    } else if tokens <= MEDIUM_UP_TO {
+        "medium"
+    } else {
+        "high"
+    }
+}
+
+/// One session of Codex.
+struct CodexAgent {
+    talk: Talk,
+    desk: Desk,
+    guides: String,
+    /// The conversation to go on with.
+    history: Option<String>,
+    model: String,
+    effort: Option<&'static str>,
+    settings: VendorSettings,
+    seen: Seen,
+}
+
+/// What has been seen of a session so far.
+#[derive(Default)]
+struct Seen {
+    /// How many requests we have made.
+    requests: u64,
+    thread: String,
+    turn: String,
+    /// What was begun and has not ended.
+    open: BTreeMap<String, Deed>,
+    /// Why a deed was refused.
+    refusals: HashMap<String, String>,
+    /// Answers that wait until Codex has taken in why it is refused, by the request that tells it.
+    refusing: HashMap<u64, Value>,
+    /// What was last said of the user's limits.
+    limits: Option<Value>,
+}
+
+#[async_trait]
+impl Agent for CodexAgent {
+    fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
+        events(|emitter| async move {
+            let outcome = match self.work(instruction.text, &emitter).await {
+                Ok(outcome) => outcome,
+                Err(fault) => Outcome::ExecutionError { fault },
+            };
+            let_go(&mut self.talk).await;
+            for message in self.desk.close().await {
+                emitter.emit(Event::Trouble { message }).await;
+            }
+            emitter.emit(Event::End { outcome }).await;
+        })
+    }
+
+    async fn dispose(mut self: Box<Self>) {
+        self.desk.close().await;
+    }
+}
+
+impl CodexAgent {
+    /// From the instruction to the end of the turn.
+    async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<Outcome, Fault> {
+        match tokio::time::timeout(START_LIMIT, self.begin(instruction, emitter)).await {
+            Ok(begun) => begun?,
+            Err(_) => {
+                let message = format!("Codex was not ready within {} s.", START_LIMIT.as_secs());
+                return Err(Fault::passing(Layer::Agent, "agent_silent", message));
+            }
+        }
+        loop {
+            let message = self.next(emitter).await?;
+            if let Some(outcome) = self.take(message, emitter).await {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Until it works on the instruction.
+    async fn begin(&mut self, instruction: String, emitter: &Emitter) -> Result<(), Fault> {
+        let client = json!({ "name": "autonoe", "title": "Autonoe", "version": env!("CARGO_PKG_VERSION") });
+        self.ask("initialize", json!({ "clientInfo": client }), emitter).await?.map_err(not_understood)?;
+        self.talk.say(&json!({ "method": "initialized" })).await;
+
+        let started = self.conversation(emitter).await?;
+        self.seen.thread = started["thread"]["id"].as_str().unwrap_or_default().to_owned();
+        let model = started["model"].as_str().unwrap_or(&self.model).to_owned();
+
+        let text = format!("{instruction}{}", self.guides);
+        let mut turn = json!({ "threadId": self.seen.thread, "input": [{ "type": "text", "text": text }] });
+        if let Some(effort) = self.effort {
+            turn["effort"] = json!(effort);
+        }
+        let turn = self.ask("turn/start", turn, emitter).await?.map_err(not_understood)?;
+        self.seen.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
+        let history = json!({ "codex_thread": self.seen.thread });
+        emitter.emit(Event::Conversation { history }).await;
+        emitter.emit(Event::ModelAsked { model }).await;
+        emitter.emit(Event::Working { activity: Activity::Thinking }).await;
+        Ok(())
+    }
+
+    /// Begins a conversation, or goes on with one.
+    async fn conversation(&mut self, emitter: &Emitter) -> Result<Value, Fault> {
+        // Its own sandbox cannot be built within ours.
+        let sandbox = match self.settings.premises.sandbox.layer() {
+            SandboxLayer::None => "workspace-write",
+            SandboxLayer::Bubblewrap | SandboxLayer::Landlock | SandboxLayer::Seatbelt => {
+                "danger-full-access"
+            }
+        };
+        let mut params = json!({
+            "cwd": self.settings.root, "model": self.model, "approvalPolicy": "untrusted", "sandbox": sandbox,
+        });
+        match self.history.take() {
+            None => self.ask("thread/start", params, emitter).await?.map_err(not_understood),
+            Some(thread) => {
+                params["threadId"] = json!(thread);
+                self.ask("thread/resume", params, emitter).await?.map_err(|error| {
+                    let message = format!("Codex cannot go on with the conversation {thread}: {error}.");
+                    Fault::lasting(Layer::Config, "conversation_lost", message)
+                        .hint("Begin a new one: run without --resume.")
+                })
+            }
+        }
+    }
+
+    /// Asks for something and waits for the answer, or for the words in which it is refused.
+    async fn ask(
+        &mut self,
+        method: &str,
+        params: Value,
+        emitter: &Emitter,
+    ) -> Result<Result<Value, String>, Fault> {
+        let request = self.request(method, params).await;
+        loop {
+            match self.next(emitter).await? {
+                Message::Answered { id, result } if id == request => return Ok(result),
+                other => {
+                    if let Some(outcome) = self.take(other, emitter).await {
+                        return Err(outcome.fault().cloned().unwrap_or_else(|| {
+                            let message = format!("Codex ended early: {}.", outcome.name());
+                            Fault::passing(Layer::Agent, "agent_crashed", message)
+                        }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a request; its answer will be heard.
+    async fn request(&mut self, method: &str, params: Value) -> u64 {
+        self.seen.requests += 1;
+        let id = self.seen.requests;
+        self.talk.say(&json!({ "id": id, "method": method, "params": params })).await;
+        id
+    }
+
+    async fn next(&mut self, emitter: &Emitter) -> Result<Message, Fault> {
+        loop {
+            match self.talk.hear().await {
+                Heard::Message(message) => return Ok(Message::read(&message)),
+                Heard::Noise(text) => {
+                    let message = format!("Codex said something that is no message: {text}");
+                    emitter.emit(Event::Trouble { message }).await;
+                }
+                Heard::End => return Err(crashed("Codex", &mut self.talk).await),
+            }
+        }
+    }
+
+    /// Acts on one message; the outcome, if it is the last one.
+    async fn take(&mut self, message: Message, emitter: &Emitter) -> Option<Outcome> {
+        let trouble = |message| emitter.emit(Event::Trouble { message });
+        match message {
+            Message::Begun(item) => self.begun(item, emitter).await,
+            Message::Done(item) => self.done(item, emitter).await,
+            Message::Asks { request, asked } => self.answer(request, asked).await,
+            Message::AsksWhatWeDoNotKnow { request, what } => {
+                let error =
+                    json!({ "code": UNKNOWN_METHOD, "message": format!("autonoe does not know `{what}`") });
+                self.talk.say(&json!({ "id": request, "error": error })).await;
+                trouble(format!("Codex asked for something unknown to autonoe: {what}.")).await;
+            }
+            Message::Answered { id, result } => {
+                if let Some(answer) = self.seen.refusing.remove(&id) {
+                    self.talk.say(&answer).await;
+                }
+                if let Err(error) = result {
+                    trouble(format!("Codex could not be told why something was refused: {error}.")).await;
+                }
+            }
+            Message::Spent { turn, usage } if turn == self.seen.turn => {
+                let cost_usd = self.settings.prices.cost(&self.model, &usage);
+                emitter.emit(Event::Usage(Usage { cost_usd, ..usage })).await;
+            }
+            Message::Limits(limits) => self.seen.limits = Some(limits),
+            Message::Retries(words) => trouble(format!("Codex tries again: {words}.")).await,
+            Message::Warns(words) => trouble(format!("Codex warns: {words}.")).await,
+            Message::Ended { thread, ending } if thread == self.seen.thread => {
+                self.end_what_is_open(emitter).await;
+                return Some(ending.outcome(self.seen.limits.as_ref()));
+            }
+            // What was spent earlier in a conversation, and the ends of others.
+            Message::Spent { .. } | Message::Ended { .. } | Message::Silent => {}
+            Message::Unknown(what) => {
+                trouble(format!("Codex said something unknown to autonoe: {what}.")).await;
+            }
+        }
+        None
+    }
+
+    async fn begun(&mut self, item: Item, emitter: &Emitter) {
+        if let Kind::Did(deed) = item.kind {
+            for call in &deed.calls {
+                emitter.emit(Event::ToolCall(call.clone())).await;
+            }
+            self.seen.open.insert(item.id, deed);
+        }
+    }
+
+    async fn done(&mut self, item: Item, emitter: &Emitter) {
+        match item.kind {
+            Kind::Said(text) => emitter.emit(Event::Text { text }).await,
+            Kind::Thought(text) if text.is_empty() => {}
+            Kind::Thought(text) => emitter.emit(Event::Thinking { text }).await,
+            Kind::Did(deed) => {
+                if self.seen.open.remove(&item.id).is_none() {
+                    for call in &deed.calls {
+                        emitter.emit(Event::ToolCall(call.clone())).await;
+                    }
+                }
+                let result = self.seen.refusals.remove(&item.id).unwrap_or(deed.result);
+                self.tell(deed.calls, &result, deed.is_error, emitter).await;
+                emitter.emit(Event::Working { activity: Activity::Thinking }).await;
+            }
+            Kind::Silent => {}
+            Kind::Unknown(what) => {
+                let message = format!("Codex did something unknown to autonoe: {what}.");
+                emitter.emit(Event::Trouble { message }).await;
+            }
+        }
+    }
+
+    async fn tell(&mut self, calls: Vec<ToolCall>, result: &str, is_error: bool, emitter: &Emitter) {
+        for call in calls {
+            self.desk.result(emitter, &call.id, &call.name, result.to_owned(), is_error).await;
+        }
+    }
+
+    /// Programs that run in the background end with the session.
+    async fn end_what_is_open(&mut self, emitter: &Emitter) {
+        for deed in std::mem::take(&mut self.seen.open).into_values() {
+            self.tell(deed.calls, "It ran until the session ended.", false, emitter).await;
+        }
+    }
+
+    /// Answers a question as our gates do.
+    async fn answer(&mut self, request: Value, asked: Asked) {
+        let (refusal, form) = match asked {
+            Asked::Command { item, line, cwd } => {
+                let input = json!({ "command": shell::unwrapped(&line) });
+                let call = ToolCall { id: item.clone(), name: "Bash".to_owned(), input };
+                let deed = Deed { calls: vec![call], cwd, result: String::new(), is_error: false };
+                (self.judge(&item, &deed).await, Form::Decision)
+            }
+            Asked::Item(item) => {
+                let asked = self.seen.open.get(&item).map(|deed| (item, deed.clone()));
+                (self.judge_all(asked.into_iter().collect()).await, Form::Decision)
+            }
+            Asked::Mcp { server, arguments } => {
+                (self.judge_all(self.called(&server, &arguments)).await, Form::Action)
+            }
+            Asked::Unjudged(what) => (Some(Refusal::of_what_cannot_be_judged(what)), Form::Decision),
+            Asked::Elicitation => {
+                (Some(Refusal::of_what_cannot_be_judged("questions of a server")), Form::Action)
+            }
+        };
+        match refusal {
+            None => self.talk.say(&json!({ "id": request, "result": form.accept() })).await,
+            Some(refusal) => self.refuse(request, refusal, form).await,
+        }
+    }
+
+    /// The calls of a server's tools that may be asked about: questions do not name the tool.
+    fn called(&self, server: &str, arguments: &Value) -> Vec<(String, Deed)> {
+        let tools = format!("mcp__{server}__");
+        let is_it = |call: &ToolCall| call.name.starts_with(&tools) && call.input == *arguments;
+        let open = self.seen.open.iter().filter(|(_, deed)| deed.calls.iter().any(is_it));
+        open.map(|(id, deed)| (id.clone(), deed.clone())).collect()
+    }
+
+    /// Refuses what was not told before, and whatever is refused of the rest.
+    async fn judge_all(&mut self, deeds: Vec<(String, Deed)>) -> Option<Refusal> {
+        if deeds.is_empty() {
+            return Some(Refusal::of_what_cannot_be_judged("what was not told before"));
+        }
+        for (item, deed) in deeds {
+            let refusal = self.judge(&item, &deed).await;
+            if refusal.is_some() {
+                return refusal;
+            }
+        }
+        None
+    }
+
+    /// Puts all calls of a deed to the gates.
+    async fn judge(&mut self, item: &str, deed: &Deed) -> Option<Refusal> {
+        for call in &deed.calls {
+            if let Some(reason) = self.desk.refusal(call, deed.cwd.as_deref()).await {
+                return Some(Refusal { item: Some(item.to_owned()), what: described(call), reason });
+            }
+        }
+        None
+    }
+
+    /// Refuses something. The answer has no place for the reason, so the reason is told first: what is told after it
+    /// would come too late for the model's next step.
+    async fn refuse(&mut self, request: Value, refusal: Refusal, form: Form) {
+        let Refusal { item, what, reason } = refusal;
+        let words = format!("The rules of this project do not allow {what}: {reason}");
+        let steer = json!({
+            "threadId": self.seen.thread, "expectedTurnId": self.seen.turn,
+            "input": [{ "type": "text", "text": words }],
+        });
+        self.seen.refusals.extend(item.map(|item| (item, reason)));
+        let told = self.request("turn/steer", steer).await;
+        self.seen.refusing.insert(told, json!({ "id": request, "result": form.decline() }));
+    }
+}
+
+/// What is not done, and why.
+struct Refusal {
+    item: Option<String>,
+    what: String,
+    reason: String,
+}
+
+impl Refusal {
+    fn of_what_cannot_be_judged(what: &str) -> Self {
+        let reason = "Nobody here can judge it; use a command.".to_owned();
+        Self { item: None, what: what.to_owned(), reason }
+    }
+}
+
+/// A call in the words of whoever made it.
+fn described(call: &ToolCall) -> String {
+    let told = ["command", "file_path"].into_iter().find_map(|name| call.input[name].as_str());
+    let told: String = told.unwrap_or(&call.name).chars().take(MAX_DESCRIBED_CHARS).collect();
+    format!("`{told}`")
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy)]
+enum Form {
+    /// To a question about a command or a change.
+    Decision,
+    /// To what an MCP server asks, or Codex in its name.
+    Action,
+}
+
+impl Form {
+    fn accept(self) -> Value {
+        match self {
+            Self::Decision => json!({ "decision": "accept" }),
+            Self::Action => json!({ "action": "accept", "content": {} }),
+        }
+    }
+
+    fn decline(self) -> Value {
+        match self {
+            Self::Decision => json!({ "decision": "decline" }),
+            Self::Action => json!({ "action": "decline" }),
+        }
+    }
+}
+
+fn not_understood(error: String) -> Fault {
+    let message = format!("Codex does not take what it is asked: {error}.");
+    Fault::lasting(Layer::Agent, "agent_protocol", message)
+        .hint("Update Codex; `autonoe doctor` tells the oldest version that is known to work.")
+}

@@ -1,0 +1,261 @@
+//! What Codex is told in its `config.toml`: nothing but the work, our service or the user's, our tools.
+//!
+//! Of the user's own settings it gets the model provider, without what names programs. A provider that is reached with a
+//! key from a variable, with headers or with the user's login works; one that gets its key from a command does not.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use autonoe_core::instruction::InstructionName;
+use autonoe_tools::Way;
+use serde_json::{Map, Value, json};
+
+use crate::vendor::{Reach, VendorSettings};
+
+/// The variable in which it finds the key of our provider. Names with KEY in them are kept from commands.
+pub(super) const KEY_VARIABLE: &str = "AUTONOE_CODEX_API_KEY";
+
+/// What our provider is called.
+const PROVIDER: &str = "autonoe";
+
+/// Where the service is unless the user says otherwise.
+const SERVICE: &str = "https://api.openai.com";
+
+/// How often it tries again by itself, before the session is tried again.
+const RETRIES: u32 = 3;
+
+/// How long a server of tools may take to start, in seconds.
+const SERVER_START_SECONDS: u32 = 60;
+
+/// What it must not do by itself: fetch, follow a repository's hooks, start further agents, act where nobody asks us, try
+/// for ever. On a terminal it would type into programs that run, without a question.
+const FEATURES_OFF: [&str; 18] = [
+    "apps",
+    "browser_use",
+    "computer_use",
+    "daemon_auto_start",
+    "goals",
+    "hooks",
+    "image_generation",
+    "in_app_browser",
+    "multi_agent",
+    "plugin_discovery_prefetch",
+    "plugins",
+    "remote_plugin",
+    "shell_snapshot",
+    "skill_mcp_dependency_install",
+    "tool_suggest",
+    "unbounded_connection_retries",
+    "unified_exec_tty",
+    "workspace_dependencies",
+];
+
+/// What of a user's provider is taken over.
+const PROVIDER_KEYS: [&str; 13] = [
+    "base_url",
+    "env_http_headers",
+    "env_key",
+    "env_key_instructions",
+    "http_headers",
+    "name",
+    "query_params",
+    "request_max_retries",
+    "requires_openai_auth",
+    "stream_idle_timeout_ms",
+    "stream_max_retries",
+    "supports_websockets",
+    "wire_api",
+];
+
+/// The model provider in the user's own settings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UserProvider {
+    /// Which one is used.
+    name: Option<String>,
+    /// Those that are described.
+    described: BTreeMap<String, Value>,
+}
+
+impl UserProvider {
+    /// Reads it from the user's directory of Codex; nothing where there is none or it cannot be understood, for Codex
+    /// itself tells its user of that.
+    pub fn read(directory: &Path) -> Self {
+        let text = fs::read_to_string(directory.join("config.toml")).unwrap_or_default();
+        let Ok(config) = toml::from_str::<Value>(&text) else {
+            return Self::default();
+        };
+        let described = config["model_providers"].as_object().into_iter().flatten();
+        let described = described.filter_map(|(name, provider)| {
+            let known = provider.as_object()?.iter().filter(|(key, _)| PROVIDER_KEYS.contains(&key.as_str()));
+            let known: Map<String, Value> = known.map(|(key, value)| (key.clone(), value.clone())).collect();
+            Some((name.clone(), Value::Object(known)))
+        });
+        Self { name: config["model_provider"].as_str().map(str::to_owned), described: described.collect() }
+    }
+
+    /// Where it is.
+    pub fn base_url(&self) -> Option<&str> {
+        self.used()?["base_url"].as_str()
+    }
+
+    /// The variable that holds the key for it.
+    pub fn key_variable(&self) -> Option<&str> {
+        self.used()?["env_key"].as_str()
+    }
+
+    /// The variables that hold headers for it.
+    pub fn header_variables(&self) -> Vec<String> {
+        let headers = self.used().and_then(|used| used["env_http_headers"].as_object());
+        let names = headers.into_iter().flat_map(Map::values).filter_map(Value::as_str);
+        names.map(str::to_owned).collect()
+    }
+
+    fn used(&self) -> Option<&Value> {
+        self.described.get(self.name.as_ref()?)
+    }
+}
+
+/// The settings of a session.
+pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, phase: InstructionName) -> String {
+    let off: Map<String, Value> =
+        FEATURES_OFF.iter().map(|name| ((*name).to_owned(), json!(false))).collect();
+    // A project that is trusted brings settings of its own.
+    let untrusted = json!({ settings.root.display().to_string(): { "trust_level": "untrusted" } });
+    let user = settings.login.directory.as_deref().map(UserProvider::read).unwrap_or_default();
+    let mut config = json!({
+        "check_for_update_on_startup": false,
+        // The profile of a login shell would replace the search path.
+        "allow_login_shell": false,
+        // The project's guides are in the instruction.
+        "project_doc_max_bytes": 0,
+        "web_search": "disabled",
+        "analytics": { "enabled": false },
+        "features": off,
+        "shell_environment_policy":
+            { "ignore_default_excludes": false, "exclude": user.header_variables() },
+        "sandbox_workspace_write": { "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true },
+        "projects": untrusted,
+        "mcp_servers": servers(settings, phase),
+    });
+    match reach {
+        Some(reach) => {
+            config["model_provider"] = json!(PROVIDER);
+            config["model_providers"] = json!({ PROVIDER: provider(settings, &user, reach) });
+        }
+        None => {
+            if let Some(name) = user.name {
+                config["model_provider"] = json!(name);
+            }
+            config["model_providers"] = json!(user.described);
+        }
+    }
+    let lines = config.as_object().into_iter().flatten();
+    lines.map(|(key, value)| format!("{key} = {}\n", written(value))).collect()
+}
+
+/// The provider that is reached in the given way: the one that the user describes, if it is where the service is.
+fn provider(settings: &VendorSettings, user: &UserProvider, reach: &Reach) -> Value {
+    let told = settings.service.as_ref().and_then(|service| service.base_url.as_deref());
+    let theirs = user.used().filter(|_| told == user.base_url());
+    let is_whole = theirs.is_some() || told.is_some_and(|url| url.trim_end_matches('/').ends_with("/v1"));
+    let base = reach.base_url.as_deref().unwrap_or(SERVICE).trim_end_matches('/');
+    let mut provider = theirs.cloned().unwrap_or_else(
+        || json!({ "name": PROVIDER, "wire_api": "responses", "requires_openai_auth": reach.key.is_none() }),
+    );
+    provider["base_url"] = json!(if is_whole { base.to_owned() } else { format!("{base}/v1") });
+    provider["supports_websockets"] = json!(false);
+    provider["request_max_retries"] = json!(RETRIES);
+    provider["stream_max_retries"] = json!(RETRIES);
+    if reach.key.is_some() {
+        provider["env_key"] = json!(KEY_VARIABLE);
+    }
+    provider
+}
+
+/// The deliverable tools, which judge for themselves, and the servers whose every call is asked about.
+fn servers(settings: &VendorSettings, phase: InstructionName) -> Value {
+    let (command, args) = settings.deliverable_server(phase);
+    let mut servers = json!({ "autonoe": {
+        "command": command, "args": args, "default_tools_approval_mode": "approve",
+        "startup_timeout_sec": SERVER_START_SECONDS,
+    } });
+    for (name, server) in &settings.servers {
+        let mut described = match &server.way {
+            Way::Stdio { command, args, env, cwd } => {
+                let mut described = json!({ "command": command, "args": args, "env": env.0 });
+                if let Some(cwd) = cwd {
+                    described["cwd"] = json!(settings.root.join(cwd));
+                }
+                described
+            }
+            Way::Http { url, headers } => json!({ "url": url, "http_headers": headers.0 }),
+        };
+        described["default_tools_approval_mode"] = json!("prompt");
+        described["startup_timeout_sec"] = json!(SERVER_START_SECONDS);
+        described["tool_timeout_sec"] = json!(server.call_limit.as_secs());
+        servers[name] = described;
+    }
+    servers
+}
+
+/// A value in TOML, on one line. Its strings and numbers are those of JSON; it has no null.
+fn written(value: &Value) -> String {
+    match value {
+        Value::Object(table) => {
+            let entries = table.iter().filter(|(_, value)| !value.is_null());
+            let entries = entries.map(|(key, value)| format!("{} = {}", quoted(key), written(value)));
+            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(values) => format!("[{}]", values.iter().map(written).collect::<Vec<_>>().join(", ")),
+        Value::String(text) => quoted(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{UserProvider, written};
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let value = json!({
+            "a key": "quotes \" and \\ and \n and \u{7f} and ü", "list": [1, true, "x"],
+            "table": { "-": {}, "b.c": "d" },
+        });
+        let read: Value = toml::from_str(&format!("value = {}", written(&value))).expect("TOML");
+        assert_eq!(read["value"], value);
+    }
+
+    #[test]
+    fn of_the_users_settings_only_the_provider_is_taken() {
+        let place = tempfile::tempdir().expect("directory");
+        let theirs = r#"
+            model_provider = "mine"
+            approval_policy = "never"
+            notify = ["a-program"]
+            [mcp_servers.x]
+            command = "a-program"
+            [model_providers.mine]
+            name = "mine"
+            base_url = "https://models.example.org/v1"
+            env_key = "MINE_KEY"
+            env_http_headers = { "x-team" = "MINE_TEAM" }
+            [model_providers.mine.auth]
+            command = "a-program"
+        "#;
+        std::fs::write(place.path().join("config.toml"), theirs).expect("written");
+        let user = UserProvider::read(place.path());
+        assert_eq!(user.base_url(), Some("https://models.example.org/v1"));
+        assert_eq!(user.key_variable(), Some("MINE_KEY"));
+        assert_eq!(user.header_variables(), ["MINE_TEAM"]);
+        assert!(!format!("{user:?}").contains("a-program"), "{user:?}");
+        assert_eq!(UserProvider::read(&place.path().join("nowhere")), UserProvider::default());
+    }
+}

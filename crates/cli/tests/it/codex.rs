@@ -1,0 +1,285 @@
+//! The real Codex, driven through the binary, on a scripted model.
+
+use std::fs;
+use std::process::Stdio;
+
+use autonoe_scripted::Server;
+use rustix::process::Signal;
+
+use super::native::MCP_SERVER;
+use super::support::{
+    Place, Run, always, assert_followed, assert_nothing_left, builder, model, processes_in, signal,
+    wait_until,
+};
+use super::vendors::{Vendor, vendor};
+
+fn codex() -> Option<Vendor> {
+    vendor("codex", "@openai/codex/bin/codex.js")
+}
+
+/// A script in which commands are given to Codex' own tool.
+fn in_its_words(script: &str) -> String {
+    script.replace(r#"tool = "Bash", input = { command ="#, r#"tool = "exec_command", input = { cmd ="#)
+}
+
+const PASS: &str = r#"
+  [[conversation.turn]]
+  call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+  [[conversation.turn]]
+  text = "done"
+"#;
+
+#[test]
+fn codex_does_the_main_job() {
+    let Some(codex) = codex() else { return };
+    let place = Place::new();
+    let model = model(&in_its_words(&builder()));
+    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.sessions(), ["initializer", "coding", "coding", "coding"]);
+    assert!(run.of_type("session_started").all(|event| event["backend"] == "codex"));
+    let statuses = place.statuses();
+    assert!(statuses.iter().all(|(_, status)| *status == "passed"), "{statuses:?}");
+    assert_eq!(place.read("work-A.txt"), "built\n");
+    assert_eq!(run.of_type("trouble").collect::<Vec<_>>(), Vec::<&serde_json::Value>::new());
+    let names: Vec<_> = run.of_type("tool_call").filter_map(|event| event["name"].as_str()).collect();
+    assert_eq!(names[..3], ["mcp__autonoe__create", "Bash", "mcp__autonoe__set_status"]);
+    assert!(run.of_type("usage").all(|event| event["cost_usd"].is_f64()), "its price is known");
+    assert_followed(&model);
+}
+
+#[test]
+fn codex_is_held_by_the_same_gates() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always(HOSTILE));
+    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.sessions().len(), 1, "the session goes on");
+    let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
+    assert_eq!(denied, 5, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
+    assert!(!place.path("../outside.txt").exists());
+    assert_eq!(place.read("inside.txt"), "x\n");
+    assert_followed(&model);
+}
+
+/// A write to the status file, a dangerous command, a denied command in a chain, a write outside the project with the tool
+/// and with a command; and a write that is none of these.
+const HOSTILE: &str = r#"
+  [[conversation.turn]]
+  call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: .autonoe/status.json\n+{}\n*** End Patch\n" }]
+  [[conversation.turn]]
+  expect = "Direct writes to .autonoe/"
+  call = [{ tool = "exec_command", input = { cmd = "rm -rf ~" } }]
+  [[conversation.turn]]
+  expect = "The rules of this project do not allow"
+  call = [{ tool = "exec_command", input = { cmd = "ls && curl http://127.0.0.1:1/" } }]
+  [[conversation.turn]]
+  expect = "'curl' is not in the list"
+  call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: ../outside.txt\n+x\n*** End Patch\n" }]
+  [[conversation.turn]]
+  expect = "The rules of this project do not allow"
+  call = [{ tool = "exec_command", input = { cmd = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ../outside.txt\n+x\n*** End Patch\nEOF\n" } }]
+  [[conversation.turn]]
+  expect = "The rules of this project do not allow"
+  call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: inside.txt\n+x\n*** End Patch\n" }]
+  [[conversation.turn]]
+  expect = "Success"
+  call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+  [[conversation.turn]]
+  text = "done"
+"#;
+
+/// A model whose limit is reached, in the words of the service behind a subscription.
+fn out_of_usage() -> String {
+    let resets_at = jiff::Timestamp::now().as_second() + 3600;
+    always(&format!(
+        "[[conversation.turn]]\nfault = {{ kind = 'status', status = 429, times = 99, \
+         error = {{ type = 'usage_limit_reached', plan_type = 'plus', resets_at = {resets_at} }} }}\n\
+         [[conversation.turn]]\ntext = 'never'"
+    ))
+}
+
+#[test]
+fn a_usage_limit_of_codex_is_a_quota() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&out_of_usage());
+    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    run.assert_ended("quota_exceeded", 5);
+    assert_eq!(model.requests().len(), 1, "it is not tried again");
+    assert!(run.outcome()["resets_at"].is_string(), "{}", run.outcome());
+}
+
+#[test]
+fn another_agent_goes_on_when_the_quota_of_codex_is_used_up() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let codex_model = model(&out_of_usage());
+    let native_model = model(&always(PASS));
+    let mut command =
+        codex.command(&place, &codex_model, &["run", "--backend", "codex", "--fallback", "native"]);
+    command.env("ANTHROPIC_BASE_URL", native_model.base_url());
+    let run = Run::from(command.output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.of_type("backend_changed").count(), 1);
+    let backends: Vec<_> = run.of_type("session_started").map(|event| event["backend"].clone()).collect();
+    assert_eq!(backends, ["codex", "native"]);
+}
+
+#[test]
+fn a_key_that_codex_is_refused_with_is_told_to_a_person() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always(
+        "[[conversation.turn]]\nfault = { kind = 'invalid_key', times = 99 }\n[[conversation.turn]]\ntext = 'never'",
+    ));
+    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    run.assert_ended("failed", 2);
+    assert_eq!(run.outcome()["fault"]["code"], "not_logged_in");
+    assert!(run.stderr.contains("codex login"), "{}", run.stderr);
+}
+
+/// A command that ignores signals, with a child that does so too.
+const LONG_COMMAND: &str = r#"
+  [[conversation.turn]]
+  call = [{ tool = "exec_command", input = { cmd = "trap '' TERM INT; (trap '' TERM; sleep 300) & echo ready > ready.txt; sleep 300; sleep 300", yield_time_ms = 30000 } }]
+  [[conversation.turn]]
+  text = "x"
+"#;
+
+#[test]
+fn an_interrupt_ends_codex_and_what_it_started() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always(LONG_COMMAND));
+    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    signal(&child, Signal::INT);
+    let run = Run::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("interrupted", 130);
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn a_codex_that_dies_is_started_again() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let script = format!("[[conversation]]\nplays = 1\n{LONG_COMMAND}\n[[conversation]]\n{PASS}");
+    let model = model(&script);
+    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    kill_codex_of(&place);
+    let run = Run::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.of_type("retrying").count(), 1);
+    let first = run.of_type("session_ended").next().expect("a session");
+    assert_eq!(first["fault"]["code"], "agent_crashed", "{first}");
+    assert_nothing_left(&place);
+}
+
+/// Kills the one Codex that works in the project.
+fn kill_codex_of(place: &Place) {
+    let all = processes_in(&place.project());
+    let line = all.iter().find(|line| line.ends_with("codex app-server ")).expect("codex runs");
+    let pid = line.split(' ').next().and_then(|pid| pid.parse().ok()).expect("pid");
+    let pid = rustix::process::Pid::from_raw(pid).expect("pid");
+    rustix::process::kill_process(pid, Signal::KILL).expect("killed");
+}
+
+#[test]
+fn a_conversation_of_codex_is_taken_up() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let first = model(&always("[[conversation.turn]]\ntext = \"remember the word barbarossa\"\n"));
+    let run = codex.run(&place, &first, &["run", "--backend", "codex", "--max-iterations", "1"]);
+    run.assert_ended("max_iterations", 4);
+    let second =
+        model(&always(&format!("[[conversation.turn]]\ntext = \"remember the word barbarossa\"\n{PASS}")));
+    let run = codex.run(&place, &second, &["run", "--backend", "codex", "--resume"]);
+    run.assert_ended("all_passed", 0);
+    assert!(asked(&second).contains("barbarossa"), "the first request brings what was said");
+    assert_eq!(run.of_type("usage").count(), second.requests().len(), "nothing is booked twice");
+}
+
+fn asked(model: &Server) -> String {
+    model.requests()[0].request.to_string()
+}
+
+#[test]
+fn the_settings_of_the_user_and_of_the_repository_are_left_out() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let hostile =
+        "approval_policy = \"never\"\n[mcp_servers.theirs]\ncommand = \"touch\"\nargs = [\"started.txt\"]\n";
+    place.write(".codex/config.toml", hostile);
+    fs::create_dir_all(place.home().join(".codex")).expect("directory");
+    fs::write(place.home().join(".codex/config.toml"), hostile).expect("written");
+    let model = model(&always(&format!(
+        "[[conversation.turn]]\ncall = [{{ tool = \"exec_command\", input = {{ cmd = \"ls && curl x\" }} }}]\n{PASS}"
+    )));
+    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    run.assert_ended("all_passed", 0);
+    assert!(run.of_type("tool_result").any(|event| event["denied_by"].is_string()), "it asks all the same");
+    assert!(!place.path("started.txt").exists());
+    assert_followed(&model);
+}
+
+#[test]
+fn codex_calls_the_tools_of_the_users_servers_and_cannot_type_into_programs() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("server.sh", MCP_SERVER);
+    let config = place.home().join(".config/autonoe");
+    fs::create_dir_all(&config).expect("directory");
+    let text = "[mcp_servers.mine]\ncommand = \"bash\"\nargs = [\"server.sh\"]\n\
+                [mcp_servers.broken]\ncommand = \"no-such-program\"\n";
+    fs::write(config.join("config.toml"), text).expect("written");
+    let model = model(&always(&format!(
+        "[[conversation.turn]]\ncall = [{{ tool = \"mcp__mine__greet\", input = {{ }} }}]\n\
+         [[conversation.turn]]\nexpect = \"hello from the server\"\n\
+         call = [{{ tool = \"exec_command\", input = {{ cmd = \"cat\", tty = true }} }}]\n{}",
+        PASS.replacen("call =", "expect = \"TTY execution is disabled\"\ncall =", 1)
+    )));
+    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    run.assert_ended("all_passed", 0);
+    let names: Vec<_> = run.of_type("tool_call").filter_map(|event| event["name"].as_str()).collect();
+    assert_eq!(names, ["mcp__mine__greet", "mcp__autonoe__set_status"]);
+    let mut troubles = run.of_type("trouble").filter_map(|event| event["message"].as_str());
+    assert!(troubles.any(|message| message.contains("broken")), "a server that does not start is told");
+    assert_followed(&model);
+}
+
+#[test]
+fn codex_works_with_the_provider_of_its_users_settings() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always(PASS));
+    fs::create_dir_all(place.home().join(".codex")).expect("directory");
+    let theirs = format!(
+        "model_provider = \"mine\"\n[model_providers.mine]\nname = \"mine\"\nbase_url = \"{}/v1\"\n\
+         wire_api = \"responses\"\nenv_key = \"MINE_KEY\"\n",
+        model.base_url()
+    );
+    fs::write(place.home().join(".codex/config.toml"), theirs).expect("written");
+    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
+    command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL").env("MINE_KEY", "test-key-never-real");
+    let run = Run::from(command.output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    assert_followed(&model);
+}
+
+#[test]
+fn codex_works_without_our_sandbox() {
+    let Some(codex) = codex() else { return };
+    let place = Place::new();
+    let model = model(&in_its_words(&builder()));
+    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
+    command.env("AUTONOE_NO_SANDBOX", "1");
+    let run = Run::from(command.output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    assert_eq!(place.read("work-A.txt"), "built\n");
+    assert_nothing_left(&place);
+}
