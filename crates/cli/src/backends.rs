@@ -207,7 +207,7 @@ const CODEX: Vendor = Vendor {
     oldest: [0, 166, 0],
     install: "npm install -g @openai/codex",
     log_in: "run `codex login`, or set OPENAI_API_KEY",
-    ungated: Some("commands that Codex itself takes for harmless, such as `ls`"),
+    ungated: Some("looking at pictures"),
     home: ("CODEX_HOME", ".codex", &["auth.json"]),
     key: (&["OPENAI_API_KEY", "CODEX_API_KEY"], Sent::Bearer),
     tokens: &[],
