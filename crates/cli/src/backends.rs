@@ -6,7 +6,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use autonoe_agents::{
-    ClaudeBackend, Login, ModelService, NativeBackend, NativeSettings, VendorSettings, claude,
+    AcpBackend, ClaudeBackend, GeminiBackend, Login, ModelService, NativeBackend, NativeSettings,
+    VendorSettings, acp, claude, gemini,
 };
 use autonoe_core::agent::Backend;
 use autonoe_core::crew::Models;
@@ -14,8 +15,10 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::PriceList;
 use autonoe_sandbox::{Key, Premises, Route};
+use autonoe_store::AgentCommand;
 use autonoe_tools::ServerConfig;
 
+use crate::command_line::CommandLine;
 use crate::environment::Environment;
 
 /// One kind of agent.
@@ -25,10 +28,16 @@ pub enum BackendName {
     Native,
     /// Claude Code.
     Claude,
+    /// The Gemini CLI.
+    Gemini,
+    /// Any that speaks the Agent Client Protocol, by its command.
+    Acp(CommandLine),
+    /// One that the user's configuration has a command for.
+    Configured(String),
 }
 
 /// In the order in which `auto` looks at them.
-pub const ALL: [BackendName; 2] = [BackendName::Claude, BackendName::Native];
+pub const ALL: [BackendName; 3] = [BackendName::Claude, BackendName::Gemini, BackendName::Native];
 
 impl BackendName {
     /// As it is typed.
@@ -36,6 +45,9 @@ impl BackendName {
         match self {
             Self::Native => "native",
             Self::Claude => claude::NAME,
+            Self::Gemini => gemini::NAME,
+            Self::Acp(_) => acp::NAME,
+            Self::Configured(name) => name,
         }
     }
 
@@ -43,8 +55,20 @@ impl BackendName {
     pub fn default_models(&self) -> Models {
         let (plan, work) = match self {
             Self::Native | Self::Claude => ("opus", "sonnet"),
+            Self::Gemini => ("gemini-2.5-pro", "gemini-2.5-pro"),
+            Self::Acp(_) | Self::Configured(_) => (acp::OWN_MODEL, acp::OWN_MODEL),
         };
         Models { plan: plan.to_owned(), work: work.to_owned() }
+    }
+}
+
+impl BackendName {
+    /// Refuses the name of an agent that the user's configuration does not know.
+    pub fn check_configured(&self, agents: &BTreeMap<String, AgentCommand>) -> Result<(), Fault> {
+        match self {
+            Self::Configured(name) if !agents.contains_key(name) => Err(not_configured(name, agents)),
+            Self::Configured(_) | Self::Native | Self::Claude | Self::Gemini | Self::Acp(_) => Ok(()),
+        }
     }
 }
 
@@ -57,14 +81,34 @@ pub enum BackendChoice {
     Named(BackendName),
 }
 
+impl BackendChoice {
+    /// The one that was named.
+    pub fn name(&self) -> Option<BackendName> {
+        match self {
+            Self::Auto => None,
+            Self::Named(name) => Some(name.clone()),
+        }
+    }
+}
+
 impl FromStr for BackendName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        ALL.into_iter().find(|backend| backend.name() == text).ok_or_else(|| {
-            let names: Vec<_> = ALL.iter().map(|backend| backend.name().to_owned()).collect();
-            format!("there is no agent of this name; there are {}", names.join(", "))
-        })
+        if let Some(command) = text.strip_prefix("acp:") {
+            return command.parse().map(Self::Acp);
+        }
+        if let Some(backend) = ALL.into_iter().find(|backend| backend.name() == text) {
+            return Ok(backend);
+        }
+        if is_agent_name(text) {
+            return Ok(Self::Configured(text.to_owned()));
+        }
+        let names: Vec<_> = ALL.iter().map(|backend| backend.name().to_owned()).collect();
+        Err(format!(
+            "there is no agent of this name; there are {}, acp:COMMAND, and [agents.NAME] of your config.toml",
+            names.join(", ")
+        ))
     }
 }
 
@@ -128,9 +172,28 @@ const CLAUDE: Vendor = Vendor {
     ],
 };
 
+/// Keys that are known by a second name.
+const SECOND_NAMES: [(&str, &str); 1] = [("GEMINI_API_KEY", "GOOGLE_API_KEY")];
+
+const GEMINI: Vendor = Vendor {
+    program: "gemini",
+    home: ("GEMINI_CLI_HOME", ".gemini", &["oauth_creds.json", "google_accounts.json"]),
+    key: ("GEMINI_API_KEY", "x-goog-api-key"),
+    tokens: &[],
+    base_url: ("GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
+    hosts: &[
+        "generativelanguage.googleapis.com",
+        "cloudcode-pa.googleapis.com",
+        "oauth2.googleapis.com",
+        "accounts.google.com",
+    ],
+    passed: &["GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI"],
+};
+
 fn vendor(name: &BackendName) -> Option<&'static Vendor> {
     match name {
-        BackendName::Native => None,
+        BackendName::Native | BackendName::Acp(_) | BackendName::Configured(_) => None,
+        BackendName::Gemini => Some(&GEMINI),
         BackendName::Claude => Some(&CLAUDE),
     }
 }
@@ -140,7 +203,7 @@ pub fn readiness(name: &BackendName, environment: &Environment) -> Option<Readin
     let vendor = vendor(name)?;
     let program = find_program(vendor.program, environment);
     let has = |name: &&str| environment.variable(name).is_some();
-    let variables = || std::iter::once(&vendor.key.0).chain(vendor.tokens).find(|name| has(name)).copied();
+    let variables = || vendor.key_names().chain(vendor.tokens.iter().copied()).find(|name| has(name));
     let login = variables().or_else(|| {
         let directory = vendor.directory(environment)?;
         vendor.home.2.iter().find(|name| directory.join(name).is_file()).copied()
@@ -149,12 +212,31 @@ pub fn readiness(name: &BackendName, environment: &Environment) -> Option<Readin
 }
 
 impl Vendor {
+    /// The variables that may hold its key.
+    fn key_names(&self) -> impl Iterator<Item = &'static str> {
+        let name = self.key.0;
+        let second =
+            SECOND_NAMES.into_iter().filter_map(move |(first, second)| (first == name).then_some(second));
+        std::iter::once(name).chain(second)
+    }
+
     /// The user's own directory of this agent.
     fn directory(&self, environment: &Environment) -> Option<PathBuf> {
         let (variable, below_home, _) = self.home;
         let named = environment.variable(variable).map(PathBuf::from);
+        // With some the variable names the directory around it.
+        let named = named.map(|named| match named.join(below_home) {
+            inside if inside.is_dir() => inside,
+            _ => named,
+        });
         named.or_else(|| Some(environment.home.as_ref()?.join(below_home)))
     }
+}
+
+/// Whether the user's configuration may have an agent of this name.
+fn is_agent_name(text: &str) -> bool {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
+    !text.is_empty() && text.chars().all(is_plain)
 }
 
 /// A program on the search path, by its real name: what npm puts there are links.
@@ -179,6 +261,8 @@ pub struct Workshop<'a> {
     pub calls: PathBuf,
     /// The deliverable tools themselves.
     pub deliverables: Arc<DeliverableService>,
+    /// The agents of the user's configuration.
+    pub agents: BTreeMap<String, AgentCommand>,
 }
 
 impl Workshop<'_> {
@@ -188,6 +272,39 @@ impl Workshop<'_> {
         Ok(match name {
             BackendName::Native => Box::new(NativeBackend::new(self.native.clone(), deliverables)?),
             BackendName::Claude => Box::new(ClaudeBackend::new(self.settings(name, &CLAUDE)?, deliverables)),
+            BackendName::Gemini => Box::new(GeminiBackend::new(self.settings(name, &GEMINI)?, deliverables)),
+            BackendName::Acp(CommandLine(command)) => {
+                let settings = self.commanded(name.name(), command, &[])?;
+                Box::new(AcpBackend::new(name.name().to_owned(), settings, deliverables))
+            }
+            BackendName::Configured(name) => {
+                let agent = self.agents.get(name).ok_or_else(|| not_configured(name, &self.agents))?;
+                let settings = self.commanded(name, &agent.command, &agent.env)?;
+                Box::new(AcpBackend::new(name.clone(), settings, deliverables))
+            }
+        })
+    }
+
+    /// The settings of an agent that is known by its command only. It keeps its files in the home of the room.
+    fn commanded(&self, name: &str, command: &[String], env: &[String]) -> Result<VendorSettings, Fault> {
+        let environment = self.environment;
+        let (program, args) = command.split_first().ok_or_else(|| not_found(name, ""))?;
+        let found = find_program(program, environment).ok_or_else(|| not_found(name, program))?;
+        let mut premises = self.premises.clone();
+        premises.bounds.read.push(installation(&found));
+        premises.bounds.sockets.push(self.calls.clone());
+        let env = env.iter().filter_map(|name| Some((name.clone(), environment.variable(name)?))).collect();
+        Ok(VendorSettings {
+            root: self.native.root.clone(),
+            command: std::iter::once(found.display().to_string()).chain(args.iter().cloned()).collect(),
+            home: premises.bounds.home.join(".acp"),
+            premises,
+            login: Login::default(),
+            service: None,
+            env,
+            calls: self.calls.clone(),
+            servers: self.servers.clone(),
+            prices: Arc::clone(&self.prices),
         })
     }
 
@@ -228,7 +345,7 @@ impl Workshop<'_> {
 
 /// The service behind a vendor's agent, if the user has a key for it or has said where it is.
 fn service(name: &BackendName, vendor: &Vendor, environment: &Environment) -> Option<ModelService> {
-    let key = environment.variable(vendor.key.0);
+    let key = vendor.key_names().find_map(|name| environment.variable(name));
     let base_url = environment.variable(vendor.base_url.0);
     let is_told = key.is_some() || base_url.is_some();
     is_told.then(|| ModelService { route: name.name().to_owned(), base_url, key })
@@ -250,6 +367,14 @@ fn installation(program: &Path) -> PathBuf {
         program.ancestors().filter(|place| place.file_name().is_some_and(|name| name == "node_modules"));
     let directory = packages.last().or_else(|| program.parent());
     directory.unwrap_or(program).to_owned()
+}
+
+fn not_configured(name: &str, agents: &BTreeMap<String, AgentCommand>) -> Fault {
+    let known = ALL.iter().map(BackendName::name).chain(agents.keys().map(String::as_str));
+    let known: Vec<&str> = known.collect();
+    let message = format!("There is no agent '{name}'; there are {}.", known.join(", "));
+    Fault::lasting(Layer::Config, "unknown_agent", message)
+        .hint("Name one of them, acp:COMMAND, or describe it under [agents.NAME] in your config.toml.")
 }
 
 fn not_found(name: &str, program: &str) -> Fault {

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod backends;
+mod command_line;
 mod commands;
 mod consent;
 mod engine;

@@ -3,10 +3,12 @@
 //! Every process is started with an empty environment, its own HOME and a dummy key.
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
+mod acp;
 mod bad_input;
 mod claude;
 mod commands;
 mod demo;
+mod gemini;
 mod interrupt;
 mod kill;
 mod mcp;
