@@ -44,6 +44,9 @@ pub const NAME: &str = "acp";
 /// How long it may take to be ready.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
+/// How long an agent is quiet that has repeated an earlier session.
+const QUIET: Duration = Duration::from_millis(300);
+
 /// How often an agent that breaks its work off at a refusal is told the reason and sent on.
 const MAX_FOLLOW_UPS: u32 = 20;
 
@@ -260,6 +263,7 @@ impl AcpAgent {
         place["sessionId"] = json!(earlier);
         self.is_replaying = true;
         let loaded = self.request("session/load", place, emitter).await;
+        self.settle(emitter).await?;
         self.is_replaying = false;
         match loaded {
             Ok(begun) => {
@@ -274,6 +278,21 @@ impl AcpAgent {
             }
             Err(halt) => Err(halt),
         }
+    }
+
+    /// Waits until nothing more of an earlier session is repeated: some answer before they have done so.
+    async fn settle(&mut self, emitter: &Emitter) -> Result<(), Halt> {
+        while let Ok(message) = tokio::time::timeout(QUIET, self.next(emitter)).await {
+            match message? {
+                Message::Asks { id, .. } => {
+                    let error = json!({ "code": FAILED, "message": "there is nothing to do yet" });
+                    self.talk.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await;
+                }
+                Message::Unknown(what) => self.unknown(&what, emitter).await,
+                Message::Update(_) | Message::Answered { .. } | Message::Silent => {}
+            }
+        }
+        Ok(())
     }
 
     async fn name_model(&mut self, begun: &Value, emitter: &Emitter) -> Result<(), Halt> {
@@ -475,26 +494,26 @@ impl AcpAgent {
 
     async fn permission(&mut self, request: RequestPermissionRequest, emitter: &Emitter) -> Value {
         let id = request.tool_call.tool_call_id.to_string();
+        if self.calls.is_closed(&id) {
+            return chosen(option(&request.options, PermissionOptionKind::RejectOnce));
+        }
         let (call, translated) = self.calls.asked(request.tool_call);
         if let Some(call) = call {
             emitter.emit(Event::ToolCall(call)).await;
         }
         let refusal = self.refusal(translated.as_ref()).await;
-        let chosen = match &refusal {
+        let choice = match &refusal {
             None => option(&request.options, PermissionOptionKind::AllowOnce),
             Some(_) => option(&request.options, PermissionOptionKind::RejectOnce),
         };
-        let refusal = refusal.or_else(|| match chosen {
+        let refusal = refusal.or_else(|| match choice {
             Some(_) => None,
             None => Some("The agent offers no way to allow it only once.".to_owned()),
         });
         if let Some(reason) = refusal {
             self.refuse(&id, reason, emitter).await;
         }
-        match chosen {
-            Some(option) => json!({ "outcome": { "outcome": "selected", "optionId": option.option_id } }),
-            None => json!({ "outcome": { "outcome": "cancelled" } }),
-        }
+        chosen(choice)
     }
 
     /// Tells of everything that has not ended and will not.
@@ -537,6 +556,14 @@ enum Halt {
 /// The option of a kind. One that would hold for later calls is never taken.
 fn option(options: &[PermissionOption], kind: PermissionOptionKind) -> Option<&PermissionOption> {
     options.iter().find(|option| option.kind == kind)
+}
+
+/// The answer to a question for permission.
+fn chosen(option: Option<&PermissionOption>) -> Value {
+    match option {
+        Some(option) => json!({ "outcome": { "outcome": "selected", "optionId": option.option_id } }),
+        None => json!({ "outcome": { "outcome": "cancelled" } }),
+    }
 }
 
 /// What an agent is told that stopped at a refusal: the protocol has no place for reasons.

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::log::Place;
 use crate::reply::{
-    Call, Fault, Prompt, Reply, Thinking, Usage, beginning, estimated_tokens, fingerprint, signature,
+    Call, CallForm, Fault, Prompt, Reply, Thinking, Usage, beginning, estimated_tokens, fingerprint,
+    signature,
 };
 use crate::script::{CallLine, Conversation, Line, Script};
 
@@ -173,10 +174,10 @@ const SIDE_TEXT: &str = "Scripted answer to a side request.";
 
 /// A line of the script as a reply in this play.
 fn reply(line: &Line, play: usize, turn: usize, prompt: &Prompt) -> Reply {
-    let call = |(index, call): (usize, &CallLine)| Call {
-        id: format!("{CALL_PREFIX}{play}_{turn}_{}", index + 1),
-        tool: call.tool.clone(),
-        input: call.input.clone(),
+    let call = |(index, call): (usize, &CallLine)| {
+        let (tool, form) = called(&call.tool, prompt);
+        let id = format!("{CALL_PREFIX}{play}_{turn}_{}", index + 1);
+        Call { id, tool, input: call.input.clone(), form }
     };
     Reply {
         id: format!("{play}_{turn}"),
@@ -189,6 +190,21 @@ fn reply(line: &Line, play: usize, turn: usize, prompt: &Prompt) -> Reply {
         calls: line.calls.iter().enumerate().map(call).collect(),
         stop: line.stop,
         usage: usage(line, prompt),
+    }
+}
+
+/// The name by which a tool is called, and how. A tool of an MCP server that is not offered is one of those that are found
+/// by a search, where there is one, or of a namespace that is offered; the search itself is left out.
+fn called(tool: &str, prompt: &Prompt) -> (String, CallForm) {
+    if prompt.freeform.iter().any(|name| name == tool) {
+        return (tool.to_owned(), CallForm::Freeform);
+    }
+    let within = |name: &String| tool.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with("__"));
+    let is_named = prompt.tools.iter().any(|name| name == tool);
+    let found = !is_named && (prompt.searches || prompt.tools.iter().any(within));
+    match tool.strip_prefix("mcp__").filter(|_| found).and_then(|rest| rest.split_once("__")) {
+        Some((server, name)) => (name.to_owned(), CallForm::Within(format!("mcp__{server}"))),
+        None => (tool.to_owned(), CallForm::Plain),
     }
 }
 

@@ -61,6 +61,9 @@
 //! `refusal`; by default `tool_use` if there are calls, else `end_turn`. Of `usage`, `input` is what no cache had and
 //! `reasoning` is a part of `output`; whatever it leaves out is estimated from lengths (cache figures: 0).
 //!
+//! **Tools of OpenAI Responses** that take a text get `input` as a string. Where the client lets tools be searched for,
+//! `mcp__server__tool` is called as one that was found, in its namespace.
+//!
 //! **Pictures** in tool results and messages read `[image image/png]` to `when` and `expect`, by their type, or `[image]`.
 //!
 //! **Signatures.** Where thinking is signed and calls follow it, the next request must bring the thinking back with its
@@ -86,14 +89,15 @@
 //! | `kind` | further keys | what the client sees |
 //! |---|---|---|
 //! | `status` | `status` (400 to 599) and those below | an error response; a 502 without `message` is a web page |
-//! | `invalid_key`, `quota`, `context_length`, `overloaded` | `message`, `retry_after` (seconds) or `retry_after_ms`, `headers`, `midway` | the error by which each service says it |
+//! | `invalid_key`, `quota`, `context_length`, `overloaded` | `message`, `retry_after` (seconds) or `retry_after_ms`, `headers`, `error` (a table), `midway` | the error by which each service says it |
 //! | `empty` | | a reply that says nothing |
 //! | `cut` | | the first half of the reply, then a broken connection |
 //! | `malformed` | | the reply with broken JSON in the middle |
 //! | `silence` | `midway` | response headers, with `midway` half of the reply, then nothing for up to [`SILENCE`] |
 //! | `slow` | `millis` (at most 60000) | the whole reply, each piece that much later: this one *is* the reply |
 //!
-//! Errors have the status, code and words of the service unless `message` gives others. With `midway = true` the error comes
+//! Errors have the status, code and words of the service unless `message` gives others; the keys of `error` stand in the
+//! service's own `error` too, such as `error = { type = "usage_limit_reached" }`. With `midway = true` the error comes
 //! within the stream, after half of the reply; without a stream it is an error response all the same. OpenAI Responses
 //! always complains of `context_length` within a stream. The time to wait is a header, `retry-after` in whole seconds and
 //! `retry-after-ms` if there is a rest, and in Gemini's body a `RetryInfo`.

@@ -1,6 +1,7 @@
 //! What passes between the script and a wire format, in the terms of neither: the prompt as read from a request, the reply
 //! to encode, and the faults that may spoil it.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
@@ -30,6 +31,10 @@ pub(crate) struct Prompt {
     pub signatures: Vec<String>,
     /// Names of the tools offered.
     pub tools: Vec<String>,
+    /// Those of them that take a text instead of arguments.
+    pub freeform: Vec<String>,
+    /// Whether there are further tools, which are found by a search.
+    pub searches: bool,
     /// Size of the request, from which its tokens are estimated.
     pub bytes: usize,
 }
@@ -62,6 +67,19 @@ pub(crate) struct Call {
     pub tool: String,
     /// An object, or a string to be sent as it is: arguments that are not JSON.
     pub input: Value,
+    pub form: CallForm,
+}
+
+/// How a tool is called, where there is more than one way.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum CallForm {
+    /// By its name, with arguments.
+    #[default]
+    Plain,
+    /// By its name, with a text instead of arguments.
+    Freeform,
+    /// By its name in a namespace: it was not offered, and is found by a search.
+    Within(String),
 }
 
 /// Why the model stopped.
@@ -105,6 +123,8 @@ pub(crate) struct ErrorReply {
     pub complaint: Complaint,
     /// Further response headers.
     pub headers: HeaderMap,
+    /// What the service says beside or instead of its usual words, in the `error` of its body.
+    pub details: BTreeMap<String, Value>,
     pub moment: Moment,
 }
 

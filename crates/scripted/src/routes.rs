@@ -212,8 +212,11 @@ fn respond(wire: &Wire, reply: &Reply, prompt: &Prompt, spoil: Option<Spoil>) ->
 
 /// Answers with an error, or breaks a stream off with one.
 fn fail(wire: &Wire, error: ErrorReply, reply: Reply, prompt: &Prompt) -> Response {
-    let ErrorReply { complaint, headers, moment } = error;
-    let (status, body) = (wire.error)(&complaint, &prompt.model);
+    let ErrorReply { complaint, headers, details, moment } = error;
+    let (status, mut body) = (wire.error)(&complaint, &prompt.model);
+    if let Some(error) = body["error"].as_object_mut() {
+        error.extend(details);
+    }
     let late = complaint.trouble == Trouble::ContextLength && wire.context_length == Complains::InStream;
     if prompt.stream && (late || moment == Moment::Midway) {
         let reply = if late { reply.emptied() } else { reply };

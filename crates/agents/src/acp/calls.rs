@@ -25,6 +25,8 @@ struct Known {
     was_asked: bool,
     /// The name under which it was told.
     name: String,
+    /// What it was understood to be, last time it could be.
+    understood: Option<Translated>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +68,7 @@ impl Calls {
     /// A call is announced.
     pub(super) fn announced(&mut self, said: acp::ToolCall) -> Steps {
         let id = said.tool_call_id.to_string();
-        let known = Known { said, state: State::Heard, was_asked: false, name: String::new() };
-        let known = self.known.entry(id).or_insert(known);
+        let known = self.known.entry(id).or_insert_with(|| Known::new(said));
         proceed(known, &self.servers)
     }
 
@@ -89,8 +90,13 @@ impl Calls {
             return (None, None);
         };
         known.was_asked = true;
-        let translated = translate(&known.said, &self.servers);
+        let translated = known.understand(&self.servers);
         (tell(known, translated.as_ref()), translated)
+    }
+
+    /// Whether the end of a call has been told.
+    pub(super) fn is_closed(&self, id: &str) -> bool {
+        self.known.get(id).is_some_and(|known| known.state == State::Closed)
     }
 
     /// A call was refused, and that has been told: what else is said of it is not.
@@ -118,17 +124,25 @@ impl Calls {
 
     fn merge(&mut self, update: ToolCallUpdate) -> String {
         let id = update.tool_call_id.to_string();
-        let known = self.known.entry(id.clone()).or_insert_with(|| Known {
-            said: acp::ToolCall::new(update.tool_call_id.clone(), ""),
-            state: State::Heard,
-            was_asked: false,
-            name: String::new(),
-        });
+        let unheard = || Known::new(acp::ToolCall::new(update.tool_call_id.clone(), ""));
+        let known = self.known.entry(id.clone()).or_insert_with(unheard);
         known.said.update(update.fields);
         if update.meta.is_some() {
             known.said.meta = update.meta;
         }
         id
+    }
+}
+
+impl Known {
+    fn new(said: acp::ToolCall) -> Self {
+        Self { said, state: State::Heard, was_asked: false, name: String::new(), understood: None }
+    }
+
+    /// What the call is. A question that does not say it is about what was announced under the same id.
+    fn understand(&mut self, servers: &[String]) -> Option<Translated> {
+        self.understood = translate(&self.said, servers).or(self.understood.take());
+        self.understood.clone()
     }
 }
 
@@ -139,7 +153,7 @@ fn proceed(known: &mut Known, servers: &[String]) -> Steps {
         return steps;
     }
     if known.state == State::Heard {
-        let translated = translate(&known.said, servers);
+        let translated = known.understand(servers);
         steps.tell = tell(known, translated.as_ref());
         // Looking around is not worth breaking work off: what may be read is held by the room.
         steps.unasked = translated.filter(|call| !known.was_asked && acts(&call.first.name));

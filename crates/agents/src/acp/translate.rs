@@ -27,7 +27,7 @@ const PATH_FIELDS: [&str; 6] =
     ["file_path", "filePath", "filepath", "absolute_path", "notebook_path", "path"];
 
 /// A call as the gates know it. One that changes several files is several calls, and each must be allowed.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Translated {
     pub first: ToolCall,
     pub others: Vec<ToolCall>,

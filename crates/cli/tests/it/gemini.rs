@@ -1,10 +1,13 @@
 //! The real Gemini CLI, driven through the binary, on a scripted model.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use autonoe_scripted::Server;
+use rustix::process::Signal;
 
-use super::support::{Place, Run, always, assert_followed, builder, model};
+use super::support::{
+    Place, Run, always, assert_followed, assert_nothing_left, builder, model, signal, wait_until,
+};
 use super::vendors::{Vendor, vendor};
 
 fn gemini() -> Option<Vendor> {
@@ -71,6 +74,82 @@ pub const HOSTILE: &str = r#"
   call = [{ tool = "Bash", input = { command = "ls && curl http://127.0.0.1:1/" } }]
   [[conversation.turn]]
   call = [{ tool = "Write", input = { file_path = "../outside.txt", content = "x" } }]
+  [[conversation.turn]]
+  call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+  [[conversation.turn]]
+  text = "done"
+"#;
+
+#[test]
+fn gemini_out_of_quota_ends_the_run() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always("[[conversation.turn]]\nfault = { kind = 'quota', times = 99 }"));
+    let run = run(&gemini, &place, &model, &["run", "--max-retries", "0"]);
+    run.assert_ended("quota_exceeded", 5);
+}
+
+#[test]
+fn gemini_with_a_wrong_key_says_how_to_log_in() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model =
+        model(&always("[[conversation.turn]]\nfault = { kind = 'status', status = 401, times = 99 }"));
+    let run = run(&gemini, &place, &model, &["run", "--max-retries", "0"]);
+    assert_eq!(run.code, Some(2), "{:?} {}", run.outcome(), run.stderr);
+    assert_eq!(run.outcome()["fault"]["code"], "not_logged_in");
+    assert!(run.stderr.contains("GEMINI_API_KEY"), "{}", run.stderr);
+}
+
+#[test]
+fn gemini_interrupted_in_a_tool_leaves_nothing_running() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&in_its_words(&always(LONG_COMMAND)));
+    let mut command = command(&gemini, &place, &model, &["run"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    signal(&child, Signal::INT);
+    let run = Run::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("interrupted", 130);
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn gemini_goes_on_with_its_last_session() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let first = model(&always("[[conversation.turn]]\ntext = 'I remember the number 4711.'"));
+    run(&gemini, &place, &first, &["run", "-n", "1"]).assert_ended("max_iterations", 4);
+    put_back_in_time(&place);
+    let second =
+        model(&in_its_words(&format!("[[conversation]]\nwhen = 'I remember the number 4711.'\n{PASS_A}")));
+    let run = run(&gemini, &place, &second, &["run", "--resume"]);
+    run.assert_ended("all_passed", 0);
+    let told: Vec<_> = run.of_type("text").filter_map(|event| event["text"].as_str()).collect();
+    assert_eq!(told, ["done"], "what was said before is not told again");
+    assert_followed(&second);
+}
+
+/// It names the files of its sessions by the minute, and empties one that it is asked for within the same one.
+fn put_back_in_time(place: &Place) {
+    let home = place.journal().with_file_name("home");
+    let chats = home.join(".gemini/tmp/project/chats");
+    for (number, chat) in std::fs::read_dir(&chats).expect("chats").enumerate() {
+        let chat = chat.expect("chat").path();
+        std::fs::rename(chat, chats.join(format!("session-2026-01-01T00-00-{number:08}.jsonl")))
+            .expect("renamed");
+    }
+}
+
+const LONG_COMMAND: &str = r#"
+  [[conversation.turn]]
+  call = [{ tool = "Bash", input = { command = "trap '' TERM INT; (trap '' TERM; sleep 300) & echo ready > ready.txt; sleep 300; sleep 300" } }]
+  [[conversation.turn]]
+  text = "x"
+"#;
+
+const PASS_A: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
   [[conversation.turn]]

@@ -128,6 +128,8 @@ struct ErrorText {
     #[serde(default)]
     headers: BTreeMap<String, String>,
     #[serde(default)]
+    error: toml::Table,
+    #[serde(default)]
     midway: bool,
     times: Option<u32>,
 }
@@ -281,7 +283,9 @@ impl ErrorText {
             (None, millis) => millis.map(|millis| Duration::from_millis(millis.into())),
         };
         let complaint = Complaint { trouble, message: self.message, retry_after };
-        Ok((Fault::Error(ErrorReply { complaint, headers, moment: moment(self.midway) }), self.times))
+        let details = self.error.into_iter().map(|(key, value)| (key, json(value))).collect();
+        let moment = moment(self.midway);
+        Ok((Fault::Error(ErrorReply { complaint, headers, details, moment }), self.times))
     }
 }
 

@@ -8,7 +8,7 @@ use super::content::{joined, text};
 use super::history::{self, Message, Misfit, Role};
 use super::openai::{self, Input};
 use super::{CREATED, Complains, RetryHint, SERVER_SENT_EVENTS, Wire, named_event, names, pieces};
-use crate::reply::{Prompt, Reply, StopReason, Thinking, Usage};
+use crate::reply::{Call, CallForm, Prompt, Reply, StopReason, Thinking, Usage};
 
 /// `/v1/responses`.
 pub(crate) static WIRE: Wire = Wire {
@@ -47,6 +47,10 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     })?;
     let encrypted = |include: &Value| include == "reasoning.encrypted_content";
     let prompt = history::prompt(&items);
+    let tools = |kind: &'static str| {
+        let tools = request["tools"].as_array().into_iter().flatten();
+        tools.filter(move |tool| tool["type"] == kind)
+    };
     Ok(Prompt {
         model: model.to_owned(),
         stream: request["stream"] == true,
@@ -55,6 +59,8 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
         assistants: history::assistant_groups(&items),
         signed: request["include"].as_array().is_some_and(|include| include.iter().any(encrypted)),
         tools: names(&request["tools"], "/name").collect(),
+        freeform: tools("custom").filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect(),
+        searches: tools("tool_search").next().is_some(),
         ..prompt
     })
 }
@@ -124,13 +130,26 @@ fn items(reply: &Reply) -> Vec<Value> {
             "content": [text_part(text)],
         })
     });
-    let calls = reply.calls.iter().map(|call| {
-        json!({
-            "id": format!("fc_{}", call.id), "type": "function_call", "status": "completed",
-            "call_id": call.id, "name": call.tool, "arguments": call.arguments(),
-        })
-    });
+    let calls = reply.calls.iter().map(call_item);
     reasoning.chain(message).chain(calls).collect()
+}
+
+fn call_item(call: &Call) -> Value {
+    let mut item = json!({
+        "id": format!("fc_{}", call.id), "type": "function_call", "status": "completed",
+        "call_id": call.id, "name": call.tool, "arguments": call.arguments(),
+    });
+    match &call.form {
+        CallForm::Plain => {}
+        CallForm::Within(namespace) => item["namespace"] = json!(namespace),
+        CallForm::Freeform => {
+            item = json!({
+                "id": format!("ctc_{}", call.id), "type": "custom_tool_call", "status": "completed",
+                "call_id": call.id, "name": call.tool, "input": call.arguments(),
+            });
+        }
+    }
+    item
 }
 
 fn reasoning_item(reply: &Reply, thinking: &Thinking) -> Value {
@@ -178,7 +197,9 @@ fn events(reply: &Reply) -> Vec<Bytes> {
 /// An item as it is announced, with nothing in it yet.
 fn begun_item(item: &Value) -> Value {
     let mut begun = item.clone();
-    for (key, nothing) in [("summary", json!([])), ("content", json!([])), ("arguments", json!(""))] {
+    for (key, nothing) in
+        [("summary", json!([])), ("content", json!([])), ("arguments", json!("")), ("input", json!(""))]
+    {
         if begun.get(key).is_some() {
             begun[key] = nothing;
         }
@@ -213,6 +234,12 @@ fn progress(item: &Value) -> Vec<(&'static str, Value)> {
         steps
             .push(("response.output_text.done", json!({ "content_index": 0, "text": text, "logprobs": [] })));
         steps.push(("response.content_part.done", part(text)));
+    }
+    if let Some(input) = item["input"].as_str() {
+        let pieces = pieces(input).into_iter();
+        steps
+            .extend(pieces.map(|piece| ("response.custom_tool_call_input.delta", json!({ "delta": piece }))));
+        steps.push(("response.custom_tool_call_input.done", json!({ "input": input })));
     }
     if let Some(arguments) = item["arguments"].as_str() {
         steps.extend(
