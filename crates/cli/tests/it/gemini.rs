@@ -119,17 +119,20 @@ fn gemini_interrupted_in_a_tool_leaves_nothing_running() {
 fn gemini_goes_on_with_its_last_session() {
     let Some(gemini) = gemini() else { return };
     let place = Place::with_status(&[("A", "pending")]);
-    let first = model(&always("[[conversation.turn]]\ntext = 'I remember the number 4711.'"));
+    let first = model(&always(SAID));
     run(&gemini, &place, &first, &["run", "-n", "1"]).assert_ended("max_iterations", 4);
     put_back_in_time(&place);
-    let second =
-        model(&in_its_words(&format!("[[conversation]]\nwhen = 'I remember the number 4711.'\n{PASS_A}")));
+    let second = model(&in_its_words(&always(&format!("{SAID}{PASS_A}"))));
     let run = run(&gemini, &place, &second, &["run", "--resume"]);
     run.assert_ended("all_passed", 0);
+    let asked = second.requests()[0].request.to_string();
+    assert!(asked.contains("barbarossa"), "the first request brings what was said");
     let told: Vec<_> = run.of_type("text").filter_map(|event| event["text"].as_str()).collect();
     assert_eq!(told, ["done"], "what was said before is not told again");
     assert_followed(&second);
 }
+
+const SAID: &str = "[[conversation.turn]]\ntext = 'remember the word barbarossa'";
 
 /// It names the files of its sessions by the minute, and empties one that it is asked for within the same one.
 fn put_back_in_time(place: &Place) {
