@@ -34,6 +34,7 @@ use crate::guides;
 use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, crashed, let_go};
 use calls::{Calls, Ended, Steps, block_text};
 use ending::{Named, usage};
+use files::FAILED;
 use message::{Asked, Message, Refused};
 pub use session::OWN_MODEL;
 use translate::Translated;
@@ -52,9 +53,6 @@ const MAX_FOLLOW_UPS: u32 = 20;
 
 /// The protocol's code for a method that is not there.
 const NO_SUCH_METHOD: i64 = -32601;
-
-/// The protocol's code for anything else that went wrong.
-const FAILED: i64 = -32603;
 
 /// Opens sessions of an agent that the user named by its command.
 pub struct AcpBackend {
@@ -76,6 +74,8 @@ pub(crate) struct Manner {
     pub args: Vec<String>,
     /// Whether it is told the model over the protocol.
     pub asks_for_model: bool,
+    /// Whether it is offered to read and write files through us.
+    pub shares_files: bool,
 }
 
 impl AcpBackend {
@@ -88,6 +88,7 @@ impl AcpBackend {
             backend: name,
             args: Vec::new(),
             asks_for_model: true,
+            shares_files: true,
         };
         Self { manner, settings, deliverables }
     }
@@ -236,7 +237,8 @@ impl AcpAgent {
 
     /// Greets the agent and has it begin a session, or go on with an earlier one.
     async fn begin(&mut self, emitter: &Emitter) -> Result<(), Halt> {
-        let greeted = self.request("initialize", session::greeting(), emitter).await?;
+        let greeted =
+            self.request("initialize", session::greeting(self.manner.shares_files), emitter).await?;
         let place = session::place(&self.settings, self.phase, &greeted);
         let begun = match self.earlier.take().filter(|_| session::can_load(&greeted)) {
             Some(earlier) => self.load(earlier, place.clone(), emitter).await?,
@@ -463,12 +465,12 @@ impl AcpAgent {
             Asked::Read(request) => {
                 let call = files::read_call(&format!("fs-{id}"), &request);
                 self.may_touch(call, &request.path, emitter).await.map_err(failed)?;
-                files::read(&self.desk, &request).await.map_err(failed)
+                files::read(&self.desk, &request).await
             }
             Asked::Write(request) => {
                 let call = files::write_call(&format!("fs-{id}"), &request);
                 self.may_touch(call, &request.path, emitter).await.map_err(failed)?;
-                files::write(&self.desk, &request).await.map_err(failed)
+                files::write(&self.desk, &request).await
             }
             Asked::Other(what) => {
                 self.unknown(&what, emitter).await;

@@ -62,14 +62,30 @@ impl GeminiBackend {
     }
 
     fn manner(&self, model: &str) -> Manner {
-        let policy = self.settings.home.join(POLICY).display().to_string();
         Manner {
             backend: NAME.to_owned(),
             shown: "Gemini CLI".to_owned(),
             log_in: LOG_IN.to_owned(),
-            args: ["--acp", "-m", model, "--admin-policy", &policy].map(str::to_owned).to_vec(),
+            args: self.arguments(model),
             asks_for_model: false,
+            // Version 0.61 takes a file that is not there for a failure then, and cannot make new ones.
+            shares_files: false,
         }
+    }
+
+    fn arguments(&self, model: &str) -> Vec<String> {
+        let policy = self.settings.home.join(POLICY).display().to_string();
+        let fixed = ["--acp", "-m", model, "--approval-mode", "default", "--admin-policy", &policy];
+        let mut arguments = fixed.map(str::to_owned).to_vec();
+        // No server of a repository's settings is started.
+        for server in self.servers() {
+            arguments.extend(["--allowed-mcp-server-names".to_owned(), server.to_owned()]);
+        }
+        arguments
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &str> {
+        std::iter::once("autonoe").chain(self.settings.servers.keys().map(String::as_str))
     }
 
     /// How it logs in: the way the user chose there, or else by what there is.
@@ -90,7 +106,13 @@ impl GeminiBackend {
 
     fn write_settings(&self) -> Result<(), Fault> {
         let settings = json!({
-            "general": { "enableAutoUpdate": false, "disableAutoUpdate": true, "disableUpdateNag": true },
+            "general": {
+                "defaultApprovalMode": "default",
+                "enableAutoUpdate": false,
+                "disableAutoUpdate": true,
+                "disableUpdateNag": true,
+            },
+            "mcp": { "allowed": self.servers().collect::<Vec<_>>() },
             "privacy": { "usageStatisticsEnabled": false },
             "telemetry": { "enabled": false },
             "model": { "disableLoopDetection": true },

@@ -1,19 +1,30 @@
 //! Files that an agent reads and writes through us. The room does it, so that the kernel holds what is opened.
 
+use std::time::Duration;
+
 use agent_client_protocol_schema::v1::{ReadTextFileRequest, WriteTextFileRequest};
 use autonoe_core::gate::ToolCall;
 use autonoe_sandbox::{Launch, Program};
 use serde_json::{Value, json};
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::message::Refused;
 use crate::vendor::Desk;
 
 /// How long one file may take.
 const FILE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Reads the file whose path is its first argument.
-const READ: &str = r#"cat < "$1""#;
+const READ: &str = r#"[ -e "$1" ] || exit 44; cat < "$1""#;
+
+/// How a script exits that finds no file.
+const NOT_THERE: i32 = 44;
+
+/// The protocol's code for a file that is not there: to agents it is no failure.
+const NOT_FOUND: i64 = -32002;
+
+/// The protocol's code for anything else that went wrong.
+pub(super) const FAILED: i64 = -32603;
 
 /// Writes the file whose path is its first argument, and the directories on the way.
 const WRITE: &str = r#"mkdir -p -- "$(dirname -- "$1")" && cat > "$1""#;
@@ -31,7 +42,7 @@ pub(super) fn write_call(id: &str, request: &WriteTextFileRequest) -> ToolCall {
 }
 
 /// Reads for an agent; the answer, or why there is none.
-pub(super) async fn read(desk: &Desk, request: &ReadTextFileRequest) -> Result<Value, String> {
+pub(super) async fn read(desk: &Desk, request: &ReadTextFileRequest) -> Result<Value, Refused> {
     let text = run(shell(desk, READ, &request.path.display().to_string()).await?, "").await?;
     let (line, limit) =
         (request.line.unwrap_or(1).max(1) as usize, request.limit.map(|limit| limit as usize));
@@ -40,18 +51,19 @@ pub(super) async fn read(desk: &Desk, request: &ReadTextFileRequest) -> Result<V
 }
 
 /// Writes for an agent.
-pub(super) async fn write(desk: &Desk, request: &WriteTextFileRequest) -> Result<Value, String> {
+pub(super) async fn write(desk: &Desk, request: &WriteTextFileRequest) -> Result<Value, Refused> {
     run(shell(desk, WRITE, &request.path.display().to_string()).await?, &request.content).await?;
     Ok(json!({}))
 }
 
-async fn shell(desk: &Desk, script: &str, path: &str) -> Result<Launch, String> {
-    let launch = desk.command("/bin/sh").await.map_err(|error| error.to_string())?;
+async fn shell(desk: &Desk, script: &str, path: &str) -> Result<Launch, Refused> {
+    let launch = desk.command("/bin/sh").await.map_err(|error| failed(error.to_string()))?;
     Ok(launch.args(["-c", script, "sh", path]))
 }
 
-async fn run(launch: Launch, input: &str) -> Result<String, String> {
-    let (mut program, (mut output, mut pipe)) = Program::start(launch).map_err(|error| error.to_string())?;
+async fn run(launch: Launch, input: &str) -> Result<String, Refused> {
+    let (mut program, (mut output, mut pipe)) =
+        Program::start(launch).map_err(|error| failed(error.to_string()))?;
     let feed = async {
         // One that does not listen is heard to fail.
         let _ = pipe.write_all(input.as_bytes()).await;
@@ -63,10 +75,18 @@ async fn run(launch: Launch, input: &str) -> Result<String, String> {
     let exit = program.ended(FILE_LIMIT).await;
     match (read, exit) {
         (Ok(Ok(_)), Some(Ok(exit))) if exit.is_success() => Ok(text),
-        (Ok(Err(error)), _) => Err(format!("it is no text: {error}")),
+        (Ok(Ok(_)), Some(Ok(exit))) if exit.code() == NOT_THERE => Err(Refused {
+            code: NOT_FOUND,
+            message: "Resource not found: no such file or directory".to_owned(),
+        }),
+        (Ok(Err(error)), _) => Err(failed(format!("it is no text: {error}"))),
         _ => {
             program.stop().await;
-            Err(program.last_words().await.unwrap_or_else(|| "it took too long".to_owned()))
+            Err(failed(program.last_words().await.unwrap_or_else(|| "it took too long".to_owned())))
         }
     }
+}
+
+fn failed(message: String) -> Refused {
+    Refused { code: FAILED, message }
 }

@@ -13,10 +13,11 @@ const VERSION: u32 = 1;
 pub const OWN_MODEL: &str = "default";
 
 /// What we tell of ourselves. Terminals are not offered: an agent starts its commands itself, in the same room.
-pub(super) fn greeting() -> Value {
+pub(super) fn greeting(shares_files: bool) -> Value {
+    let files = json!({ "readTextFile": shares_files, "writeTextFile": shares_files });
     json!({
         "protocolVersion": VERSION,
-        "clientCapabilities": { "fs": { "readTextFile": true, "writeTextFile": true }, "terminal": false },
+        "clientCapabilities": { "fs": files, "terminal": false },
         "clientInfo": { "name": "autonoe", "version": env!("CARGO_PKG_VERSION") },
     })
 }
