@@ -1,15 +1,19 @@
 //! The backends, one file each. Nobody else knows a vendor.
 
+pub mod acp;
 pub mod claude;
 pub mod codex;
 mod emit;
 pub mod executor;
+pub mod gemini;
 mod guides;
 mod native;
 pub mod replay;
 mod vendor;
 
+pub use acp::AcpBackend;
 pub use claude::ClaudeBackend;
 pub use codex::{CodexBackend, UserProvider};
+pub use gemini::GeminiBackend;
 pub use native::{NativeBackend, NativeSettings, PhaseRules};
 pub use vendor::{Login, ModelService, VendorSettings};

@@ -16,7 +16,7 @@ use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
 use autonoe_core::instruction::InstructionName;
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::PriceList;
-use autonoe_sandbox::{Exit, Launch, Premises, Quarters};
+use autonoe_sandbox::{Exit, Launch, OpenError, Premises, Quarters};
 use autonoe_tools::ServerConfig;
 
 use crate::emit::{Emitter, host_refused};
@@ -150,6 +150,11 @@ impl Desk {
                 Some(reason)
             }
         }
+    }
+
+    /// Prepares to run a program in the session's room.
+    pub(crate) async fn command(&self, program: &str) -> Result<Launch, OpenError> {
+        self.quarters.command(program).await
     }
 
     /// Tells how a call ended, and what was refused at the door meanwhile.

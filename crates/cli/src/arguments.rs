@@ -61,7 +61,8 @@ pub struct CommonArgs {
     #[arg(long, short = 'P', value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub plan_model: Option<String>,
 
-    /// Agent to drive: claude, codex, native (our own, on any model provider), or auto, the first that is ready
+    /// Agent to drive: claude, codex, gemini, native (our own, on any model provider), acp:'COMMAND' (any that speaks the
+    /// Agent Client Protocol), one of your config.toml, replay:FILE, or auto, the first that is ready
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub backend: BackendChoice,
 

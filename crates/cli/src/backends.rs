@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use autonoe_agents::replay::ReplayBackend;
 use autonoe_agents::{
-    ClaudeBackend, CodexBackend, Login, ModelService, NativeBackend, NativeSettings, UserProvider,
-    VendorSettings, claude, codex, replay,
+    AcpBackend, ClaudeBackend, CodexBackend, GeminiBackend, Login, ModelService, NativeBackend,
+    NativeSettings, UserProvider, VendorSettings, acp, claude, codex, gemini, replay,
 };
 use autonoe_core::agent::Backend;
 use autonoe_core::crew::Models;
@@ -17,8 +17,10 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::{PriceList, ProviderKind};
 use autonoe_sandbox::{Key, Premises, Route};
+use autonoe_store::AgentCommand;
 use autonoe_tools::ServerConfig;
 
+use crate::command_line::CommandLine;
 use crate::environment::Environment;
 use crate::probe::Version;
 use crate::recordings::read_cassette;
@@ -32,12 +34,19 @@ pub enum BackendName {
     Claude,
     /// OpenAI's Codex.
     Codex,
+    /// The Gemini CLI.
+    Gemini,
+    /// Any that speaks the Agent Client Protocol, by its command.
+    Acp(CommandLine),
+    /// One that the user's configuration has a command for.
+    Configured(String),
     /// A recording, from this file.
     Replay(PathBuf),
 }
 
 /// In the order in which `auto` looks at them.
-pub const ALL: [BackendName; 3] = [BackendName::Claude, BackendName::Codex, BackendName::Native];
+pub const ALL: [BackendName; 4] =
+    [BackendName::Claude, BackendName::Codex, BackendName::Gemini, BackendName::Native];
 
 impl BackendName {
     /// As it is typed.
@@ -46,6 +55,9 @@ impl BackendName {
             Self::Native => "native",
             Self::Claude => claude::NAME,
             Self::Codex => codex::NAME,
+            Self::Gemini => gemini::NAME,
+            Self::Acp(_) => acp::NAME,
+            Self::Configured(name) => name,
             Self::Replay(_) => replay::NAME,
         }
     }
@@ -53,9 +65,10 @@ impl BackendName {
     /// The vendor of its models, if it has but one.
     pub fn vendor(&self) -> Option<ProviderKind> {
         match self {
-            Self::Native | Self::Replay(_) => None,
+            Self::Native | Self::Acp(_) | Self::Configured(_) | Self::Replay(_) => None,
             Self::Claude => Some(ProviderKind::Anthropic),
             Self::Codex => Some(ProviderKind::OpenAi),
+            Self::Gemini => Some(ProviderKind::Gemini),
         }
     }
 
@@ -64,9 +77,21 @@ impl BackendName {
         let (plan, work) = match self {
             Self::Native | Self::Claude => ("opus", "sonnet"),
             Self::Codex => ("gpt-5.5", "gpt-5.5"),
+            Self::Gemini => ("gemini-2.5-pro", "gemini-2.5-pro"),
+            Self::Acp(_) | Self::Configured(_) => (acp::OWN_MODEL, acp::OWN_MODEL),
             Self::Replay(_) => ("recorded", "recorded"),
         };
         Models { plan: plan.to_owned(), work: work.to_owned() }
+    }
+}
+
+impl BackendName {
+    /// Refuses the name of an agent that the user's configuration does not know.
+    pub fn check_configured(&self, agents: &BTreeMap<String, AgentCommand>) -> Result<(), Fault> {
+        match self {
+            Self::Configured(name) if !agents.contains_key(name) => Err(not_configured(name, agents)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -77,6 +102,16 @@ pub enum BackendChoice {
     Auto,
     /// This one.
     Named(BackendName),
+}
+
+impl BackendChoice {
+    /// The one that was named.
+    pub fn name(&self) -> Option<BackendName> {
+        match self {
+            Self::Auto => None,
+            Self::Named(name) => Some(name.clone()),
+        }
+    }
 }
 
 /// One of `--fallback`: an agent, and the model that it is to use.
@@ -93,9 +128,10 @@ impl FromStr for Substitute {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
+            // After these comes no model.
+            Some(("acp" | "replay", _)) | None => Ok(Self { backend: text.parse()?, model: None }),
             Some((_, "")) => Err("after the colon comes a model".to_owned()),
             Some((backend, model)) => Ok(Self { backend: backend.parse()?, model: Some(model.to_owned()) }),
-            None => Ok(Self { backend: text.parse()?, model: None }),
         }
     }
 }
@@ -107,10 +143,20 @@ impl FromStr for BackendName {
         if let Some(file) = text.strip_prefix("replay:") {
             return Ok(Self::Replay(PathBuf::from(file)));
         }
-        ALL.into_iter().find(|backend| backend.name() == text).ok_or_else(|| {
-            let names: Vec<_> = ALL.iter().map(|backend| backend.name().to_owned()).collect();
-            format!("there is no agent of this name; there are {}", names.join(", "))
-        })
+        if let Some(command) = text.strip_prefix("acp:") {
+            return command.parse().map(Self::Acp);
+        }
+        if let Some(backend) = ALL.into_iter().find(|backend| backend.name() == text) {
+            return Ok(backend);
+        }
+        if is_agent_name(text) {
+            return Ok(Self::Configured(text.to_owned()));
+        }
+        let names: Vec<_> = ALL.iter().map(|backend| backend.name().to_owned()).collect();
+        Err(format!(
+            "there is no agent of this name; there are {}, acp:COMMAND, replay:FILE, and [agents.NAME] of your config.toml",
+            names.join(", ")
+        ))
     }
 }
 
@@ -216,9 +262,31 @@ const CODEX: Vendor = Vendor {
     passed: &[],
 };
 
+const GEMINI: Vendor = Vendor {
+    program: "gemini",
+    oldest: [0, 61, 0],
+    install: "npm install -g @google/gemini-cli",
+    log_in: "start `gemini` and log in, or set GEMINI_API_KEY",
+    ungated: Some("tools that only read"),
+    home: ("GEMINI_CLI_HOME", ".gemini", &["oauth_creds.json", "google_accounts.json"]),
+    key: (&["GEMINI_API_KEY", "GOOGLE_API_KEY"], Sent::Header("x-goog-api-key")),
+    tokens: &[],
+    base_url: ("GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
+    hosts: &[
+        "generativelanguage.googleapis.com",
+        "cloudcode-pa.googleapis.com",
+        "oauth2.googleapis.com",
+        "accounts.google.com",
+    ],
+    passed: &["GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI"],
+};
+
 fn vendor(name: &BackendName) -> Option<&'static Vendor> {
     match name {
-        BackendName::Native | BackendName::Replay(_) => None,
+        BackendName::Native | BackendName::Acp(_) | BackendName::Configured(_) | BackendName::Replay(_) => {
+            None
+        }
+        BackendName::Gemini => Some(&GEMINI),
         BackendName::Claude => Some(&CLAUDE),
         BackendName::Codex => Some(&CODEX),
     }
@@ -243,8 +311,19 @@ impl Vendor {
     fn directory(&self, environment: &Environment) -> Option<PathBuf> {
         let (variable, below_home, _) = self.home;
         let named = environment.variable(variable).map(PathBuf::from);
+        // With some the variable names the directory around it.
+        let named = named.map(|named| match named.join(below_home) {
+            inside if inside.is_dir() => inside,
+            _ => named,
+        });
         named.or_else(|| Some(environment.home.as_ref()?.join(below_home)))
     }
+}
+
+/// Whether the user's configuration may have an agent of this name.
+fn is_agent_name(text: &str) -> bool {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
+    !text.is_empty() && text.chars().all(is_plain)
 }
 
 /// A program on the search path, by its real name: what npm puts there are links.
@@ -289,6 +368,8 @@ pub struct Workshop<'a> {
     pub calls: PathBuf,
     /// The deliverable tools themselves.
     pub deliverables: Arc<DeliverableService>,
+    /// The agents of the user's configuration.
+    pub agents: BTreeMap<String, AgentCommand>,
 }
 
 impl Workshop<'_> {
@@ -302,7 +383,43 @@ impl Workshop<'_> {
                 Box::new(ClaudeBackend::new(self.settings(name, &CLAUDE, service)?, deliverables))
             }
             BackendName::Codex => Box::new(CodexBackend::new(self.codex()?, deliverables)),
+            BackendName::Gemini => {
+                let service = service(name, &GEMINI, self.environment);
+                Box::new(GeminiBackend::new(self.settings(name, &GEMINI, service)?, deliverables))
+            }
             BackendName::Replay(file) => Box::new(ReplayBackend::new(read_cassette(file)?, deliverables)),
+            BackendName::Acp(CommandLine(command)) => {
+                let settings = self.commanded(name.name(), command, &[])?;
+                Box::new(AcpBackend::new(name.name().to_owned(), settings, deliverables))
+            }
+            BackendName::Configured(name) => {
+                let agent = self.agents.get(name).ok_or_else(|| not_configured(name, &self.agents))?;
+                let settings = self.commanded(name, &agent.command, &agent.env)?;
+                Box::new(AcpBackend::new(name.clone(), settings, deliverables))
+            }
+        })
+    }
+
+    /// The settings of an agent that is known by its command only. It keeps its files in the home of the room.
+    fn commanded(&self, name: &str, command: &[String], env: &[String]) -> Result<VendorSettings, Fault> {
+        let environment = self.environment;
+        let (program, args) = command.split_first().ok_or_else(|| not_found(name, "", None))?;
+        let found = find_program(program, environment).ok_or_else(|| not_found(name, program, None))?;
+        let mut premises = self.premises.clone();
+        premises.bounds.read.push(installation(&found, environment));
+        premises.bounds.sockets.push(self.calls.clone());
+        let env = env.iter().filter_map(|name| Some((name.clone(), environment.variable(name)?))).collect();
+        Ok(VendorSettings {
+            root: self.native.root.clone(),
+            command: std::iter::once(found.display().to_string()).chain(args.iter().cloned()).collect(),
+            home: premises.bounds.home.join(".acp"),
+            premises,
+            login: Login::default(),
+            service: None,
+            env,
+            calls: self.calls.clone(),
+            servers: self.servers.clone(),
+            prices: Arc::clone(&self.prices),
         })
     }
 
@@ -329,8 +446,8 @@ impl Workshop<'_> {
         service: Option<ModelService>,
     ) -> Result<VendorSettings, Fault> {
         let environment = self.environment;
-        let program =
-            find_program(vendor.program, environment).ok_or_else(|| not_found(name.name(), vendor))?;
+        let program = find_program(vendor.program, environment)
+            .ok_or_else(|| not_found(name.name(), vendor.program, Some(vendor.install)))?;
         let mut premises = self.premises.clone();
         premises.bounds.read.push(installation(&program, environment));
         premises.bounds.sockets.push(self.calls.clone());
@@ -394,12 +511,19 @@ pub fn installation(program: &Path, environment: &Environment) -> PathBuf {
     if holds_home { program.to_owned() } else { directory.to_owned() }
 }
 
-fn not_found(name: &str, vendor: &Vendor) -> Fault {
-    let message =
-        format!("The agent '{name}' cannot be used: there is no `{}` on the search path.", vendor.program);
+fn not_configured(name: &str, agents: &BTreeMap<String, AgentCommand>) -> Fault {
+    let known = ALL.iter().map(BackendName::name).chain(agents.keys().map(String::as_str));
+    let known: Vec<&str> = known.collect();
+    let message = format!("There is no agent '{name}'; there are {}.", known.join(", "));
+    Fault::lasting(Layer::Config, "unknown_agent", message)
+        .hint("Name one of them, acp:COMMAND, or describe it under [agents.NAME] in your config.toml.")
+}
+
+fn not_found(name: &str, program: &str, install: Option<&str>) -> Fault {
+    let message = format!("The agent '{name}' cannot be used: there is no `{program}` on the search path.");
+    let install = install.map_or_else(|| "Install it".to_owned(), |how| format!("Install it with `{how}`"));
     Fault::lasting(Layer::Config, "agent_not_found", message).hint(format!(
-        "Install it with `{}`, or choose another with --backend: `native` needs only a key of a model provider. \
-         `autonoe doctor` tells what is ready.",
-        vendor.install
+        "{install}, or choose another with --backend: `native` needs only a key of a model provider. \
+         `autonoe doctor` tells what is ready."
     ))
 }

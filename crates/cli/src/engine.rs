@@ -28,7 +28,8 @@ use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::journal::history::History;
 use autonoe_store::{
-    Holder, Journal, Project, ProjectInstructions, ProjectLock, StatusStore, UserConfig, sha256_hex,
+    AgentCommand, Holder, Journal, Project, ProjectInstructions, ProjectLock, StatusStore, UserConfig,
+    sha256_hex,
 };
 use autonoe_telemetry::{Telemetry, TelemetrySettings};
 use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
@@ -75,6 +76,11 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
     let spec = project.read_spec()?;
     let config = AgentConfig::load(&project)?;
     let user = environment.user_config()?;
+    args.backend
+        .name()
+        .iter()
+        .chain(args.fallback.iter().map(|substitute| &substitute.backend))
+        .try_for_each(|name| name.check_configured(&user.agents))?;
     let mut policy = policy(request, &config, &project, environment)?;
     policy.tools.extend(tools_of_servers(&config, mode, &user));
     policy.readable = premises::readable(environment, &user);
@@ -120,7 +126,8 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
             Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
         premises.bounds.read.extend(tools.installed.iter().cloned());
-        let parts = Parts { crew, providers, prices: Arc::new(providers::prices(&user)), premises, tools };
+        let prices = Arc::new(providers::prices(&user));
+        let parts = Parts { crew, agents: user.agents, providers, prices, premises, tools };
         engine.run(&spec, instructions, policy, parts, Watching { secrets, telemetry }).await
     });
     console.stop();
@@ -137,6 +144,7 @@ struct Watching {
 /// What the agents of a run are made from.
 struct Parts {
     crew: Vec<Hired>,
+    agents: BTreeMap<String, AgentCommand>,
     providers: Vec<Provider>,
     prices: Arc<PriceList>,
     premises: Premises,
@@ -277,7 +285,7 @@ impl Engine<'_> {
         deliverables: &Arc<DeliverableService>,
     ) -> Result<Vec<Assembled>, Fault> {
         let policy = Arc::clone(policy);
-        let Parts { crew, providers, prices, premises, tools } = parts;
+        let Parts { crew, agents, providers, prices, premises, tools } = parts;
         let native = NativeSettings {
             root: self.project.root().to_owned(),
             providers,
@@ -296,6 +304,7 @@ impl Engine<'_> {
             prices,
             calls,
             deliverables: Arc::clone(deliverables),
+            agents,
         };
         crew.into_iter().map(|hired| Ok((workshop.build(&hired.backend)?, hired.models))).collect()
     }

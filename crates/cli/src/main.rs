@@ -5,6 +5,7 @@
 mod arguments;
 mod backends;
 mod browser;
+mod command_line;
 mod commands;
 mod consent;
 mod engine;

@@ -194,12 +194,14 @@ fn reply(line: &Line, play: usize, turn: usize, prompt: &Prompt) -> Reply {
 }
 
 /// The name by which a tool is called, and how. A tool of an MCP server that is not offered is one of those that are found
-/// by a search, where there is one; the search itself is left out.
+/// by a search, where there is one, or of a namespace that is offered; the search itself is left out.
 fn called(tool: &str, prompt: &Prompt) -> (String, CallForm) {
     if prompt.freeform.iter().any(|name| name == tool) {
         return (tool.to_owned(), CallForm::Freeform);
     }
-    let found = prompt.searches && !prompt.tools.iter().any(|name| name == tool);
+    let within = |name: &String| tool.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with("__"));
+    let is_named = prompt.tools.iter().any(|name| name == tool);
+    let found = !is_named && (prompt.searches || prompt.tools.iter().any(within));
     match tool.strip_prefix("mcp__").filter(|_| found).and_then(|rest| rest.split_once("__")) {
         Some((server, name)) => (name.to_owned(), CallForm::Within(format!("mcp__{server}"))),
         None => (tool.to_owned(), CallForm::Plain),

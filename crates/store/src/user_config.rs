@@ -35,6 +35,19 @@ pub struct UserConfig {
     pub mcp_servers: BTreeMap<String, serde_json::Value>,
     /// `[telemetry]`.
     pub telemetry: TelemetryConfig,
+    /// `[agents.NAME]`.
+    pub agents: BTreeMap<String, AgentCommand>,
+}
+
+/// `[agents.NAME]`: an agent that speaks the Agent Client Protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentCommand {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The names of variables that it is passed.
+    #[serde(default)]
+    pub env: Vec<String>,
 }
 
 /// `[providers.NAME]`: a model provider, or what is different about a known one.
@@ -161,6 +174,13 @@ impl UserConfig {
             let given = [Some(price.input), Some(price.output), price.cache_read, price.cache_write];
             if given.into_iter().flatten().any(|dollars| !dollars.is_finite() || dollars < 0.0) {
                 return Err(format!("field prices.{model}: a price is a number of dollars, from 0"));
+            }
+        }
+        for (name, agent) in &config.agents {
+            if agent.command.first().is_none_or(|program| program.trim().is_empty()) {
+                return Err(format!(
+                    "field agents.{name}.command: name a program, such as [\"opencode\", \"acp\"]"
+                ));
             }
         }
         Ok(config)

@@ -3,6 +3,7 @@
 //! Every process is started with an empty environment, its own HOME and a dummy key.
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
+mod acp;
 mod bad_input;
 mod browser;
 mod claude;
@@ -10,6 +11,7 @@ mod codex;
 mod commands;
 mod demo;
 mod endurance;
+mod gemini;
 mod interrupt;
 mod kill;
 mod mcp;

@@ -129,3 +129,20 @@ fn a_fault_names_the_file_and_where_to_read_on() {
     let directory = UserConfig::load(path.parent().expect("a parent"), None).expect_err("a directory");
     assert!(directory.message.contains("cannot be read"), "{directory}");
 }
+
+#[test]
+fn agents_have_a_command() {
+    let config =
+        parse("[agents.mine]\ncommand = [\"mine\", \"--acp\"]\nenv = [\"MINE_HOME\"]").expect("valid");
+    assert_eq!(config.agents["mine"].command, ["mine", "--acp"]);
+    assert_eq!(config.agents["mine"].env, ["MINE_HOME"]);
+    for (text, wanted) in [
+        ("[agents.mine]", "command"),
+        ("[agents.mine]\ncommand = []", "agents.mine.command"),
+        ("[agents.mine]\ncommand = [\"\"]", "agents.mine.command"),
+        ("[agents.mine]\ncommand = [\"a\"]\nargs = []", "args"),
+    ] {
+        let error = parse(text).expect_err(text);
+        assert!(error.contains(wanted), "{error}");
+    }
+}

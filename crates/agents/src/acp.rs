@@ -1,0 +1,578 @@
+//! Any agent that speaks the Agent Client Protocol, by its command line. What it asks for is put to our gates; what it
+//! does without asking is put to them when it is told, and broken off if they refuse; the room holds it in any case.
+//!
+//! Of the protocol's crate only the messages are used: its connection owns handlers and tasks that outlive a call, and
+//! here an agent works only while its events are asked for, on one borrowed desk.
+
+mod calls;
+mod ending;
+mod files;
+mod message;
+mod session;
+mod translate;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1::{
+    PermissionOption, PermissionOptionKind, RequestPermissionRequest, SessionUpdate,
+};
+use async_trait::async_trait;
+use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
+use autonoe_core::event::{Activity, Chunk, Event, Usage};
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::gate::ToolCall;
+use autonoe_core::instruction::InstructionName;
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::Outcome;
+use autonoe_deliverables::DeliverableService;
+use serde_json::{Value, json};
+
+use crate::emit::{Emitter, events};
+use crate::guides;
+use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, crashed, let_go};
+use calls::{Calls, Ended, Steps, block_text};
+use ending::{Named, usage};
+use files::FAILED;
+use message::{Asked, Message, Refused};
+pub use session::OWN_MODEL;
+use translate::Translated;
+
+/// What it is called before a command of the user's.
+pub const NAME: &str = "acp";
+
+/// How long it may take to be ready.
+const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// How long an agent is quiet that has repeated an earlier session.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// How often an agent that breaks its work off at a refusal is told the reason and sent on.
+const MAX_FOLLOW_UPS: u32 = 20;
+
+/// The protocol's code for a method that is not there.
+const NO_SUCH_METHOD: i64 = -32601;
+
+/// Opens sessions of an agent that the user named by its command.
+pub struct AcpBackend {
+    manner: Manner,
+    settings: VendorSettings,
+    deliverables: Arc<DeliverableService>,
+}
+
+/// In what one agent differs from another.
+#[derive(Debug, Clone)]
+pub(crate) struct Manner {
+    /// Its name as a backend.
+    pub backend: String,
+    /// What it is called in messages.
+    pub shown: String,
+    /// How its user logs in.
+    pub log_in: String,
+    /// Arguments after the user's.
+    pub args: Vec<String>,
+    /// Whether it is told the model over the protocol.
+    pub asks_for_model: bool,
+    /// Whether it is offered to read and write files through us.
+    pub shares_files: bool,
+}
+
+impl AcpBackend {
+    /// A backend of this name whose agents work on deliverables through the given service.
+    pub fn new(name: String, settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
+        let manner = Manner {
+            shown: format!("The agent '{name}'"),
+            log_in: "Log in with the agent itself, where it is started by autonoe: docs/configuration.md tells how."
+                .to_owned(),
+            backend: name,
+            args: Vec::new(),
+            asks_for_model: true,
+            shares_files: true,
+        };
+        Self { manner, settings, deliverables }
+    }
+}
+
+#[async_trait]
+impl Backend for AcpBackend {
+    fn name(&self) -> &str {
+        &self.manner.backend
+    }
+
+    async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
+        open(self.manner.clone(), &self.settings, &self.deliverables, spec, |_| Vec::new()).await
+    }
+}
+
+/// Opens a session of an agent. `env` says by which variables it is told how to reach its service.
+pub(crate) async fn open(
+    manner: Manner,
+    settings: &VendorSettings,
+    deliverables: &DeliverableService,
+    spec: SessionSpec,
+    env: impl FnOnce(Option<Reach>) -> Vec<(&'static str, String)>,
+) -> Result<Box<dyn Agent>, Fault> {
+    let Start { launch, reach, mut desk } = settings.prepare(spec.gates, spec.phase, deliverables).await?;
+    let talk = match Talk::start(launch.args(&manner.args).envs(env(reach))) {
+        Ok(talk) => talk,
+        Err(error) => {
+            desk.close().await;
+            let message = format!("{} cannot be started: {error}.", manner.shown);
+            return Err(Fault::passing(Layer::System, "agent_not_started", message));
+        }
+    };
+    let history = spec.history.filter(|history| history["backend"] == manner.backend.as_str());
+    let servers = std::iter::once("autonoe".to_owned()).chain(settings.servers.keys().cloned()).collect();
+    Ok(Box::new(AcpAgent {
+        named: Named { name: manner.shown.clone(), log_in: manner.log_in.clone() },
+        earlier: history.and_then(|history| history["acp_session"].as_str().map(str::to_owned)),
+        phase: spec.phase,
+        model: spec.model,
+        guides: guides::read(&settings.root),
+        settings: settings.clone(),
+        manner,
+        talk,
+        desk,
+        asked: 0,
+        session: String::new(),
+        calls: Calls::new(servers),
+        said: None,
+        cost: None,
+        booked: Usd::default(),
+        refusals: Vec::new(),
+        is_replaying: false,
+    }))
+}
+
+/// One session of an agent.
+struct AcpAgent {
+    manner: Manner,
+    named: Named,
+    settings: VendorSettings,
+    phase: InstructionName,
+    model: String,
+    /// The session to go on with.
+    earlier: Option<String>,
+    guides: String,
+    talk: Talk,
+    desk: Desk,
+    /// The number of our last request.
+    asked: u64,
+    /// Its id of this session.
+    session: String,
+    calls: Calls,
+    /// What it has been saying, and whether it thinks it.
+    said: Option<(Chunk, String)>,
+    /// What the session cost so far, if it tells that.
+    cost: Option<Usd>,
+    /// What of that has been told.
+    booked: Usd,
+    /// The reasons of refusals in this turn.
+    refusals: Vec<String>,
+    /// Whether it repeats what was said in an earlier session.
+    is_replaying: bool,
+}
+
+#[async_trait]
+impl Agent for AcpAgent {
+    fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
+        events(|emitter| async move {
+            let outcome = match self.work(instruction.text, &emitter).await {
+                Ok(outcome) => outcome,
+                Err(fault) => Outcome::ExecutionError { fault },
+            };
+            self.flush(&emitter).await;
+            let_go(&mut self.talk).await;
+            for message in self.desk.close().await {
+                emitter.emit(Event::Trouble { message }).await;
+            }
+            emitter.emit(Event::End { outcome }).await;
+        })
+    }
+
+    async fn dispose(mut self: Box<Self>) {
+        self.desk.close().await;
+    }
+}
+
+impl AcpAgent {
+    /// From the instruction to the end of the last turn.
+    async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<Outcome, Fault> {
+        match tokio::time::timeout(START_LIMIT, self.begin(emitter)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(Halt::Fault(fault))) => return Err(fault),
+            Ok(Err(Halt::Refused(refused))) => return Ok(self.named.failure(&refused)),
+            Err(_) => {
+                let message =
+                    format!("{} was not ready within {} s.", self.manner.shown, START_LIMIT.as_secs());
+                return Err(Fault::passing(Layer::Agent, "agent_silent", message));
+            }
+        }
+        let history = json!({ "acp_session": self.session, "backend": self.manner.backend });
+        emitter.emit(Event::Conversation { history }).await;
+        let mut prompt = format!("{instruction}{}", self.guides);
+        for _ in 0..MAX_FOLLOW_UPS {
+            emitter.emit(Event::ModelAsked { model: self.model.clone() }).await;
+            emitter.emit(Event::Working { activity: Activity::Thinking }).await;
+            let content = json!([{ "type": "text", "text": prompt }]);
+            let params = json!({ "sessionId": self.session, "prompt": content });
+            let answer = self.request("session/prompt", params, emitter).await;
+            self.end_turn(emitter).await;
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(Halt::Fault(fault)) => return Err(fault),
+                Err(Halt::Refused(refused)) => return Ok(self.named.failure(&refused)),
+            };
+            self.book(&answer, emitter).await;
+            let refusals = std::mem::take(&mut self.refusals);
+            if answer["stopReason"] != "cancelled" || refusals.is_empty() {
+                return Ok(self.named.outcome(&answer));
+            }
+            prompt = follow_up(&refusals);
+        }
+        let message = format!("{} was refused something in {MAX_FOLLOW_UPS} turns.", self.manner.shown);
+        Err(Fault::passing(Layer::Agent, "agent_cancelled", message))
+    }
+
+    /// Greets the agent and has it begin a session, or go on with an earlier one.
+    async fn begin(&mut self, emitter: &Emitter) -> Result<(), Halt> {
+        let greeted =
+            self.request("initialize", session::greeting(self.manner.shares_files), emitter).await?;
+        let place = session::place(&self.settings, self.phase, &greeted);
+        let begun = match self.earlier.take().filter(|_| session::can_load(&greeted)) {
+            Some(earlier) => self.load(earlier, place.clone(), emitter).await?,
+            None => None,
+        };
+        let begun = match begun {
+            Some(begun) => begun,
+            None => {
+                let begun = self.request("session/new", place, emitter).await?;
+                self.session = begun["sessionId"].as_str().unwrap_or_default().to_owned();
+                begun
+            }
+        };
+        self.name_model(&begun, emitter).await
+    }
+
+    /// Goes on with an earlier session; none if the agent does not know it any more.
+    async fn load(
+        &mut self,
+        earlier: String,
+        mut place: Value,
+        emitter: &Emitter,
+    ) -> Result<Option<Value>, Halt> {
+        place["sessionId"] = json!(earlier);
+        self.is_replaying = true;
+        let loaded = self.request("session/load", place, emitter).await;
+        self.settle(emitter).await?;
+        self.is_replaying = false;
+        match loaded {
+            Ok(begun) => {
+                self.session = earlier;
+                Ok(Some(begun))
+            }
+            Err(Halt::Refused(refused)) => {
+                let message =
+                    format!("{} cannot go on with its last session: {}.", self.manner.shown, refused.message);
+                emitter.emit(Event::Trouble { message }).await;
+                Ok(None)
+            }
+            Err(halt) => Err(halt),
+        }
+    }
+
+    /// Waits until nothing more of an earlier session is repeated: some answer before they have done so.
+    async fn settle(&mut self, emitter: &Emitter) -> Result<(), Halt> {
+        while let Ok(message) = tokio::time::timeout(QUIET, self.next(emitter)).await {
+            match message? {
+                Message::Asks { id, .. } => {
+                    let error = json!({ "code": FAILED, "message": "there is nothing to do yet" });
+                    self.talk.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await;
+                }
+                Message::Unknown(what) => self.unknown(&what, emitter).await,
+                Message::Update(_) | Message::Answered { .. } | Message::Silent => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn name_model(&mut self, begun: &Value, emitter: &Emitter) -> Result<(), Halt> {
+        if !self.manner.asks_for_model || self.model == OWN_MODEL {
+            return Ok(());
+        }
+        match session::choose_model(begun, &self.model) {
+            Ok(None) => Ok(()),
+            Ok(Some((method, mut choice))) => {
+                choice["sessionId"] = json!(self.session);
+                self.request(method, choice, emitter).await.map(|_| ())
+            }
+            Err(offered) => {
+                let message = format!("{} has no model '{}'.", self.manner.shown, self.model);
+                let fault = Fault::lasting(Layer::Config, "unknown_model", message);
+                Err(Halt::Fault(match offered.is_empty() {
+                    true => fault.hint("It lets no model be chosen; leave --model out."),
+                    false => fault.hint(format!("It offers {offered}.")),
+                }))
+            }
+        }
+    }
+
+    /// Asks something, and attends to whatever comes before the answer.
+    async fn request(&mut self, method: &str, params: Value, emitter: &Emitter) -> Result<Value, Halt> {
+        self.asked += 1;
+        let asked = self.asked;
+        self.talk.say(&json!({ "jsonrpc": "2.0", "id": asked, "method": method, "params": params })).await;
+        loop {
+            match self.next(emitter).await? {
+                Message::Answered { id, answer } if id == asked => return answer.map_err(Halt::Refused),
+                Message::Answered { .. } | Message::Silent => {}
+                Message::Update(update) => self.update(*update, emitter).await,
+                Message::Asks { id, asked } => {
+                    self.flush(emitter).await;
+                    let answer = match self.answer(&id, asked, emitter).await {
+                        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+                        Err(Refused { code, message }) => {
+                            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+                        }
+                    };
+                    self.talk.say(&answer).await;
+                }
+                Message::Unknown(what) => self.unknown(&what, emitter).await,
+            }
+        }
+    }
+
+    async fn next(&mut self, emitter: &Emitter) -> Result<Message, Halt> {
+        loop {
+            match self.talk.hear().await {
+                Heard::Message(message) => return Ok(Message::read(message)),
+                Heard::Noise(text) => {
+                    let message = format!("{} said something that is no message: {text}", self.manner.shown);
+                    emitter.emit(Event::Trouble { message }).await;
+                }
+                Heard::End => return Err(Halt::Fault(crashed(&self.manner.shown, &mut self.talk).await)),
+            }
+        }
+    }
+
+    async fn unknown(&self, what: &str, emitter: &Emitter) {
+        let message = format!("{} said something unknown to autonoe: {what}.", self.manner.shown);
+        emitter.emit(Event::Trouble { message }).await;
+    }
+
+    async fn update(&mut self, update: SessionUpdate, emitter: &Emitter) {
+        if self.is_replaying {
+            return;
+        }
+        match update {
+            SessionUpdate::AgentMessageChunk(chunk) => {
+                self.say(Chunk::Text, block_text(&chunk.content), emitter).await;
+            }
+            SessionUpdate::AgentThoughtChunk(chunk) => {
+                self.say(Chunk::Thought, block_text(&chunk.content), emitter).await;
+            }
+            SessionUpdate::ToolCall(call) => {
+                self.flush(emitter).await;
+                let steps = self.calls.announced(call);
+                self.walk(steps, emitter).await;
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                self.flush(emitter).await;
+                let steps = self.calls.updated(update);
+                self.walk(steps, emitter).await;
+            }
+            SessionUpdate::UsageUpdate(update) => {
+                let cost = update.cost.filter(|cost| cost.currency == "USD");
+                self.cost = cost.map(|cost| Usd(cost.amount)).or(self.cost);
+            }
+            SessionUpdate::UserMessageChunk(_)
+            | SessionUpdate::Plan(_)
+            | SessionUpdate::AvailableCommandsUpdate(_)
+            | SessionUpdate::CurrentModeUpdate(_)
+            | SessionUpdate::ConfigOptionUpdate(_)
+            | SessionUpdate::SessionInfoUpdate(_) => {}
+            other => {
+                let what = serde_json::to_value(&other).unwrap_or_default();
+                let what = what["sessionUpdate"].as_str().unwrap_or("an update").to_owned();
+                self.unknown(&what, emitter).await;
+            }
+        }
+    }
+
+    /// Takes a piece of what it says; the whole is told when something else comes.
+    async fn say(&mut self, kind: Chunk, piece: String, emitter: &Emitter) {
+        if self.said.as_ref().is_some_and(|(before, _)| *before != kind) {
+            self.flush(emitter).await;
+        }
+        self.said.get_or_insert_with(|| (kind, String::new())).1.push_str(&piece);
+        emitter.emit(Event::Chunk { kind, text: piece }).await;
+    }
+
+    async fn flush(&mut self, emitter: &Emitter) {
+        match self.said.take() {
+            Some((_, text)) if text.trim().is_empty() => {}
+            Some((Chunk::Text, text)) => emitter.emit(Event::Text { text }).await,
+            Some((Chunk::Thought, text)) => emitter.emit(Event::Thinking { text }).await,
+            None => {}
+        }
+    }
+
+    /// Tells what is new of a call, and has the gates judge one that nobody asked for.
+    async fn walk(&mut self, steps: Steps, emitter: &Emitter) {
+        if let Some(call) = steps.tell {
+            emitter.emit(Event::ToolCall(call)).await;
+        }
+        if let Some(call) = steps.unasked
+            && let Some(reason) = self.refusal(Some(&call)).await
+        {
+            self.refuse(&call.first.id, reason, emitter).await;
+            let params = json!({ "sessionId": self.session });
+            self.talk.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params })).await;
+            return;
+        }
+        if let Some(Ended { id, name, content, is_error }) = steps.result {
+            self.desk.result(emitter, &id, &name, content, is_error).await;
+            emitter.emit(Event::Working { activity: Activity::Thinking }).await;
+        }
+    }
+
+    /// What the gates say against a call, which they must know.
+    async fn refusal(&mut self, call: Option<&Translated>) -> Option<String> {
+        let Some(Translated { first, others, cwd }) = call else {
+            return Some("It cannot be told what this call would do.".to_owned());
+        };
+        for call in std::iter::once(first).chain(others) {
+            let refusal = self.desk.refusal(call, cwd.as_deref()).await;
+            if refusal.is_some() {
+                return refusal;
+            }
+        }
+        None
+    }
+
+    /// Tells of a refusal, and keeps the reason for an agent that stops at it.
+    async fn refuse(&mut self, id: &str, reason: String, emitter: &Emitter) {
+        let name = self.calls.close(id);
+        self.refusals.push(format!("{name}: {reason}"));
+        self.desk.result(emitter, id, &name, reason, true).await;
+    }
+
+    async fn answer(&mut self, id: &Value, asked: Asked, emitter: &Emitter) -> Result<Value, Refused> {
+        let failed = |message| Refused { code: FAILED, message };
+        match asked {
+            Asked::Permission(request) => Ok(self.permission(*request, emitter).await),
+            Asked::Read(request) => {
+                let call = files::read_call(&format!("fs-{id}"), &request);
+                self.may_touch(call, &request.path, emitter).await.map_err(failed)?;
+                files::read(&self.desk, &request).await
+            }
+            Asked::Write(request) => {
+                let call = files::write_call(&format!("fs-{id}"), &request);
+                self.may_touch(call, &request.path, emitter).await.map_err(failed)?;
+                files::write(&self.desk, &request).await
+            }
+            Asked::Other(what) => {
+                self.unknown(&what, emitter).await;
+                Err(Refused { code: NO_SUCH_METHOD, message: format!("autonoe does not know `{what}`") })
+            }
+        }
+    }
+
+    /// Asks the gates about a file. One that is allowed is part of a call that the agent tells of itself.
+    async fn may_touch(&mut self, call: ToolCall, path: &Path, emitter: &Emitter) -> Result<(), String> {
+        let reason = match path.starts_with(&self.settings.root) {
+            true => self.desk.refusal(&call, None).await,
+            false => Some(format!("{} is not in the project.", path.display())),
+        };
+        let Some(reason) = reason else {
+            return Ok(());
+        };
+        let (id, name) = (call.id.clone(), call.name.clone());
+        emitter.emit(Event::ToolCall(call)).await;
+        self.desk.result(emitter, &id, &name, reason.clone(), true).await;
+        Err(reason)
+    }
+
+    async fn permission(&mut self, request: RequestPermissionRequest, emitter: &Emitter) -> Value {
+        let id = request.tool_call.tool_call_id.to_string();
+        if self.calls.is_closed(&id) {
+            return chosen(option(&request.options, PermissionOptionKind::RejectOnce));
+        }
+        let (call, translated) = self.calls.asked(request.tool_call);
+        if let Some(call) = call {
+            emitter.emit(Event::ToolCall(call)).await;
+        }
+        let refusal = self.refusal(translated.as_ref()).await;
+        let choice = match &refusal {
+            None => option(&request.options, PermissionOptionKind::AllowOnce),
+            Some(_) => option(&request.options, PermissionOptionKind::RejectOnce),
+        };
+        let refusal = refusal.or_else(|| match choice {
+            Some(_) => None,
+            None => Some("The agent offers no way to allow it only once.".to_owned()),
+        });
+        if let Some(reason) = refusal {
+            self.refuse(&id, reason, emitter).await;
+        }
+        chosen(choice)
+    }
+
+    /// Tells of everything that has not ended and will not.
+    async fn end_turn(&mut self, emitter: &Emitter) {
+        self.flush(emitter).await;
+        for Ended { id, name, content, is_error } in self.calls.unfinished() {
+            self.desk.result(emitter, &id, &name, content, is_error).await;
+        }
+    }
+
+    /// Tells what a turn used. An agent that tells nothing is not free: its cost is not known.
+    async fn book(&mut self, answer: &Value, emitter: &Emitter) {
+        let mut told = usage(answer);
+        if told.is_empty() {
+            told.push((None, Usage::default()));
+        }
+        let cost = self.cost.take();
+        let mut rest = cost.map(|total| Usd((total.0 - self.booked.0).max(0.0)));
+        self.booked = cost.unwrap_or(self.booked);
+        for (model, usage) in told {
+            let model = model.unwrap_or_else(|| self.model.clone());
+            let cost_usd = match &mut rest {
+                // All of it with the first model: it is not told for each.
+                Some(rest) => Some(std::mem::take(rest)),
+                None => self.settings.prices.cost(&model, &usage),
+            };
+            emitter.emit(Event::Usage(Usage { cost_usd, ..usage })).await;
+        }
+    }
+}
+
+/// Why a request has no answer to go on with.
+enum Halt {
+    /// The agent answered with an error.
+    Refused(Refused),
+    /// It cannot go on.
+    Fault(Fault),
+}
+
+/// The option of a kind. One that would hold for later calls is never taken.
+fn option(options: &[PermissionOption], kind: PermissionOptionKind) -> Option<&PermissionOption> {
+    options.iter().find(|option| option.kind == kind)
+}
+
+/// The answer to a question for permission.
+fn chosen(option: Option<&PermissionOption>) -> Value {
+    match option {
+        Some(option) => json!({ "outcome": { "outcome": "selected", "optionId": option.option_id } }),
+        None => json!({ "outcome": { "outcome": "cancelled" } }),
+    }
+}
+
+/// What an agent is told that stopped at a refusal: the protocol has no place for reasons.
+fn follow_up(refusals: &[String]) -> String {
+    let reasons: Vec<String> = refusals.iter().map(|reason| format!("- {reason}")).collect();
+    format!(
+        "Not a person but autonoe's rules refused what you wanted to do:\n{}\nGo on with your work in a way that is allowed.",
+        reasons.join("\n")
+    )
+}

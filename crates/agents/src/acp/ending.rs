@@ -1,0 +1,160 @@
+//! How a turn of an agent ended, and what it says that it used.
+
+use agent_client_protocol_schema::v1::StopReason;
+use autonoe_core::event::Usage;
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::outcome::Outcome;
+use autonoe_core::quota;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::message::Refused;
+
+/// The protocol's code for an agent that must be logged in first.
+const AUTH_REQUIRED: i64 = -32000;
+
+/// Words of services that do not accept a login. They are nowhere else in an error.
+const NOT_LOGGED_IN: [&str; 5] =
+    ["API key not valid", "API_KEY_INVALID", "UNAUTHENTICATED", "Unauthorized", "Authentication required"];
+
+/// Words of services whose quota is used up, where they tell no time. They are nowhere else in an error.
+const USED_UP: [&str; 3] =
+    ["exceeded your current quota", "exhausted your daily quota", "quota will reset after"];
+
+/// What an agent is called in messages, and how its user logs in.
+#[derive(Debug, Clone)]
+pub(super) struct Named {
+    pub name: String,
+    pub log_in: String,
+}
+
+impl Named {
+    /// The outcome of a turn that ended by itself.
+    pub(super) fn outcome(&self, answer: &Value) -> Outcome {
+        let reason = serde_json::from_value(answer["stopReason"].clone());
+        let failed = |code, why: &str| Outcome::ExecutionError {
+            fault: Fault::passing(Layer::Agent, code, format!("{} {why}.", self.name)),
+        };
+        match reason {
+            Ok(StopReason::EndTurn) => Outcome::Completed,
+            Ok(StopReason::MaxTurnRequests) => Outcome::MaxTurns,
+            Ok(StopReason::MaxTokens) => failed("max_tokens", "was cut off: the answer became too long"),
+            Ok(StopReason::Refusal) => failed("agent_refused", "refused to go on"),
+            Ok(StopReason::Cancelled) => failed("agent_cancelled", "broke its work off"),
+            Ok(_) | Err(_) => failed(
+                "agent_protocol",
+                &format!("ended for a reason unknown to autonoe: {}", answer["stopReason"]),
+            ),
+        }
+    }
+
+    /// The outcome of a turn that failed.
+    pub(super) fn failure(&self, refused: &Refused) -> Outcome {
+        let words = &refused.message;
+        let notice = quota::read(words, Timestamp::now(), &TimeZone::system());
+        if notice.is_some() || USED_UP.iter().any(|used_up| words.contains(used_up)) {
+            let resets_at = notice.and_then(|notice| notice.resets.at());
+            return Outcome::QuotaExceeded { message: words.clone(), resets_at };
+        }
+        let message = format!("{} failed: {words}", self.name);
+        let is_401 = refused.code == 401 || NOT_LOGGED_IN.iter().any(|said| words.contains(said));
+        let fault = match refused.code {
+            AUTH_REQUIRED => Fault::lasting(Layer::Config, "not_logged_in", message).hint(&self.log_in),
+            _ if is_401 => Fault::lasting(Layer::Config, "not_logged_in", message).hint(&self.log_in),
+            404 => Fault::lasting(Layer::Config, "unknown_model", message)
+                .hint("Name a model that this agent knows with --model."),
+            429 => Fault::passing(Layer::Model, "rate_limited", message),
+            _ => Fault::passing(Layer::Agent, "agent_failed", message),
+        };
+        Outcome::ExecutionError { fault }
+    }
+}
+
+/// The tokens of a turn by model, as far as they are told. The protocol has no stable place for them yet.
+pub(super) fn usage(answer: &Value) -> Vec<(Option<String>, Usage)> {
+    let quota = &answer["_meta"]["quota"];
+    let by_model = quota["model_usage"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !by_model.is_empty() {
+        let used = by_model
+            .iter()
+            .map(|used| (used["model"].as_str().map(str::to_owned), tokens(&used["token_count"])));
+        return used.collect();
+    }
+    match &answer["usage"] {
+        Value::Object(_) => vec![(None, tokens(&answer["usage"]))],
+        _ => Vec::new(),
+    }
+}
+
+fn tokens(told: &Value) -> Usage {
+    let count = |names: &[&str]| names.iter().find_map(|name| told[*name].as_u64()).unwrap_or_default();
+    Usage {
+        input_tokens: count(&["inputTokens", "input_tokens"]),
+        output_tokens: count(&["outputTokens", "output_tokens"]),
+        reasoning_tokens: count(&["thoughtTokens", "reasoningOutputTokens"]),
+        cache_read_tokens: count(&["cachedReadTokens", "cachedInputTokens"]),
+        cache_write_tokens: count(&["cachedWriteTokens"]),
+        cost_usd: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use autonoe_core::outcome::Outcome;
+    use serde_json::json;
+
+    use super::{Named, Refused, usage};
+
+    fn agent() -> Named {
+        Named { name: "It".to_owned(), log_in: "Log in.".to_owned() }
+    }
+
+    #[test]
+    fn every_reason_to_stop_has_its_outcome() {
+        let outcome = |reason: &str| agent().outcome(&json!({ "stopReason": reason }));
+        assert_eq!(outcome("end_turn"), Outcome::Completed);
+        assert_eq!(outcome("max_turn_requests"), Outcome::MaxTurns);
+        for (reason, code) in [
+            ("refusal", "agent_refused"),
+            ("cancelled", "agent_cancelled"),
+            ("max_tokens", "max_tokens"),
+            ("boredom", "agent_protocol"),
+        ] {
+            let fault = outcome(reason).fault().cloned().expect("a fault");
+            assert_eq!((fault.code.as_str(), fault.recoverable()), (code, true));
+        }
+    }
+
+    #[test]
+    fn failures_are_told_apart() {
+        let outcome = |code, message: &str| agent().failure(&Refused { code, message: message.to_owned() });
+        let quota = "You exceeded your current quota, please check your plan and billing details.";
+        assert!(matches!(outcome(429, quota), Outcome::QuotaExceeded { .. }));
+        for (code, message, expected, recoverable) in [
+            (-32000, "Authentication required", "not_logged_in", false),
+            (401, "no", "not_logged_in", false),
+            (500, "API key not valid. Please pass a valid API key.", "not_logged_in", false),
+            (404, "no such model", "unknown_model", false),
+            (429, "slow down", "rate_limited", true),
+            (-32603, "Internal error", "agent_failed", true),
+        ] {
+            let fault = outcome(code, message).fault().cloned().expect("a fault");
+            assert_eq!((fault.code.as_str(), fault.recoverable()), (expected, recoverable), "{message}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_found_where_agents_tell_them() {
+        let told = json!({ "_meta": { "quota": { "model_usage": [
+            { "model": "m", "token_count": { "input_tokens": 5, "output_tokens": 7 } },
+        ] } } });
+        let found = usage(&told);
+        assert_eq!(found[0].0.as_deref(), Some("m"));
+        assert_eq!((found[0].1.input_tokens, found[0].1.output_tokens), (5, 7));
+        let found =
+            usage(&json!({ "usage": { "inputTokens": 1, "outputTokens": 2, "cachedReadTokens": 3 } }));
+        assert_eq!((found[0].1.input_tokens, found[0].1.cache_read_tokens), (1, 3));
+        assert!(usage(&json!({ "stopReason": "end_turn" })).is_empty());
+    }
+}

@@ -1,0 +1,92 @@
+//! Files that an agent reads and writes through us. The room does it, so that the kernel holds what is opened.
+
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1::{ReadTextFileRequest, WriteTextFileRequest};
+use autonoe_core::gate::ToolCall;
+use autonoe_sandbox::{Launch, Program};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::message::Refused;
+use crate::vendor::Desk;
+
+/// How long one file may take.
+const FILE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Reads the file whose path is its first argument.
+const READ: &str = r#"[ -e "$1" ] || exit 44; cat < "$1""#;
+
+/// How a script exits that finds no file.
+const NOT_THERE: i32 = 44;
+
+/// The protocol's code for a file that is not there: to agents it is no failure.
+const NOT_FOUND: i64 = -32002;
+
+/// The protocol's code for anything else that went wrong.
+pub(super) const FAILED: i64 = -32603;
+
+/// Writes the file whose path is its first argument, and the directories on the way.
+const WRITE: &str = r#"mkdir -p -- "$(dirname -- "$1")" && cat > "$1""#;
+
+/// A read in the words of our gates.
+pub(super) fn read_call(id: &str, request: &ReadTextFileRequest) -> ToolCall {
+    let input = json!({ "file_path": request.path });
+    ToolCall { id: id.to_owned(), name: "Read".to_owned(), input }
+}
+
+/// A write in the words of our gates.
+pub(super) fn write_call(id: &str, request: &WriteTextFileRequest) -> ToolCall {
+    let input = json!({ "file_path": request.path, "content": request.content });
+    ToolCall { id: id.to_owned(), name: "Write".to_owned(), input }
+}
+
+/// Reads for an agent; the answer, or why there is none.
+pub(super) async fn read(desk: &Desk, request: &ReadTextFileRequest) -> Result<Value, Refused> {
+    let text = run(shell(desk, READ, &request.path.display().to_string()).await?, "").await?;
+    let (line, limit) =
+        (request.line.unwrap_or(1).max(1) as usize, request.limit.map(|limit| limit as usize));
+    let lines = text.split_inclusive('\n').skip(line - 1).take(limit.unwrap_or(usize::MAX));
+    Ok(json!({ "content": lines.collect::<String>() }))
+}
+
+/// Writes for an agent.
+pub(super) async fn write(desk: &Desk, request: &WriteTextFileRequest) -> Result<Value, Refused> {
+    run(shell(desk, WRITE, &request.path.display().to_string()).await?, &request.content).await?;
+    Ok(json!({}))
+}
+
+async fn shell(desk: &Desk, script: &str, path: &str) -> Result<Launch, Refused> {
+    let launch = desk.command("/bin/sh").await.map_err(|error| failed(error.to_string()))?;
+    Ok(launch.args(["-c", script, "sh", path]))
+}
+
+async fn run(launch: Launch, input: &str) -> Result<String, Refused> {
+    let (mut program, (mut output, mut pipe)) =
+        Program::start(launch).map_err(|error| failed(error.to_string()))?;
+    let feed = async {
+        // One that does not listen is heard to fail.
+        let _ = pipe.write_all(input.as_bytes()).await;
+        drop(pipe);
+    };
+    let mut text = String::new();
+    let work = async { tokio::join!(feed, output.read_to_string(&mut text)).1 };
+    let read = tokio::time::timeout(FILE_LIMIT, work).await;
+    let exit = program.ended(FILE_LIMIT).await;
+    match (read, exit) {
+        (Ok(Ok(_)), Some(Ok(exit))) if exit.is_success() => Ok(text),
+        (Ok(Ok(_)), Some(Ok(exit))) if exit.code() == NOT_THERE => Err(Refused {
+            code: NOT_FOUND,
+            message: "Resource not found: no such file or directory".to_owned(),
+        }),
+        (Ok(Err(error)), _) => Err(failed(format!("it is no text: {error}"))),
+        _ => {
+            program.stop().await;
+            Err(failed(program.last_words().await.unwrap_or_else(|| "it took too long".to_owned())))
+        }
+    }
+}
+
+fn failed(message: String) -> Refused {
+    Refused { code: FAILED, message }
+}

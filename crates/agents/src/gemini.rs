@@ -1,0 +1,160 @@
+//! The Gemini CLI: the vendor's own program, driven over the Agent Client Protocol. By itself it asks only about some
+//! calls; a policy of ours has it ask about every one, and takes the tools away that our gates do not know.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use autonoe_core::agent::{Agent, Backend, SessionSpec};
+use autonoe_core::fault::Fault;
+use autonoe_deliverables::DeliverableService;
+use serde_json::{Value, json};
+
+use crate::acp::{Manner, open};
+use crate::vendor::{Reach, VendorSettings};
+
+/// What it is called.
+pub const NAME: &str = "gemini";
+
+/// Its settings. They are given as those of the system, which no file of the user or of a repository changes.
+const SETTINGS: &str = "autonoe-settings.json";
+
+/// Its rules for tools.
+const POLICY: &str = "autonoe-policy.toml";
+
+/// Every tool that our gates know is asked about; no other one is there.
+const RULES: &str = r#"[[rule]]
+toolName = "*"
+decision = "deny"
+priority = 1
+
+[[rule]]
+toolName = ["glob", "google_web_search", "grep_search", "list_directory", "read_file", "read_many_files", "replace", "run_shell_command", "search_file_content", "web_fetch", "write_file"]
+decision = "ask_user"
+priority = 2
+
+[[rule]]
+toolName = "mcp_*"
+decision = "ask_user"
+priority = 2
+
+[[rule]]
+toolName = "write_todos"
+decision = "allow"
+priority = 2
+"#;
+
+/// What to do about a login that is not accepted.
+const LOG_IN: &str = "Run `gemini` and log in, or set GEMINI_API_KEY.";
+
+/// The file of a login with Google.
+const LOGIN_FILE: &str = "oauth_creds.json";
+
+/// Opens sessions of the Gemini CLI.
+pub struct GeminiBackend {
+    settings: VendorSettings,
+    deliverables: Arc<DeliverableService>,
+}
+
+impl GeminiBackend {
+    /// A backend whose agents work on deliverables through the given service.
+    pub fn new(settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
+        Self { settings, deliverables }
+    }
+
+    fn manner(&self, model: &str) -> Manner {
+        Manner {
+            backend: NAME.to_owned(),
+            shown: "Gemini CLI".to_owned(),
+            log_in: LOG_IN.to_owned(),
+            args: self.arguments(model),
+            asks_for_model: false,
+            // Version 0.61 takes a file that is not there for a failure then, and cannot make new ones.
+            shares_files: false,
+        }
+    }
+
+    fn arguments(&self, model: &str) -> Vec<String> {
+        let policy = self.settings.home.join(POLICY).display().to_string();
+        let fixed = ["--acp", "-m", model, "--approval-mode", "default", "--admin-policy", &policy];
+        let mut arguments = fixed.map(str::to_owned).to_vec();
+        // No server of a repository's settings is started.
+        for server in self.servers() {
+            arguments.extend(["--allowed-mcp-server-names".to_owned(), server.to_owned()]);
+        }
+        arguments
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &str> {
+        std::iter::once("autonoe").chain(self.settings.servers.keys().map(String::as_str))
+    }
+
+    /// How it logs in: the way the user chose there, or else by what there is.
+    fn login(&self) -> String {
+        let directory = self.settings.login.directory.as_deref();
+        let chosen =
+            directory.and_then(|directory| std::fs::read_to_string(directory.join("settings.json")).ok());
+        let chosen = chosen.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let chosen = chosen.and_then(|settings| {
+            let chosen = settings["security"]["auth"]["selectedType"].as_str();
+            chosen.or(settings["selectedAuthType"].as_str()).map(str::to_owned)
+        });
+        let has_key = self.settings.service.as_ref().is_some_and(|service| service.key.is_some());
+        let has_login = directory.is_some_and(|directory| directory.join(LOGIN_FILE).is_file());
+        let usual = if has_login && !has_key { "oauth-personal" } else { "gemini-api-key" };
+        chosen.unwrap_or_else(|| usual.to_owned())
+    }
+
+    fn write_settings(&self) -> Result<(), Fault> {
+        let settings = json!({
+            "general": {
+                "defaultApprovalMode": "default",
+                "enableAutoUpdate": false,
+                "disableAutoUpdate": true,
+                "disableUpdateNag": true,
+            },
+            "mcp": { "allowed": self.servers().collect::<Vec<_>>() },
+            "privacy": { "usageStatisticsEnabled": false },
+            "telemetry": { "enabled": false },
+            "model": { "disableLoopDetection": true },
+            "hooksConfig": { "enabled": false },
+            "tools": { "sandbox": false },
+            "security": {
+                "auth": { "selectedType": self.login() },
+                "disableYoloMode": true,
+                "folderTrust": { "enabled": false },
+            },
+        });
+        self.settings.write(SETTINGS, &settings.to_string())?;
+        self.settings.write(POLICY, RULES)
+    }
+
+    fn env(&self, reach: Option<Reach>) -> Vec<(&'static str, String)> {
+        // It looks for `.gemini` in the directory that this names.
+        let home = self.settings.home.parent().unwrap_or(&self.settings.home).display().to_string();
+        let mut env = vec![
+            ("GEMINI_CLI_HOME", home),
+            ("GEMINI_CLI_NO_RELAUNCH", "true".to_owned()),
+            ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", self.settings.home.join(SETTINGS).display().to_string()),
+        ];
+        if let Some(reach) = reach {
+            env.extend(reach.key.map(|key| ("GEMINI_API_KEY", key)));
+            env.extend(reach.base_url.map(|url| ("GOOGLE_GEMINI_BASE_URL", url)));
+        }
+        env
+    }
+}
+
+#[async_trait]
+impl Backend for GeminiBackend {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
+        let manner = self.manner(&spec.model);
+        // Its home is made when a login is put there, which may be later than this.
+        std::fs::create_dir_all(&self.settings.home).ok();
+        self.write_settings()?;
+        open(manner, &self.settings, &self.deliverables, spec, |reach| self.env(reach)).await
+    }
+}

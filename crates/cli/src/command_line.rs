@@ -1,0 +1,102 @@
+//! A command as it is typed after `acp:`, split into words the way a shell splits them. No shell is started, so nothing
+//! else that a shell does is done: a character that would mean more there is refused.
+
+use std::str::FromStr;
+
+/// What means more to a shell than itself, outside of quotes.
+const MEANS_MORE: &str = "|&;<>()$`*?[]#~!{}\n";
+
+/// A program and its arguments; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine(pub Vec<String>);
+
+impl FromStr for CommandLine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = Vec::new();
+        let mut word: Option<String> = None;
+        let mut chars = text.chars();
+        while let Some(char) = chars.next() {
+            match char {
+                ' ' | '\t' => words.extend(word.take()),
+                '\'' | '"' => quoted(char, &mut chars, word.get_or_insert_default())?,
+                '\\' => {
+                    let next = chars.next().ok_or("the command ends with a backslash")?;
+                    word.get_or_insert_default().push(next);
+                }
+                char if MEANS_MORE.contains(char) => {
+                    return Err(format!("no shell is started for the command: put '{char}' in quotes"));
+                }
+                char => word.get_or_insert_default().push(char),
+            }
+        }
+        words.extend(word);
+        match words.first() {
+            Some(program) if !program.is_empty() => Ok(Self(words)),
+            Some(_) | None => {
+                Err("write the agent's command after `acp:`, such as acp:'opencode acp'".to_owned())
+            }
+        }
+    }
+}
+
+/// Reads up to the closing quote.
+fn quoted(quote: char, chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
+    loop {
+        match chars.next() {
+            Some(char) if char == quote => return Ok(()),
+            Some('\\') if quote == '"' => match chars.next() {
+                Some(next @ ('"' | '\\' | '$' | '`')) => word.push(next),
+                Some(next) => word.extend(['\\', next]),
+                None => break,
+            },
+            Some('$' | '`') if quote == '"' => {
+                return Err(
+                    "no shell is started for the command: use single quotes around $ and `".to_owned()
+                );
+            }
+            Some(char) => word.push(char),
+            None => break,
+        }
+    }
+    Err(format!("a quote ({quote}) is not closed in the command"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CommandLine;
+
+    #[test]
+    fn words_are_split_as_a_shell_splits_them() {
+        for (text, words) in [
+            ("opencode acp", &["opencode", "acp"][..]),
+            ("  a\tb  ", &["a", "b"]),
+            (r#"a 'b c' "d e"f \g\ h ''"#, &["a", "b c", "d ef", "g h", ""]),
+            (r#"a "\"\\\$x\y" '$HOME'"#, &["a", r#""\$x\y"#, "$HOME"]),
+        ] {
+            let CommandLine(found) = text.parse().expect(text);
+            assert_eq!(found, words, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_a_shell_could_do_is_refused() {
+        for text in [
+            "",
+            "  ",
+            "''",
+            "a | b",
+            "a; b",
+            "a $HOME",
+            "a \"$HOME\"",
+            "a 'b",
+            "a \"b",
+            "a \\",
+            "~/a",
+            "a > b",
+        ] {
+            assert!(text.parse::<CommandLine>().is_err(), "{text}");
+        }
+    }
+}
