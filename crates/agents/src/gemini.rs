@@ -152,8 +152,6 @@ impl Backend for GeminiBackend {
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let manner = self.manner(&spec.model);
-        // Its home is made when a login is put there, which may be later than this.
-        std::fs::create_dir_all(&self.settings.home).ok();
         self.write_settings()?;
         open(manner, &self.settings, &self.deliverables, spec, |reach| self.env(reach)).await
     }

@@ -122,7 +122,9 @@ impl VendorSettings {
 
     /// Writes a file of its settings, which only the user may read.
     pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), Fault> {
-        login::write(&self.home.join(name), content.as_bytes()).map_err(|error| self.not_writable(&error))
+        let written =
+            login::make(&self.home).and_then(|()| login::write(&self.home.join(name), content.as_bytes()));
+        written.map_err(|error| self.not_writable(&error))
     }
 
     fn not_writable(&self, error: &io::Error) -> Fault {

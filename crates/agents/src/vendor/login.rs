@@ -33,7 +33,7 @@ struct File {
 impl Login {
     /// Copies the files that are there into `home`, which is made if need be; a copy whose original is gone goes too.
     pub(crate) fn borrow(&self, home: &Path) -> io::Result<Borrowed> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+        make(home)?;
         let mut borrowed = Vec::new();
         for name in self.files {
             let copy = home.join(name);
@@ -86,6 +86,11 @@ fn has_shape_of(before: &Value, now: &Value) -> bool {
         }
         (before, now) => std::mem::discriminant(before) == std::mem::discriminant(now),
     }
+}
+
+/// Makes a directory that only the user may look into, if it is not there.
+pub(super) fn make(directory: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
 /// Writes a file that only the user may read, in one step.
