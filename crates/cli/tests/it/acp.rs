@@ -92,7 +92,11 @@ fn what_it_does_unasked_is_broken_off_and_explained() {
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 4, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
     assert!(!place.path("../outside.txt").exists());
-    assert_followed(&model);
+    // How far it got with each before it was broken off is a matter of luck.
+    let asked: Vec<String> = model.requests().iter().map(|asked| asked.request.to_string()).collect();
+    for reason in ["autonoe's rules refused", "Direct writes to .autonoe/", "'curl' is not in the list"] {
+        assert!(asked.iter().any(|request| request.contains(reason)), "{reason}");
+    }
 }
 
 #[test]
@@ -190,16 +194,12 @@ const HOSTILE: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: .autonoe/other.json\n+{}\n*** End Patch\n" }]
   [[conversation.turn]]
-  expect = "Direct writes to .autonoe/"
   call = [{ tool = "exec_command", input = { cmd = "rm -rf ~" } }]
   [[conversation.turn]]
-  expect = "autonoe's rules refused"
   call = [{ tool = "exec_command", input = { cmd = "ls && curl http://127.0.0.1:1/" } }]
   [[conversation.turn]]
-  expect = "'curl' is not in the list"
   call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: ../outside.txt\n+x\n*** End Patch\n" }]
   [[conversation.turn]]
-  expect = "autonoe's rules refused"
   call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
   [[conversation.turn]]
   text = "done"
