@@ -26,7 +26,7 @@ const ROUNDS: usize = 7;
 pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
     meter::adopt_orphans()?;
     let contestants: Vec<Contestant> =
-        native::ALL.into_iter().chain(codex::ALL).chain(claude::ALL).chain([gemini::GEMINI]).collect();
+        native::ALL.into_iter().chain(codex::ALL).chain(claude::ALL).chain(gemini::ALL).collect();
     let mut runners: Vec<_> = contestants.iter().map(|contestant| warm(contestant, autonoe)).collect();
     for round in 1..=ROUNDS {
         eprintln!("round {round} of {ROUNDS} …");

@@ -14,8 +14,8 @@ use crate::bench::place::Place;
 const PACKAGE: Package =
     Package { name: "@openai/codex", version: "0.166.0", program: Program::Native("codex") };
 
-/// Without and with its sandbox.
-pub const ALL: [Contestant; 2] = [BARE, SANDBOXED];
+/// Without and with its sandbox, and driven by ours.
+pub const ALL: [Contestant; 3] = [BARE, SANDBOXED, DRIVEN];
 
 const BARE: Contestant = Contestant {
     name: "`codex exec`, no sandbox",
@@ -27,6 +27,17 @@ const BARE: Contestant = Contestant {
 const SANDBOXED: Contestant = Contestant {
     name: "`codex exec`, in its sandbox",
     command: |programs, place, model| codex(&programs.vendor, place, model, "workspace-write"),
+    ..BARE
+};
+
+const DRIVEN: Contestant = Contestant {
+    name: "`autonoe run --backend codex`",
+    origin: Origin::Driven(&PACKAGE),
+    command: |programs, place, model| {
+        let mut command = place.drive(&programs.autonoe, "codex", &programs.vendor)?;
+        command.env("OPENAI_API_KEY", "test-key").env("OPENAI_BASE_URL", model.base_url());
+        Ok(command)
+    },
     ..BARE
 };
 

@@ -16,7 +16,21 @@ const PACKAGE: Package =
     Package { name: "@google/gemini-cli", version: "0.61.0", program: Program::Script("gemini") };
 
 /// With every tool allowed; it has no sandbox of its own.
-pub const GEMINI: Contestant = Contestant {
+/// Alone, and driven by ours.
+pub const ALL: [Contestant; 2] = [GEMINI, DRIVEN];
+
+const DRIVEN: Contestant = Contestant {
+    name: "`autonoe run --backend gemini`",
+    origin: Origin::Driven(&PACKAGE),
+    command: |programs, place, model| {
+        let mut command = place.drive(&programs.autonoe, "gemini", &programs.vendor)?;
+        command.env("GEMINI_API_KEY", "test-key").env("GOOGLE_GEMINI_BASE_URL", model.base_url());
+        Ok(command)
+    },
+    ..GEMINI
+};
+
+const GEMINI: Contestant = Contestant {
     name: "`gemini -p`",
     origin: Origin::Package(&PACKAGE),
     shell: Shell {
