@@ -15,7 +15,6 @@ use crate::bench::place::Place;
 const PACKAGE: Package =
     Package { name: "@google/gemini-cli", version: "0.61.0", program: Program::Script("gemini") };
 
-/// With every tool allowed; it has no sandbox of its own.
 /// Alone, and driven by ours.
 pub const ALL: [Contestant; 2] = [GEMINI, DRIVEN];
 
@@ -30,6 +29,7 @@ const DRIVEN: Contestant = Contestant {
     ..GEMINI
 };
 
+/// With every tool allowed; it has no sandbox of its own.
 const GEMINI: Contestant = Contestant {
     name: "`gemini -p`",
     origin: Origin::Package(&PACKAGE),
