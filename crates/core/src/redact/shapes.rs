@@ -58,7 +58,7 @@ const PARTS: [(&str, &str); 8] = [
 
 struct Shape {
     name: &'static str,
-    /// A text without any of these, in whatever case, has no secret of the shape, which is quickly seen.
+    /// A text without any of these, in whatever case, has no secret of the shape, which is quickly seen. In lower case.
     signs: &'static [&'static str],
     pattern: &'static str,
     is_real: fn(&Captures<'_>) -> bool,
@@ -68,7 +68,7 @@ struct Shape {
 const SHAPES: [Shape; 22] = [
     Shape {
         name: "private key",
-        signs: &["PRIVATE KEY"],
+        signs: &["private key"],
         pattern: "-----BEGIN <KEY>\
                   (?:<BREAK>(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash):[^\\n\\\\]*)*\
                   (?:<BREAK>?[A-Za-z0-9+/=]{32,})+(?:<BREAK>[A-Za-z0-9+/=]+)?(?:<BREAK>?-----END <KEY>)?",
@@ -77,13 +77,13 @@ const SHAPES: [Shape; 22] = [
     // Its beginning was cut.
     Shape {
         name: "private key",
-        signs: &["PRIVATE KEY"],
+        signs: &["private key"],
         pattern: "(?:[A-Za-z0-9+/=]{32,}<BREAK>?)+(?:[A-Za-z0-9+/=]+<BREAK>?)?-----END <KEY>",
         is_real: |_| true,
     },
     Shape {
         name: "JSON Web Token",
-        signs: &["eyJ"],
+        signs: &["eyj"],
         pattern: r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
         is_real: mixed,
     },
@@ -107,7 +107,7 @@ const SHAPES: [Shape; 22] = [
     },
     Shape {
         name: "Google key",
-        signs: &["AIza"],
+        signs: &["aiza"],
         pattern: "<START>(?P<secret>AIza[A-Za-z0-9_-]{30,45})<END>",
         is_real: mixed,
     },
@@ -126,7 +126,7 @@ const SHAPES: [Shape; 22] = [
     },
     Shape {
         name: "AWS key id",
-        signs: &["IA"],
+        signs: &["ia"],
         pattern: "<START>(?P<secret>(?:AKIA|ASIA)[A-Z0-9]{16})<END>",
         is_real: numbered,
     },
@@ -190,8 +190,9 @@ static TELLING: LazyLock<Regex> =
 /// Every place that has the shape of a secret and is one, in no order.
 pub(super) fn find(text: &str) -> Vec<Blot> {
     let mut blots = Vec::new();
-    let possible =
-        SHAPES.iter().enumerate().filter(|(_, shape)| shape.signs.iter().any(|sign| shows(text, sign)));
+    let lower = text.to_ascii_lowercase();
+    let shows = |shape: &Shape| shape.signs.iter().any(|sign| lower.contains(sign));
+    let possible = SHAPES.iter().enumerate().filter(|(_, shape)| shows(shape));
     for (number, shape) in possible {
         let pattern = COMPILED[number].get_or_init(|| compile(shape.pattern));
         let real = pattern.captures_iter(text).filter(|found| (shape.is_real)(found));
@@ -199,10 +200,6 @@ pub(super) fn find(text: &str) -> Vec<Blot> {
         blots.extend(places.map(|place| Blot { place, secret: Secret::Shape(number) }));
     }
     blots
-}
-
-fn shows(text: &str, sign: &str) -> bool {
-    text.as_bytes().windows(sign.len()).any(|part| part.eq_ignore_ascii_case(sign.as_bytes()))
 }
 
 /// What a shape is called.
