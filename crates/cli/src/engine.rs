@@ -93,7 +93,7 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
     let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
     let providers = providers::find(environment, &user)?;
     let crew = hire(args, environment, &providers, !is_over)?;
-    let secrets = secrets(environment, &providers);
+    let secrets = secrets(environment, &providers, &user);
     let telemetry = environment.telemetry(&user, secrets.clone())?;
 
     let interrupt = CancellationToken::new();
@@ -382,9 +382,12 @@ impl Engine<'_> {
 }
 
 /// Everything that must never be shown or written down.
-fn secrets(environment: &Environment, providers: &[Provider]) -> Vec<String> {
+fn secrets(environment: &Environment, providers: &[Provider], user: &UserConfig) -> Vec<String> {
     let keys = providers.iter().filter_map(|provider| provider.api_key.clone());
-    environment.secrets().into_iter().chain(keys).collect()
+    // What an agent of the user's is passed by name is most likely a key.
+    let passed =
+        user.agents.values().flat_map(|agent| &agent.env).filter_map(|name| environment.variable(name));
+    environment.secrets().into_iter().chain(keys).chain(passed).collect()
 }
 
 /// What the native agent's tools need: skills, hosts, and the MCP servers of the project and of the user.

@@ -13,12 +13,12 @@ use super::support::{
 };
 use super::vendors::{Vendor, vendor};
 
-fn codex() -> Option<Vendor> {
+pub fn codex() -> Option<Vendor> {
     vendor("codex", "@openai/codex/bin/codex.js")
 }
 
 /// A script in which commands are given to Codex' own tool.
-fn in_its_words(script: &str) -> String {
+pub fn in_its_words(script: &str) -> String {
     script.replace(r#"tool = "Bash", input = { command ="#, r#"tool = "exec_command", input = { cmd ="#)
 }
 

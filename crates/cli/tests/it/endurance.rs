@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
+use super::codex::{codex, in_its_words};
 use super::support::{Place, assert_followed, assert_nothing_left, coding, model};
 use super::vendors::vendor;
 
@@ -66,5 +67,13 @@ fn twenty_sessions_of_claude() {
     let Some(claude) = vendor("claude", "@anthropic-ai/claude-code-linux-x64/claude") else { return };
     let (place, model) = (place(), model(&script()));
     endures(&place, claude.command(&place, &model, &["run", "--backend", "claude"]));
+    assert_followed(&model);
+}
+
+#[test]
+fn twenty_sessions_of_codex() {
+    let Some(codex) = codex() else { return };
+    let (place, model) = (place(), model(&in_its_words(&script())));
+    endures(&place, codex.command(&place, &model, &["run", "--backend", "codex"]));
     assert_followed(&model);
 }
