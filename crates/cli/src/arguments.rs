@@ -8,7 +8,7 @@ use autonoe_core::limits::DEFAULT_MAX_RETRIES;
 use autonoe_core::money::Usd;
 use clap::Args;
 
-use crate::backends::{BackendChoice, Substitute};
+use crate::backend_name::{BackendChoice, Substitute};
 
 /// The thinking budget when `--thinking` is given without one, in tokens.
 const DEFAULT_THINKING: &str = "8192";

@@ -36,7 +36,7 @@ use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::CommonArgs;
-use crate::backends::{Workshop, find_program, installation};
+use crate::backends::Workshop;
 use crate::browser;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
@@ -44,6 +44,7 @@ use crate::hiring::{Hired, hire};
 use crate::permissions::{allowed_tools, permission_rules};
 use crate::premises;
 use crate::present::{Console, Detail, JsonSink, Level, Presenter, Stream};
+use crate::programs::{find_program, installation};
 use crate::providers;
 use crate::system::{SystemClock, runtime, watch_signals};
 

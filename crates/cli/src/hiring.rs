@@ -5,8 +5,9 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_model::{ModelChoice, Provider, ProviderKind};
 
 use crate::arguments::CommonArgs;
-use crate::backends::{self, ALL, BackendChoice, BackendName, Readiness, Substitute};
+use crate::backend_name::{ALL, BackendChoice, BackendName, Substitute};
 use crate::environment::Environment;
+use crate::vendors::{self, Readiness};
 
 /// Reads the specification at Anthropic, unless the user says otherwise.
 const DEFAULT_PLAN_MODEL: &str = "opus";
@@ -89,7 +90,7 @@ fn first_ready(
             missing.push(format!("{name} does not have {model}"));
             continue;
         }
-        match backends::readiness(&backend, environment) {
+        match vendors::readiness(&backend, environment) {
             Some(Readiness { program: Some(_), login: Some(login), .. }) => {
                 return (backend, format!("{name} is installed and {login} is there"));
             }

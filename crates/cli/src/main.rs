@@ -3,6 +3,7 @@
 //! This crate is the only one that reads the environment, prints, or exits.
 
 mod arguments;
+mod backend_name;
 mod backends;
 mod browser;
 mod command_line;
@@ -16,9 +17,11 @@ mod permissions;
 mod premises;
 mod present;
 mod probe;
+mod programs;
 mod providers;
 mod recordings;
 mod system;
+mod vendors;
 
 use std::process::ExitCode;
 

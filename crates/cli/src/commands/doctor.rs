@@ -14,13 +14,14 @@ use autonoe_store::{Project, ProjectInstructions, ProjectLock, StatusStore};
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
-use crate::backends::{self, ALL, Readiness};
+use crate::backend_name::ALL;
 use crate::environment::Environment;
 use crate::premises;
 use crate::present;
 use crate::probe;
 use crate::providers;
 use crate::system::runtime;
+use crate::vendors::{self, Readiness};
 
 /// Tell what is installed and whether a run would work
 ///
@@ -101,7 +102,7 @@ fn machine(environment: &Environment) -> Vec<Finding> {
 
 /// Which agents of other vendors could be driven, and whether they could log in. They are asked for their version alone.
 fn agents(environment: &Environment) -> Vec<(Finding, bool)> {
-    let vendors = ALL.iter().filter_map(|name| Some((name, backends::readiness(name, environment)?)));
+    let vendors = ALL.iter().filter_map(|name| Some((name, vendors::readiness(name, environment)?)));
     let examined = vendors.map(|(name, readiness)| {
         let is_ready = readiness.login.is_some() && readiness.program.is_some();
         (agent(name.name(), &readiness, environment), is_ready)
