@@ -43,6 +43,27 @@ fn claude_is_held_by_the_same_gates() {
 }
 
 #[test]
+fn claude_changes_nothing_in_sync() {
+    let Some(claude) = claude() else { return };
+    let place = Place::with_status(&[("A", "passed")]);
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Write", input = { file_path = "src.txt", content = "x" } }]
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo x > other.txt" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let run = claude.run(&place, &model, &["sync", "--backend", "claude", "-n", "1"]);
+    let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
+    assert_eq!(denied, 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
+    assert!(!place.path("src.txt").exists() && !place.path("other.txt").exists());
+    assert_followed(&model);
+}
+
+#[test]
 fn what_claude_cannot_do_is_blocked() {
     let Some(claude) = claude() else { return };
     let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
