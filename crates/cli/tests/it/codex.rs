@@ -63,6 +63,27 @@ fn codex_is_held_by_the_same_gates() {
     assert_followed(&model);
 }
 
+#[test]
+fn codex_changes_nothing_in_sync() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "passed")]);
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: src.txt\n+x\n*** End Patch\n" }]
+          [[conversation.turn]]
+          call = [{ tool = "exec_command", input = { cmd = "echo x > other.txt" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let run = codex.run(&place, &model, &["sync", "--backend", "codex", "-n", "1"]);
+    let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
+    assert_eq!(denied, 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
+    assert!(!place.path("src.txt").exists() && !place.path("other.txt").exists());
+    assert_followed(&model);
+}
+
 /// A write to the status file, a dangerous command, a denied command in a chain, a write outside the project with the tool
 /// and with a command; and a write that is none of these.
 const HOSTILE: &str = r#"

@@ -51,6 +51,26 @@ fn gemini_does_the_main_job() {
 }
 
 #[test]
+fn gemini_changes_nothing_in_sync() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "passed")]);
+    let model = model(&in_its_words(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Write", input = { file_path = "src.txt", content = "x" } }]
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo x > other.txt" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    )));
+    let run = run(&gemini, &place, &model, &["sync", "-n", "1"]);
+    let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
+    assert_eq!(denied, 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
+    assert!(!place.path("src.txt").exists() && !place.path("other.txt").exists());
+}
+
+#[test]
 fn gemini_is_held_by_the_same_gates() {
     let Some(gemini) = gemini() else { return };
     let place = Place::with_status(&[("A", "pending")]);
