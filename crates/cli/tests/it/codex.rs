@@ -225,6 +225,24 @@ fn a_conversation_of_codex_is_taken_up() {
     assert_eq!(run.of_type("usage").count(), second.requests().len(), "nothing is booked twice");
 }
 
+#[test]
+fn codex_goes_on_after_autonoe_was_killed() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let long = "[[conversation]]\nplays = 1\n[[conversation.turn]]\ncall = [{ tool = \"exec_command\", input = \
+         { cmd = \"echo ready > ready.txt; tail -f ready.txt\" } }]\n[[conversation.turn]]\ntext = \"never\"\n";
+    let model = model(&[long, &always(PASS)].concat());
+    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert_nothing_left(&place);
+    codex.run(&place, &model, &["run", "--backend", "codex"]).assert_ended("all_passed", 0);
+    assert_nothing_left(&place);
+    assert_followed(&model);
+}
+
 fn asked(model: &Server) -> String {
     model.requests()[0].request.to_string()
 }

@@ -6,7 +6,7 @@ use autonoe_scripted::Server;
 use rustix::process::Signal;
 
 use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, model, signal, wait_until,
+    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, signal, wait_until,
 };
 use super::vendors::{Vendor, vendor};
 
@@ -48,6 +48,23 @@ fn gemini_does_the_main_job() {
     let statuses = place.statuses();
     assert!(statuses.iter().all(|(_, status)| *status == "passed"), "{statuses:?}");
     assert_followed(&model);
+}
+
+#[test]
+fn gemini_goes_on_after_autonoe_was_killed() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let long = "[[conversation]]\nplays = 1\n[[conversation.turn]]\ncall = [{ tool = \"Bash\", input = \
+         { command = \"echo ready > ready.txt; tail -f ready.txt\" } }]\n[[conversation.turn]]\ntext = \"never\"\n";
+    let model = model(&in_its_words(&[long, &coding("A", "passed")].concat()));
+    let mut command = command(&gemini, &place, &model, &["run"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert_nothing_left(&place);
+    run(&gemini, &place, &model, &["run"]).assert_ended("all_passed", 0);
+    assert_nothing_left(&place);
 }
 
 #[test]
