@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use super::codex::{codex, in_its_words};
+use super::gemini;
 use super::support::{Place, assert_followed, assert_nothing_left, coding, model};
 use super::vendors::vendor;
 
@@ -75,5 +76,13 @@ fn twenty_sessions_of_codex() {
     let Some(codex) = codex() else { return };
     let (place, model) = (place(), model(&in_its_words(&script())));
     endures(&place, codex.command(&place, &model, &["run", "--backend", "codex"]));
+    assert_followed(&model);
+}
+
+#[test]
+fn twenty_sessions_of_gemini() {
+    let Some(gemini) = gemini::gemini() else { return };
+    let (place, model) = (place(), model(&gemini::in_its_words(&script())));
+    endures(&place, gemini::command(&gemini, &place, &model, &["run"]));
     assert_followed(&model);
 }

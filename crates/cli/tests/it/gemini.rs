@@ -10,12 +10,12 @@ use super::support::{
 };
 use super::vendors::{Vendor, vendor};
 
-fn gemini() -> Option<Vendor> {
+pub fn gemini() -> Option<Vendor> {
     vendor("gemini", "@google/gemini-cli/bundle/gemini.js")
 }
 
 /// `autonoe ARGS --backend gemini`, whose model is the scripted one.
-fn command(gemini: &Vendor, place: &Place, model: &Server, args: &[&str]) -> Command {
+pub fn command(gemini: &Vendor, place: &Place, model: &Server, args: &[&str]) -> Command {
     let mut command = gemini.command(place, model, &[args, &["--backend", "gemini"]].concat());
     command
         .env_remove("ANTHROPIC_API_KEY")
