@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, crashed, let_go};
+use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed};
 use calls::{Calls, Ended, Steps, block_text};
 use ending::{Named, usage};
 use files::FAILED;
@@ -178,16 +178,9 @@ struct AcpAgent {
 impl Agent for AcpAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
-            let outcome = match self.work(instruction.text, &emitter).await {
-                Ok(outcome) => outcome,
-                Err(fault) => Outcome::ExecutionError { fault },
-            };
+            let ended = self.work(instruction.text, &emitter).await;
             self.flush(&emitter).await;
-            let_go(&mut self.talk).await;
-            for message in self.desk.close().await {
-                emitter.emit(Event::Trouble { message }).await;
-            }
-            emitter.emit(Event::End { outcome }).await;
+            conclude(ended, &mut self.talk, &mut self.desk, &emitter).await;
         })
     }
 

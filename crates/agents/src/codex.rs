@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, Heard, Start, Talk, VendorSettings, crashed, let_go};
+use crate::vendor::{Desk, Heard, Start, Talk, VendorSettings, conclude, crashed};
 pub use config::UserProvider;
 use item::{Deed, Item, Kind};
 use message::{Asked, Message};
@@ -156,15 +156,8 @@ struct Seen {
 impl Agent for CodexAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
-            let outcome = match self.work(instruction.text, &emitter).await {
-                Ok(outcome) => outcome,
-                Err(fault) => Outcome::ExecutionError { fault },
-            };
-            let_go(&mut self.talk).await;
-            for message in self.desk.close().await {
-                emitter.emit(Event::Trouble { message }).await;
-            }
-            emitter.emit(Event::End { outcome }).await;
+            let ended = self.work(instruction.text, &emitter).await;
+            conclude(ended, &mut self.talk, &mut self.desk, &emitter).await;
         })
     }
 

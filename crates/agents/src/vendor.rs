@@ -14,6 +14,7 @@ use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer as FaultLayer};
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
 use autonoe_core::instruction::InstructionName;
+use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::PriceList;
 use autonoe_sandbox::{Exit, Launch, OpenError, Premises, Quarters};
@@ -212,8 +213,18 @@ fn no_program(why: &str) -> Fault {
         .hint("`autonoe doctor` tells which agents are ready.")
 }
 
-/// Ends a program that has said all it had to say.
-pub(crate) async fn let_go(talk: &mut Talk) {
+/// The end of a session: the program is let go, everything that it started is ended, and it is told how the work ended.
+pub(crate) async fn conclude(
+    ended: Result<Outcome, Fault>,
+    talk: &mut Talk,
+    desk: &mut Desk,
+    emitter: &Emitter,
+) {
     talk.hang_up();
     talk.program.finish(EXIT_LIMIT).await;
+    for message in desk.close().await {
+        emitter.emit(Event::Trouble { message }).await;
+    }
+    let outcome = ended.unwrap_or_else(|fault| Outcome::ExecutionError { fault });
+    emitter.emit(Event::End { outcome }).await;
 }
