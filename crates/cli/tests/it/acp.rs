@@ -1,15 +1,12 @@
 //! Agents by their command line: real ones that speak the Agent Client Protocol, on a scripted model.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use autonoe_scripted::Server;
-use rustix::process::Signal;
 
-use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, model, signal, wait_until,
-};
-use super::vendors::{Vendor, vendor};
+use super::support::{Place, Run, always, assert_followed, builder, model};
+use super::vendors::{Vendor, interrupted_in_a_tool, vendor};
 
 fn codex() -> Option<Vendor> {
     vendor("codex-acp", "@zed-industries/codex-acp-linux-x64/bin/codex-acp")
@@ -104,13 +101,7 @@ fn an_agent_by_its_command_that_is_interrupted_leaves_nothing_running() {
     let Some(codex) = codex() else { return };
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&in_its_words(&always(LONG_COMMAND)));
-    let mut command = command(&codex, &place, &model, &["run", "--backend", "mine"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
-    signal(&child, Signal::INT);
-    let run = Run::from(child.wait_with_output().expect("ended"));
-    run.assert_ended("interrupted", 130);
-    assert_nothing_left(&place);
+    interrupted_in_a_tool(&place, command(&codex, &place, &model, &["run", "--backend", "mine"]));
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::process::Stdio;
 use rustix::process::Signal;
 
 use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, processes_in, signal,
+    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, processes_in,
     wait_until,
 };
-use super::vendors::{Vendor, vendor};
+use super::vendors::{Vendor, interrupted_in_a_tool, killed_in_a_tool, vendor};
 
 fn claude() -> Option<Vendor> {
     vendor("claude", "@anthropic-ai/claude-code-linux-x64/claude")
@@ -105,12 +105,7 @@ fn an_interrupt_in_the_middle_of_a_tool_leaves_nothing_running() {
     let Some(claude) = claude() else { return };
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(LONG_COMMAND);
-    let mut command = claude.command(&place, &model, &["run", "--backend", "claude"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
-    signal(&child, Signal::INT);
-    Run::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
-    assert_nothing_left(&place);
+    interrupted_in_a_tool(&place, claude.command(&place, &model, &["run", "--backend", "claude"]));
 }
 
 #[test]
@@ -141,13 +136,9 @@ fn a_conversation_with_claude_is_taken_up_after_autonoe_was_killed() {
     let Some(claude) = claude() else { return };
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&[LONG_COMMAND_ONCE, &coding("A", "passed")].concat());
-    let mut command = claude.command(&place, &model, &["run", "--backend", "claude"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
-    wait_until("the call is on Claude Code's own record", || records(&place).contains("tail -f"));
-    child.kill().expect("killed");
-    child.wait().expect("ended");
-    assert_nothing_left(&place);
+    killed_in_a_tool(&place, claude.command(&place, &model, &["run", "--backend", "claude"]), || {
+        records(&place).contains("tail -f")
+    });
     let run = claude.run(&place, &model, &["run", "--backend", "claude", "--resume"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(run.sessions(), ["coding"]);

@@ -8,10 +8,9 @@ use rustix::process::Signal;
 
 use super::native::MCP_SERVER;
 use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, model, processes_in, signal,
-    wait_until,
+    Place, Run, always, assert_followed, assert_nothing_left, builder, model, processes_in, wait_until,
 };
-use super::vendors::{Vendor, vendor};
+use super::vendors::{Vendor, interrupted_in_a_tool, killed_in_a_tool, vendor};
 
 pub fn codex() -> Option<Vendor> {
     vendor("codex", "@openai/codex/bin/codex.js")
@@ -174,13 +173,7 @@ fn an_interrupt_ends_codex_and_what_it_started() {
     let Some(codex) = codex() else { return };
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&always(LONG_COMMAND));
-    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
-    signal(&child, Signal::INT);
-    let run = Run::from(child.wait_with_output().expect("ended"));
-    run.assert_ended("interrupted", 130);
-    assert_nothing_left(&place);
+    interrupted_in_a_tool(&place, codex.command(&place, &model, &["run", "--backend", "codex"]));
 }
 
 #[test]
@@ -232,12 +225,7 @@ fn codex_goes_on_after_autonoe_was_killed() {
     let long = "[[conversation]]\nplays = 1\n[[conversation.turn]]\ncall = [{ tool = \"exec_command\", input = \
          { cmd = \"echo ready > ready.txt; tail -f ready.txt\" } }]\n[[conversation.turn]]\ntext = \"never\"\n";
     let model = model(&[long, &always(PASS)].concat());
-    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
-    child.kill().expect("killed");
-    child.wait().expect("ended");
-    assert_nothing_left(&place);
+    killed_in_a_tool(&place, codex.command(&place, &model, &["run", "--backend", "codex"]), || true);
     codex.run(&place, &model, &["run", "--backend", "codex"]).assert_ended("all_passed", 0);
     assert_nothing_left(&place);
     assert_followed(&model);

@@ -1,14 +1,11 @@
 //! The real Gemini CLI, driven through the binary, on a scripted model.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use autonoe_scripted::Server;
-use rustix::process::Signal;
 
-use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, signal, wait_until,
-};
-use super::vendors::{Vendor, vendor};
+use super::support::{Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model};
+use super::vendors::{Vendor, interrupted_in_a_tool, killed_in_a_tool, vendor};
 
 pub fn gemini() -> Option<Vendor> {
     vendor("gemini", "@google/gemini-cli/bundle/gemini.js")
@@ -57,12 +54,7 @@ fn gemini_goes_on_after_autonoe_was_killed() {
     let long = "[[conversation]]\nplays = 1\n[[conversation.turn]]\ncall = [{ tool = \"Bash\", input = \
          { command = \"echo ready > ready.txt; tail -f ready.txt\" } }]\n[[conversation.turn]]\ntext = \"never\"\n";
     let model = model(&in_its_words(&[long, &coding("A", "passed")].concat()));
-    let mut command = command(&gemini, &place, &model, &["run"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
-    child.kill().expect("killed");
-    child.wait().expect("ended");
-    assert_nothing_left(&place);
+    killed_in_a_tool(&place, command(&gemini, &place, &model, &["run"]), || true);
     run(&gemini, &place, &model, &["run"]).assert_ended("all_passed", 0);
     assert_nothing_left(&place);
 }
@@ -179,13 +171,7 @@ fn gemini_interrupted_in_a_tool_leaves_nothing_running() {
     let Some(gemini) = gemini() else { return };
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&in_its_words(&always(LONG_COMMAND)));
-    let mut command = command(&gemini, &place, &model, &["run"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
-    signal(&child, Signal::INT);
-    let run = Run::from(child.wait_with_output().expect("ended"));
-    run.assert_ended("interrupted", 130);
-    assert_nothing_left(&place);
+    interrupted_in_a_tool(&place, command(&gemini, &place, &model, &["run"]));
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use autonoe_scripted::Server;
+use rustix::process::Signal;
 
-use super::support::{Place, Run};
+use super::support::{Place, Run, assert_nothing_left, signal, wait_until};
 
 /// A vendor's agent.
 pub struct Vendor {
@@ -51,4 +52,24 @@ impl Vendor {
         command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
         command
     }
+}
+
+/// Interrupts a run whose agent is in the middle of a tool that has written `ready.txt`: it ends at once and leaves nothing.
+#[track_caller]
+pub fn interrupted_in_a_tool(place: &Place, mut command: Command) {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    signal(&child, Signal::INT);
+    Run::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
+    assert_nothing_left(place);
+}
+
+/// Kills autonoe itself there, once `ready` says so: nothing that it started keeps running.
+#[track_caller]
+pub fn killed_in_a_tool(place: &Place, mut command: Command, ready: impl Fn() -> bool) {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists() && ready());
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert_nothing_left(place);
 }
