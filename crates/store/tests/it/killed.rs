@@ -1,49 +1,41 @@
-//! Processes that end in the middle of their work. Each is this test binary again, running one of the ignored tests
-//! below with nothing in its environment but the directory to work in.
+//! Processes that end in the middle of their work. Each is a part of `examples/victim.rs`, with nothing in its environment.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{self, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use autonoe_core::deliverable::DeliverableStatus::Passed;
 use autonoe_core::plan::StatusReader;
-use autonoe_core::status::ProjectStatus;
-use autonoe_store::journal::JournalOptions;
 use autonoe_store::journal::history::History;
-use autonoe_store::{JournalPoint, Project, ProjectLock, StatusStore};
-use jiff::Timestamp;
+use autonoe_store::{JournalPoint, StatusStore};
 
-use crate::support::{Bench, FixedClock, SPEC, create, deliverable, set};
+use crate::support::{Bench, create};
 
-const DIRECTORY: &str = "AUTONOE_TEST_DIRECTORY";
-const CRASH: &str = "AUTONOE_TEST_CRASH";
 const SIGKILL: i32 = 9;
 
-/// Another process of this binary; it is killed when it is dropped.
+/// A process of the victim; it is killed when it is dropped.
 pub struct Child {
     process: process::Child,
     lines: Mutex<Lines<BufReader<ChildStdout>>>,
 }
 
 impl Child {
-    /// Runs one of the ignored tests of this module on the same project.
-    pub fn start(bench: &Bench, test: &str) -> Self {
-        Self::spawn(Command::new(std::env::current_exe().unwrap()), bench, test, None)
+    /// Has it play a part on the same project.
+    pub fn start(bench: &Bench, part: &str) -> Self {
+        Self::spawn(Command::new(victim()), bench, part, None)
     }
 
-    fn spawn(mut command: Command, bench: &Bench, test: &str, crash: Option<JournalPoint>) -> Self {
+    fn spawn(mut command: Command, bench: &Bench, part: &str, crash: Option<JournalPoint>) -> Self {
         command
-            .args(["--exact", &format!("killed::{test}"), "--ignored", "--nocapture", "--test-threads=1"])
+            .arg(part)
+            .arg(bench.dir.path())
+            .args(crash.map(|point| format!("{}:1", point.name())))
             .env_clear()
-            .env(DIRECTORY, bench.dir.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        if let Some(point) = crash {
-            command.env(CRASH, format!("{}:1", point.name()));
-        }
         let mut process = command.spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         Self { process, lines: Mutex::new(lines) }
@@ -79,60 +71,16 @@ impl Drop for Child {
     }
 }
 
-/// The project this process was given; none unless it is a child.
-fn given_project() -> Option<Project> {
-    let directory = std::env::var_os(DIRECTORY)?;
-    let directory = Path::new(&directory);
-    Some(Project::open(&directory.join("project"), &directory.join("state")).unwrap())
-}
-
-async fn open_store(project: &Project) -> StatusStore {
-    let crash = std::env::var(CRASH).ok().map(|text| text.parse().unwrap());
-    let options = JournalOptions { secrets: Vec::new(), crash };
-    let path = project.journal_file();
-    let (journal, _) =
-        autonoe_store::Journal::begin(&path, "run", SPEC, Timestamp::now(), options).await.unwrap();
-    StatusStore::open(project, journal, Arc::new(FixedClock)).await.unwrap()
-}
-
-#[test]
-#[ignore = "no test of its own: the process that other tests here start and kill"]
-fn hold_the_lock() {
-    let Some(project) = given_project() else { return };
-    let _lock = ProjectLock::take(&project, &crate::lock::holder("run")).unwrap();
-    println!("held");
-    // Until killed, or until the parent is gone.
-    let _ = std::io::stdin().read_line(&mut String::new());
-}
-
-#[tokio::test]
-#[ignore = "no test of its own: the process that other tests here start and kill"]
-async fn pass_a_deliverable() {
-    let Some(project) = given_project() else { return };
-    let store = open_store(&project).await;
-    set(&store, "A", Passed).await.unwrap();
-    println!("passed");
-}
-
-#[tokio::test]
-#[ignore = "no test of its own: the process that other tests here start and kill"]
-async fn fill_the_disk() {
-    let Some(project) = given_project() else { return };
-    let store = open_store(&project).await;
-    for number in 0..10_000 {
-        let batch = vec![deliverable(&format!("{number}-{}", "x".repeat(1000)))];
-        let change = move |status: &mut ProjectStatus, _| Ok(((), status.create(batch)?));
-        match store.change(Box::new(change)).await {
-            Ok(done) => {
-                done.unwrap();
-                println!("created {number}");
-            }
-            Err(fault) => {
-                println!("fault {} lasting={}", fault.code, !fault.recoverable());
-                return;
-            }
-        }
-    }
+/// The program that plays the parts.
+fn victim() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let victim = test.ancestors().nth(2).unwrap().join("examples/victim");
+    assert!(
+        victim.exists(),
+        "{} is missing: build it with `cargo build -p autonoe-store --examples`",
+        victim.display()
+    );
+    victim
 }
 
 #[tokio::test]
@@ -142,7 +90,7 @@ async fn a_change_survives_a_kill_at_every_point_of_its_way() {
         let store = bench.store().await;
         create(&store, &["A"]).await.unwrap();
         drop(store);
-        let child = Command::new(std::env::current_exe().unwrap());
+        let child = Command::new(victim());
         let (said, signal) = Child::spawn(child, &bench, "pass_a_deliverable", Some(point)).finish();
         assert_eq!(signal, Some(SIGKILL), "{point:?}: {said:?}");
         assert!(!said.iter().any(|line| line.contains("passed")), "{point:?}: killed too late");
@@ -160,9 +108,7 @@ async fn a_change_survives_a_kill_at_every_point_of_its_way() {
 async fn a_full_disk_is_a_fault_and_loses_nothing_that_was_acknowledged() {
     let bench = Bench::new();
     let mut shell = Command::new("/bin/sh");
-    shell
-        .args(["-c", "trap '' XFSZ; ulimit -f 256; exec \"$0\" \"$@\""])
-        .arg(std::env::current_exe().unwrap());
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 256; exec \"$0\" \"$@\""]).arg(victim());
     let (said, signal) = Child::spawn(shell, &bench, "fill_the_disk", None).finish();
     assert_eq!(signal, None, "{said:?}");
     let created = said.iter().filter(|line| line.contains("created ")).count();

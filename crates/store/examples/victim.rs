@@ -1,0 +1,99 @@
+//! A process for tests to kill: `victim PART DIRECTORY [CRASH POINT]`. It works on the project in the directory and says on
+//! standard output how far it is.
+#![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use autonoe_core::clock::Clock;
+use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
+use autonoe_core::status::ProjectStatus;
+use autonoe_store::journal::JournalOptions;
+use autonoe_store::{Holder, Journal, Project, ProjectLock, StatusStore};
+use jiff::Timestamp;
+
+/// The specification of the tests that start this.
+const SPEC: &str = "spec-1";
+
+#[tokio::main]
+async fn main() {
+    let mut args = std::env::args().skip(1);
+    let (part, directory) = (args.next().expect("a part"), args.next().expect("a directory"));
+    let directory = Path::new(&directory);
+    let project = Project::open(&directory.join("project"), &directory.join("state")).unwrap();
+    let crash = args.next();
+    match part.as_str() {
+        "hold_the_lock" => hold_the_lock(&project),
+        "pass_a_deliverable" => pass_a_deliverable(&open_store(&project, crash).await).await,
+        "fill_the_disk" => fill_the_disk(&open_store(&project, crash).await).await,
+        other => panic!("there is no part '{other}'"),
+    }
+}
+
+async fn open_store(project: &Project, crash: Option<String>) -> StatusStore {
+    let options = JournalOptions { secrets: Vec::new(), crash: crash.map(|text| text.parse().unwrap()) };
+    let path = project.journal_file();
+    let (journal, _) = Journal::begin(&path, "run", SPEC, Timestamp::now(), options).await.unwrap();
+    StatusStore::open(project, journal, Arc::new(SystemTime)).await.unwrap()
+}
+
+fn hold_the_lock(project: &Project) {
+    let holder = Holder {
+        pid: std::process::id(),
+        command: "run".to_owned(),
+        since: "2026-01-02T12:00:00Z".parse().unwrap(),
+        socket: Some("/run/autonoe.sock".into()),
+    };
+    let _lock = ProjectLock::take(project, &holder).unwrap();
+    println!("held");
+    // Until killed, or until the parent is gone.
+    let _ = std::io::stdin().read_line(&mut String::new());
+}
+
+async fn pass_a_deliverable(store: &StatusStore) {
+    let change =
+        |status: &mut ProjectStatus, _| Ok(((), vec![status.set_status("A", DeliverableStatus::Passed)?]));
+    store.change(Box::new(change)).await.unwrap().unwrap();
+    println!("passed");
+}
+
+async fn fill_the_disk(store: &StatusStore) {
+    for number in 0..10_000 {
+        let id = format!("{number}-{}", "x".repeat(1000));
+        let batch = vec![NewDeliverable {
+            description: format!("What {id} is"),
+            acceptance_criteria: vec!["It works".to_owned()],
+            id,
+        }];
+        let change = move |status: &mut ProjectStatus, _| Ok(((), status.create(batch)?));
+        match store.change(Box::new(change)).await {
+            Ok(done) => {
+                done.unwrap();
+                println!("created {number}");
+            }
+            Err(fault) => {
+                println!("fault {} lasting={}", fault.code, !fault.recoverable());
+                return;
+            }
+        }
+    }
+}
+
+struct SystemTime;
+
+#[async_trait]
+impl Clock for SystemTime {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+
+    fn jitter(&self) -> f64 {
+        0.5
+    }
+}
