@@ -70,9 +70,7 @@ impl BackendName {
         };
         Models { plan: plan.to_owned(), work: work.to_owned() }
     }
-}
 
-impl BackendName {
     /// Refuses the name of an agent that the user's configuration does not know.
     pub fn check_configured(&self, agents: &BTreeMap<String, AgentCommand>) -> Result<(), Fault> {
         match self {

@@ -111,7 +111,7 @@ pub const GEMINI: Vendor = Vendor {
     oldest: [0, 61, 0],
     install: "npm install -g @google/gemini-cli",
     log_in: "start `gemini` and log in, or set GEMINI_API_KEY",
-    ungated: Some("tools that only read"),
+    ungated: None,
     home: ("GEMINI_CLI_HOME", ".gemini", &["oauth_creds.json", "google_accounts.json"]),
     key: (&["GEMINI_API_KEY", "GOOGLE_API_KEY"], Sent::Header("x-goog-api-key")),
     tokens: &[],
