@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::mode::Mode;
+use autonoe_core::outcome::exit;
 use autonoe_scripted::{Script, Server};
 use clap::{Args, Parser};
 use tempfile::TempDir;
@@ -77,6 +78,9 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
     if !problems.is_empty() {
         let message = format!("The demonstration did not follow its script: {}", problems.join("; "));
         return Err(Fault::lasting(Layer::System, "scripted_model", message));
+    }
+    if code != exit::DONE {
+        return Ok(code);
     }
     let place = directory.display();
     present::print(&format!(

@@ -498,3 +498,21 @@ fn a_conversation_that_is_too_long_is_summarised_and_goes_on() {
         run.stderr
     );
 }
+
+#[test]
+fn arguments_that_are_not_json_are_answered_with_what_is_wrong() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Read", input = "{ file_path: SPEC" }]
+          [[conversation.turn]]
+          expect = "JSON"
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    place.run(&model, &["run"]).assert_ended("all_passed", 0);
+    assert_followed(&model);
+}
