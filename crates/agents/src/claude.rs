@@ -16,9 +16,10 @@ use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec}
 use autonoe_core::event::{Activity, Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
+use autonoe_core::instruction::InstructionName;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
-use autonoe_deliverables::DeliverableService;
+use autonoe_deliverables::{DeliverableService, answer_message};
 use autonoe_tools::Way;
 use serde_json::{Value, json};
 
@@ -53,6 +54,9 @@ const GATE_SECONDS: u32 = 60;
 
 /// The file that tells it of MCP servers. Their headers may be secrets, and arguments can be seen by everybody.
 const SERVERS: &str = "autonoe-servers.json";
+
+/// The server of the deliverable tools. Claude Code hands us what it says to it, so that no program is started for it.
+const SERVER: &str = "autonoe";
 
 /// The name of our hook.
 const GATE: &str = "gate";
@@ -104,12 +108,8 @@ impl ClaudeBackend {
     }
 
     /// The MCP servers, in its own form.
-    fn servers(&self, spec: &SessionSpec) -> Value {
-        let (command, args) = self.settings.deliverable_server(spec.phase);
-        let mut servers = BTreeMap::from([(
-            "autonoe".to_owned(),
-            json!({ "type": "stdio", "command": command, "args": args }),
-        )]);
+    fn servers(&self) -> Value {
+        let mut servers = BTreeMap::from([(SERVER.to_owned(), json!({ "type": "sdk", "name": SERVER }))]);
         for (name, server) in &self.settings.servers {
             let described = match &server.way {
                 Way::Stdio { command, args, env, .. } => {
@@ -130,7 +130,7 @@ impl Backend for ClaudeBackend {
     }
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
-        let (arguments, servers) = (self.arguments(&spec), self.servers(&spec));
+        let (arguments, servers) = (self.arguments(&spec), self.servers());
         let Start { launch, reach, mut desk } =
             self.settings.prepare(spec.gates, spec.phase, &self.deliverables).await?;
         self.settings.write(SERVERS, &servers.to_string())?;
@@ -155,6 +155,8 @@ impl Backend for ClaudeBackend {
             guides: guides::read(&self.settings.root),
             seen: Seen::default(),
             settings: self.settings.clone(),
+            phase: spec.phase,
+            deliverables: Arc::clone(&self.deliverables),
         }))
     }
 }
@@ -166,6 +168,8 @@ struct ClaudeAgent {
     guides: String,
     seen: Seen,
     settings: VendorSettings,
+    phase: InstructionName,
+    deliverables: Arc<DeliverableService>,
 }
 
 /// What has been seen of a session so far.
@@ -208,7 +212,9 @@ impl ClaudeAgent {
             .say(&json!({
                 "type": "control_request",
                 "request_id": "begin",
-                "request": { "subtype": "initialize", "hooks": { "PreToolUse": [hook] } },
+                "request": {
+                    "subtype": "initialize", "hooks": { "PreToolUse": [hook] }, "sdkMcpServers": [SERVER],
+                },
             }))
             .await;
         match tokio::time::timeout(START_LIMIT, self.ready(emitter)).await {
@@ -295,6 +301,13 @@ impl ClaudeAgent {
             }
             Message::Asks { request, asked } => {
                 let answer = self.answer(asked).await;
+                let response = json!({ "subtype": "success", "request_id": request, "response": answer });
+                self.talk.say(&json!({ "type": "control_response", "response": response })).await;
+            }
+            Message::ToServer { request, message } => {
+                let service = self.deliverables.as_ref();
+                let answer = answer_message(self.phase, service, env!("CARGO_PKG_VERSION"), &message).await;
+                let answer = json!({ "mcp_response": answer.unwrap_or_else(|| json!({ "jsonrpc": "2.0", "result": {} })) });
                 let response = json!({ "subtype": "success", "request_id": request, "response": answer });
                 self.talk.say(&json!({ "type": "control_response", "response": response })).await;
             }

@@ -33,6 +33,12 @@ impl Place {
     /// A project whose deliverables `D-001`, `D-002`, … are pending.
     pub fn with_deliverables(count: usize) -> Result<Self> {
         let place = Self::new()?;
+        place.ask_for(count)?;
+        Ok(place)
+    }
+
+    /// Makes deliverables pending, whatever came of them before.
+    pub fn ask_for(&self, count: usize) -> Result {
         let deliverables: Vec<_> = (1..=count)
             .map(|number| {
                 let criteria = ["It can be seen to work.", "It says what is wrong with its input."];
@@ -42,8 +48,8 @@ impl Place {
             .collect();
         let status =
             json!({ "createdAt": "2026-01-01", "updatedAt": "2026-01-01", "deliverables": deliverables });
-        fs::write(place.root().join(".autonoe/status.json"), serde_json::to_string_pretty(&status)?)?;
-        Ok(place)
+        fs::write(self.root().join(".autonoe/status.json"), serde_json::to_string_pretty(&status)?)?;
+        Ok(())
     }
 
     /// The project's directory.
@@ -77,7 +83,9 @@ impl Place {
     pub fn drive(&self, autonoe: &Path, name: &str, program: &Path) -> Result<Command> {
         let programs = self.directory.path().join("bin");
         fs::create_dir_all(&programs)?;
-        std::os::unix::fs::symlink(program, programs.join(name))?;
+        if !programs.join(name).exists() {
+            std::os::unix::fs::symlink(program, programs.join(name))?;
+        }
         let mut command = self.command(autonoe);
         command.args(["run", "--backend", name, "--session-delay", "0s"]);
         command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display()));

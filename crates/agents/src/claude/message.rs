@@ -33,6 +33,8 @@ pub(super) enum Message {
     Results(Vec<CallResult>),
     /// It asks whether a tool may be used.
     Asks { request: String, asked: Asked },
+    /// It says something to an MCP server of ours.
+    ToServer { request: String, message: Value },
     /// It asks something else.
     AsksWhatWeDoNotKnow { request: String, what: String },
     /// It answers what we asked.
@@ -192,6 +194,7 @@ fn asks(message: &Value) -> Message {
             let call = call(&asked["tool_use_id"], &asked["tool_name"], &asked["input"]);
             Message::Asks { request, asked: Asked::Permission { call } }
         }
+        Some("mcp_message") => Message::ToServer { request, message: asked["message"].clone() },
         other => Message::AsksWhatWeDoNotKnow { request, what: other.unwrap_or_default().to_owned() },
     }
 }

@@ -75,8 +75,8 @@ pub struct Runner<'a> {
 
 struct Ready {
     programs: Programs,
-    /// The home that its runs share, so that all but the first are warm.
-    home: Place,
+    /// The project and the home that its runs share, so that all but the first are warm.
+    place: Place,
     readings: Readings,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Runner<'a> {
                 Origin::Package(package) | Origin::Driven(package) => install(package)?,
             };
             let programs = Programs { autonoe: autonoe.to_owned(), vendor };
-            Ok(Ready { programs, home: Place::new()?, readings: Readings::default() })
+            Ok(Ready { programs, place: Place::new()?, readings: Readings::default() })
         };
         Self { contestant, state: ready() }
     }
@@ -128,9 +128,11 @@ impl<'a> Runner<'a> {
 
 fn run(contestant: &Contestant, ready: &Ready) -> Result<Reading> {
     let model = serve(&script(contestant))?;
-    // A deliverable passes but once, so our own runs begin with a new project and a new home each.
-    let fresh = if contestant.origin.is_run() { Some(Place::with_deliverables(1)?) } else { None };
-    let command = (contestant.command)(&ready.programs, fresh.as_ref().unwrap_or(&ready.home), &model)?;
+    if contestant.origin.is_run() {
+        // It passed in the run before.
+        ready.place.ask_for(1)?;
+    }
+    let command = (contestant.command)(&ready.programs, &ready.place, &model)?;
     let reading = meter(command, &model, PATIENCE)?;
     did_the_task(&model)?;
     Ok(reading)
