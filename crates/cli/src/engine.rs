@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use autonoe_agents::NativeSettings;
 use autonoe_core::agent::Backend;
+use autonoe_core::check::Check;
 use autonoe_core::clock::Clock;
 use autonoe_core::crew::{Crew, Member, Models};
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::Event;
+use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::files::Guarded;
 use autonoe_core::limits::Limits;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::RunReport;
@@ -33,6 +36,7 @@ use autonoe_store::{
 };
 use autonoe_telemetry::{Telemetry, TelemetrySettings};
 use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
+use autonoe_verify::{Builders, ProjectExaminer, Site, written_checks};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::CommonArgs;
@@ -66,6 +70,8 @@ pub struct Request<'a> {
     pub allow_commands: Vec<String>,
     /// Whether the user typed that there shall be no sandbox.
     pub no_sandbox: bool,
+    /// Whether nothing counts but what is verified.
+    pub is_strict: bool,
     /// What to warn about first.
     pub warning: Option<&'static str>,
 }
@@ -75,6 +81,7 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
     let Request { mode, args, .. } = *request;
     let project = environment.project(&args.project)?;
     let spec = project.read_spec()?;
+    let written = written_checks(&project, &spec)?;
     let config = AgentConfig::load(&project)?;
     let user = environment.user_config()?;
     args.backend
@@ -125,11 +132,14 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
         let mut premises = premises::lay_out(&project, environment, &user, &policy, sandbox)?;
         let engine =
             Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
+        let site = premises::check_site(&project, environment, &user, &premises);
+        let checking =
+            Checking { written, site, guarded: Arc::clone(&policy.guarded), is_strict: request.is_strict };
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
         premises.bounds.read.extend(tools.installed.iter().cloned());
         let prices = Arc::new(providers::prices(&user));
         let parts = Parts { crew, agents: user.agents, providers, prices, premises, tools };
-        engine.run(&spec, instructions, policy, parts, Watching { secrets, telemetry }).await
+        engine.run(&spec, instructions, policy, parts, checking, Watching { secrets, telemetry }).await
     });
     console.stop();
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -140,6 +150,14 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
 struct Watching {
     secrets: Vec<String>,
     telemetry: TelemetrySettings,
+}
+
+/// What decides about the work.
+struct Checking {
+    written: Vec<Check>,
+    site: Site,
+    guarded: Guarded,
+    is_strict: bool,
 }
 
 /// What the agents of a run are made from.
@@ -179,6 +197,7 @@ impl Engine<'_> {
         instructions: ProjectInstructions,
         policy: PolicyOptions,
         parts: Parts,
+        checking: Checking,
         Watching { secrets, telemetry }: Watching,
     ) -> Result<RunReport, Fault> {
         let telemetry = Telemetry::from_settings(telemetry)?;
@@ -188,7 +207,8 @@ impl Engine<'_> {
         self.watch_signals()?;
         self.greet(&parts);
 
-        let sinks = self.sinks(telemetry.as_ref());
+        let builders = Arc::new(Builders::default());
+        let sinks = self.sinks(telemetry.as_ref(), &builders);
         let options = JournalOptions { secrets, crash: self.environment.crash_point()? };
         let spec_hash = sha256_hex(spec.as_bytes());
         let resume = if self.args.resume { last_conversation(self.project)? } else { None };
@@ -201,7 +221,25 @@ impl Engine<'_> {
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
         sinks.emit(&span, &Event::RunStarted { command: self.mode.name().to_owned(), sessions_before });
 
-        let deliverables = Arc::new(DeliverableService::new(
+        let is_strict = checking.is_strict;
+        let examiner: Arc<dyn Examiner> = Arc::new(ProjectExaminer {
+            project: self.project.clone(),
+            site: checking.site,
+            written: checking.written,
+            status: Arc::clone(&status),
+            journal: Arc::clone(&journal),
+            clock: Arc::clone(&clock),
+            tell: Box::new({
+                let (sinks, span) = (sinks.clone(), span.clone());
+                move |event| sinks.emit(&span, event)
+            }),
+            guarded: checking.guarded,
+            builders,
+            is_strict,
+            complaints: Default::default(),
+            working: Default::default(),
+        });
+        let deliverables = DeliverableService::new(
             Arc::clone(&status),
             Arc::clone(&journal),
             self.mode.first_instruction(),
@@ -209,7 +247,8 @@ impl Engine<'_> {
                 let (sinks, span) = (sinks.clone(), span.clone());
                 move |change| sinks.emit(&span, &Event::StatusChanged(change.clone()))
             }),
-        ));
+        );
+        let deliverables = Arc::new(deliverables.examined_by(Arc::clone(&examiner)));
         let _calls =
             CallServer::start(&socket, Arc::clone(&deliverables) as Arc<dyn Caller>).map_err(|error| {
                 Fault::lasting(
@@ -219,7 +258,7 @@ impl Engine<'_> {
                 )
             })?;
         let policy = Arc::new(policy);
-        let mut plan = self.plan(status, &journal, instructions);
+        let mut plan = self.plan(status, &journal, instructions, examiner, is_strict);
         let crew = self.assemble(parts, &policy, socket, &deliverables)?;
         let mut members =
             crew.iter().map(|(backend, models)| Member { backend: backend.as_ref(), models: models.clone() });
@@ -255,10 +294,14 @@ impl Engine<'_> {
         status: Arc<StatusStore>,
         journal: &Arc<Journal>,
         instructions: ProjectInstructions,
+        examiner: Arc<dyn Examiner>,
+        is_strict: bool,
     ) -> Box<dyn Plan> {
         let instructions = Arc::new(instructions);
         match self.mode {
-            Mode::Run => Box::new(DeliverablePlan::new(status, instructions)),
+            Mode::Run => {
+                Box::new(DeliverablePlan::new(status, instructions).examined_by(examiner, is_strict))
+            }
             Mode::Sync => Box::new(SyncPlan::new(status, Arc::clone(journal) as _, instructions)),
         }
     }
@@ -310,15 +353,17 @@ impl Engine<'_> {
         crew.into_iter().map(|hired| Ok((workshop.build(&hired.backend)?, hired.models))).collect()
     }
 
-    fn sinks(&self, telemetry: Option<&Telemetry>) -> Sinks {
+    fn sinks(&self, telemetry: Option<&Telemetry>, builders: &Arc<Builders>) -> Sinks {
         let detail = match self.args {
             CommonArgs { quiet: true, .. } => Detail::Quiet,
             CommonArgs { debug: true, .. } => Detail::Debug,
             CommonArgs { verbose: true, .. } => Detail::Verbose,
             _ => Detail::Normal,
         };
-        let mut sinks: Vec<Arc<dyn Sink>> =
-            vec![Arc::new(Presenter::new(Arc::clone(&self.console), detail, self.mode.name()))];
+        let mut sinks: Vec<Arc<dyn Sink>> = vec![
+            Arc::new(Presenter::new(Arc::clone(&self.console), detail, self.mode.name())),
+            Arc::clone(builders) as _,
+        ];
         if self.args.json {
             sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console))));
         }

@@ -12,6 +12,7 @@ use autonoe_sandbox::{
     Bounds, DoorRules, HostPattern, Layer, Limits, Premises, Repository, Sandbox, UpstreamProxy,
 };
 use autonoe_store::{Project, UserConfig};
+use autonoe_verify::Site;
 
 use crate::environment::Environment;
 
@@ -110,7 +111,26 @@ pub fn lay_out(
         env.push(("GIT_TEMPLATE_DIR".to_owned(), String::new()));
     }
     let door = Arc::new(door(environment, user, policy)?);
-    Ok(Premises { sandbox, bounds, door, env })
+    Ok(Premises { sandbox, bounds, door, env, guarded: Arc::clone(&policy.guarded) })
+}
+
+/// Where checks run: around clean checkouts, with what programs may read anywhere, and without the project itself.
+pub fn check_site(
+    project: &Project,
+    environment: &Environment,
+    user: &UserConfig,
+    premises: &Premises,
+) -> Site {
+    let mut around = premises.clone();
+    let readable = readable(environment, user).into_iter().filter_map(|place| place.canonicalize().ok());
+    around.bounds.read = readable.collect();
+    around.guarded = Arc::default();
+    Site {
+        root: project.root().to_owned(),
+        scratch: project.state_dir().join("checkouts"),
+        premises: around,
+        network: user.checks.network.then(|| Arc::clone(&premises.door)),
+    }
 }
 
 /// What may be read outside the project: the toolchain and what the user added.

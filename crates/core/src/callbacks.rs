@@ -158,6 +158,8 @@ impl<C: AgentCallbacks> Sink for CallbackSink<C> {
             | Event::SessionStarted { .. }
             | Event::BackendChanged { .. }
             | Event::StatusChanged(_)
+            | Event::Checked { .. }
+            | Event::Disputed { .. }
             | Event::Retrying { .. }
             | Event::Waiting { .. }
             | Event::Outcome(_) => {}

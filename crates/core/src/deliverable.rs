@@ -6,6 +6,8 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Assurance, Finding, Review};
+
 // One field instead of two flags, so that `passed` and `blocked` cannot both be true.
 /// Where a deliverable stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -52,12 +54,29 @@ pub struct Deliverable {
     pub status: DeliverableStatus,
     /// The day it left the specification; it stays on record but no longer counts.
     pub deprecated_at: Option<Date>,
+    /// What was found when its checks were last run.
+    pub finding: Option<Finding>,
+    /// What somebody else than the builder thinks of it.
+    pub review: Option<Review>,
 }
 
 impl Deliverable {
     /// True while the specification still asks for it.
     pub fn is_active(&self) -> bool {
         self.deprecated_at.is_none()
+    }
+
+    /// What stands behind its status; none while there is nothing to say.
+    pub fn assurance(&self) -> Option<Assurance> {
+        let found = self.finding.as_ref().map(|finding| finding.assurance);
+        match self.status {
+            DeliverableStatus::Passed => Some(match found {
+                Some(Assurance::Verified) => Assurance::Verified,
+                Some(Assurance::Claimed | Assurance::Failed) | None => Assurance::Claimed,
+            }),
+            DeliverableStatus::Pending => found.filter(|found| *found == Assurance::Failed),
+            DeliverableStatus::Blocked => None,
+        }
     }
 }
 

@@ -71,6 +71,23 @@ pub mod seconds {
     }
 }
 
+/// Serializes a duration as people write it: `30s`.
+pub mod words {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes `30s`.
+    pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::format(*duration))
+    }
+
+    /// Reads `30s`.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        super::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
 /// The same for a duration that may be absent.
 pub mod seconds_option {
     use std::time::Duration;

@@ -144,6 +144,27 @@ pub enum Event {
     },
     /// A deliverable's status changed.
     StatusChanged(StatusChange),
+    /// We ran a check.
+    Checked {
+        /// The deliverable that it decides about; none is the project as a whole.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deliverable: Option<String>,
+        /// Its name.
+        check: String,
+        /// Why it was run.
+        purpose: Purpose,
+        /// Whether it passed.
+        passed: bool,
+        /// What came of it, in a sentence.
+        message: String,
+    },
+    /// A file that a check judges by is not as it was accepted. The accepted one is used until the user decides.
+    Disputed {
+        /// The file.
+        path: String,
+        /// What is the matter, and how to decide.
+        message: String,
+    },
     /// A session failed; another try follows after a pause.
     Retrying {
         /// How many errors there were in a row.
@@ -168,6 +189,18 @@ pub enum Event {
     },
     /// The run ended; the last event.
     Outcome(RunReport),
+}
+
+/// Why a check is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// It is new, and has to fail before the work on it begins.
+    RedFirst,
+    /// An agent says that the deliverable has passed.
+    Claim,
+    /// Everything has passed, and is looked at once more.
+    Confirmation,
 }
 
 /// What an agent is busy with.

@@ -1,7 +1,8 @@
 //! File rules: what may be read and written, asked by whoever opens a file, about what it really opens.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
 
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +12,9 @@ pub enum Access {
     /// It is created or changed. What may be written may be read as well.
     Write,
 }
+
+/// Files in the project that nobody may write for now, absolute: what checks judge by. It may grow between sessions.
+pub type Guarded = Arc<RwLock<Vec<PathBuf>>>;
 
 /// Judges files by where they really are. A gate looks at a call before it runs; these rules are asked
 /// again when a file is opened, since a link may have moved in the meantime.

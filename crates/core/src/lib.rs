@@ -5,11 +5,13 @@
 
 pub mod agent;
 pub mod callbacks;
+pub mod check;
 pub mod clock;
 pub mod crew;
 pub mod deliverable;
 pub mod duration;
 pub mod event;
+pub mod examiner;
 pub mod fault;
 pub mod files;
 pub mod gate;

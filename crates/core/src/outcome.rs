@@ -67,6 +67,11 @@ pub enum Outcome {
         /// Sessions in a row without any change of a deliverable.
         idle_sessions: u32,
     },
+    /// Everything achievable has passed, but by an agent's word alone, and the user accepts only what is verified.
+    Unverified {
+        /// The deliverables that nothing has checked.
+        claimed: Vec<String>,
+    },
     /// A fault that no retry can mend.
     Failed {
         /// What failed.
@@ -108,7 +113,7 @@ impl Outcome {
             | Self::MaxIterations { .. } => exit::LIMIT,
             Self::QuotaExceeded { .. } => exit::QUOTA,
             Self::MaxRetriesExceeded { .. } => exit::ERRORS,
-            Self::Stuck { .. } => exit::STUCK,
+            Self::Stuck { .. } | Self::Unverified { .. } => exit::STUCK,
             Self::Interrupted => exit::INTERRUPTED,
             Self::ExecutionError { fault } | Self::Failed { fault } => fault_exit_code(fault),
         }
@@ -135,6 +140,7 @@ impl Outcome {
             Self::MaxIterations { .. } => "max_iterations",
             Self::MaxRetriesExceeded { .. } => "max_retries_exceeded",
             Self::Stuck { .. } => "stuck",
+            Self::Unverified { .. } => "unverified",
             Self::Failed { .. } => "failed",
         }
     }
@@ -155,7 +161,8 @@ impl Outcome {
             | Self::AllVerified
             | Self::AllBlocked
             | Self::MaxIterations { .. }
-            | Self::Stuck { .. } => None,
+            | Self::Stuck { .. }
+            | Self::Unverified { .. } => None,
         }
     }
 }
@@ -184,6 +191,12 @@ pub struct RunReport {
     pub deliverables_total: usize,
     /// Active deliverables that are blocked.
     pub deliverables_blocked: usize,
+    /// Of those that passed, the ones that we verified ourselves.
+    #[serde(default)]
+    pub deliverables_verified: usize,
+    /// Of those that passed, the ones that an agent claims.
+    #[serde(default)]
+    pub deliverables_claimed: usize,
     /// Deliverables verified so far, in `sync`.
     pub verified: usize,
     /// Deliverables to verify, in `sync`.
@@ -219,6 +232,7 @@ mod tests {
             (Outcome::QuotaExceeded { message: String::new(), resets_at: None }, 5),
             (Outcome::MaxRetriesExceeded { limit: 3, fault: fault(Layer::Model) }, 6),
             (Outcome::Stuck { idle_sessions: 10 }, 7),
+            (Outcome::Unverified { claimed: vec!["A".into()] }, 7),
             (Outcome::Interrupted, 130),
         ];
         for (outcome, code) in table {

@@ -361,6 +361,8 @@ impl Runner<'_> {
             deliverables_passed: standing.tally.passed,
             deliverables_total: standing.tally.total,
             deliverables_blocked: standing.tally.blocked,
+            deliverables_verified: standing.tally.verified,
+            deliverables_claimed: standing.tally.claimed(),
             verified: standing.progress.verified,
             verified_total: standing.progress.total,
             duration: self.elapsed(state, start),

@@ -134,6 +134,8 @@ impl Session<'_> {
                 | Event::SessionEnded { .. }
                 | Event::BackendChanged { .. }
                 | Event::StatusChanged(_)
+                | Event::Checked { .. }
+                | Event::Disputed { .. }
                 | Event::Retrying { .. }
                 | Event::Waiting { .. }
                 | Event::Outcome(_) => {}

@@ -155,6 +155,8 @@ impl SessionSpans {
             | Event::SessionEnded { .. }
             | Event::BackendChanged { .. }
             | Event::StatusChanged(_)
+            | Event::Checked { .. }
+            | Event::Disputed { .. }
             | Event::Retrying { .. }
             | Event::Waiting { .. }
             | Event::Outcome(_) => self.session.clone(),

@@ -6,6 +6,7 @@
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Assurance, Finding, Review};
 use crate::deliverable::{Deliverable, DeliverableStatus, NewDeliverable};
 
 /// All deliverables of a project.
@@ -42,6 +43,9 @@ pub enum Refusal {
     /// An id that exists already.
     #[error("{0}")]
     DuplicateId(String),
+    /// Its checks do not pass.
+    #[error("{0}")]
+    ChecksFailed(String),
     /// No such deliverable.
     #[error("Deliverable with ID \"{0}\" not found")]
     NotFound(String),
@@ -53,6 +57,7 @@ impl Refusal {
         match self {
             Self::Validation(_) => "VALIDATION_ERROR",
             Self::DuplicateId(_) => "DUPLICATE_ID",
+            Self::ChecksFailed(_) => "CHECKS_FAILED",
             Self::NotFound(_) => "NOT_FOUND",
         }
     }
@@ -65,6 +70,9 @@ pub struct Tally {
     pub total: usize,
     /// Of these, passed.
     pub passed: usize,
+    /// Of those that passed, verified: the others are claimed.
+    #[serde(default)]
+    pub verified: usize,
     /// Of these, blocked.
     pub blocked: usize,
 }
@@ -78,6 +86,11 @@ impl Tally {
     /// True when there is something and all of it is blocked.
     pub fn all_blocked(self) -> bool {
         self.total > 0 && self.blocked == self.total
+    }
+
+    /// Passed by an agent's word alone.
+    pub fn claimed(self) -> usize {
+        self.passed - self.verified
     }
 }
 
@@ -98,7 +111,10 @@ impl ProjectStatus {
             tally.total += 1;
             match deliverable.status {
                 DeliverableStatus::Pending => {}
-                DeliverableStatus::Passed => tally.passed += 1,
+                DeliverableStatus::Passed => {
+                    tally.passed += 1;
+                    tally.verified += usize::from(deliverable.assurance() == Some(Assurance::Verified));
+                }
                 DeliverableStatus::Blocked => tally.blocked += 1,
             }
             tally
@@ -140,13 +156,27 @@ impl ProjectStatus {
                 acceptance_criteria: item.acceptance_criteria,
                 status: DeliverableStatus::Pending,
                 deprecated_at: None,
+                finding: None,
+                review: None,
             });
             change
         });
         Ok(changes.collect())
     }
 
-    /// Sets the status of one active deliverable.
+    /// Writes down what was found when the checks of a deliverable were run.
+    pub fn set_finding(&mut self, id: &str, finding: Finding) -> Result<(), Refusal> {
+        self.find_mut(id)?.finding = Some(finding);
+        Ok(())
+    }
+
+    /// Writes down what somebody else than the builder thinks of a deliverable.
+    pub fn set_review(&mut self, id: &str, review: Review) -> Result<(), Refusal> {
+        self.find_mut(id)?.review = Some(review);
+        Ok(())
+    }
+
+    /// Sets the status of one active deliverable. What was found before is forgotten.
     pub fn set_status(&mut self, id: &str, status: DeliverableStatus) -> Result<StatusChange, Refusal> {
         let deliverable = self.find_mut(id)?;
         if !deliverable.is_active() {
@@ -160,6 +190,8 @@ impl ProjectStatus {
             )));
         }
         let previous = std::mem::replace(&mut deliverable.status, status);
+        deliverable.finding = None;
+        deliverable.review = None;
         Ok(StatusChange {
             deliverable_id: deliverable.id.clone(),
             description: deliverable.description.clone(),

@@ -320,6 +320,8 @@ fn deliverable(id: &str, status: DeliverableStatus) -> Deliverable {
         acceptance_criteria: vec!["it works".to_owned()],
         status,
         deprecated_at: None,
+        finding: None,
+        review: None,
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use autonoe_core::deliverable::Deliverable;
+use autonoe_core::check::Assurance;
+use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
+use autonoe_core::examiner::{Examination, Examiner};
 use autonoe_core::fault::Fault;
 use autonoe_core::instruction::{DeliverableTool, InstructionName};
 use autonoe_core::plan::StatusReader;
@@ -38,6 +40,7 @@ pub type Notify = Box<dyn Fn(&StatusChange) + Send + Sync>;
 /// Carries out the deliverable tools of one project.
 pub struct DeliverableService {
     status: Arc<StatusStore>,
+    examiner: Option<Arc<dyn Examiner>>,
     journal: Arc<Journal>,
     notify: Notify,
     phase: Mutex<InstructionName>,
@@ -69,7 +72,13 @@ impl DeliverableService {
         phase: InstructionName,
         notify: Notify,
     ) -> Self {
-        Self { status, journal, notify, phase: Mutex::new(phase) }
+        Self { status, examiner: None, journal, notify, phase: Mutex::new(phase) }
+    }
+
+    /// The same service with an examiner, who has the last word when something is said to have passed.
+    #[must_use]
+    pub fn examined_by(self, examiner: Arc<dyn Examiner>) -> Self {
+        Self { examiner: Some(examiner), ..self }
     }
 
     /// Enters a phase: from now on only its tools are answered.
@@ -92,7 +101,16 @@ impl DeliverableService {
     }
 
     async fn create(&self, arguments: Create) -> Result<Value, Failure> {
-        let batch = arguments.deliverables;
+        let (batch, proposals) = arguments.into_parts().map_err(Refusal::Validation)?;
+        if let Some(examiner) = &self.examiner {
+            let ids: Vec<String> = batch.iter().map(|item| item.id.clone()).collect();
+            let status = self.status.load().await?;
+            // A deliverable that is there already gets no checks in passing.
+            let is_new = |id: &String| status.as_ref().is_none_or(|status| status.find(id).is_none());
+            if ids.iter().all(is_new) {
+                examiner.propose(&ids, proposals).await?.map_err(Refusal::Validation)?;
+            }
+        }
         let (count, _) = self
             .status
             .change(Box::new(|status, _| {
@@ -105,18 +123,56 @@ impl DeliverableService {
 
     async fn set_status(&self, arguments: SetStatus) -> Result<Value, Failure> {
         let SetStatus { deliverable_id, status: wanted } = arguments;
+        let examination = match wanted {
+            DeliverableStatus::Passed => self.examine(&deliverable_id).await?,
+            DeliverableStatus::Pending | DeliverableStatus::Blocked => None,
+        };
+        let finding = examination.as_ref().map(|examination| examination.finding.clone());
         let (change, _) = self
             .status
             .change(Box::new(|status, _| {
                 let change = status.set_status(&deliverable_id, wanted)?;
+                if let Some(finding) = finding {
+                    status.set_finding(&deliverable_id, finding)?;
+                }
                 Ok((change.clone(), vec![change]))
             }))
             .await??;
         (self.notify)(&change);
-        Ok(done(format!(
+        let marked = format!(
             "Deliverable \"{}\" ({}) marked as {}",
             change.description, change.deliverable_id, change.new
-        )))
+        );
+        Ok(done(match examination {
+            Some(examination) => format!("{marked}. {}", examination.message),
+            None => marked,
+        }))
+    }
+
+    /// Has the checks of a deliverable run that is said to have passed. One that fails refuses the call.
+    async fn examine(&self, id: &str) -> Result<Option<Examination>, Failure> {
+        let status = self.status.load().await?;
+        let found = status.as_ref().and_then(|status| status.find(id)).filter(|item| item.is_active());
+        let (Some(examiner), Some(deliverable)) = (&self.examiner, found) else {
+            return Ok(None);
+        };
+        let examination = examiner.examine(deliverable).await?;
+        if examination.finding.assurance != Assurance::Failed {
+            return Ok(Some(examination));
+        }
+        let Examination { finding, message } = examination;
+        self.status
+            .change(Box::new(|status, _| {
+                // What passed before and does not hold is pending.
+                let change = match deliverable.status {
+                    DeliverableStatus::Passed => vec![status.set_status(id, DeliverableStatus::Pending)?],
+                    DeliverableStatus::Pending | DeliverableStatus::Blocked => Vec::new(),
+                };
+                status.set_finding(id, finding)?;
+                Ok(((), change))
+            }))
+            .await??;
+        Err(Refusal::ChecksFailed(message).into())
     }
 
     async fn deprecate(&self, arguments: Target) -> Result<Value, Failure> {

@@ -52,5 +52,5 @@ pub fn gates_for(phase: InstructionName, options: &PolicyOptions) -> Vec<Arc<dyn
 /// The path rules of a phase, for its gate and for whoever opens files.
 pub fn path_rules_for(phase: InstructionName, options: &PolicyOptions) -> Arc<PathRules> {
     let writes = if phase.may_write() { Writes::Project } else { Writes::NoteOnly };
-    Arc::new(PathRules::new(&options.root, writes, options.readable_places()))
+    Arc::new(PathRules::new(&options.root, writes, options.readable_places()).guarding(options.guarded_now()))
 }

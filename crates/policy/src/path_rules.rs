@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::files::{Access, FileRules};
 
-use crate::paths::{NOTE, is_toolchain, unwritable};
+use crate::paths::{NOTE, guarded, is_toolchain, unwritable};
 
 /// What may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +22,20 @@ pub struct PathRules {
     root: PathBuf,
     writes: Writes,
     readable: Vec<PathBuf>,
+    guarded: Vec<PathBuf>,
 }
 
 impl PathRules {
     /// Rules for the project at `root`, which must be canonical. `readable`, canonical too, are further places that may
     /// be read, with all that is in them.
     pub fn new(root: &Path, writes: Writes, readable: Vec<PathBuf>) -> Self {
-        Self { root: root.to_owned(), writes, readable }
+        Self { root: root.to_owned(), writes, readable, guarded: Vec::new() }
+    }
+
+    /// The same rules, but for files that nobody may write.
+    #[must_use]
+    pub fn guarding(self, guarded: Vec<PathBuf>) -> Self {
+        Self { guarded, ..self }
     }
 
     /// The project's directory.
@@ -50,9 +57,10 @@ impl PathRules {
             (Access::Write, Writes::NoteOnly, Ok(_)) => {
                 Err(format!("This phase may write only {NOTE}, not '{shown}'."))
             }
-            (Access::Write, Writes::Project, Ok(inside)) => {
-                unwritable(inside).map_or(Ok(()), |reason| Err(reason.to_owned()))
-            }
+            (Access::Write, Writes::Project, Ok(inside)) => match guarded(&self.guarded, real, shown) {
+                Some(reason) => Err(reason),
+                None => unwritable(inside).map_or(Ok(()), |reason| Err(reason.to_owned())),
+            },
         }
     }
 }

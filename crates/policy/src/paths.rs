@@ -118,6 +118,15 @@ pub struct Paths {
     pub readable: Vec<PathBuf>,
     /// What may be written.
     pub scope: Scope,
+    /// What may not be written, canonical: what checks judge by.
+    pub guarded: Vec<PathBuf>,
+}
+
+/// Why what checks judge by is not written, if it is that.
+pub(crate) fn guarded(guarded: &[PathBuf], real: &Path, shown: &str) -> Option<String> {
+    guarded.iter().any(|file| file == real).then(|| {
+        format!("'{shown}' belongs to the checks that decide about this work, and may not be changed by it.")
+    })
 }
 
 impl Paths {
@@ -187,6 +196,13 @@ impl Paths {
                     format!("Write to {NOTE} in the project's root, or to /dev/null."),
                 )
             };
+        }
+        if let Some(reason) = guarded(&self.guarded, real, text) {
+            return deny_but(
+                "path.guarded",
+                reason,
+                "If it is wrong, say so in the hand-over note; the user decides.",
+            );
         }
         match unwritable(inside) {
             Some(reason) => deny("path.protected", reason),
@@ -263,6 +279,12 @@ impl Paths {
             let real = real.unwrap_or_else(|| folder.join(last));
             if self.root.starts_with(&real) {
                 return deny("path.remove", "The project itself may not be removed.");
+            }
+            if self.guarded.iter().any(|file| file.starts_with(&real)) {
+                return deny(
+                    "path.guarded",
+                    format!("'{text}' holds files of the checks that decide about this work."),
+                );
             }
             if target.kind == Kind::Glob {
                 let bare = !names_something(last);

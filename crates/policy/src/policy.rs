@@ -1,7 +1,9 @@
 //! The command policy: what it is made from, and the question it answers.
 
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
+use autonoe_core::files::Guarded;
 pub use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
 
@@ -37,6 +39,8 @@ pub struct PolicyOptions {
     pub home: Option<PathBuf>,
     /// Places outside the project that may be read: the toolchain, and what the user added.
     pub readable: Vec<PathBuf>,
+    /// What nobody may write: what checks judge by.
+    pub guarded: Guarded,
 }
 
 impl PolicyOptions {
@@ -61,7 +65,13 @@ impl PolicyOptions {
             temp: None,
             home: None,
             readable: Vec::new(),
+            guarded: Guarded::default(),
         }
+    }
+
+    /// What nobody may write at this moment.
+    pub(crate) fn guarded_now(&self) -> Vec<PathBuf> {
+        self.guarded.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -81,7 +91,8 @@ impl CommandPolicy {
         };
         let temp = options.temp.as_ref().map(|temp| temp.canonicalize().unwrap_or_else(|_| temp.clone()));
         let readable = options.readable_places();
-        let paths = Paths { root: options.root.clone(), temp, readable, scope };
+        let paths =
+            Paths { root: options.root.clone(), temp, readable, scope, guarded: options.guarded_now() };
         Self { options, paths }
     }
 

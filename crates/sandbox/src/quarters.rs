@@ -3,7 +3,8 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use autonoe_egress::{Egress, Refusal, Rules};
 use tokio::sync::Mutex;
@@ -27,6 +28,8 @@ pub struct Premises {
     pub door: Arc<Rules>,
     /// The environment of programs, beside what the room itself says.
     pub env: Vec<(String, String)>,
+    /// Further files that stay read-only, absolute, as they are when a room is opened.
+    pub guarded: Arc<RwLock<Vec<PathBuf>>>,
 }
 
 /// Where the programs of one session live.
@@ -68,8 +71,11 @@ impl Quarters {
     }
 
     async fn open(&self) -> Result<Occupied, OpenError> {
-        let Premises { sandbox, bounds, door, .. } = &self.premises;
-        let mut room = sandbox.open(bounds.clone()).await?;
+        let Premises { sandbox, bounds, door, guarded, .. } = &self.premises;
+        let mut whole = bounds.clone();
+        let guarded = guarded.read().unwrap_or_else(PoisonError::into_inner).clone();
+        whole.protected.extend(guarded.into_iter().filter(|path| path.exists()));
+        let mut room = sandbox.open(whole).await?;
         if sandbox.layer() == Layer::None {
             return Ok(Occupied { room, door: None, env: Vec::new() });
         }

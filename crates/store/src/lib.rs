@@ -5,8 +5,10 @@
 
 mod atomic;
 mod byte_size;
+mod check_book;
 pub mod config;
 mod crash;
+mod evidence_file;
 mod hash;
 mod instructions;
 pub mod journal;
@@ -18,7 +20,9 @@ mod trust;
 pub mod user_config;
 
 pub use byte_size::ByteSize;
+pub use check_book::{Accepted, Assigned, CheckBook, CheckState, Dispute, Seen};
 pub use crash::{CrashPoint, JournalPoint};
+pub use evidence_file::{evidence_file, read_evidence, write_evidence};
 pub use hash::sha256_hex;
 pub use instructions::ProjectInstructions;
 pub use journal::Journal;

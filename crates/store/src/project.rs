@@ -68,6 +68,11 @@ impl Project {
         self.autonoe_dir().join("agent.json")
     }
 
+    /// `.autonoe/checks.json`, written by the user.
+    pub fn checks_file(&self) -> PathBuf {
+        self.autonoe_dir().join("checks.json")
+    }
+
     /// The directory outside the project where its journal and lock live.
     pub fn state_dir(&self) -> &Path {
         &self.state

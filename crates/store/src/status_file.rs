@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use autonoe_core::check::{Finding, Review};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::status::ProjectStatus;
@@ -15,6 +16,10 @@ use serde_json::{Map, Value, json};
 
 /// The format this build reads and writes. A file without `version` has this one.
 const FORMAT_VERSION: u64 = 1;
+
+/// Keys beside those of seed 002 that a deliverable may have or not.
+const VERIFICATION: &str = "verification";
+const REVIEW: &str = "review";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,6 +41,10 @@ struct DeliverableForm {
     blocked: bool,
     #[serde(default)]
     deprecated_at: Option<Date>,
+    #[serde(default)]
+    verification: Option<Finding>,
+    #[serde(default)]
+    review: Option<Review>,
 }
 
 /// A status file in memory: what it means, and the document it came from.
@@ -121,10 +130,23 @@ impl StatusFile {
         if let Some(day) = item.deprecated_at {
             known["deprecatedAt"] = json!(day);
         }
+        if let Some(finding) = &item.finding {
+            known[VERIFICATION] = json!(finding);
+        }
+        if let Some(review) = &item.review {
+            known[REVIEW] = json!(review);
+        }
         let before = self.document.get("deliverables").and_then(Value::as_array).and_then(|items| {
             items.iter().filter_map(Value::as_object).find(|object| object.get("id") == Some(&json!(item.id)))
         });
-        Value::Object(with_unknown_keys(known, before))
+        let mut written = with_unknown_keys(known, before);
+        if item.finding.is_none() {
+            written.remove(VERIFICATION);
+        }
+        if item.review.is_none() {
+            written.remove(REVIEW);
+        }
+        Value::Object(written)
     }
 }
 
@@ -142,6 +164,8 @@ impl DeliverableForm {
             acceptance_criteria: self.acceptance_criteria,
             status,
             deprecated_at: self.deprecated_at,
+            finding: self.verification,
+            review: self.review,
         })
     }
 }

@@ -37,6 +37,16 @@ pub struct UserConfig {
     pub telemetry: TelemetryConfig,
     /// `[agents.NAME]`.
     pub agents: BTreeMap<String, AgentCommand>,
+    /// `[checks]`.
+    pub checks: ChecksConfig,
+}
+
+/// `[checks]`: what checks of projects may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChecksConfig {
+    /// Whether a check that says that it needs the network reaches what commands of `run` reach.
+    pub network: bool,
 }
 
 /// `[agents.NAME]`: an agent that speaks the Agent Client Protocol.

@@ -103,6 +103,8 @@ impl Sink for TelemetrySink {
             | Event::End { .. }
             | Event::BackendChanged { .. }
             | Event::StatusChanged(_)
+            | Event::Checked { .. }
+            | Event::Disputed { .. }
             | Event::Waiting { .. } => {}
         }
     }
@@ -301,7 +303,7 @@ impl TelemetrySink {
             Outcome::ExecutionError { fault }
             | Outcome::Failed { fault }
             | Outcome::MaxRetriesExceeded { fault, .. } => Some(self.failure(fault)),
-            Outcome::QuotaExceeded { .. } | Outcome::Stuck { .. } => {
+            Outcome::QuotaExceeded { .. } | Outcome::Stuck { .. } | Outcome::Unverified { .. } => {
                 Some(Failure { code: outcome.name().to_owned(), message: None })
             }
             Outcome::Completed

@@ -47,6 +47,7 @@ fn no_premises() -> Premises {
         bounds: Bounds::new(&nowhere, &nowhere, &nowhere),
         door: Arc::default(),
         env: Vec::new(),
+        guarded: Arc::default(),
     }
 }
 

@@ -174,6 +174,7 @@ async fn backend(
             bounds: Bounds::new(project.root(), place.home(), temporary),
             door: Arc::new(DoorRules::default()),
             env: Vec::new(),
+            guarded: Arc::default(),
         },
         file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
         outputs: project.state_dir().join("outputs"),

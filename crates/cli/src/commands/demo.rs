@@ -71,6 +71,7 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
         // The project is a shell script, so that it needs nothing installed; `sh` is in no profile.
         allow_commands: vec!["sh".to_owned()],
         no_sandbox: false,
+        is_strict: false,
         warning: None,
     };
     let code = drive(&request, &environment)?;

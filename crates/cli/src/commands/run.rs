@@ -25,6 +25,10 @@ pub struct RunArgs {
     /// Allow rm and mv inside the project
     #[arg(long, short = 'D')]
     pub allow_destructive: bool,
+
+    /// Accept only what is verified: what merely an agent claims does not count as done
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Builds what SPEC.md asks for.
@@ -35,6 +39,7 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
+        is_strict: args.strict,
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
     drive(&request, &environment)

@@ -75,6 +75,8 @@ impl Presenter {
             | Event::RunStarted { .. }
             | Event::BackendChanged { .. }
             | Event::StatusChanged(_)
+            | Event::Checked { .. }
+            | Event::Disputed { .. }
             | Event::Retrying { .. } => {}
         });
     }
@@ -112,6 +114,13 @@ impl Sink for Presenter {
                 };
                 self.say(level, &words::status_line(change.new, &change.description, &change.deliverable_id));
             }
+            Event::Checked { deliverable, check, purpose, passed, message } => {
+                let (level, line) = words::checked(deliverable.as_deref(), check, *purpose, *passed, message);
+                self.say(level, &line);
+            }
+            Event::Disputed { path, message } => {
+                self.console.line(Level::Warning, &format!("Disputed: {path}: {message}"));
+            }
             Event::BackendChanged { from, to, reason } => {
                 let why = reason.replace('_', " ");
                 self.console.line(Level::Warning, &format!("{from} cannot go on ({why}): {to} steps in."));
@@ -133,7 +142,11 @@ impl Sink for Presenter {
                 self.info(&words::overall(self.command, report));
                 let (level, text, hint) = words::ending(&report.outcome);
                 let prefix = if level == Level::Error { "error: " } else { "" };
-                self.console.line(level, &format!("{prefix}{text}"));
+                let assurance = match report.deliverables_passed {
+                    0 => String::new(),
+                    _ => format!(" {}.", words::assurance(report)),
+                };
+                self.console.line(level, &format!("{prefix}{text}{assurance}"));
                 if let Some(hint) = hint {
                     self.console.line(Level::Hint, &format!("hint: {hint}"));
                 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::event::Event;
+use autonoe_core::event::{Event, Purpose};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{Outcome, RunReport};
@@ -72,6 +72,34 @@ pub fn overall(command: &str, report: &RunReport) -> String {
     )
 }
 
+/// `7 passed: 5 verified, 2 claimed`: what stands behind the word.
+pub fn assurance(report: &RunReport) -> String {
+    passed(report.deliverables_passed, report.deliverables_verified, report.deliverables_claimed)
+}
+
+/// The same of any counts.
+pub fn passed(passed: usize, verified: usize, claimed: usize) -> String {
+    format!("{passed} passed: {verified} verified, {claimed} claimed")
+}
+
+/// That a check was run, and what came of it.
+pub fn checked(
+    deliverable: Option<&str>,
+    check: &str,
+    purpose: Purpose,
+    passed: bool,
+    message: &str,
+) -> (Level, String) {
+    let whose = deliverable.map(|id| format!(" of {id}")).unwrap_or_default();
+    let (level, tag) = match (purpose, passed) {
+        (Purpose::RedFirst, true) => (Level::Warning, "[VACUOUS]"),
+        (Purpose::RedFirst, false) => (Level::Info, "[RED]"),
+        (Purpose::Claim | Purpose::Confirmation, true) => (Level::Info, "[CHECK]"),
+        (Purpose::Claim | Purpose::Confirmation, false) => (Level::Setback, "[FAILED]"),
+    };
+    (level, format!("{tag} {check}{whose}: {message}"))
+}
+
 /// That the run waits for a quota, and until when.
 pub fn waiting(remaining: Duration, resets_at: Option<Timestamp>) -> String {
     let when = match resets_at {
@@ -133,6 +161,14 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
                 "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
             )),
         ),
+        Outcome::Unverified { claimed } => (
+            Level::Error,
+            format!("Everything passed, but nothing has checked {}.", claimed.join(", ")),
+            Some(text(
+                "Give them checks in SPEC.md or .autonoe/checks.json, or accept those that wait for you (`autonoe checks`), then run \
+                 again.",
+            )),
+        ),
         Outcome::Failed { fault } | Outcome::ExecutionError { fault } => {
             (Level::Error, fault.message.clone(), fault.hint.clone())
         }
@@ -180,6 +216,8 @@ pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
         | Event::SessionEnded { .. }
         | Event::BackendChanged { .. }
         | Event::StatusChanged(_)
+        | Event::Checked { .. }
+        | Event::Disputed { .. }
         | Event::Retrying { .. }
         | Event::Waiting { .. }
         | Event::Outcome(_) => return None,
@@ -226,6 +264,8 @@ mod tests {
             deliverables_passed: 2,
             deliverables_total: 3,
             deliverables_blocked: 1,
+            deliverables_verified: 1,
+            deliverables_claimed: 1,
             verified: 3,
             verified_total: 3,
             duration: Duration::from_secs(90),

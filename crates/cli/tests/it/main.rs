@@ -6,6 +6,7 @@
 mod acp;
 mod bad_input;
 mod browser;
+mod checks;
 mod claude;
 mod codex;
 mod commands;

@@ -6,7 +6,9 @@ use async_trait::async_trait;
 
 use super::nothing_created;
 use crate::agent::Instruction;
+use crate::check::Assurance;
 use crate::deliverable::Deliverable;
+use crate::examiner::Examiner;
 use crate::fault::{Fault, Layer};
 use crate::instruction::{InstructionName, Instructions, briefing};
 use crate::outcome::Outcome;
@@ -17,20 +19,62 @@ use crate::status::{ProjectStatus, Tally};
 pub struct DeliverablePlan {
     status: Arc<dyn StatusReader>,
     instructions: Arc<dyn Instructions>,
+    examiner: Option<Arc<dyn Examiner>>,
+    is_strict: bool,
     seen: Vec<Deliverable>,
     standing: Standing,
+    /// Set when everything had passed and did not hold.
+    is_refuted: bool,
 }
 
 impl DeliverablePlan {
     /// A plan over the given project.
     pub fn new(status: Arc<dyn StatusReader>, instructions: Arc<dyn Instructions>) -> Self {
-        Self { status, instructions, seen: Vec::new(), standing: Standing::default() }
+        Self {
+            status,
+            instructions,
+            examiner: None,
+            is_strict: false,
+            seen: Vec::new(),
+            standing: Standing::default(),
+            is_refuted: false,
+        }
+    }
+
+    /// The same plan with checks that are run by `examiner`; strict, it accepts nothing but what is verified.
+    #[must_use]
+    pub fn examined_by(self, examiner: Arc<dyn Examiner>, is_strict: bool) -> Self {
+        Self { examiner: Some(examiner), is_strict, ..self }
     }
 
     fn notice(&mut self, status: &ProjectStatus) -> Tally {
         self.standing.tally = status.tally();
         self.seen.clone_from(&status.deliverables);
         self.standing.tally
+    }
+
+    /// How the run has ended, if it has: what passed is looked at once more before that is believed.
+    async fn ended(&mut self, tally: Tally) -> Result<Option<Outcome>, Fault> {
+        let Some(outcome) = run_ended(tally) else {
+            return Ok(None);
+        };
+        if outcome != Outcome::AllPassed {
+            return Ok(Some(outcome));
+        }
+        if let Some(examiner) = &self.examiner {
+            self.is_refuted = !examiner.confirm().await?.is_clean();
+            if let Some(status) = self.status.load().await? {
+                self.notice(&status);
+            }
+        }
+        if self.is_refuted {
+            return Ok(None);
+        }
+        let claimed = self.seen.iter().filter(|item| {
+            item.is_active() && item.assurance() == Some(Assurance::Claimed) && self.is_strict
+        });
+        let claimed: Vec<String> = claimed.map(|item| item.id.clone()).collect();
+        Ok(Some(if claimed.is_empty() { outcome } else { Outcome::Unverified { claimed } }))
     }
 }
 
@@ -48,11 +92,16 @@ pub fn run_ended(tally: Tally) -> Option<Outcome> {
 #[async_trait]
 impl Plan for DeliverablePlan {
     async fn next(&mut self, _so_far: &RunState) -> Result<Next, Fault> {
-        let (name, briefing) = match self.status.load().await? {
-            None => (InstructionName::Initializer, None),
+        if let Some(examiner) = &self.examiner {
+            examiner.prepare().await?;
+        }
+        let (name, mut text) = match self.status.load().await? {
+            None => (InstructionName::Initializer, String::new()),
             Some(status) => {
                 let tally = self.notice(&status);
-                if let Some(outcome) = run_ended(tally) {
+                // What was refuted a moment ago needs a session, not another look.
+                let is_refuted = std::mem::take(&mut self.is_refuted);
+                if !is_refuted && let Some(outcome) = self.ended(tally).await? {
                     return Ok(Next::Done(outcome));
                 }
                 if tally.total == 0 {
@@ -65,9 +114,16 @@ impl Plan for DeliverablePlan {
                         "Run `autonoe sync` to add what SPEC.md asks for, or delete the file to start over.",
                     ));
                 }
-                (InstructionName::Coding, Some(briefing(&status, None)))
+                let status = self.status.load().await?.unwrap_or(status);
+                (InstructionName::Coding, briefing(&status, None))
             }
         };
+        if let Some(examiner) = &self.examiner
+            && let Some(checks) = examiner.briefing().await?
+        {
+            text = format!("{text}\n{checks}");
+        }
+        let briefing = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let text = self.instructions.resolve(name).await?;
         Ok(Next::Session { instruction: Instruction::briefed(name, text, briefing) })
     }
@@ -78,8 +134,9 @@ impl Plan for DeliverablePlan {
             return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
         };
         let tally = self.notice(&status);
-        Ok(match run_ended(tally) {
+        Ok(match self.ended(tally).await? {
             Some(outcome) => Verdict::Done(outcome),
+            None if self.is_refuted => Verdict::Idle,
             None if tally.total == 0 => Verdict::Failed(nothing_created(finished.instruction.name.name())),
             None if status.deliverables == before => Verdict::Idle,
             None => Verdict::Moved,

@@ -23,7 +23,10 @@ fn quarters(layer: Layer, rules: Rules) -> Option<(TempDir, Quarters)> {
     std::fs::create_dir(dir.path().join("project")).unwrap();
     let bounds = Bounds::new(dir.path().join("project"), dir.path().join("home"), dir.path().join("tmp"));
     let env = vec![("PATH".to_owned(), PATH.to_owned()), ("API_KEY".to_owned(), "dummy".to_owned())];
-    Some((dir, Quarters::new(Premises { sandbox, bounds, door: Arc::new(rules), env })))
+    Some((
+        dir,
+        Quarters::new(Premises { sandbox, bounds, door: Arc::new(rules), env, guarded: Arc::default() }),
+    ))
 }
 
 async fn run(quarters: &Quarters, script: &str) -> String {

@@ -185,6 +185,8 @@ pub fn report(outcome: Outcome) -> RunReport {
         deliverables_passed: 1,
         deliverables_total: 3,
         deliverables_blocked: 1,
+        deliverables_verified: 1,
+        deliverables_claimed: 1,
         verified: 2,
         verified_total: 3,
         duration: Duration::from_millis(61_500),

@@ -90,6 +90,8 @@ pub fn report(outcome: Outcome) -> RunReport {
         deliverables_passed: 4,
         deliverables_total: 5,
         deliverables_blocked: 0,
+        deliverables_verified: 1,
+        deliverables_claimed: 1,
         verified: 0,
         verified_total: 0,
         duration: Duration::from_secs(2),

@@ -51,7 +51,13 @@ impl Bench {
     fn build(dir: TempDir, sandbox: Sandbox, rules: Arc<dyn FileRules>, options: &ToolOptions) -> Self {
         let env =
             vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("NAMED".to_owned(), "value".to_owned())];
-        let premises = Premises { bounds: bounds(&dir, sandbox.layer()), sandbox, door: Arc::default(), env };
+        let premises = Premises {
+            bounds: bounds(&dir, sandbox.layer()),
+            sandbox,
+            door: Arc::default(),
+            env,
+            guarded: Arc::default(),
+        };
         let quarters = Arc::new(Quarters::new(premises));
         let outputs = tempfile::tempdir().unwrap();
         let workspace =

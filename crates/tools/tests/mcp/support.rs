@@ -48,7 +48,13 @@ impl Bench {
         bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
         change(&mut bounds);
         let env = vec![("PATH".to_owned(), path())];
-        let quarters = Arc::new(Quarters::new(Premises { sandbox, bounds, door: Arc::default(), env }));
+        let quarters = Arc::new(Quarters::new(Premises {
+            sandbox,
+            bounds,
+            door: Arc::default(),
+            env,
+            guarded: Arc::default(),
+        }));
         let mut host = McpHost::new(root, quarters);
         host.start_limit = DEADLINE;
         Self { dir, host }

@@ -1,0 +1,41 @@
+//! Who is building at the moment, and what their session has cost so far: told by the events of a run.
+
+use std::sync::{Mutex, PoisonError};
+
+use autonoe_core::event::Event;
+use autonoe_core::sink::Sink;
+use autonoe_core::span::SpanContext;
+
+use crate::evidence::Builder;
+
+/// Listens to a run.
+#[derive(Debug, Default)]
+pub struct Builders(Mutex<Option<Builder>>);
+
+impl Builders {
+    /// Who is building, if somebody is or was.
+    pub fn current(&self) -> Option<Builder> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Sink for Builders {
+    fn on(&self, _: &SpanContext, event: &Event) {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::SessionStarted { backend, model, .. } => {
+                let (backend, model) = (backend.clone(), model.clone());
+                *current = Some(Builder { backend, model, cost_usd: Some(Default::default()) });
+            }
+            Event::Usage(usage) => {
+                if let Some(builder) = current.as_mut() {
+                    builder.cost_usd = match (builder.cost_usd, usage.cost_usd) {
+                        (Some(so_far), Some(more)) => Some(so_far + more),
+                        _ => None,
+                    };
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Verified means verified: checks that our own process runs on a clean checkout, files that nobody who is judged can change,
+//! evidence that anybody can look at.
+
+mod briefing;
+mod builders;
+mod checkout;
+mod evidence;
+mod examiner;
+mod known;
+mod list;
+mod oracles;
+mod spec;
+mod trial;
+
+pub use builders::Builders;
+pub use checkout::{Checkout, Revision, Site};
+pub use evidence::{Builder, Criterion, Evidence, Proof, Surroundings, coverage};
+pub use examiner::{ProjectExaminer, Tell};
+pub use known::{all_checks, doubt, key, written_checks};
+pub use spec::read_spec;
+pub use trial::{Trial, Verdict};

@@ -1,0 +1,97 @@
+//! Checks that the user wrote into `.autonoe/checks.json`.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use autonoe_core::check::{Check, Origin};
+use autonoe_core::fault::{Fault, Layer};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    checks: Vec<Check>,
+}
+
+/// Reads the file at `path`; no file is no check.
+pub fn read_list(path: &Path) -> Result<Vec<Check>, Fault> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(wrong(path, &error.to_string())),
+    };
+    parse(&text).map_err(|what| wrong(path, &what))
+}
+
+fn parse(text: &str) -> Result<Vec<Check>, String> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let File { mut checks } = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| format!("field {}: {}", error.path(), error.inner()))?;
+    let mut names = HashSet::new();
+    for check in &mut checks {
+        check.origin = Origin::User;
+        complaint(check).map_or(Ok(()), Err)?;
+        if !names.insert(check.name.clone()) {
+            return Err(format!("two checks are called '{}'", check.name));
+        }
+    }
+    Ok(checks)
+}
+
+/// What is wrong with a check that somebody wrote, if something is.
+pub fn complaint(check: &Check) -> Option<String> {
+    let Check { name, command, criteria, time_limit, protect, .. } = check;
+    if name.trim().is_empty() {
+        Some("a check has no name".to_owned())
+    } else if command.trim().is_empty() {
+        Some(format!("the check '{name}' has no command"))
+    } else if criteria.contains(&0) {
+        Some(format!("the criteria of the check '{name}' are counted from 1"))
+    } else if time_limit.is_zero() {
+        Some(format!("the check '{name}' has no time at all"))
+    } else {
+        let bad = protect.iter().find_map(|glob| globset::Glob::new(glob).err());
+        bad.map(|error| format!("the check '{name}' protects what is no pattern: {error}"))
+    }
+}
+
+fn wrong(path: &Path, what: &str) -> Fault {
+    let message = format!("{} cannot be read: {what}.", path.display());
+    Fault::lasting(Layer::Config, "checks_file", message).hint("docs/verification.md says what it holds.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use autonoe_core::check::Origin;
+
+    #[test]
+    fn a_check_needs_a_name_and_a_command() {
+        let text = r#"{ "checks": [{ "name": "adds", "deliverable": "A", "run": "./calc add 2 3", "output": ["5"],
+                        "exit": 0, "timeLimit": "30s", "criteria": [1], "protect": ["tests/**"] }] }"#;
+        let checks = parse(text).expect("a right one");
+        assert_eq!((checks[0].command.as_str(), checks[0].origin), ("./calc add 2 3", Origin::User));
+        assert_eq!(checks[0].time_limit.as_secs(), 30);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, words) in [
+            ("[]", "invalid type"),
+            (r#"{ "checks": [{ "run": "x" }] }"#, "checks[0]: missing field `name`"),
+            (r#"{ "checks": [{ "name": "a", "run": "x", "exits": 1 }] }"#, "unknown field `exits`"),
+            (r#"{ "checks": [{ "name": "a", "run": "x", "timeLimit": "soon" }] }"#, "is not a duration"),
+            (r#"{ "checks": [{ "name": "a", "run": " " }] }"#, "has no command"),
+            (r#"{ "checks": [{ "name": "a", "run": "x", "protect": ["a[" ] }] }"#, "no pattern"),
+            (
+                r#"{ "checks": [{ "name": "a", "run": "x" }, { "name": "a", "run": "y" }] }"#,
+                "two checks are called",
+            ),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

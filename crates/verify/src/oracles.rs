@@ -1,0 +1,169 @@
+//! The files that checks judge by: found by globs, kept as they were accepted, put back where they are judged by.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_store::{CheckBook, Dispute, Project, sha256_hex};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ignore::WalkBuilder;
+use jiff::Timestamp;
+
+/// How many files the globs of a project may name.
+const MAX_FILES: usize = 5_000;
+
+/// The files below `root` that one of the globs names, by their paths from there. Links are named, not followed.
+pub(crate) fn matching<'a>(
+    root: &Path,
+    globs: impl IntoIterator<Item = &'a String>,
+) -> Result<BTreeSet<String>, Fault> {
+    let set = glob_set(globs)?;
+    let mut found = BTreeSet::new();
+    if set.is_empty() {
+        return Ok(found);
+    }
+    let is_ours = |name: &std::ffi::OsStr| name == ".git" || name == ".autonoe";
+    let walk = WalkBuilder::new(root)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(move |entry| !is_ours(entry.file_name()))
+        .build();
+    for entry in walk.filter_map(Result::ok) {
+        if entry.file_type().is_none_or(|kind| kind.is_dir()) {
+            continue;
+        }
+        let Some(path) = entry.path().strip_prefix(root).ok().and_then(Path::to_str) else {
+            continue;
+        };
+        if set.is_match(path) {
+            found.insert(path.to_owned());
+        }
+        if found.len() > MAX_FILES {
+            let message = format!("The checks protect more than {MAX_FILES} files.");
+            return Err(Fault::lasting(Layer::Config, "oracle", message)
+                .hint("Let `protect` name the tests and their helpers, not what is built."));
+        }
+    }
+    Ok(found)
+}
+
+fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet, Fault> {
+    let mut set = GlobSetBuilder::new();
+    let wrong = |error: globset::Error| {
+        Fault::lasting(Layer::Config, "oracle", format!("A check protects what is no pattern: {error}."))
+    };
+    for glob in globs {
+        let glob = glob.strip_prefix("./").unwrap_or(glob);
+        set.add(GlobBuilder::new(glob).literal_separator(true).build().map_err(wrong)?);
+        // A directory is all that is in it.
+        let inside = format!("{}/**", glob.trim_end_matches('/'));
+        set.add(GlobBuilder::new(&inside).literal_separator(true).build().map_err(wrong)?);
+    }
+    set.build().map_err(wrong)
+}
+
+/// Accepts the files of globs that are new, as they are now. Returns the globs that name nothing.
+pub(crate) fn freeze(
+    book: &mut CheckBook,
+    project: &Project,
+    globs: &[String],
+    now: Timestamp,
+) -> Result<Vec<String>, Fault> {
+    let mut missing = Vec::new();
+    for glob in globs {
+        if !book.globs.insert(glob.clone()) {
+            continue;
+        }
+        let files = matching(project.root(), [glob])?;
+        if files.is_empty() {
+            book.globs.remove(glob);
+            missing.push(glob.clone());
+        }
+        for file in files {
+            if !book.files.contains_key(&file) {
+                book.accept(project, &file, now)?;
+            }
+        }
+    }
+    Ok(missing)
+}
+
+/// Finds the files below `root` that are not as they were accepted, those among them that nobody accepted, and those that are gone.
+pub(crate) fn differences(book: &CheckBook, root: &Path) -> Result<Vec<(String, Option<String>)>, Fault> {
+    let found = matching(root, &book.globs)?;
+    let now = |file: &str| fs::read(root.join(file)).ok().map(|content| sha256_hex(&content));
+    let all = found.iter().chain(book.files.keys()).collect::<BTreeSet<_>>();
+    let differing = all.into_iter().filter_map(|file| {
+        let now = now(file);
+        let is_link = fs::symlink_metadata(root.join(file)).is_ok_and(|metadata| metadata.is_symlink());
+        let accepted = book.files.get(file).map(|accepted| accepted.sha256.clone());
+        (now != accepted || is_link).then(|| (file.clone(), now))
+    });
+    Ok(differing.collect())
+}
+
+/// Notes what differs in the working tree. Returns what was not known yet.
+pub(crate) fn dispute(book: &mut CheckBook, root: &Path, now: Timestamp) -> Result<Vec<String>, Fault> {
+    let differing = differences(book, root)?;
+    let before = std::mem::take(&mut book.disputes);
+    let mut new = Vec::new();
+    for (file, sha256) in differing {
+        let known = before.get(&file).filter(|dispute| dispute.sha256 == sha256);
+        if known.is_none() {
+            new.push(file.clone());
+        }
+        let dispute = known.cloned().unwrap_or(Dispute { sha256, at: now });
+        book.disputes.insert(file, dispute);
+    }
+    Ok(new)
+}
+
+/// Puts the accepted files into a tree where nothing runs, and takes away what nobody accepted.
+pub(crate) fn put_back(book: &CheckBook, project: &Project, tree: &Path) -> Result<(), Fault> {
+    let wrong = |file: &str, error: &io::Error| {
+        let message = format!("{file} cannot be put back into the checkout: {error}.");
+        Fault::passing(Layer::System, "oracle", message)
+    };
+    for file in matching(tree, &book.globs)? {
+        if !book.files.contains_key(&file) {
+            fs::remove_file(tree.join(&file)).map_err(|error| wrong(&file, &error))?;
+        }
+    }
+    for (file, accepted) in &book.files {
+        let content = book.content(project, accepted)?;
+        write_within(tree, file, &content, accepted.executable).map_err(|error| wrong(file, &error))?;
+    }
+    Ok(())
+}
+
+/// Writes a file below `tree` whatever the tree has in its place: what is no directory on the way to it, a link above all, gives
+/// way to one.
+pub(crate) fn write_within(tree: &Path, file: &str, content: &[u8], executable: bool) -> io::Result<()> {
+    let path = tree.join(file);
+    let above = path.parent().map(|parent| parent.strip_prefix(tree).unwrap_or(parent).to_owned());
+    let mut directory = PathBuf::from(tree);
+    for component in above.iter().flat_map(|above| above.components()) {
+        directory.push(component);
+        match fs::symlink_metadata(&directory) {
+            Ok(metadata) if metadata.is_dir() => continue,
+            Ok(_) => fs::remove_file(&directory)?,
+            Err(_) => {}
+        }
+        fs::create_dir(&directory)?;
+    }
+    match fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path)?,
+        Ok(_) => fs::remove_file(&path)?,
+        Err(_) => {}
+    }
+    fs::write(&path, content)?;
+    set_mode(&path, if executable { 0o755 } else { 0o644 })
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}

@@ -1,0 +1,58 @@
+use std::time::Duration;
+
+use super::read_spec;
+
+#[test]
+fn a_block_holds_commands_with_what_they_print_and_how_they_exit() {
+    let spec = "# Calc\n\n## Adding\n\n```check ADD-001 time=30s protect=tests/**,helper.sh criteria=1,2\n\
+                $ ./calc add 2 3\n5\n\n$ ./calc add two 3\ntwo is not a number\n? 2\n```\n";
+    let checks = read_spec(spec).expect("a right one");
+    let [first, second] = checks.as_slice() else { panic!("two: {checks:?}") };
+    assert_eq!((first.name.as_str(), first.command.as_str(), first.exit), ("adding", "./calc add 2 3", 0));
+    assert_eq!(first.output, ["5"]);
+    assert_eq!(first.deliverable.as_deref(), Some("ADD-001"));
+    assert_eq!(first.criteria, [1, 2]);
+    assert_eq!(first.time_limit, Duration::from_secs(30));
+    assert_eq!(first.protect, ["tests/**", "helper.sh"]);
+    assert_eq!((second.name.as_str(), second.exit), ("adding-2", 2));
+    assert_eq!(second.output, ["two is not a number"]);
+}
+
+#[test]
+fn a_list_item_is_a_check() {
+    let spec = "## Version\n- Check: `./calc --version` prints `calc 1.0`\n* **check:** `sh -c 'exit 3'` exits with 3 within 5s for CLI-001.\n";
+    let checks = read_spec(spec).expect("right ones");
+    let [first, second] = checks.as_slice() else { panic!("two: {checks:?}") };
+    assert_eq!(
+        (first.command.as_str(), first.output.as_slice()),
+        ("./calc --version", &["calc 1.0".to_owned()][..])
+    );
+    assert_eq!((second.exit, second.deliverable.as_deref()), (3, Some("CLI-001")));
+    assert_eq!(second.time_limit, Duration::from_secs(5));
+}
+
+#[test]
+fn other_blocks_and_items_are_none() {
+    let spec =
+        "- A list item\n- checked: no\n```sh\n$ ./calc\n- check: `x`\n```\n````\n```check\n$ x\n```\n````\n";
+    assert_eq!(read_spec(spec), Ok(Vec::new()));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    for (spec, words) in [
+        ("\n```check\n```\n", "line 2: the check has no command"),
+        ("```check\n5\n```\n", "line 2: a check begins with a command"),
+        ("```check\n$ x\n", "line 1: the check is never closed"),
+        ("```check time=soon\n$ x\n```\n", "line 1: 'soon' is not a duration"),
+        ("```check tme=3s\n$ x\n```\n", "line 1: a check has no option 'tme'"),
+        ("```check criteria=0\n$ x\n```\n", "line 1: '0' are no numbers"),
+        ("```check A B\n$ x\n```\n", "line 1: 'B' is one word too many"),
+        ("```check\n$ x\n? many\n```\n", "line 3: after `?` stands an exit code"),
+        ("- check: ./x\n", "line 1: after `check:` stands a command"),
+        ("- check: `x` shows `y`\n", "line 1: a check does not know 'shows'"),
+    ] {
+        let error = read_spec(spec).expect_err(spec);
+        assert!(error.contains(words), "{error}");
+    }
+}
