@@ -43,7 +43,7 @@ fn json(text: &str) -> Value {
 fn what_the_checks_show_is_verified() {
     let place = place();
     let model = model(&always(&format!(
-        "{}{PASSES}\n[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"",
+        "{}\n{PASSES}\n[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"",
         writes(ADDS, true)
     )));
     let run = place.run(&model, &["run", "--strict"]);
