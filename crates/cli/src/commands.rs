@@ -1,5 +1,6 @@
 //! The commands, one file each: its arguments, then what it does.
 
+pub mod checks;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
@@ -12,3 +13,4 @@ pub mod sessions;
 pub mod status;
 pub mod sync;
 pub mod trust;
+pub mod verify;

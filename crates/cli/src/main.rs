@@ -61,6 +61,8 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(Command::Run(args)) => commands::run::cmd_run(args, environment),
         Some(Command::Sync(args)) => commands::sync::cmd_sync(args, environment),
         Some(Command::Status(args)) => commands::status::cmd_status(&args, &environment),
+        Some(Command::Verify(args)) => commands::verify::cmd_verify(&args, &environment),
+        Some(Command::Checks(args)) => commands::checks::cmd_checks(&args, &environment),
         Some(Command::Init(args)) => commands::init::cmd_init(&args),
         Some(Command::Doctor(args)) => commands::doctor::cmd_doctor(&args, &environment),
         Some(Command::Demo(args)) => commands::demo::cmd_demo(args, environment),

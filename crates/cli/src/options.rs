@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::checks::ChecksArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::doctor::DoctorArgs;
@@ -14,6 +15,7 @@ use crate::commands::sessions::SessionsArgs;
 use crate::commands::status::StatusArgs;
 use crate::commands::sync::SyncArgs;
 use crate::commands::trust::TrustArgs;
+use crate::commands::verify::VerifyArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -52,6 +54,10 @@ pub enum Command {
     Sync(SyncArgs),
     /// Show deliverables, cost and the last outcome
     Status(StatusArgs),
+    /// Run the checks of verified deliverables again, from a fresh checkout
+    Verify(VerifyArgs),
+    /// List the checks that decide about deliverables, and decide about those that wait for you
+    Checks(ChecksArgs),
     /// Write a first SPEC.md and configuration
     Init(InitArgs),
     /// Tell what is installed and whether a run would work

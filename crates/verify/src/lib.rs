@@ -4,18 +4,22 @@
 mod briefing;
 mod builders;
 mod checkout;
+mod decide;
 mod evidence;
 mod examiner;
 mod known;
 mod list;
 mod oracles;
+mod reproduce;
 mod spec;
 mod trial;
 
 pub use builders::Builders;
 pub use checkout::{Checkout, Revision, Site};
+pub use decide::{accept, reject};
 pub use evidence::{Builder, Criterion, Evidence, Proof, Surroundings, coverage};
 pub use examiner::{ProjectExaminer, Tell};
 pub use known::{all_checks, doubt, key, written_checks};
+pub use reproduce::{Reproduction, reproduce};
 pub use spec::read_spec;
 pub use trial::{Trial, Verdict};

@@ -1,5 +1,6 @@
 //! `autonoe status`
 
+use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
@@ -7,13 +8,15 @@ use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{History, RunRow};
-use autonoe_store::{Holder, ProjectLock, StatusStore};
+use autonoe_store::{CheckBook, Holder, ProjectLock, StatusStore};
+use autonoe_verify::coverage;
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
+use crate::commands::checks::{known, state};
 use crate::environment::Environment;
-use crate::present::{self, status_tag};
+use crate::present::{self, passed, status_tag};
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
@@ -29,6 +32,8 @@ pub struct StatusArgs {
 
 struct Facts {
     status: Option<ProjectStatus>,
+    checks: Vec<Check>,
+    book: CheckBook,
     last_run: Option<RunRow>,
     cost: Option<Usd>,
     holder: Option<Holder>,
@@ -46,7 +51,9 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
             (history.last_run()?, (!unknown).then_some(Usd(spent)))
         }
     };
-    let facts = Facts { status, last_run, cost, holder: ProjectLock::holder(&project) };
+    let book = CheckBook::load(&project)?;
+    let checks = known(&project, &book)?;
+    let facts = Facts { status, checks, book, last_run, cost, holder: ProjectLock::holder(&project) };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
         let mut value = as_json(&facts);
@@ -65,7 +72,14 @@ fn as_text(facts: &Facts) -> String {
         Some(status) => {
             let tally = status.tally();
             for item in status.active() {
-                text.push_str(&format!("{:<9} {}  {}\n", status_tag(item.status), item.id, item.description));
+                text.push_str(&format!(
+                    "{:<9} {}  {}{}\n",
+                    status_tag(item.status),
+                    item.id,
+                    item.description,
+                    behind(item)
+                ));
+                text.push_str(&covered(item, facts));
             }
             let deprecated = status.deliverables.len() - tally.total;
             text.push_str(&format!("\n{}/{} deliverables passed", tally.passed, tally.total));
@@ -75,7 +89,13 @@ fn as_text(facts: &Facts) -> String {
             if deprecated > 0 {
                 text.push_str(&format!(", {deprecated} deprecated"));
             }
-            text.push('\n');
+            text.push_str(&format!("\n{}\n", passed(tally.passed, tally.verified, tally.claimed())));
+            let waiting = facts.book.disputes.len();
+            if waiting > 0 {
+                text.push_str(&format!(
+                    "{waiting} file(s) of checks are disputed: `autonoe checks` says which\n"
+                ));
+            }
         }
     }
     match (&facts.holder, &facts.last_run) {
@@ -93,6 +113,44 @@ fn as_text(facts: &Facts) -> String {
     text
 }
 
+/// What stands behind a deliverable's status.
+fn behind(item: &Deliverable) -> String {
+    let commit = item.finding.as_ref().and_then(|finding| finding.commit.as_deref());
+    let commit = commit.map(|commit| format!(" on {}", &commit[..commit.len().min(10)])).unwrap_or_default();
+    let review = item.review.as_ref().map(|review| {
+        let verdict = if review.holds { "reviewed" } else { "doubted" };
+        format!(", {verdict} by {}", review.by)
+    });
+    let review = review.unwrap_or_default();
+    match item.assurance() {
+        Some(Assurance::Verified) => format!("  (verified{commit}{review})"),
+        Some(Assurance::Claimed) => format!("  (claimed{review})"),
+        Some(Assurance::Failed) => format!("  (failed{commit})"),
+        None => String::new(),
+    }
+}
+
+/// The criteria of a deliverable and the checks that cover them; nothing where no deliverable has a check.
+fn covered(item: &Deliverable, facts: &Facts) -> String {
+    if facts.checks.is_empty() {
+        return String::new();
+    }
+    let own: Vec<Check> =
+        facts.checks.iter().filter(|check| check.deliverable.as_deref() == Some(&item.id)).cloned().collect();
+    let mut text = String::new();
+    for (index, criterion) in coverage(item, &own).into_iter().enumerate() {
+        let by =
+            if criterion.checks.is_empty() { "no check".to_owned() } else { criterion.checks.join(", ") };
+        text.push_str(&format!("            {}. {}: {by}\n", index + 1, criterion.text));
+    }
+    let whole = own.iter().filter(|check| check.criteria.is_empty());
+    let whole: Vec<&str> = whole.map(|check| check.name.as_str()).collect();
+    if !whole.is_empty() {
+        text.push_str(&format!("            as a whole: {}\n", whole.join(", ")));
+    }
+    text
+}
+
 fn last_outcome(run: &RunRow) -> &str {
     run.report
         .as_ref()
@@ -101,11 +159,17 @@ fn last_outcome(run: &RunRow) -> &str {
 
 fn as_json(facts: &Facts) -> Value {
     let tally = facts.status.as_ref().map(ProjectStatus::tally).unwrap_or_default();
-    let deliverables: Vec<Value> =
-        facts.status.iter().flat_map(|status| &status.deliverables).map(deliverable_json).collect();
+    let deliverables: Vec<Value> = facts
+        .status
+        .iter()
+        .flat_map(|status| &status.deliverables)
+        .map(|item| deliverable_json(item, facts))
+        .collect();
     json!({
         "deliverables": deliverables,
         "passed": tally.passed,
+        "verified": tally.verified,
+        "claimed": tally.claimed(),
         "blocked": tally.blocked,
         "total": tally.total,
         "cost_usd": facts.cost,
@@ -114,8 +178,18 @@ fn as_json(facts: &Facts) -> Value {
     })
 }
 
-fn deliverable_json(item: &Deliverable) -> Value {
+fn deliverable_json(item: &Deliverable, facts: &Facts) -> Value {
+    let own: Vec<Check> =
+        facts.checks.iter().filter(|check| check.deliverable.as_deref() == Some(&item.id)).cloned().collect();
+    let checks: Vec<Value> = own
+        .iter()
+        .map(|check| json!({ "name": check.name, "criteria": check.criteria, "state": state(check, &facts.book), "run": check.command }))
+        .collect();
     json!({
+        "assurance": item.assurance(),
+        "verification": item.finding,
+        "review": item.review,
+        "checks": checks,
         "id": item.id,
         "description": item.description,
         "acceptance_criteria": item.acceptance_criteria,

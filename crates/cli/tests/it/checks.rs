@@ -125,6 +125,16 @@ fn a_check_that_passes_before_the_work_proves_nothing() {
     assert_eq!(run.outcome()["deliverables_claimed"], 1);
     assert!(run.stderr.contains("[VACUOUS]"), "{}", run.stderr);
     assert!(!place.path(".autonoe/evidence/A.json").exists());
+
+    // A person may say that it counts all the same.
+    let checks = place.autonoe(None).arg("checks").output().expect("started");
+    let said = String::from_utf8_lossy(&checks.stdout).into_owned();
+    assert!(said.contains("vacuous") && said.contains("autonoe checks accept spec"), "{said}");
+    let accepted = place.autonoe(None).args(["checks", "accept", "spec"]).output().expect("started");
+    assert_eq!(accepted.status.code(), Some(0), "{}", String::from_utf8_lossy(&accepted.stderr));
+    let run = place.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.outcome()["deliverables_verified"], 1);
 }
 
 #[test]
