@@ -81,13 +81,12 @@ impl Deliverable {
 }
 
 /// What is given to create a deliverable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDeliverable {
-    /// Unique identifier that never changes, e.g. `UI-001` or `API-003`.
+    /// Unique, never changed, e.g. `UI-001`.
     pub id: String,
-    /// Clear description of what a user gets.
+    /// What a user gets.
     pub description: String,
-    /// Verifiable conditions, each a step or a state somebody can check.
+    /// What must hold for it to pass.
     pub acceptance_criteria: Vec<String>,
 }

@@ -23,8 +23,12 @@ pub(crate) struct Create {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Proposed {
-    #[serde(flatten)]
-    pub(crate) deliverable: NewDeliverable,
+    /// Unique identifier that never changes, e.g. `UI-001` or `API-003`.
+    pub(crate) id: String,
+    /// Clear description of what a user gets.
+    pub(crate) description: String,
+    /// Verifiable conditions, each a step or a state somebody can check.
+    pub(crate) acceptance_criteria: Vec<String>,
     /// Commands that decide whether it does what it should, run by Autonoe on a clean checkout of what is committed.
     /// Each must fail as long as the deliverable is not there.
     #[serde(default)]
@@ -61,11 +65,11 @@ impl Create {
     pub(crate) fn into_parts(self) -> Result<(Vec<NewDeliverable>, Vec<Proposal>), String> {
         let mut deliverables = Vec::new();
         let mut proposals = Vec::new();
-        for Proposed { deliverable, checks } in self.deliverables {
+        for Proposed { id, description, acceptance_criteria, checks } in self.deliverables {
             for (index, check) in checks.into_iter().enumerate() {
-                proposals.push(check.into_proposal(&deliverable.id, index + 1)?);
+                proposals.push(check.into_proposal(&id, index + 1)?);
             }
-            deliverables.push(deliverable);
+            deliverables.push(NewDeliverable { id, description, acceptance_criteria });
         }
         Ok((deliverables, proposals))
     }

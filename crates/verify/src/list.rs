@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (text, words) in [
-            ("[]", "invalid type"),
+            ("[]", "field ."),
             (r#"{ "checks": [{ "run": "x" }] }"#, "checks[0]: missing field `name`"),
             (r#"{ "checks": [{ "name": "a", "run": "x", "exits": 1 }] }"#, "unknown field `exits`"),
             (r#"{ "checks": [{ "name": "a", "run": "x", "timeLimit": "soon" }] }"#, "is not a duration"),
