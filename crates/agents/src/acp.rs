@@ -51,6 +51,9 @@ const QUIET: Duration = Duration::from_millis(300);
 /// How often an agent that breaks its work off at a refusal is told the reason and sent on.
 const MAX_FOLLOW_UPS: u32 = 20;
 
+/// Before the reason of a refusal.
+const REFUSED: &str = "Refused by autonoe's rules, not by a person:";
+
 /// The protocol's code for a method that is not there.
 const NO_SUCH_METHOD: i64 = -32601;
 
@@ -76,6 +79,17 @@ pub(crate) struct Manner {
     pub asks_for_model: bool,
     /// Whether it is offered to read and write files through us.
     pub shares_files: bool,
+    /// How its model learns why a call was refused.
+    pub refusing: Refusing,
+}
+
+/// How a refusal is said. The protocol has no place for reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusing {
+    /// By the option to reject. An agent that stops at it is told the reason in the next prompt.
+    ByOption,
+    /// By an option that was not offered and is the reason itself, to an agent that repeats it to its model as an error.
+    ByReason,
 }
 
 impl AcpBackend {
@@ -89,6 +103,7 @@ impl AcpBackend {
             args: Vec::new(),
             asks_for_model: true,
             shares_files: true,
+            refusing: Refusing::ByOption,
         };
         Self { manner, settings, deliverables }
     }
@@ -505,10 +520,15 @@ impl AcpAgent {
             Some(_) => None,
             None => Some("The agent offers no way to allow it only once.".to_owned()),
         });
-        if let Some(reason) = refusal {
-            self.refuse(&id, reason, emitter).await;
-        }
-        chosen(choice)
+        let Some(reason) = refusal else {
+            return chosen(choice);
+        };
+        let answer = match self.manner.refusing {
+            Refusing::ByOption => chosen(choice),
+            Refusing::ByReason => selected(&format!("{REFUSED} {reason}")),
+        };
+        self.refuse(&id, reason, emitter).await;
+        answer
     }
 
     /// Tells of everything that has not ended and will not.
@@ -556,12 +576,16 @@ fn option(options: &[PermissionOption], kind: PermissionOptionKind) -> Option<&P
 /// The answer to a question for permission.
 fn chosen(option: Option<&PermissionOption>) -> Value {
     match option {
-        Some(option) => json!({ "outcome": { "outcome": "selected", "optionId": option.option_id } }),
+        Some(option) => selected(&option.option_id.0),
         None => json!({ "outcome": { "outcome": "cancelled" } }),
     }
 }
 
-/// What an agent is told that stopped at a refusal: the protocol has no place for reasons.
+fn selected(id: &str) -> Value {
+    json!({ "outcome": { "outcome": "selected", "optionId": id } })
+}
+
+/// What an agent is told that stopped at a refusal.
 fn follow_up(refusals: &[String]) -> String {
     let reasons: Vec<String> = refusals.iter().map(|reason| format!("- {reason}")).collect();
     format!(

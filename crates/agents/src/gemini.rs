@@ -9,7 +9,7 @@ use autonoe_core::fault::Fault;
 use autonoe_deliverables::DeliverableService;
 use serde_json::{Value, json};
 
-use crate::acp::{Manner, open};
+use crate::acp::{Manner, Refusing, open};
 use crate::vendor::{Reach, VendorSettings};
 
 /// What it is called.
@@ -70,6 +70,8 @@ impl GeminiBackend {
             asks_for_model: false,
             // Version 0.61 takes a file that is not there for a failure then, and cannot make new ones.
             shares_files: false,
+            // It makes "cancelled by the user" of a rejection, and runs no hooks for tools in this mode.
+            refusing: Refusing::ByReason,
         }
     }
 

@@ -68,8 +68,10 @@ fn gemini_changes_nothing_in_sync() {
           [[conversation.turn]]
           call = [{ tool = "Write", input = { file_path = "src.txt", content = "x" } }]
           [[conversation.turn]]
+          expect = "This phase may"
           call = [{ tool = "Bash", input = { command = "echo x > other.txt" } }]
           [[conversation.turn]]
+          expect = "Sync may write only .autonoe-note.md"
           text = "done"
         "#,
     )));
@@ -77,6 +79,7 @@ fn gemini_changes_nothing_in_sync() {
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
     assert!(!place.path("src.txt").exists() && !place.path("other.txt").exists());
+    assert_followed(&model);
 }
 
 #[test]
@@ -124,17 +127,21 @@ const LOOSE: &str = r#"{
 }"#;
 
 /// A write to the status file, a dangerous command, a denied command in a chain, a write outside the project. The last
-/// one it refuses by itself.
-pub const HOSTILE: &str = r#"
+/// one it refuses by itself. Its model is told each reason.
+const HOSTILE: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "Write", input = { file_path = ".autonoe/status.json", content = "{}" } }]
   [[conversation.turn]]
+  expect = ["Refused by autonoe's rules", "Direct writes to .autonoe/"]
   call = [{ tool = "Bash", input = { command = "rm -rf ~" } }]
   [[conversation.turn]]
+  expect = "'rm' is not allowed"
   call = [{ tool = "Bash", input = { command = "ls && curl http://127.0.0.1:1/" } }]
   [[conversation.turn]]
+  expect = "'curl' is not in the list"
   call = [{ tool = "Write", input = { file_path = "../outside.txt", content = "x" } }]
   [[conversation.turn]]
+  expect = "Path not in workspace"
   call = [{ tool = "Write", input = { file_path = "inside.txt", content = "inside" } }]
   [[conversation.turn]]
   call = [{ tool = "read_file", input = { file_path = "inside.txt" } }, { tool = "Bash", input = { command = "ls" } }]
