@@ -45,6 +45,9 @@ pub const NAME: &str = "acp";
 /// How long it may take to be ready.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
+/// How long an agent may take to exit once its input is closed. Most wait for a signal; their work is told by then.
+const EXIT_LIMIT: Duration = Duration::from_millis(100);
+
 /// How long an agent is quiet that has repeated an earlier session.
 const QUIET: Duration = Duration::from_millis(300);
 
@@ -195,7 +198,7 @@ impl Agent for AcpAgent {
         events(|emitter| async move {
             let ended = self.work(instruction.text, &emitter).await;
             self.flush(&emitter).await;
-            conclude(ended, &mut self.talk, &mut self.desk, &emitter).await;
+            conclude(ended, EXIT_LIMIT, &mut self.talk, &mut self.desk, &emitter).await;
         })
     }
 
