@@ -162,6 +162,22 @@ fn gemini_out_of_quota_ends_the_run() {
 }
 
 #[test]
+fn another_agent_goes_on_when_the_quota_of_gemini_is_used_up() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let spent = model(&always("[[conversation.turn]]\nfault = { kind = 'quota', times = 99 }"));
+    let working = model(&coding("A", "passed"));
+    let config = format!("[providers.other]\nbase_url = '{}'\n", working.base_url());
+    place.write("../home/.config/autonoe/config.toml", &config);
+    let run = run(&gemini, &place, &spent, &["run", "--fallback", "native:other/any"]);
+    run.assert_ended("all_passed", 0);
+    let backends: Vec<_> = run.of_type("session_started").map(|event| event["backend"].clone()).collect();
+    assert_eq!(backends, ["gemini", "native"]);
+    assert_eq!(run.of_type("backend_changed").next().expect("a change")["reason"], "quota_exceeded");
+    assert_followed(&working);
+}
+
+#[test]
 fn gemini_with_a_wrong_key_says_how_to_log_in() {
     let Some(gemini) = gemini() else { return };
     let place = Place::with_status(&[("A", "pending")]);
