@@ -4,29 +4,29 @@
 //! Of the protocol's crate only the messages are used: its connection owns handlers and tasks that outlive a call, and
 //! here an agent works only while its events are asked for, on one borrowed desk.
 
+mod answers;
 mod calls;
 mod ending;
 mod files;
 mod message;
 mod session;
+mod terminals;
 mod translate;
 
-use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_client_protocol_schema::v1::{
-    PermissionOption, PermissionOptionKind, RequestPermissionRequest, SessionUpdate,
-};
+use agent_client_protocol_schema::v1::SessionUpdate;
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::{Activity, Chunk, Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::gate::ToolCall;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
+use futures::future::{Either, select};
 use serde_json::{Value, json};
 
 use crate::emit::{Emitter, events};
@@ -35,8 +35,9 @@ use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, c
 use calls::{Calls, Ended, Steps, block_text};
 use ending::{Named, usage};
 use files::FAILED;
-use message::{Asked, Message, Refused};
+use message::{Message, Refused};
 pub use session::OWN_MODEL;
+use terminals::Terminals;
 use translate::Translated;
 
 /// What it is called before a command of the user's.
@@ -53,12 +54,6 @@ const QUIET: Duration = Duration::from_millis(300);
 
 /// How often an agent that breaks its work off at a refusal is told the reason and sent on.
 const MAX_FOLLOW_UPS: u32 = 20;
-
-/// Before the reason of a refusal.
-const REFUSED: &str = "Refused by autonoe's rules, not by a person:";
-
-/// The protocol's code for a method that is not there.
-const NO_SUCH_METHOD: i64 = -32601;
 
 /// Opens sessions of an agent that the user named by its command.
 pub struct AcpBackend {
@@ -80,8 +75,8 @@ pub(crate) struct Manner {
     pub args: Vec<String>,
     /// Whether it is told the model over the protocol.
     pub asks_for_model: bool,
-    /// Whether it is offered to read and write files through us.
-    pub shares_files: bool,
+    /// Whether it is offered to read and write files and to run commands through us.
+    pub is_served: bool,
     /// How its model learns why a call was refused.
     pub refusing: Refusing,
 }
@@ -105,7 +100,7 @@ impl AcpBackend {
             backend: name,
             args: Vec::new(),
             asks_for_model: true,
-            shares_files: true,
+            is_served: true,
             refusing: Refusing::ByOption,
         };
         Self { manner, settings, deliverables }
@@ -155,6 +150,7 @@ pub(crate) async fn open(
         asked: 0,
         session: String::new(),
         calls: Calls::new(servers),
+        terminals: Terminals::default(),
         said: None,
         cost: None,
         booked: Usd::default(),
@@ -180,6 +176,7 @@ struct AcpAgent {
     /// Its id of this session.
     session: String,
     calls: Calls,
+    terminals: Terminals,
     /// What it has been saying, and whether it thinks it.
     said: Option<(Chunk, String)>,
     /// What the session cost so far, if it tells that.
@@ -198,6 +195,7 @@ impl Agent for AcpAgent {
         events(|emitter| async move {
             let ended = self.work(instruction.text, &emitter).await;
             self.flush(&emitter).await;
+            self.close_terminals(&emitter).await;
             conclude(ended, EXIT_LIMIT, &mut self.talk, &mut self.desk, &emitter).await;
         })
     }
@@ -248,8 +246,7 @@ impl AcpAgent {
 
     /// Greets the agent and has it begin a session, or go on with an earlier one.
     async fn begin(&mut self, emitter: &Emitter) -> Result<(), Halt> {
-        let greeted =
-            self.request("initialize", session::greeting(self.manner.shares_files), emitter).await?;
+        let greeted = self.request("initialize", session::greeting(self.manner.is_served), emitter).await?;
         let place = session::place(&self.settings, self.phase, &greeted);
         let begun = match self.earlier.take().filter(|_| session::can_load(&greeted)) {
             Some(earlier) => self.load(earlier, place.clone(), emitter).await?,
@@ -298,8 +295,8 @@ impl AcpAgent {
         while let Ok(message) = tokio::time::timeout(QUIET, self.next(emitter)).await {
             match message? {
                 Message::Asks { id, .. } => {
-                    let error = json!({ "code": FAILED, "message": "there is nothing to do yet" });
-                    self.talk.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await;
+                    let message = "there is nothing to do yet".to_owned();
+                    self.reply(&id, Err(Refused { code: FAILED, message })).await;
                 }
                 Message::Unknown(what) => self.unknown(&what, emitter).await,
                 Message::Update(_) | Message::Answered { .. } | Message::Silent => {}
@@ -341,22 +338,42 @@ impl AcpAgent {
                 Message::Update(update) => self.update(*update, emitter).await,
                 Message::Asks { id, asked } => {
                     self.flush(emitter).await;
-                    let answer = match self.answer(&id, asked, emitter).await {
-                        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-                        Err(Refused { code, message }) => {
-                            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
-                        }
-                    };
-                    self.talk.say(&answer).await;
+                    if let Some(answer) = self.answer(&id, asked, emitter).await {
+                        self.reply(&id, answer).await;
+                    }
                 }
                 Message::Unknown(what) => self.unknown(&what, emitter).await,
             }
         }
     }
 
+    async fn reply(&mut self, id: &Value, answer: Result<Value, Refused>) {
+        let answer = match answer {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err(Refused { code, message }) => {
+                json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+            }
+        };
+        self.talk.say(&answer).await;
+    }
+
+    /// The next thing that it says. Its terminals go on meanwhile.
     async fn next(&mut self, emitter: &Emitter) -> Result<Message, Halt> {
         loop {
-            match self.talk.hear().await {
+            let first = match select(pin!(self.talk.hear()), pin!(self.terminals.ended())).await {
+                Either::Left((heard, _)) => Either::Left(heard),
+                Either::Right((answers, _)) => Either::Right(answers),
+            };
+            let heard = match first {
+                Either::Left(heard) => heard,
+                Either::Right(answers) => {
+                    for (id, status) in answers {
+                        self.reply(&id, Ok(status)).await;
+                    }
+                    continue;
+                }
+            };
+            match heard {
                 Heard::Message(message) => return Ok(Message::read(message)),
                 Heard::Noise(text) => {
                     let message = format!("{} said something that is no message: {text}", self.manner.shown);
@@ -442,7 +459,10 @@ impl AcpAgent {
             self.talk.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params })).await;
             return;
         }
-        if let Some(Ended { id, name, content, is_error }) = steps.result {
+        if let Some(Ended { id, name, mut content, is_error, terminals }) = steps.result {
+            for terminal in terminals {
+                content.push_str(&self.terminals.told(&terminal));
+            }
             self.desk.result(emitter, &id, &name, content, is_error).await;
             emitter.emit(Event::Working { activity: Activity::Thinking }).await;
         }
@@ -469,75 +489,10 @@ impl AcpAgent {
         self.desk.result(emitter, id, &name, reason, true).await;
     }
 
-    async fn answer(&mut self, id: &Value, asked: Asked, emitter: &Emitter) -> Result<Value, Refused> {
-        let failed = |message| Refused { code: FAILED, message };
-        match asked {
-            Asked::Permission(request) => Ok(self.permission(*request, emitter).await),
-            Asked::Read(request) => {
-                let call = files::read_call(&format!("fs-{id}"), &request);
-                self.may_touch(call, &request.path, emitter).await.map_err(failed)?;
-                files::read(&self.desk, &request).await
-            }
-            Asked::Write(request) => {
-                let call = files::write_call(&format!("fs-{id}"), &request);
-                self.may_touch(call, &request.path, emitter).await.map_err(failed)?;
-                files::write(&self.desk, &request).await
-            }
-            Asked::Other(what) => {
-                self.unknown(&what, emitter).await;
-                Err(Refused { code: NO_SUCH_METHOD, message: format!("autonoe does not know `{what}`") })
-            }
-        }
-    }
-
-    /// Asks the gates about a file. One that is allowed is part of a call that the agent tells of itself.
-    async fn may_touch(&mut self, call: ToolCall, path: &Path, emitter: &Emitter) -> Result<(), String> {
-        let reason = match path.starts_with(&self.settings.root) {
-            true => self.desk.refusal(&call, None).await,
-            false => Some(format!("{} is not in the project.", path.display())),
-        };
-        let Some(reason) = reason else {
-            return Ok(());
-        };
-        let (id, name) = (call.id.clone(), call.name.clone());
-        emitter.emit(Event::ToolCall(call)).await;
-        self.desk.result(emitter, &id, &name, reason.clone(), true).await;
-        Err(reason)
-    }
-
-    async fn permission(&mut self, request: RequestPermissionRequest, emitter: &Emitter) -> Value {
-        let id = request.tool_call.tool_call_id.to_string();
-        if self.calls.is_closed(&id) {
-            return chosen(option(&request.options, PermissionOptionKind::RejectOnce));
-        }
-        let (call, translated) = self.calls.asked(request.tool_call);
-        if let Some(call) = call {
-            emitter.emit(Event::ToolCall(call)).await;
-        }
-        let refusal = self.refusal(translated.as_ref()).await;
-        let choice = match &refusal {
-            None => option(&request.options, PermissionOptionKind::AllowOnce),
-            Some(_) => option(&request.options, PermissionOptionKind::RejectOnce),
-        };
-        let refusal = refusal.or_else(|| match choice {
-            Some(_) => None,
-            None => Some("The agent offers no way to allow it only once.".to_owned()),
-        });
-        let Some(reason) = refusal else {
-            return chosen(choice);
-        };
-        let answer = match self.manner.refusing {
-            Refusing::ByOption => chosen(choice),
-            Refusing::ByReason => selected(&format!("{REFUSED} {reason}")),
-        };
-        self.refuse(&id, reason, emitter).await;
-        answer
-    }
-
     /// Tells of everything that has not ended and will not.
     async fn end_turn(&mut self, emitter: &Emitter) {
         self.flush(emitter).await;
-        for Ended { id, name, content, is_error } in self.calls.unfinished() {
+        for Ended { id, name, content, is_error, .. } in self.calls.unfinished() {
             self.desk.result(emitter, &id, &name, content, is_error).await;
         }
     }
@@ -569,23 +524,6 @@ enum Halt {
     Refused(Refused),
     /// It cannot go on.
     Fault(Fault),
-}
-
-/// The option of a kind. One that would hold for later calls is never taken.
-fn option(options: &[PermissionOption], kind: PermissionOptionKind) -> Option<&PermissionOption> {
-    options.iter().find(|option| option.kind == kind)
-}
-
-/// The answer to a question for permission.
-fn chosen(option: Option<&PermissionOption>) -> Value {
-    match option {
-        Some(option) => selected(&option.option_id.0),
-        None => json!({ "outcome": { "outcome": "cancelled" } }),
-    }
-}
-
-fn selected(id: &str) -> Value {
-    json!({ "outcome": { "outcome": "selected", "optionId": id } })
 }
 
 /// What an agent is told that stopped at a refusal.

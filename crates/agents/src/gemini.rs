@@ -69,7 +69,7 @@ impl GeminiBackend {
             args: self.arguments(model),
             asks_for_model: false,
             // Version 0.61 takes a file that is not there for a failure then, and cannot make new ones.
-            shares_files: false,
+            is_served: false,
             // It makes "cancelled by the user" of a rejection, and runs no hooks for tools in this mode.
             refusing: Refusing::ByReason,
         }

@@ -215,47 +215,6 @@ fn an_agent_that_is_not_there_or_cannot_be_split_is_refused() {
     }
 }
 
-#[test]
-fn files_are_read_and_written_for_it_under_the_gates() {
-    let place = Place::with_status(&[("A", "pending")]);
-    place.write("agent.sh", FILES);
-    let model = model(&always("[[conversation.turn]]\ntext = 'never asked'"));
-    let run = place.run(&model, &["run", "--backend", "acp:sh agent.sh", "-n", "1"]);
-    run.assert_ended("max_iterations", 4);
-    assert_eq!(place.read("new/by-us.txt"), "first\nsecond\n");
-    let answers = place.read("answers.txt");
-    let answers: Vec<&str> = answers.lines().collect();
-    let expected = [
-        r#""result":{}"#,
-        r#""content":"second\n""#,
-        "-32002",
-        "not in the project",
-        "Direct writes",
-        "-32601",
-    ];
-    assert_eq!(answers.len(), expected.len(), "{answers:?}");
-    for (answer, wanted) in answers.iter().zip(expected) {
-        assert!(answer.contains(wanted), "{wanted}: {answer}");
-    }
-    let denied = run.of_type("tool_result").filter(|event| event["is_error"] == true).count();
-    assert_eq!(denied, 2);
-}
-
-/// An agent that does nothing but touch files through us, and ask for a terminal in the end.
-const FILES: &str = r#"
-  ask() { echo "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"$1\",\"params\":{\"sessionId\":\"s\",\"path\":\"$2\"$3}}"; read -r answer; printf '%s\n' "$answer" >> answers.txt; }
-  read -r _; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
-  read -r _; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
-  read -r _
-  ask fs/write_text_file "$PWD/new/by-us.txt" ',"content":"first\\nsecond\\n"'
-  ask fs/read_text_file "$PWD/new/by-us.txt" ',"line":2,"limit":5'
-  ask fs/read_text_file "$PWD/missing.txt"
-  ask fs/read_text_file /etc/hostname
-  ask fs/write_text_file "$PWD/.autonoe/status.json" ',"content":"{}"'
-  ask terminal/create x
-  echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
-"#;
-
 const LONG_COMMAND: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "Bash", input = { command = "trap '' TERM INT; (trap '' TERM; sleep 300) & echo ready > ready.txt; sleep 300; sleep 300" } }]
