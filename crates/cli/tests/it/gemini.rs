@@ -28,7 +28,6 @@ fn run(gemini: &Vendor, place: &Place, model: &Server, args: &[&str]) -> Run {
 /// A script with the names that the Gemini CLI has for tools.
 pub fn in_its_words(script: &str) -> String {
     script
-        .replace(r#""mcp__autonoe__"#, r#""mcp_autonoe_"#)
         .replace(r#"tool = "Bash""#, r#"tool = "run_shell_command""#)
         .replace(r#"tool = "Write""#, r#"tool = "write_file""#)
 }
