@@ -77,6 +77,8 @@ pub(crate) struct Manner {
     pub asks_for_model: bool,
     /// Whether it is offered to read and write files and to run commands through us.
     pub is_served: bool,
+    /// How long it may take to exit once its input is closed; none for one that has nothing left to do then.
+    pub exit_limit: Option<Duration>,
     /// How its model learns why a call was refused.
     pub refusing: Refusing,
 }
@@ -101,6 +103,7 @@ impl AcpBackend {
             args: Vec::new(),
             asks_for_model: true,
             is_served: true,
+            exit_limit: Some(EXIT_LIMIT),
             refusing: Refusing::ByOption,
         };
         Self { manner, settings, deliverables }
@@ -196,7 +199,7 @@ impl Agent for AcpAgent {
             let ended = self.work(instruction.text, &emitter).await;
             self.flush(&emitter).await;
             self.close_terminals(&emitter).await;
-            conclude(ended, EXIT_LIMIT, &mut self.talk, &mut self.desk, &emitter).await;
+            conclude(ended, self.manner.exit_limit, &mut self.talk, &mut self.desk, &emitter).await;
         })
     }
 

@@ -157,7 +157,7 @@ impl Agent for CodexAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             let ended = self.work(instruction.text, &emitter).await;
-            conclude(ended, EXIT_LIMIT, &mut self.talk, &mut self.desk, &emitter).await;
+            conclude(ended, Some(EXIT_LIMIT), &mut self.talk, &mut self.desk, &emitter).await;
         })
     }
 

@@ -70,6 +70,8 @@ impl GeminiBackend {
             asks_for_model: false,
             // Version 0.61 takes a file that is not there for a failure then, and cannot make new ones.
             is_served: false,
+            // It waits for a signal, takes long to heed it, and writes down each thing that is said at once.
+            exit_limit: None,
             // It makes "cancelled by the user" of a rejection, and runs no hooks for tools in this mode.
             refusing: Refusing::ByReason,
         }

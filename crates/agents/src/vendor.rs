@@ -213,17 +213,19 @@ fn no_program(why: &str) -> Fault {
         .hint("`autonoe doctor` tells which agents are ready.")
 }
 
-/// The end of a session: the program is let go and may take `limit` for it, everything that it started is ended, and it
-/// is told how the work ended.
+/// The end of a session: the program is let go and may take `limit` to exit, if it has anything left to do; everything that
+/// it started is ended, and it is told how the work ended.
 pub(crate) async fn conclude(
     ended: Result<Outcome, Fault>,
-    limit: Duration,
+    limit: Option<Duration>,
     talk: &mut Talk,
     desk: &mut Desk,
     emitter: &Emitter,
 ) {
     talk.hang_up();
-    talk.program.finish(limit).await;
+    if let Some(limit) = limit {
+        talk.program.finish(limit).await;
+    }
     for message in desk.close().await {
         emitter.emit(Event::Trouble { message }).await;
     }
