@@ -47,6 +47,16 @@ fn gemini_does_the_main_job() {
 }
 
 #[test]
+fn gemini_ends_without_a_sandbox_too() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&in_its_words(&coding("A", "passed")));
+    run(&gemini, &place, &model, &["run", "--no-sandbox"]).assert_ended("all_passed", 0);
+    assert_nothing_left(&place);
+    assert_followed(&model);
+}
+
+#[test]
 fn gemini_goes_on_after_autonoe_was_killed() {
     let Some(gemini) = gemini() else { return };
     let place = Place::with_status(&[("A", "pending")]);
@@ -101,6 +111,18 @@ fn gemini_is_held_by_the_same_gates() {
     assert_followed(&model);
 }
 
+#[test]
+fn settings_of_a_repository_that_cannot_be_hidden_from_gemini_end_the_run() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("loose/settings.json", LOOSE);
+    std::os::unix::fs::symlink("loose", place.path(".gemini")).expect("linked");
+    let model = model(&always("[[conversation.turn]]\ntext = 'never asked'"));
+    let run = run(&gemini, &place, &model, &["run"]);
+    run.assert_ended("failed", 2);
+    assert_eq!(run.outcome()["fault"]["code"], "agent_settings");
+}
+
 /// Its tools that our gates know, and its own list of what is to do.
 const OFFERED: [&str; 10] = [
     "list_directory",
@@ -143,9 +165,9 @@ const HOSTILE: &str = r#"
   expect = "Path not in workspace"
   call = [{ tool = "Write", input = { file_path = "inside.txt", content = "inside" } }]
   [[conversation.turn]]
-  call = [{ tool = "read_file", input = { file_path = "inside.txt" } }, { tool = "Bash", input = { command = "ls" } }]
+  call = [{ tool = "read_file", input = { file_path = "inside.txt" } }, { tool = "Bash", input = { command = "ls; ls -A .gemini | wc -l" } }]
   [[conversation.turn]]
-  expect = ["inside", "SPEC.md"]
+  expect = ["inside", "SPEC.md", "inside.txt\n0\n"]
   call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
   [[conversation.turn]]
   text = "done"
