@@ -223,7 +223,7 @@ const LONG_COMMAND: &str = r#"
 "#;
 
 /// A command in the first conversation that never ends.
-const WAITING_ONCE: &str = r#"
+pub const WAITING_ONCE: &str = r#"
   [[conversation]]
   plays = 1
   [[conversation.turn]]

@@ -1,11 +1,14 @@
 //! The real Gemini CLI, driven through the binary, on a scripted model.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use autonoe_scripted::Server;
 
-use super::support::{Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model};
-use super::vendors::{Vendor, interrupted_in_a_tool, killed_in_a_tool, vendor};
+use super::acp::WAITING_ONCE;
+use super::support::{
+    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, wait_until,
+};
+use super::vendors::{Vendor, interrupted_in_a_tool, kill_in, killed_in_a_tool, vendor};
 
 pub fn gemini() -> Option<Vendor> {
     vendor("gemini", "@google/gemini-cli/bundle/gemini.js")
@@ -60,12 +63,27 @@ fn gemini_ends_without_a_sandbox_too() {
 fn gemini_goes_on_after_autonoe_was_killed() {
     let Some(gemini) = gemini() else { return };
     let place = Place::with_status(&[("A", "pending")]);
-    let long = "[[conversation]]\nplays = 1\n[[conversation.turn]]\ncall = [{ tool = \"Bash\", input = \
-         { command = \"echo ready > ready.txt; tail -f ready.txt\" } }]\n[[conversation.turn]]\ntext = \"never\"\n";
-    let model = model(&in_its_words(&[long, &coding("A", "passed")].concat()));
+    let model = model(&in_its_words(&[WAITING_ONCE, &coding("A", "passed")].concat()));
     killed_in_a_tool(&place, command(&gemini, &place, &model, &["run"]), || true);
     run(&gemini, &place, &model, &["run"]).assert_ended("all_passed", 0);
     assert_nothing_left(&place);
+}
+
+#[test]
+fn a_gemini_that_dies_is_started_again() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&in_its_words(&[WAITING_ONCE, &coding("A", "passed")].concat()));
+    let mut command = command(&gemini, &place, &model, &["run"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    kill_in(&place, |line| line.contains("--admin-policy") && line.contains("node"));
+    let run = Run::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("all_passed", 0);
+    let first = run.of_type("session_ended").next().expect("a session");
+    assert_eq!(first["fault"]["code"], "agent_crashed", "{first}");
+    assert_nothing_left(&place);
+    assert_followed(&model);
 }
 
 #[test]
