@@ -4,29 +4,29 @@
 //! Of the protocol's crate only the messages are used: its connection owns handlers and tasks that outlive a call, and
 //! here an agent works only while its events are asked for, on one borrowed desk.
 
+mod answers;
 mod calls;
 mod ending;
 mod files;
 mod message;
 mod session;
+mod terminals;
 mod translate;
 
-use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_client_protocol_schema::v1::{
-    PermissionOption, PermissionOptionKind, RequestPermissionRequest, SessionUpdate,
-};
+use agent_client_protocol_schema::v1::SessionUpdate;
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::{Activity, Chunk, Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::gate::ToolCall;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
+use futures::future::{Either, select};
 use serde_json::{Value, json};
 
 use crate::emit::{Emitter, events};
@@ -35,8 +35,9 @@ use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, c
 use calls::{Calls, Ended, Steps, block_text};
 use ending::{Named, usage};
 use files::FAILED;
-use message::{Asked, Message, Refused};
+use message::{Message, Refused};
 pub use session::OWN_MODEL;
+use terminals::Terminals;
 use translate::Translated;
 
 /// What it is called before a command of the user's.
@@ -45,14 +46,14 @@ pub const NAME: &str = "acp";
 /// How long it may take to be ready.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
+/// How long an agent may take to exit once its input is closed. Most wait for a signal; their work is told by then.
+const EXIT_LIMIT: Duration = Duration::from_millis(100);
+
 /// How long an agent is quiet that has repeated an earlier session.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// How often an agent that breaks its work off at a refusal is told the reason and sent on.
 const MAX_FOLLOW_UPS: u32 = 20;
-
-/// The protocol's code for a method that is not there.
-const NO_SUCH_METHOD: i64 = -32601;
 
 /// Opens sessions of an agent that the user named by its command.
 pub struct AcpBackend {
@@ -74,8 +75,21 @@ pub(crate) struct Manner {
     pub args: Vec<String>,
     /// Whether it is told the model over the protocol.
     pub asks_for_model: bool,
-    /// Whether it is offered to read and write files through us.
-    pub shares_files: bool,
+    /// Whether it is offered to read and write files and to run commands through us.
+    pub is_served: bool,
+    /// How long it may take to exit once its input is closed; none for one that has nothing left to do then.
+    pub exit_limit: Option<Duration>,
+    /// How its model learns why a call was refused.
+    pub refusing: Refusing,
+}
+
+/// How a refusal is said. The protocol has no place for reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusing {
+    /// By the option to reject. An agent that stops at it is told the reason in the next prompt.
+    ByOption,
+    /// By an option that was not offered and is the reason itself, to an agent that repeats it to its model as an error.
+    ByReason,
 }
 
 impl AcpBackend {
@@ -88,7 +102,9 @@ impl AcpBackend {
             backend: name,
             args: Vec::new(),
             asks_for_model: true,
-            shares_files: true,
+            is_served: true,
+            exit_limit: Some(EXIT_LIMIT),
+            refusing: Refusing::ByOption,
         };
         Self { manner, settings, deliverables }
     }
@@ -137,6 +153,7 @@ pub(crate) async fn open(
         asked: 0,
         session: String::new(),
         calls: Calls::new(servers),
+        terminals: Terminals::default(),
         said: None,
         cost: None,
         booked: Usd::default(),
@@ -162,6 +179,7 @@ struct AcpAgent {
     /// Its id of this session.
     session: String,
     calls: Calls,
+    terminals: Terminals,
     /// What it has been saying, and whether it thinks it.
     said: Option<(Chunk, String)>,
     /// What the session cost so far, if it tells that.
@@ -180,7 +198,8 @@ impl Agent for AcpAgent {
         events(|emitter| async move {
             let ended = self.work(instruction.text, &emitter).await;
             self.flush(&emitter).await;
-            conclude(ended, &mut self.talk, &mut self.desk, &emitter).await;
+            self.close_terminals(&emitter).await;
+            conclude(ended, self.manner.exit_limit, &mut self.talk, &mut self.desk, &emitter).await;
         })
     }
 
@@ -230,8 +249,7 @@ impl AcpAgent {
 
     /// Greets the agent and has it begin a session, or go on with an earlier one.
     async fn begin(&mut self, emitter: &Emitter) -> Result<(), Halt> {
-        let greeted =
-            self.request("initialize", session::greeting(self.manner.shares_files), emitter).await?;
+        let greeted = self.request("initialize", session::greeting(self.manner.is_served), emitter).await?;
         let place = session::place(&self.settings, self.phase, &greeted);
         let begun = match self.earlier.take().filter(|_| session::can_load(&greeted)) {
             Some(earlier) => self.load(earlier, place.clone(), emitter).await?,
@@ -280,8 +298,8 @@ impl AcpAgent {
         while let Ok(message) = tokio::time::timeout(QUIET, self.next(emitter)).await {
             match message? {
                 Message::Asks { id, .. } => {
-                    let error = json!({ "code": FAILED, "message": "there is nothing to do yet" });
-                    self.talk.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await;
+                    let message = "there is nothing to do yet".to_owned();
+                    self.reply(&id, Err(Refused { code: FAILED, message })).await;
                 }
                 Message::Unknown(what) => self.unknown(&what, emitter).await,
                 Message::Update(_) | Message::Answered { .. } | Message::Silent => {}
@@ -323,22 +341,42 @@ impl AcpAgent {
                 Message::Update(update) => self.update(*update, emitter).await,
                 Message::Asks { id, asked } => {
                     self.flush(emitter).await;
-                    let answer = match self.answer(&id, asked, emitter).await {
-                        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-                        Err(Refused { code, message }) => {
-                            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
-                        }
-                    };
-                    self.talk.say(&answer).await;
+                    if let Some(answer) = self.answer(&id, asked, emitter).await {
+                        self.reply(&id, answer).await;
+                    }
                 }
                 Message::Unknown(what) => self.unknown(&what, emitter).await,
             }
         }
     }
 
+    async fn reply(&mut self, id: &Value, answer: Result<Value, Refused>) {
+        let answer = match answer {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err(Refused { code, message }) => {
+                json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+            }
+        };
+        self.talk.say(&answer).await;
+    }
+
+    /// The next thing that it says. Its terminals go on meanwhile.
     async fn next(&mut self, emitter: &Emitter) -> Result<Message, Halt> {
         loop {
-            match self.talk.hear().await {
+            let first = match select(pin!(self.talk.hear()), pin!(self.terminals.ended())).await {
+                Either::Left((heard, _)) => Either::Left(heard),
+                Either::Right((answers, _)) => Either::Right(answers),
+            };
+            let heard = match first {
+                Either::Left(heard) => heard,
+                Either::Right(answers) => {
+                    for (id, status) in answers {
+                        self.reply(&id, Ok(status)).await;
+                    }
+                    continue;
+                }
+            };
+            match heard {
                 Heard::Message(message) => return Ok(Message::read(message)),
                 Heard::Noise(text) => {
                     let message = format!("{} said something that is no message: {text}", self.manner.shown);
@@ -424,7 +462,10 @@ impl AcpAgent {
             self.talk.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params })).await;
             return;
         }
-        if let Some(Ended { id, name, content, is_error }) = steps.result {
+        if let Some(Ended { id, name, mut content, is_error, terminals }) = steps.result {
+            for terminal in terminals {
+                content.push_str(&self.terminals.told(&terminal));
+            }
             self.desk.result(emitter, &id, &name, content, is_error).await;
             emitter.emit(Event::Working { activity: Activity::Thinking }).await;
         }
@@ -451,70 +492,10 @@ impl AcpAgent {
         self.desk.result(emitter, id, &name, reason, true).await;
     }
 
-    async fn answer(&mut self, id: &Value, asked: Asked, emitter: &Emitter) -> Result<Value, Refused> {
-        let failed = |message| Refused { code: FAILED, message };
-        match asked {
-            Asked::Permission(request) => Ok(self.permission(*request, emitter).await),
-            Asked::Read(request) => {
-                let call = files::read_call(&format!("fs-{id}"), &request);
-                self.may_touch(call, &request.path, emitter).await.map_err(failed)?;
-                files::read(&self.desk, &request).await
-            }
-            Asked::Write(request) => {
-                let call = files::write_call(&format!("fs-{id}"), &request);
-                self.may_touch(call, &request.path, emitter).await.map_err(failed)?;
-                files::write(&self.desk, &request).await
-            }
-            Asked::Other(what) => {
-                self.unknown(&what, emitter).await;
-                Err(Refused { code: NO_SUCH_METHOD, message: format!("autonoe does not know `{what}`") })
-            }
-        }
-    }
-
-    /// Asks the gates about a file. One that is allowed is part of a call that the agent tells of itself.
-    async fn may_touch(&mut self, call: ToolCall, path: &Path, emitter: &Emitter) -> Result<(), String> {
-        let reason = match path.starts_with(&self.settings.root) {
-            true => self.desk.refusal(&call, None).await,
-            false => Some(format!("{} is not in the project.", path.display())),
-        };
-        let Some(reason) = reason else {
-            return Ok(());
-        };
-        let (id, name) = (call.id.clone(), call.name.clone());
-        emitter.emit(Event::ToolCall(call)).await;
-        self.desk.result(emitter, &id, &name, reason.clone(), true).await;
-        Err(reason)
-    }
-
-    async fn permission(&mut self, request: RequestPermissionRequest, emitter: &Emitter) -> Value {
-        let id = request.tool_call.tool_call_id.to_string();
-        if self.calls.is_closed(&id) {
-            return chosen(option(&request.options, PermissionOptionKind::RejectOnce));
-        }
-        let (call, translated) = self.calls.asked(request.tool_call);
-        if let Some(call) = call {
-            emitter.emit(Event::ToolCall(call)).await;
-        }
-        let refusal = self.refusal(translated.as_ref()).await;
-        let choice = match &refusal {
-            None => option(&request.options, PermissionOptionKind::AllowOnce),
-            Some(_) => option(&request.options, PermissionOptionKind::RejectOnce),
-        };
-        let refusal = refusal.or_else(|| match choice {
-            Some(_) => None,
-            None => Some("The agent offers no way to allow it only once.".to_owned()),
-        });
-        if let Some(reason) = refusal {
-            self.refuse(&id, reason, emitter).await;
-        }
-        chosen(choice)
-    }
-
     /// Tells of everything that has not ended and will not.
     async fn end_turn(&mut self, emitter: &Emitter) {
         self.flush(emitter).await;
-        for Ended { id, name, content, is_error } in self.calls.unfinished() {
+        for Ended { id, name, content, is_error, .. } in self.calls.unfinished() {
             self.desk.result(emitter, &id, &name, content, is_error).await;
         }
     }
@@ -548,20 +529,7 @@ enum Halt {
     Fault(Fault),
 }
 
-/// The option of a kind. One that would hold for later calls is never taken.
-fn option(options: &[PermissionOption], kind: PermissionOptionKind) -> Option<&PermissionOption> {
-    options.iter().find(|option| option.kind == kind)
-}
-
-/// The answer to a question for permission.
-fn chosen(option: Option<&PermissionOption>) -> Value {
-    match option {
-        Some(option) => json!({ "outcome": { "outcome": "selected", "optionId": option.option_id } }),
-        None => json!({ "outcome": { "outcome": "cancelled" } }),
-    }
-}
-
-/// What an agent is told that stopped at a refusal: the protocol has no place for reasons.
+/// What an agent is told that stopped at a refusal.
 fn follow_up(refusals: &[String]) -> String {
     let reasons: Vec<String> = refusals.iter().map(|reason| format!("- {reason}")).collect();
     format!(

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, Heard, Start, Talk, VendorSettings, conclude, crashed};
+use crate::vendor::{Desk, EXIT_LIMIT, Heard, Start, Talk, VendorSettings, conclude, crashed};
 pub use config::UserProvider;
 use item::{Deed, Item, Kind};
 use message::{Asked, Message};
@@ -157,7 +157,7 @@ impl Agent for CodexAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             let ended = self.work(instruction.text, &emitter).await;
-            conclude(ended, &mut self.talk, &mut self.desk, &emitter).await;
+            conclude(ended, Some(EXIT_LIMIT), &mut self.talk, &mut self.desk, &emitter).await;
         })
     }
 

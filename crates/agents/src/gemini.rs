@@ -5,18 +5,25 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, SessionSpec};
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, Layer};
 use autonoe_deliverables::DeliverableService;
 use serde_json::{Value, json};
 
-use crate::acp::{Manner, open};
+use crate::acp::{Manner, Refusing, open};
 use crate::vendor::{Reach, VendorSettings};
 
 /// What it is called.
 pub const NAME: &str = "gemini";
 
-/// Its settings. They are given as those of the system, which no file of the user or of a repository changes.
-const SETTINGS: &str = "autonoe-settings.json";
+/// Its settings as those of the system, which nothing that a repository says changes. It reads them only where all
+/// directories above are root's.
+const SYSTEM_SETTINGS: &str = "autonoe-settings.json";
+
+/// The same as those of the user.
+const USER_SETTINGS: &str = "settings.json";
+
+/// Where a repository has settings for it, and more: hidden, since they come before the user's.
+const OF_A_REPOSITORY: &str = ".gemini";
 
 /// Its rules for tools.
 const POLICY: &str = "autonoe-policy.toml";
@@ -57,7 +64,8 @@ pub struct GeminiBackend {
 
 impl GeminiBackend {
     /// A backend whose agents work on deliverables through the given service.
-    pub fn new(settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
+    pub fn new(mut settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
+        settings.premises.bounds.hidden.push(settings.root.join(OF_A_REPOSITORY));
         Self { settings, deliverables }
     }
 
@@ -69,7 +77,11 @@ impl GeminiBackend {
             args: self.arguments(model),
             asks_for_model: false,
             // Version 0.61 takes a file that is not there for a failure then, and cannot make new ones.
-            shares_files: false,
+            is_served: false,
+            // It waits for a signal, takes long to heed it, and writes down each thing that is said at once.
+            exit_limit: None,
+            // It makes "cancelled by the user" of a rejection, and runs no hooks for tools in this mode.
+            refusing: Refusing::ByReason,
         }
     }
 
@@ -104,6 +116,18 @@ impl GeminiBackend {
         chosen.unwrap_or_else(|| usual.to_owned())
     }
 
+    /// Whether the repository's settings can be hidden: what a link leads to may be needed.
+    fn check_repository(&self) -> Result<(), Fault> {
+        if !self.settings.root.join(OF_A_REPOSITORY).is_symlink() {
+            return Ok(());
+        }
+        let message = format!(
+            "{OF_A_REPOSITORY} in the project is a link, so it cannot be hidden from the Gemini CLI."
+        );
+        let hint = "Make it a directory, or choose another agent with --backend.";
+        Err(Fault::lasting(Layer::Config, "agent_settings", message).hint(hint))
+    }
+
     fn write_settings(&self) -> Result<(), Fault> {
         let settings = json!({
             "general": {
@@ -124,7 +148,9 @@ impl GeminiBackend {
                 "folderTrust": { "enabled": false },
             },
         });
-        self.settings.write(SETTINGS, &settings.to_string())?;
+        for name in [SYSTEM_SETTINGS, USER_SETTINGS] {
+            self.settings.write(name, &settings.to_string())?;
+        }
         self.settings.write(POLICY, RULES)
     }
 
@@ -134,7 +160,10 @@ impl GeminiBackend {
         let mut env = vec![
             ("GEMINI_CLI_HOME", home),
             ("GEMINI_CLI_NO_RELAUNCH", "true".to_owned()),
-            ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", self.settings.home.join(SETTINGS).display().to_string()),
+            (
+                "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
+                self.settings.home.join(SYSTEM_SETTINGS).display().to_string(),
+            ),
         ];
         if let Some(reach) = reach {
             env.extend(reach.key.map(|key| ("GEMINI_API_KEY", key)));
@@ -152,6 +181,7 @@ impl Backend for GeminiBackend {
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let manner = self.manner(&spec.model);
+        self.check_repository()?;
         self.write_settings()?;
         open(manner, &self.settings, &self.deliverables, spec, |reach| self.env(reach)).await
     }

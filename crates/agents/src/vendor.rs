@@ -27,8 +27,8 @@ pub(crate) use talk::{Heard, Talk};
 /// What stands where a key is expected by a program that is given none: the real one is put in at the door.
 const STAND_IN: &str = "the-key-is-put-in-at-the-door";
 
-/// How long an agent that is done may take to exit by itself.
-const EXIT_LIMIT: Duration = Duration::from_secs(2);
+/// How long an agent that exits once its input is closed may take for it.
+pub(crate) const EXIT_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long is waited to hear how a program ended that has closed its output.
 const END_LIMIT: Duration = Duration::from_millis(500);
@@ -213,15 +213,19 @@ fn no_program(why: &str) -> Fault {
         .hint("`autonoe doctor` tells which agents are ready.")
 }
 
-/// The end of a session: the program is let go, everything that it started is ended, and it is told how the work ended.
+/// The end of a session: the program is let go and may take `limit` to exit, if it has anything left to do; everything that
+/// it started is ended, and it is told how the work ended.
 pub(crate) async fn conclude(
     ended: Result<Outcome, Fault>,
+    limit: Option<Duration>,
     talk: &mut Talk,
     desk: &mut Desk,
     emitter: &Emitter,
 ) {
     talk.hang_up();
-    talk.program.finish(EXIT_LIMIT).await;
+    if let Some(limit) = limit {
+        talk.program.finish(limit).await;
+    }
     for message in desk.close().await {
         emitter.emit(Event::Trouble { message }).await;
     }

@@ -13,7 +13,7 @@ use autonoe_core::agent::Backend;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::PriceList;
-use autonoe_sandbox::{Key, Premises, Route};
+use autonoe_sandbox::{DoorRules, Key, Premises, Route};
 use autonoe_store::AgentCommand;
 use autonoe_tools::ServerConfig;
 
@@ -60,27 +60,37 @@ impl Workshop<'_> {
                 Box::new(GeminiBackend::new(self.settings(name, &GEMINI, service)?, deliverables))
             }
             BackendName::Replay(file) => Box::new(ReplayBackend::new(read_cassette(file)?, deliverables)),
-            BackendName::Acp(CommandLine(command)) => {
-                let settings = self.commanded(name.name(), command, &[])?;
+            BackendName::Acp(CommandLine { env, words }) => {
+                let settings = self.commanded(name.name(), words, env.clone(), &[])?;
                 Box::new(AcpBackend::new(name.name().to_owned(), settings, deliverables))
             }
             BackendName::Configured(name) => {
                 let agent = self.agents.get(name).ok_or_else(|| not_configured(name, &self.agents))?;
-                let settings = self.commanded(name, &agent.command, &agent.env)?;
+                let mine = |name: &String| Some((name.clone(), self.environment.variable(name)?));
+                let env = agent.env.iter().filter_map(mine).collect();
+                let settings = self.commanded(name, &agent.command, env, &agent.hosts)?;
                 Box::new(AcpBackend::new(name.clone(), settings, deliverables))
             }
         })
     }
 
     /// The settings of an agent that is known by its command only. It keeps its files in the home of the room.
-    fn commanded(&self, name: &str, command: &[String], env: &[String]) -> Result<VendorSettings, Fault> {
+    fn commanded(
+        &self,
+        name: &str,
+        command: &[String],
+        env: Vec<(String, String)>,
+        hosts: &[String],
+    ) -> Result<VendorSettings, Fault> {
         let environment = self.environment;
         let (program, args) = command.split_first().ok_or_else(|| not_found(name, "", None))?;
         let found = find_program(program, environment).ok_or_else(|| not_found(name, program, None))?;
         let mut premises = self.premises.clone();
         premises.bounds.read.push(installation(&found, environment));
         premises.bounds.sockets.push(self.calls.clone());
-        let env = env.iter().filter_map(|name| Some((name.clone(), environment.variable(name)?))).collect();
+        let mut door = (*premises.door).clone();
+        admit(&mut door, hosts.iter().map(String::as_str))?;
+        premises.door = Arc::new(door);
         Ok(VendorSettings {
             root: self.native.root.clone(),
             command: std::iter::once(found.display().to_string()).chain(args.iter().cloned()).collect(),
@@ -127,11 +137,7 @@ impl Workshop<'_> {
         if let Some(service) = &service {
             door.routes.push(route(vendor, service)?);
         }
-        for host in vendor.hosts {
-            door.allow.push(host.parse().map_err(|error| {
-                Fault::lasting(Layer::System, "host", format!("'{host}' is no host: {error}."))
-            })?);
-        }
+        admit(&mut door, vendor.hosts.iter().copied())?;
         premises.door = Arc::new(door);
         let passed = vendor.passed.iter().chain(vendor.tokens);
         let env = passed.filter_map(|name| Some(((*name).to_owned(), environment.variable(name)?))).collect();
@@ -170,6 +176,16 @@ fn route(vendor: &Vendor, service: &ModelService) -> Result<Route, Fault> {
     let key = key.map_err(|error| wrong(&error))?;
     let base_url = service.base_url.as_deref().unwrap_or(vendor.base_url.1);
     Route::new(&service.route, base_url, key).map_err(|error| wrong(&error))
+}
+
+/// Lets further hosts be reached.
+fn admit<'a>(door: &mut DoorRules, hosts: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
+    for host in hosts {
+        door.allow.push(host.parse().map_err(|error| {
+            Fault::lasting(Layer::Config, "host", format!("'{host}' is no host: {error}."))
+        })?);
+    }
+    Ok(())
 }
 
 fn not_found(name: &str, program: &str, install: Option<&str>) -> Fault {

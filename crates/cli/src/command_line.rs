@@ -1,14 +1,19 @@
-//! A command as it is typed after `acp:`, split into words the way a shell splits them. No shell is started, so nothing
-//! else that a shell does is done: a character that would mean more there is refused.
+//! A command as it is typed after `acp:`, split into words the way a shell splits them, with variables before it. No
+//! shell is started, so nothing else that a shell does is done: a character that would mean more there is refused.
 
 use std::str::FromStr;
 
 /// What means more to a shell than itself, outside of quotes.
 const MEANS_MORE: &str = "|&;<>()$`*?[]#~!{}\n";
 
-/// A program and its arguments; never empty.
+/// A program with its arguments and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandLine(pub Vec<String>);
+pub struct CommandLine {
+    /// The variables that are set for it.
+    pub env: Vec<(String, String)>,
+    /// The program and its arguments; never empty.
+    pub words: Vec<String>,
+}
 
 impl FromStr for CommandLine {
     type Err = String;
@@ -32,13 +37,28 @@ impl FromStr for CommandLine {
             }
         }
         words.extend(word);
+        let mut words = words.into_iter().peekable();
+        let env = std::iter::from_fn(|| {
+            let assigned = assignment(words.peek()?);
+            assigned.inspect(|_| drop(words.next()))
+        });
+        let env = env.collect();
+        let words: Vec<String> = words.collect();
         match words.first() {
-            Some(program) if !program.is_empty() => Ok(Self(words)),
+            Some(program) if !program.is_empty() => Ok(Self { env, words }),
             Some(_) | None => {
                 Err("write the agent's command after `acp:`, such as acp:'opencode acp'".to_owned())
             }
         }
     }
+}
+
+/// `NAME=VALUE`.
+fn assignment(word: &str) -> Option<(String, String)> {
+    let (name, value) = word.split_once('=')?;
+    let is_name = name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
+        && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+    is_name.then(|| (name.to_owned(), value.to_owned()))
 }
 
 /// Reads up to the closing quote.
@@ -75,9 +95,21 @@ mod tests {
             (r#"a 'b c' "d e"f \g\ h ''"#, &["a", "b c", "d ef", "g h", ""]),
             (r#"a "\"\\\$x\y" '$HOME'"#, &["a", r#""\$x\y"#, "$HOME"]),
         ] {
-            let CommandLine(found) = text.parse().expect(text);
+            let CommandLine { env, words: found } = text.parse().expect(text);
             assert_eq!(found, words, "{text}");
+            assert_eq!(env, []);
         }
+    }
+
+    #[test]
+    fn variables_stand_before_the_program() {
+        let CommandLine { env, words } = "A=1 _b2='x y=z' C= agent D=4 --e=5".parse().expect("a command");
+        let pairs = [("A", "1"), ("_b2", "x y=z"), ("C", "")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(env, pairs);
+        assert_eq!(words, ["agent", "D=4", "--e=5"]);
+        let CommandLine { env, words } = "2A=1 x".parse().expect("a command");
+        assert_eq!((env.len(), words.len()), (0, 2), "no name begins with a digit");
     }
 
     #[test]
@@ -95,6 +127,7 @@ mod tests {
             "a \\",
             "~/a",
             "a > b",
+            "A=1",
         ] {
             assert!(text.parse::<CommandLine>().is_err(), "{text}");
         }

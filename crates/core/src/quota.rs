@@ -104,7 +104,7 @@ pub struct QuotaWait {
 /// a quota message when
 ///
 /// - it has at most [`MESSAGE_MAX_CHARS`] characters: a longer one is an answer about quotas;
-/// - a vendor's phrase starts a line, after at most their bullet or `API Error:`, and ends as
+/// - a vendor's phrase starts a line, after at most their bullet, `API Error:` or `Internal error:`, and ends as
 ///   theirs do, at a separator, a full stop or the reset: "Weekly limit reached in test 2" is not
 ///   one;
 /// - the limit is one that vendors are known to name, or the text also speaks of a reset. A rate,
@@ -147,7 +147,7 @@ pub fn wake_up(resets_at: Option<Timestamp>, now: Timestamp, waits_so_far: u32) 
 static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?xim) ^ [\s⎿■🖐]*
-        (?: (?:api\x20|claude\x20code\x20returned\x20an\x20)? error (?:\x20result|\x20\d+)? : \s* )?
+        (?: (?:api\x20|internal\x20|claude\x20code\x20returned\x20an\x20)? error (?:\x20result|\x20\d+)? : \s* )?
         (?: you(?:'|\x20ha)ve \x20 (?:hit|reached) \x20 your \x20
             (?<yours> (?:[\w.'-]+\x20+){0,4} ) limit
           | (?<reached> (?:[\w.'-]+\x20+){0,4} ) limit \x20 (?:has\x20been\x20)? reached

@@ -193,11 +193,16 @@ fn reply(line: &Line, play: usize, turn: usize, prompt: &Prompt) -> Reply {
     }
 }
 
-/// The name by which a tool is called, and how. A tool of an MCP server that is not offered is one of those that are found
-/// by a search, where there is one, or of a namespace that is offered; the search itself is left out.
+/// The name by which a tool is called, and how. A tool of an MCP server that is not offered may be offered in another
+/// spelling; or it is one of those that are found by a search, where there is one, or of a namespace that is offered; the
+/// search itself is left out.
 fn called(tool: &str, prompt: &Prompt) -> (String, CallForm) {
     if prompt.freeform.iter().any(|name| name == tool) {
         return (tool.to_owned(), CallForm::Freeform);
+    }
+    let is_other = |name: &&String| name.starts_with("mcp_") && **name == tool.replace("__", "_");
+    if let Some(name) = prompt.tools.iter().find(is_other) {
+        return (name.clone(), CallForm::Plain);
     }
     let within = |name: &String| tool.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with("__"));
     let is_named = prompt.tools.iter().any(|name| name == tool);

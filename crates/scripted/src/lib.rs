@@ -64,6 +64,8 @@
 //! **Tools of OpenAI Responses** that take a text get `input` as a string. Where the client lets tools be searched for,
 //! `mcp__server__tool` is called as one that was found, in its namespace.
 //!
+//! **Tools of MCP servers** are written `mcp__server__tool` and called `mcp_server_tool` by a client that offers them so.
+//!
 //! **Pictures** in tool results and messages read `[image image/png]` to `when` and `expect`, by their type, or `[image]`.
 //!
 //! **Signatures.** Where thinking is signed and calls follow it, the next request must bring the thinking back with its

@@ -58,6 +58,9 @@ pub struct AgentCommand {
     /// The names of variables that it is passed.
     #[serde(default)]
     pub env: Vec<String>,
+    /// The hosts of its models, which it may reach in `sync` too.
+    #[serde(default)]
+    pub hosts: Vec<String>,
 }
 
 /// `[providers.NAME]`: a model provider, or what is different about a known one.

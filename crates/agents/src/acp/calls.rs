@@ -57,6 +57,8 @@ pub(super) struct Ended {
     pub name: String,
     pub content: String,
     pub is_error: bool,
+    /// The terminals whose output is a part of it.
+    pub terminals: Vec<String>,
 }
 
 impl Calls {
@@ -94,6 +96,11 @@ impl Calls {
         (tell(known, translated.as_ref()), translated)
     }
 
+    /// Whether a command has been told that has not ended.
+    pub(super) fn has_command(&self) -> bool {
+        self.known.values().any(|known| known.state == State::Told && known.name == "Bash")
+    }
+
     /// Whether the end of a call has been told.
     pub(super) fn is_closed(&self, id: &str) -> bool {
         self.known.get(id).is_some_and(|known| known.state == State::Closed)
@@ -115,7 +122,13 @@ impl Calls {
             if known.state == State::Told {
                 known.state = State::Closed;
                 let content = "The turn ended before this call did.".to_owned();
-                open.push(Ended { id: id.clone(), name: known.name.clone(), content, is_error: true });
+                open.push(Ended {
+                    id: id.clone(),
+                    name: known.name.clone(),
+                    content,
+                    is_error: true,
+                    terminals: Vec::new(),
+                });
             }
         }
         open.sort_by(|one, other| one.id.cmp(&other.id));
@@ -165,6 +178,7 @@ fn proceed(known: &mut Known, servers: &[String]) -> Steps {
             name: known.name.clone(),
             content: content(&known.said),
             is_error: status == ToolCallStatus::Failed,
+            terminals: terminals(&known.said),
         });
     }
     steps
@@ -182,6 +196,14 @@ fn tell(known: &mut Known, translated: Option<&Translated>) -> Option<ToolCall> 
 
 fn acts(name: &str) -> bool {
     matches!(name, "Bash" | "Write" | "Edit" | "WebFetch") || name.starts_with("mcp__")
+}
+
+fn terminals(call: &acp::ToolCall) -> Vec<String> {
+    let ids = call.content.iter().filter_map(|content| match content {
+        ToolCallContent::Terminal(terminal) => Some(terminal.terminal_id.to_string()),
+        _ => None,
+    });
+    ids.collect()
 }
 
 /// What a call brought, as text.

@@ -1,7 +1,9 @@
 //! What an agent says, line by line. Whatever it is, it becomes a message: an unknown one is told, never dropped.
 
 use agent_client_protocol_schema::v1::{
-    ReadTextFileRequest, RequestPermissionRequest, SessionNotification, SessionUpdate, WriteTextFileRequest,
+    CreateTerminalRequest, KillTerminalRequest, ReadTextFileRequest, ReleaseTerminalRequest,
+    RequestPermissionRequest, SessionNotification, SessionUpdate, TerminalOutputRequest,
+    WaitForTerminalExitRequest, WriteTextFileRequest,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -30,6 +32,16 @@ pub(super) enum Asked {
     Read(ReadTextFileRequest),
     /// To write a file.
     Write(WriteTextFileRequest),
+    /// To run a command.
+    Run(CreateTerminalRequest),
+    /// What a command has written.
+    Output(TerminalOutputRequest),
+    /// To hear when a command has ended.
+    Wait(WaitForTerminalExitRequest),
+    /// To end a command.
+    Kill(KillTerminalRequest),
+    /// To end a command and forget it.
+    Release(ReleaseTerminalRequest),
     /// Something that we do not do.
     Other(String),
 }
@@ -78,6 +90,11 @@ fn asked(method: String, params: Value) -> Asked {
         "session/request_permission" => read(params).map(|asked| Asked::Permission(Box::new(asked))),
         "fs/read_text_file" => read(params).map(Asked::Read),
         "fs/write_text_file" => read(params).map(Asked::Write),
+        "terminal/create" => read(params).map(Asked::Run),
+        "terminal/output" => read(params).map(Asked::Output),
+        "terminal/wait_for_exit" => read(params).map(Asked::Wait),
+        "terminal/kill" => read(params).map(Asked::Kill),
+        "terminal/release" => read(params).map(Asked::Release),
         _ => return Asked::Other(method),
     };
     known.unwrap_or_else(|error| Asked::Other(format!("{method} ({error})")))
@@ -139,9 +156,7 @@ mod tests {
         } });
         let Message::Unknown(what) = Message::read(update) else { panic!("understood") };
         assert!(what.contains("dream"), "{what}");
-        let asked = Message::read(json!({ "id": "a", "method": "terminal/create", "params": {} }));
-        assert!(
-            matches!(asked, Message::Asks { asked: Asked::Other(what), .. } if what == "terminal/create")
-        );
+        let asked = Message::read(json!({ "id": "a", "method": "piano/play", "params": {} }));
+        assert!(matches!(asked, Message::Asks { asked: Asked::Other(what), .. } if what == "piano/play"));
     }
 }

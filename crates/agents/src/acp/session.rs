@@ -12,12 +12,12 @@ const VERSION: u32 = 1;
 /// The model of an agent that is left to choose by itself.
 pub const OWN_MODEL: &str = "default";
 
-/// What we tell of ourselves. Terminals are not offered: an agent starts its commands itself, in the same room.
-pub(super) fn greeting(shares_files: bool) -> Value {
-    let files = json!({ "readTextFile": shares_files, "writeTextFile": shares_files });
+/// What we tell of ourselves: whether we read and write files and run commands for an agent.
+pub(super) fn greeting(serves: bool) -> Value {
+    let files = json!({ "readTextFile": serves, "writeTextFile": serves });
     json!({
         "protocolVersion": VERSION,
-        "clientCapabilities": { "fs": files, "terminal": false },
+        "clientCapabilities": { "fs": files, "terminal": serves },
         "clientInfo": { "name": "autonoe", "version": env!("CARGO_PKG_VERSION") },
     })
 }

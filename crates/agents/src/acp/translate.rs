@@ -128,17 +128,22 @@ fn command(call: &acp::ToolCall) -> Option<String> {
         Value::String(command) => Some(command.clone()),
         Value::Array(words) => {
             let words = words.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
-            match words.as_slice() {
-                [shell, "-c" | "-lc", line] if shell.ends_with("sh") => Some((*line).to_owned()),
-                [] => None,
-                words => Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
-            }
+            if words.is_empty() { None } else { Some(command_line(&words)) }
         }
         _ => None,
     }
 }
 
-fn quoted(word: &str) -> String {
+/// A command line of these words. What a shell is told to run is the command.
+pub(super) fn command_line(words: &[&str]) -> String {
+    match words {
+        [shell, "-c" | "-lc", line] if shell.ends_with("sh") => (*line).to_owned(),
+        words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// A word as a shell reads it back.
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./=:,@%+".contains(char);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

@@ -1,19 +1,22 @@
 //! Agents by their command line: real ones that speak the Agent Client Protocol, on a scripted model.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use autonoe_scripted::Server;
 
-use super::support::{Place, Run, always, assert_followed, builder, model};
-use super::vendors::{Vendor, interrupted_in_a_tool, vendor};
+use super::codex::out_of_usage;
+use super::support::{
+    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, wait_until,
+};
+use super::vendors::{Vendor, interrupted_in_a_tool, kill_in, killed_in_a_tool, vendor};
 
-fn codex() -> Option<Vendor> {
+pub fn codex() -> Option<Vendor> {
     vendor("codex-acp", "@zed-industries/codex-acp-linux-x64/bin/codex-acp")
 }
 
 /// `autonoe ARGS`, with an agent `mine` in the user's configuration: codex-acp, whose model is the scripted one.
-fn command(codex: &Vendor, place: &Place, model: &Server, args: &[&str]) -> Command {
+pub fn command(codex: &Vendor, place: &Place, model: &Server, args: &[&str]) -> Command {
     let home = place.home().join("codex");
     fs::create_dir_all(&home).expect("directory");
     let base_url = model.base_url();
@@ -22,8 +25,8 @@ fn command(codex: &Vendor, place: &Place, model: &Server, args: &[&str]) -> Comm
     fs::create_dir_all(&config).expect("directory");
     let allowed = base_url.trim_start_matches("http://");
     let text = format!(
-        "[agents.mine]\ncommand = ['codex-acp']\nenv = ['CODEX_HOME', 'FAKE_KEY', 'NO_PROXY', 'no_proxy']\n[sandbox]\nwrite = ['{}']\n\
-         [network]\nallow = ['{allowed}']\n",
+        "[agents.mine]\ncommand = ['codex-acp']\nenv = ['CODEX_HOME', 'FAKE_KEY', 'NO_PROXY', 'no_proxy']\n\
+         hosts = ['{allowed}']\n[sandbox]\nwrite = ['{}']\n[network]\nallow = ['{allowed}']\n",
         home.display(),
     );
     fs::write(config.join("config.toml"), text).expect("written");
@@ -61,7 +64,7 @@ stream_max_retries = 5
 "#;
 
 /// A script with the names that codex has for tools.
-fn in_its_words(script: &str) -> String {
+pub fn in_its_words(script: &str) -> String {
     script
         .replace(r#"tool = "Bash", input = { command = "#, r#"tool = "exec_command", input = { cmd = "#)
         .replace(r#"tool = "Bash", input = {{ command = "#, r#"tool = "exec_command", input = {{ cmd = "#)
@@ -94,6 +97,86 @@ fn what_it_does_unasked_is_broken_off_and_explained() {
     for reason in ["autonoe's rules refused", "Direct writes to .autonoe/", "'curl' is not in the list"] {
         assert!(asked.iter().any(|request| request.contains(reason)), "{reason}");
     }
+}
+
+#[test]
+fn what_it_writes_in_sync_is_refused() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "passed")]);
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: src.txt\n+x\n*** End Patch\n" }]
+          [[conversation.turn]]
+          call = [{ tool = "exec_command", input = { cmd = "echo x > other.txt" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let run = run(&codex, &place, &model, &["sync", "--backend", "mine", "-n", "1"]);
+    let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
+    assert_eq!(denied, 2, "{:#?}", run.events);
+    assert_followed(&model);
+}
+
+#[test]
+fn another_agent_goes_on_when_its_quota_is_used_up() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let (spent, working) = (model(&out_of_usage()), model(&coding("A", "passed")));
+    let mut command = command(&codex, &place, &spent, &["run", "--backend", "mine", "--fallback", "native"]);
+    command.env("ANTHROPIC_BASE_URL", working.base_url());
+    let run = Run::from(command.output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    let backends: Vec<_> = run.of_type("session_started").map(|event| event["backend"].clone()).collect();
+    assert_eq!(backends, ["mine", "native"], "{:#?}", run.of_type("session_ended").collect::<Vec<_>>());
+    assert_eq!(run.of_type("backend_changed").next().expect("a change")["reason"], "quota_exceeded");
+    assert_followed(&working);
+}
+
+#[test]
+fn it_goes_on_after_autonoe_was_killed() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&in_its_words(&[WAITING_ONCE, &coding("A", "passed")].concat()));
+    killed_in_a_tool(&place, command(&codex, &place, &model, &["run", "--backend", "mine"]), || true);
+    run(&codex, &place, &model, &["run", "--backend", "mine"]).assert_ended("all_passed", 0);
+    assert_nothing_left(&place);
+    assert_followed(&model);
+}
+
+#[test]
+fn it_is_started_again_when_it_dies() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&in_its_words(&[WAITING_ONCE, &coding("A", "passed")].concat()));
+    let mut command = command(&codex, &place, &model, &["run", "--backend", "mine"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    kill_in(&place, |line| line.trim_end().ends_with("codex-acp"));
+    let run = Run::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.of_type("retrying").count(), 1);
+    let first = run.of_type("session_ended").next().expect("a session");
+    assert_eq!(first["fault"]["code"], "agent_crashed", "{first}");
+    assert_nothing_left(&place);
+    assert_followed(&model);
+}
+
+#[test]
+fn an_agent_is_typed_with_what_it_needs() {
+    let Some(codex) = codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&in_its_words(&coding("A", "passed")));
+    let home = place.home().join("codex");
+    let backend = format!(
+        "acp:CODEX_HOME='{}' FAKE_KEY=test-key-never-real NO_PROXY=nowhere.invalid no_proxy=nowhere.invalid codex-acp",
+        home.display()
+    );
+    let run = run(&codex, &place, &model, &["run", "--backend", &backend]);
+    run.assert_ended("all_passed", 0);
+    assert!(run.of_type("session_started").all(|event| event["backend"] == "acp"));
+    assert_followed(&model);
 }
 
 #[test]
@@ -132,52 +215,21 @@ fn an_agent_that_is_not_there_or_cannot_be_split_is_refused() {
     }
 }
 
-#[test]
-fn files_are_read_and_written_for_it_under_the_gates() {
-    let place = Place::with_status(&[("A", "pending")]);
-    place.write("agent.sh", FILES);
-    let model = model(&always("[[conversation.turn]]\ntext = 'never asked'"));
-    let run = place.run(&model, &["run", "--backend", "acp:sh agent.sh", "-n", "1"]);
-    run.assert_ended("max_iterations", 4);
-    assert_eq!(place.read("new/by-us.txt"), "first\nsecond\n");
-    let answers = place.read("answers.txt");
-    let answers: Vec<&str> = answers.lines().collect();
-    let expected = [
-        r#""result":{}"#,
-        r#""content":"second\n""#,
-        "-32002",
-        "not in the project",
-        "Direct writes",
-        "-32601",
-    ];
-    assert_eq!(answers.len(), expected.len(), "{answers:?}");
-    for (answer, wanted) in answers.iter().zip(expected) {
-        assert!(answer.contains(wanted), "{wanted}: {answer}");
-    }
-    let denied = run.of_type("tool_result").filter(|event| event["is_error"] == true).count();
-    assert_eq!(denied, 2);
-}
-
-/// An agent that does nothing but touch files through us, and ask for a terminal in the end.
-const FILES: &str = r#"
-  ask() { echo "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"$1\",\"params\":{\"sessionId\":\"s\",\"path\":\"$2\"$3}}"; read -r answer; printf '%s\n' "$answer" >> answers.txt; }
-  read -r _; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
-  read -r _; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
-  read -r _
-  ask fs/write_text_file "$PWD/new/by-us.txt" ',"content":"first\\nsecond\\n"'
-  ask fs/read_text_file "$PWD/new/by-us.txt" ',"line":2,"limit":5'
-  ask fs/read_text_file "$PWD/missing.txt"
-  ask fs/read_text_file /etc/hostname
-  ask fs/write_text_file "$PWD/.autonoe/status.json" ',"content":"{}"'
-  ask terminal/create x
-  echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
-"#;
-
 const LONG_COMMAND: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "Bash", input = { command = "trap '' TERM INT; (trap '' TERM; sleep 300) & echo ready > ready.txt; sleep 300; sleep 300" } }]
   [[conversation.turn]]
   text = "x"
+"#;
+
+/// A command in the first conversation that never ends.
+pub const WAITING_ONCE: &str = r#"
+  [[conversation]]
+  plays = 1
+  [[conversation.turn]]
+  call = [{ tool = "Bash", input = { command = "echo ready > ready.txt; tail -f ready.txt" } }]
+  [[conversation.turn]]
+  text = "never"
 "#;
 
 /// A write to the status file's directory, a dangerous command, a denied command in a chain, a write outside the project.

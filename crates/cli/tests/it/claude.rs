@@ -3,13 +3,10 @@
 use std::fs;
 use std::process::Stdio;
 
-use rustix::process::Signal;
-
 use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, processes_in,
-    wait_until,
+    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, wait_until,
 };
-use super::vendors::{Vendor, interrupted_in_a_tool, killed_in_a_tool, vendor};
+use super::vendors::{Vendor, interrupted_in_a_tool, kill_in, killed_in_a_tool, vendor};
 
 fn claude() -> Option<Vendor> {
     vendor("claude", "@anthropic-ai/claude-code-linux-x64/claude")
@@ -116,12 +113,7 @@ fn a_claude_that_dies_is_started_again() {
     let mut command = claude.command(&place, &model, &["run", "--backend", "claude"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     wait_until("the command runs", || place.path("ready.txt").exists());
-    let processes = processes_in(&place.project());
-    let claude =
-        processes.iter().find(|process| process.contains("--input-format")).expect("Claude Code runs");
-    let pid =
-        claude.split(' ').next().and_then(|pid| pid.parse().ok()).and_then(rustix::process::Pid::from_raw);
-    rustix::process::kill_process(pid.expect("pid"), Signal::KILL).expect("killed");
+    kill_in(&place, |line| line.contains("--input-format"));
     let run = Run::from(child.wait_with_output().expect("ended"));
     run.assert_ended("all_passed", 0);
     let first = run.of_type("session_ended").next().expect("a session");

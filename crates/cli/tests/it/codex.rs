@@ -3,14 +3,10 @@
 use std::fs;
 use std::process::Stdio;
 
-use autonoe_scripted::Server;
-use rustix::process::Signal;
-
 use super::native::MCP_SERVER;
-use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, model, processes_in, wait_until,
-};
-use super::vendors::{Vendor, interrupted_in_a_tool, killed_in_a_tool, vendor};
+use super::support::{Place, Run, always, assert_followed, assert_nothing_left, builder, model, wait_until};
+use super::vendors::{Vendor, interrupted_in_a_tool, kill_in, killed_in_a_tool, vendor};
+use autonoe_scripted::Server;
 
 pub fn codex() -> Option<Vendor> {
     vendor("codex", "@openai/codex/bin/codex.js")
@@ -111,7 +107,7 @@ const HOSTILE: &str = r#"
 "#;
 
 /// A model whose limit is reached, in the words of the service behind a subscription.
-fn out_of_usage() -> String {
+pub fn out_of_usage() -> String {
     let resets_at = jiff::Timestamp::now().as_second() + 3600;
     always(&format!(
         "[[conversation.turn]]\nfault = {{ kind = 'status', status = 429, times = 99, \
@@ -185,22 +181,13 @@ fn a_codex_that_dies_is_started_again() {
     let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     wait_until("the command runs", || place.path("ready.txt").exists());
-    kill_codex_of(&place);
+    kill_in(&place, |line| line.ends_with("codex app-server "));
     let run = Run::from(child.wait_with_output().expect("ended"));
     run.assert_ended("all_passed", 0);
     assert_eq!(run.of_type("retrying").count(), 1);
     let first = run.of_type("session_ended").next().expect("a session");
     assert_eq!(first["fault"]["code"], "agent_crashed", "{first}");
     assert_nothing_left(&place);
-}
-
-/// Kills the one Codex that works in the project.
-fn kill_codex_of(place: &Place) {
-    let all = processes_in(&place.project());
-    let line = all.iter().find(|line| line.ends_with("codex app-server ")).expect("codex runs");
-    let pid = line.split(' ').next().and_then(|pid| pid.parse().ok()).expect("pid");
-    let pid = rustix::process::Pid::from_raw(pid).expect("pid");
-    rustix::process::kill_process(pid, Signal::KILL).expect("killed");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use super::codex::{codex, in_its_words};
-use super::gemini;
 use super::support::{Place, assert_followed, assert_nothing_left, coding, model};
 use super::vendors::vendor;
+use super::{acp, gemini};
 
 const SESSIONS: usize = 20;
 /// The sessions after which memory is looked at: once everything has been loaded, and in the end.
@@ -84,5 +84,13 @@ fn twenty_sessions_of_gemini() {
     let Some(gemini) = gemini::gemini() else { return };
     let (place, model) = (place(), model(&gemini::in_its_words(&script())));
     endures(&place, gemini::command(&gemini, &place, &model, &["run"]));
+    assert_followed(&model);
+}
+
+#[test]
+fn twenty_sessions_of_an_agent_by_its_command() {
+    let Some(codex) = acp::codex() else { return };
+    let (place, model) = (place(), model(&acp::in_its_words(&script())));
+    endures(&place, acp::command(&codex, &place, &model, &["run", "--backend", "mine"]));
     assert_followed(&model);
 }

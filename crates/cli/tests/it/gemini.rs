@@ -1,11 +1,14 @@
 //! The real Gemini CLI, driven through the binary, on a scripted model.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use autonoe_scripted::Server;
 
-use super::support::{Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model};
-use super::vendors::{Vendor, interrupted_in_a_tool, killed_in_a_tool, vendor};
+use super::acp::WAITING_ONCE;
+use super::support::{
+    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, wait_until,
+};
+use super::vendors::{Vendor, interrupted_in_a_tool, kill_in, killed_in_a_tool, vendor};
 
 pub fn gemini() -> Option<Vendor> {
     vendor("gemini", "@google/gemini-cli/bundle/gemini.js")
@@ -28,7 +31,6 @@ fn run(gemini: &Vendor, place: &Place, model: &Server, args: &[&str]) -> Run {
 /// A script with the names that the Gemini CLI has for tools.
 pub fn in_its_words(script: &str) -> String {
     script
-        .replace(r#""mcp__autonoe__"#, r#""mcp_autonoe_"#)
         .replace(r#"tool = "Bash""#, r#"tool = "run_shell_command""#)
         .replace(r#"tool = "Write""#, r#"tool = "write_file""#)
 }
@@ -48,15 +50,40 @@ fn gemini_does_the_main_job() {
 }
 
 #[test]
+fn gemini_ends_without_a_sandbox_too() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&in_its_words(&coding("A", "passed")));
+    run(&gemini, &place, &model, &["run", "--no-sandbox"]).assert_ended("all_passed", 0);
+    assert_nothing_left(&place);
+    assert_followed(&model);
+}
+
+#[test]
 fn gemini_goes_on_after_autonoe_was_killed() {
     let Some(gemini) = gemini() else { return };
     let place = Place::with_status(&[("A", "pending")]);
-    let long = "[[conversation]]\nplays = 1\n[[conversation.turn]]\ncall = [{ tool = \"Bash\", input = \
-         { command = \"echo ready > ready.txt; tail -f ready.txt\" } }]\n[[conversation.turn]]\ntext = \"never\"\n";
-    let model = model(&in_its_words(&[long, &coding("A", "passed")].concat()));
+    let model = model(&in_its_words(&[WAITING_ONCE, &coding("A", "passed")].concat()));
     killed_in_a_tool(&place, command(&gemini, &place, &model, &["run"]), || true);
     run(&gemini, &place, &model, &["run"]).assert_ended("all_passed", 0);
     assert_nothing_left(&place);
+}
+
+#[test]
+fn a_gemini_that_dies_is_started_again() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&in_its_words(&[WAITING_ONCE, &coding("A", "passed")].concat()));
+    let mut command = command(&gemini, &place, &model, &["run"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    kill_in(&place, |line| line.contains("--admin-policy") && line.contains("node"));
+    let run = Run::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("all_passed", 0);
+    let first = run.of_type("session_ended").next().expect("a session");
+    assert_eq!(first["fault"]["code"], "agent_crashed", "{first}");
+    assert_nothing_left(&place);
+    assert_followed(&model);
 }
 
 #[test]
@@ -68,8 +95,10 @@ fn gemini_changes_nothing_in_sync() {
           [[conversation.turn]]
           call = [{ tool = "Write", input = { file_path = "src.txt", content = "x" } }]
           [[conversation.turn]]
+          expect = "This phase may"
           call = [{ tool = "Bash", input = { command = "echo x > other.txt" } }]
           [[conversation.turn]]
+          expect = "Sync may write only .autonoe-note.md"
           text = "done"
         "#,
     )));
@@ -77,6 +106,7 @@ fn gemini_changes_nothing_in_sync() {
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
     assert!(!place.path("src.txt").exists() && !place.path("other.txt").exists());
+    assert_followed(&model);
 }
 
 #[test]
@@ -97,6 +127,18 @@ fn gemini_is_held_by_the_same_gates() {
     tools.retain(|tool| !tool.starts_with("mcp_autonoe_"));
     assert_eq!(tools, OFFERED);
     assert_followed(&model);
+}
+
+#[test]
+fn settings_of_a_repository_that_cannot_be_hidden_from_gemini_end_the_run() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("loose/settings.json", LOOSE);
+    std::os::unix::fs::symlink("loose", place.path(".gemini")).expect("linked");
+    let model = model(&always("[[conversation.turn]]\ntext = 'never asked'"));
+    let run = run(&gemini, &place, &model, &["run"]);
+    run.assert_ended("failed", 2);
+    assert_eq!(run.outcome()["fault"]["code"], "agent_settings");
 }
 
 /// Its tools that our gates know, and its own list of what is to do.
@@ -124,22 +166,26 @@ const LOOSE: &str = r#"{
 }"#;
 
 /// A write to the status file, a dangerous command, a denied command in a chain, a write outside the project. The last
-/// one it refuses by itself.
-pub const HOSTILE: &str = r#"
+/// one it refuses by itself. Its model is told each reason.
+const HOSTILE: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "Write", input = { file_path = ".autonoe/status.json", content = "{}" } }]
   [[conversation.turn]]
+  expect = ["Refused by autonoe's rules", "Direct writes to .autonoe/"]
   call = [{ tool = "Bash", input = { command = "rm -rf ~" } }]
   [[conversation.turn]]
+  expect = "'rm' is not allowed"
   call = [{ tool = "Bash", input = { command = "ls && curl http://127.0.0.1:1/" } }]
   [[conversation.turn]]
+  expect = "'curl' is not in the list"
   call = [{ tool = "Write", input = { file_path = "../outside.txt", content = "x" } }]
   [[conversation.turn]]
+  expect = "Path not in workspace"
   call = [{ tool = "Write", input = { file_path = "inside.txt", content = "inside" } }]
   [[conversation.turn]]
-  call = [{ tool = "read_file", input = { file_path = "inside.txt" } }, { tool = "Bash", input = { command = "ls" } }]
+  call = [{ tool = "read_file", input = { file_path = "inside.txt" } }, { tool = "Bash", input = { command = "ls; ls -A .gemini | wc -l" } }]
   [[conversation.turn]]
-  expect = ["inside", "SPEC.md"]
+  expect = ["inside", "SPEC.md", "inside.txt\n0\n"]
   call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
   [[conversation.turn]]
   text = "done"
@@ -152,6 +198,22 @@ fn gemini_out_of_quota_ends_the_run() {
     let model = model(&always("[[conversation.turn]]\nfault = { kind = 'quota', times = 99 }"));
     let run = run(&gemini, &place, &model, &["run", "--max-retries", "0"]);
     run.assert_ended("quota_exceeded", 5);
+}
+
+#[test]
+fn another_agent_goes_on_when_the_quota_of_gemini_is_used_up() {
+    let Some(gemini) = gemini() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let spent = model(&always("[[conversation.turn]]\nfault = { kind = 'quota', times = 99 }"));
+    let working = model(&coding("A", "passed"));
+    let config = format!("[providers.other]\nbase_url = '{}'\n", working.base_url());
+    place.write("../home/.config/autonoe/config.toml", &config);
+    let run = run(&gemini, &place, &spent, &["run", "--fallback", "native:other/any"]);
+    run.assert_ended("all_passed", 0);
+    let backends: Vec<_> = run.of_type("session_started").map(|event| event["backend"].clone()).collect();
+    assert_eq!(backends, ["gemini", "native"]);
+    assert_eq!(run.of_type("backend_changed").next().expect("a change")["reason"], "quota_exceeded");
+    assert_followed(&working);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use autonoe_scripted::Server;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
-use super::support::{Place, Run, assert_nothing_left, signal, wait_until};
+use super::support::{Place, Run, assert_nothing_left, processes_in, signal, wait_until};
 
 /// A vendor's agent.
 pub struct Vendor {
@@ -72,4 +72,13 @@ pub fn killed_in_a_tool(place: &Place, mut command: Command, ready: impl Fn() ->
     child.kill().expect("killed");
     child.wait().expect("ended");
     assert_nothing_left(place);
+}
+
+/// Kills the one process that works in the project and whose line, its id and its command, is sought.
+#[track_caller]
+pub fn kill_in(place: &Place, is_sought: impl Fn(&str) -> bool) {
+    let all = processes_in(&place.project());
+    let line = all.iter().find(|line| is_sought(line)).unwrap_or_else(|| panic!("not among {all:#?}"));
+    let pid = line.split(' ').next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
+    kill_process(pid.expect("pid"), Signal::KILL).expect("killed");
 }

@@ -64,6 +64,7 @@ fn every_form_is_read() {
         ("You've hit your usage limit for GPT-5.3-Codex-Spark. Switch to another model now, or try again at 9:20 PM.",
           model("GPT-5.3-Codex-Spark"), "2026-07-14T19:20:00Z"),
         ("You've hit your usage limit. Try again in 2 hours 5 minutes.", Usage, "2026-07-14T14:05:00Z"),
+        ("Internal error: You've hit your usage limit. Upgrade to Pro or try again at 3:39 PM.", Usage, "2026-07-14T13:39:00Z"),
         ("You've hit your usage limit. Try again in 45 minutes.", Usage, "2026-07-14T12:45:00Z"),
         ("■ You've hit your usage limit. Upgrade to Pro or try again in 5 days 22 hours 11\nminutes.", Usage, "2026-07-20T10:11:00Z"),
         ("You've hit your usage limit. Upgrade to Pro, or wait for limits to reset (every 5h and every week.).", Usage, "unknown"),

@@ -263,3 +263,13 @@ fn signed_thinking_must_come_back_with_the_results_of_its_calls() {
     let unsigned = follow(&begin("go"), &one, "");
     assert!(stage.next(&unsigned).unwrap().unmet.is_empty(), "nothing was signed for this client");
 }
+
+#[test]
+fn tools_of_servers_are_called_as_they_are_offered() {
+    let script = "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'mcp__a_b__c_d' }, { tool = 'mcp__a_b__e' }]";
+    let mut prompt = begin("go");
+    prompt.tools = vec!["mcp_a_b_c_d".to_owned()];
+    let cue = stage(script).next(&prompt).unwrap();
+    let called: Vec<_> = cue.reply.calls.iter().map(|call| call.tool.as_str()).collect();
+    assert_eq!(called, ["mcp_a_b_c_d", "mcp__a_b__e"]);
+}

@@ -133,9 +133,11 @@ fn a_fault_names_the_file_and_where_to_read_on() {
 #[test]
 fn agents_have_a_command() {
     let config =
-        parse("[agents.mine]\ncommand = [\"mine\", \"--acp\"]\nenv = [\"MINE_HOME\"]").expect("valid");
+        parse("[agents.mine]\ncommand = [\"mine\", \"--acp\"]\nenv = [\"MINE_HOME\"]\nhosts = [\"a.b\"]")
+            .expect("valid");
     assert_eq!(config.agents["mine"].command, ["mine", "--acp"]);
     assert_eq!(config.agents["mine"].env, ["MINE_HOME"]);
+    assert_eq!(config.agents["mine"].hosts, ["a.b"]);
     for (text, wanted) in [
         ("[agents.mine]", "command"),
         ("[agents.mine]\ncommand = []", "agents.mine.command"),
