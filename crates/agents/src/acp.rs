@@ -29,6 +29,7 @@ use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
 use serde_json::{Value, json};
 
+use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
 use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed};
@@ -113,6 +114,7 @@ pub(crate) async fn open(
     spec: SessionSpec,
     env: impl FnOnce(Option<Reach>) -> Vec<(&'static str, String)>,
 ) -> Result<Box<dyn Agent>, Fault> {
+    let expected = Expected::new(spec.answer)?;
     let Start { launch, reach, mut desk } = settings.prepare(spec.gates, spec.phase, deliverables).await?;
     let talk = match Talk::start(launch.args(&manner.args).envs(env(reach))) {
         Ok(talk) => talk,
@@ -132,12 +134,14 @@ pub(crate) async fn open(
         guides: guides::read(&settings.root),
         settings: settings.clone(),
         manner,
+        expected,
         talk,
         desk,
         asked: 0,
         session: String::new(),
         calls: Calls::new(servers),
         said: None,
+        last_words: String::new(),
         cost: None,
         booked: Usd::default(),
         refusals: Vec::new(),
@@ -155,6 +159,7 @@ struct AcpAgent {
     /// The session to go on with.
     earlier: Option<String>,
     guides: String,
+    expected: Expected,
     talk: Talk,
     desk: Desk,
     /// The number of our last request.
@@ -164,6 +169,8 @@ struct AcpAgent {
     calls: Calls,
     /// What it has been saying, and whether it thinks it.
     said: Option<(Chunk, String)>,
+    /// The last that it said as a whole in this turn.
+    last_words: String,
     /// What the session cost so far, if it tells that.
     cost: Option<Usd>,
     /// What of that has been told.
@@ -204,12 +211,13 @@ impl AcpAgent {
         }
         let history = json!({ "acp_session": self.session, "backend": self.manner.backend });
         emitter.emit(Event::Conversation { history }).await;
-        let mut prompt = format!("{instruction}{}", self.guides);
+        let mut prompt = format!("{}{}", self.expected.told(instruction), self.guides);
         for _ in 0..MAX_FOLLOW_UPS {
             emitter.emit(Event::ModelAsked { model: self.model.clone() }).await;
             emitter.emit(Event::Working { activity: Activity::Thinking }).await;
             let content = json!([{ "type": "text", "text": prompt }]);
             let params = json!({ "sessionId": self.session, "prompt": content });
+            self.last_words.clear();
             let answer = self.request("session/prompt", params, emitter).await;
             self.end_turn(emitter).await;
             let answer = match answer {
@@ -219,10 +227,15 @@ impl AcpAgent {
             };
             self.book(&answer, emitter).await;
             let refusals = std::mem::take(&mut self.refusals);
-            if answer["stopReason"] != "cancelled" || refusals.is_empty() {
-                return Ok(self.named.outcome(&answer));
+            if answer["stopReason"] == "cancelled" && !refusals.is_empty() {
+                prompt = follow_up(&refusals);
+                continue;
             }
-            prompt = follow_up(&refusals);
+            let outcome = self.named.outcome(&answer);
+            match self.expected.settle(outcome, &self.last_words, emitter).await {
+                Next::Ended(outcome) => return Ok(outcome),
+                Next::Again(words) => prompt = words,
+            }
         }
         let message = format!("{} was refused something in {MAX_FOLLOW_UPS} turns.", self.manner.shown);
         Err(Fault::passing(Layer::Agent, "agent_cancelled", message))
@@ -405,7 +418,10 @@ impl AcpAgent {
     async fn flush(&mut self, emitter: &Emitter) {
         match self.said.take() {
             Some((_, text)) if text.trim().is_empty() => {}
-            Some((Chunk::Text, text)) => emitter.emit(Event::Text { text }).await,
+            Some((Chunk::Text, text)) => {
+                self.last_words.clone_from(&text);
+                emitter.emit(Event::Text { text }).await;
+            }
             Some((Chunk::Thought, text)) => emitter.emit(Event::Thinking { text }).await,
             None => {}
         }

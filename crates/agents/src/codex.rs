@@ -6,6 +6,7 @@ mod ending;
 mod item;
 mod message;
 mod shell;
+mod strict;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -24,6 +25,7 @@ use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::Layer as SandboxLayer;
 use serde_json::{Value, json};
 
+use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
 use crate::vendor::{Desk, Heard, Start, Talk, VendorSettings, conclude, crashed};
@@ -72,6 +74,7 @@ impl Backend for CodexBackend {
     }
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
+        let expected = Expected::new(spec.answer)?;
         let Start { launch, reach, mut desk } =
             self.settings.prepare(spec.gates, spec.phase, &self.deliverables).await?;
         self.settings.write("config.toml", &config::config(&self.settings, reach.as_ref(), spec.phase))?;
@@ -90,6 +93,7 @@ impl Backend for CodexBackend {
         Ok(Box::new(CodexAgent {
             talk,
             desk,
+            expected,
             guides: guides::read(&self.settings.root),
             history: history.map(str::to_owned),
             model: spec.model,
@@ -126,6 +130,7 @@ fn effort(tokens: u32) -> &'static str {
 struct CodexAgent {
     talk: Talk,
     desk: Desk,
+    expected: Expected,
     guides: String,
     /// The conversation to go on with.
     history: Option<String>,
@@ -150,6 +155,8 @@ struct Seen {
     refusing: HashMap<u64, Value>,
     /// What was last said of the user's limits.
     limits: Option<Value>,
+    /// What it said last.
+    said: String,
 }
 
 #[async_trait]
@@ -178,8 +185,10 @@ impl CodexAgent {
         }
         loop {
             let message = self.next(emitter).await?;
-            if let Some(outcome) = self.take(message, emitter).await {
-                return Ok(outcome);
+            let Some(outcome) = self.take(message, emitter).await else { continue };
+            match self.expected.settle(outcome, &self.seen.said, emitter).await {
+                Next::Ended(outcome) => return Ok(outcome),
+                Next::Again(words) => self.turn(words, emitter).await?,
             }
         }
     }
@@ -194,18 +203,36 @@ impl CodexAgent {
         self.seen.thread = started["thread"]["id"].as_str().unwrap_or_default().to_owned();
         let model = started["model"].as_str().unwrap_or(&self.model).to_owned();
 
-        let text = format!("{instruction}{}", self.guides);
-        let mut turn = json!({ "threadId": self.seen.thread, "input": [{ "type": "text", "text": text }] });
-        if let Some(effort) = self.effort {
-            turn["effort"] = json!(effort);
-        }
-        let turn = self.ask("turn/start", turn, emitter).await?.map_err(not_understood)?;
-        self.seen.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
+        let told = match self.strict_schema() {
+            Some(_) => instruction,
+            None => self.expected.told(instruction),
+        };
+        self.turn(format!("{told}{}", self.guides), emitter).await?;
         let history = json!({ "codex_thread": self.seen.thread });
         emitter.emit(Event::Conversation { history }).await;
         emitter.emit(Event::ModelAsked { model }).await;
         emitter.emit(Event::Working { activity: Activity::Thinking }).await;
         Ok(())
+    }
+
+    /// Has it begin to work on something.
+    async fn turn(&mut self, text: String, emitter: &Emitter) -> Result<(), Fault> {
+        let mut turn = json!({ "threadId": self.seen.thread, "input": [{ "type": "text", "text": text }] });
+        if let Some(effort) = self.effort {
+            turn["effort"] = json!(effort);
+        }
+        if let Some(schema) = self.strict_schema() {
+            turn["outputSchema"] = schema.clone();
+        }
+        self.seen.said.clear();
+        let turn = self.ask("turn/start", turn, emitter).await?.map_err(not_understood)?;
+        self.seen.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
+        Ok(())
+    }
+
+    /// The form of the answer, if the service can hold the model to it.
+    fn strict_schema(&self) -> Option<&Value> {
+        self.expected.schema().filter(|schema| strict::is_strict(schema))
     }
 
     /// Begins a conversation, or goes on with one.
@@ -329,7 +356,10 @@ impl CodexAgent {
 
     async fn done(&mut self, item: Item, emitter: &Emitter) {
         match item.kind {
-            Kind::Said(text) => emitter.emit(Event::Text { text }).await,
+            Kind::Said(text) => {
+                self.seen.said.clone_from(&text);
+                emitter.emit(Event::Text { text }).await;
+            }
             Kind::Thought(text) if text.is_empty() => {}
             Kind::Thought(text) => emitter.emit(Event::Thinking { text }).await,
             Kind::Did(deed) => {

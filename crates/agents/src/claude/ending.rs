@@ -16,6 +16,8 @@ const LOG_IN: &str = "Start `claude` and log in with /login, or set ANTHROPIC_AP
 pub(super) struct Ending {
     pub is_error: bool,
     pub cost: Option<Usd>,
+    /// The answer in the form that was asked for, or else its last words.
+    pub answer: String,
     reason: String,
     subtype: String,
     words: String,
@@ -30,6 +32,10 @@ impl Ending {
         let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
         Self {
             is_error: message["is_error"].as_bool().unwrap_or(true),
+            answer: match &message["structured_output"] {
+                Value::Null => text("result"),
+                answer => answer.to_string(),
+            },
             cost: message["total_cost_usd"].as_f64().map(Usd),
             reason: text("terminal_reason"),
             subtype: text("subtype"),
