@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed};
+use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed, follow_up};
 use calls::{Calls, Ended, Steps, block_text};
 use ending::{Named, usage};
 use files::FAILED;
@@ -228,6 +228,7 @@ impl AcpAgent {
             self.book(&answer, emitter).await;
             let refusals = std::mem::take(&mut self.refusals);
             if answer["stopReason"] == "cancelled" && !refusals.is_empty() {
+                // The protocol has no place for reasons.
                 prompt = follow_up(&refusals);
                 continue;
             }
@@ -575,13 +576,4 @@ fn chosen(option: Option<&PermissionOption>) -> Value {
         Some(option) => json!({ "outcome": { "outcome": "selected", "optionId": option.option_id } }),
         None => json!({ "outcome": { "outcome": "cancelled" } }),
     }
-}
-
-/// What an agent is told that stopped at a refusal: the protocol has no place for reasons.
-fn follow_up(refusals: &[String]) -> String {
-    let reasons: Vec<String> = refusals.iter().map(|reason| format!("- {reason}")).collect();
-    format!(
-        "Not a person but autonoe's rules refused what you wanted to do:\n{}\nGo on with your work in a way that is allowed.",
-        reasons.join("\n")
-    )
 }

@@ -1,8 +1,10 @@
 //! Codex: the vendor's own binary, driven over its app server. It asks before commands, changes of files and the tools of
-//! MCP servers, and our gates answer; its own settings are ours, the user's and the repository's are left out.
+//! MCP servers, and our gates answer; its own settings are ours, the user's and the repository's are left out. A Codex whose
+//! app server does not answer is driven by `exec`, where that is safe.
 
 mod config;
 mod ending;
+mod exec;
 mod item;
 mod message;
 mod shell;
@@ -20,6 +22,7 @@ use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec}
 use autonoe_core::event::{Activity, Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
+use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::Layer as SandboxLayer;
@@ -28,7 +31,8 @@ use serde_json::{Value, json};
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, Heard, Start, Talk, VendorSettings, conclude, crashed};
+use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed};
+use config::Asks;
 pub use config::UserProvider;
 use item::{Deed, Item, Kind};
 use message::{Asked, Message};
@@ -54,6 +58,9 @@ const MAX_DESCRIBED_CHARS: usize = 200;
 /// The code of JSON-RPC for a method that is not known.
 const UNKNOWN_METHOD: i32 = -32_601;
 
+/// The codes of faults by which an app server shows that it does not speak our protocol.
+const NO_SERVER: [&str; 2] = ["agent_crashed", "agent_protocol"];
+
 /// Opens sessions of Codex.
 pub struct CodexBackend {
     settings: VendorSettings,
@@ -77,10 +84,10 @@ impl Backend for CodexBackend {
         let expected = Expected::new(spec.answer)?;
         let Start { launch, reach, mut desk } =
             self.settings.prepare(spec.gates, spec.phase, &self.deliverables).await?;
-        self.settings.write("config.toml", &config::config(&self.settings, reach.as_ref(), spec.phase))?;
+        let told = config::config(&self.settings, reach.as_ref(), spec.phase, Asks::Always);
+        self.settings.write("config.toml", &told)?;
         forget_rules(&self.settings.home)?;
-        let mut env = vec![("CODEX_HOME", self.settings.home.display().to_string())];
-        env.extend(reach.and_then(|reach| reach.key).map(|key| (config::KEY_VARIABLE, key)));
+        let env = env(&self.settings, reach.as_ref());
         let talk = match Talk::start(launch.args(["app-server"]).envs(env)) {
             Ok(talk) => talk,
             Err(error) => {
@@ -89,19 +96,28 @@ impl Backend for CodexBackend {
                 return Err(Fault::passing(Layer::System, "agent_not_started", message));
             }
         };
-        let history = spec.history.as_ref().and_then(|history| history["codex_thread"].as_str());
+        let history = spec.history.unwrap_or_default();
         Ok(Box::new(CodexAgent {
             talk,
             desk,
             expected,
             guides: guides::read(&self.settings.root),
-            history: history.map(str::to_owned),
+            history: history["codex_thread"].as_str().map(str::to_owned),
+            phase: spec.phase,
+            reach,
             model: spec.model,
             effort: spec.thinking.map(effort),
             settings: self.settings.clone(),
-            seen: Seen::default(),
+            seen: Seen { booked: exec::booked(&history), ..Seen::default() },
         }))
     }
+}
+
+/// What it is told by the environment.
+fn env(settings: &VendorSettings, reach: Option<&Reach>) -> Vec<(&'static str, String)> {
+    let mut env = vec![("CODEX_HOME", settings.home.display().to_string())];
+    env.extend(reach.and_then(|reach| reach.key.clone()).map(|key| (config::KEY_VARIABLE, key)));
+    env
 }
 
 /// Rules that an earlier session left behind would let commands past our gates.
@@ -134,6 +150,8 @@ struct CodexAgent {
     guides: String,
     /// The conversation to go on with.
     history: Option<String>,
+    phase: InstructionName,
+    reach: Option<Reach>,
     model: String,
     effort: Option<&'static str>,
     settings: VendorSettings,
@@ -157,6 +175,8 @@ struct Seen {
     limits: Option<Value>,
     /// What it said last.
     said: String,
+    /// What is booked of the conversation, where only its total is told.
+    booked: Usage,
 }
 
 #[async_trait]
@@ -176,13 +196,13 @@ impl Agent for CodexAgent {
 impl CodexAgent {
     /// From the instruction to the end of the turn.
     async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<Outcome, Fault> {
-        match tokio::time::timeout(START_LIMIT, self.begin(instruction, emitter)).await {
-            Ok(begun) => begun?,
-            Err(_) => {
-                let message = format!("Codex was not ready within {} s.", START_LIMIT.as_secs());
-                return Err(Fault::passing(Layer::Agent, "agent_silent", message));
+        match in_time(self.greet(emitter)).await {
+            Err(fault) if NO_SERVER.contains(&fault.code.as_str()) && self.needs_no_approval() => {
+                return self.exec(instruction, &fault, emitter).await;
             }
+            greeted => greeted?,
         }
+        in_time(self.begin(instruction, emitter)).await?;
         loop {
             let message = self.next(emitter).await?;
             let Some(outcome) = self.take(message, emitter).await else { continue };
@@ -193,21 +213,21 @@ impl CodexAgent {
         }
     }
 
-    /// Until it works on the instruction.
-    async fn begin(&mut self, instruction: String, emitter: &Emitter) -> Result<(), Fault> {
+    /// Until it has answered that it speaks our protocol.
+    async fn greet(&mut self, emitter: &Emitter) -> Result<(), Fault> {
         let client = json!({ "name": "autonoe", "title": "Autonoe", "version": env!("CARGO_PKG_VERSION") });
         self.ask("initialize", json!({ "clientInfo": client }), emitter).await?.map_err(not_understood)?;
         self.talk.say(&json!({ "method": "initialized" })).await;
+        Ok(())
+    }
 
+    /// Until it works on the instruction.
+    async fn begin(&mut self, instruction: String, emitter: &Emitter) -> Result<(), Fault> {
         let started = self.conversation(emitter).await?;
         self.seen.thread = started["thread"]["id"].as_str().unwrap_or_default().to_owned();
         let model = started["model"].as_str().unwrap_or(&self.model).to_owned();
 
-        let told = match self.strict_schema() {
-            Some(_) => instruction,
-            None => self.expected.told(instruction),
-        };
-        self.turn(format!("{told}{}", self.guides), emitter).await?;
+        self.turn(self.prompt(instruction), emitter).await?;
         let history = json!({ "codex_thread": self.seen.thread });
         emitter.emit(Event::Conversation { history }).await;
         emitter.emit(Event::ModelAsked { model }).await;
@@ -228,6 +248,15 @@ impl CodexAgent {
         let turn = self.ask("turn/start", turn, emitter).await?.map_err(not_understood)?;
         self.seen.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
         Ok(())
+    }
+
+    /// The instruction, and what it must know beside it.
+    fn prompt(&self, instruction: String) -> String {
+        let told = match self.strict_schema() {
+            Some(_) => instruction,
+            None => self.expected.told(instruction),
+        };
+        format!("{told}{}", self.guides)
     }
 
     /// The form of the answer, if the service can hold the model to it.
@@ -511,6 +540,14 @@ impl Form {
             Self::Action => json!({ "action": "decline" }),
         }
     }
+}
+
+/// What does not take longer than it may.
+async fn in_time(ready: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
+    tokio::time::timeout(START_LIMIT, ready).await.unwrap_or_else(|_| {
+        let message = format!("Codex was not ready within {} s.", START_LIMIT.as_secs());
+        Err(Fault::passing(Layer::Agent, "agent_silent", message))
+    })
 }
 
 fn not_understood(error: String) -> Fault {

@@ -187,7 +187,7 @@ fn failure(error: &Value) -> String {
 }
 
 /// Its input tokens contain those that a cache had.
-fn usage(usage: &Value) -> Usage {
+pub(super) fn usage(usage: &Value) -> Usage {
     let count = |name: &str| usage[name].as_u64().unwrap_or_default();
     let (read, written) = (count("cachedInputTokens"), count("cacheWriteInputTokens"));
     Usage {
@@ -200,7 +200,7 @@ fn usage(usage: &Value) -> Usage {
     }
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
@@ -212,10 +212,10 @@ mod tests {
     use crate::codex::item::Kind;
 
     const TRANSCRIPTS: [&str; 4] = [
-        include_str!("transcripts/codex-appserver-interrupt.jsonl"),
-        include_str!("transcripts/codex-appserver-text.jsonl"),
-        include_str!("transcripts/codex-appserver-tool-allow.jsonl"),
-        include_str!("transcripts/codex-appserver-tool-deny.jsonl"),
+        include_str!("../../tests/fixtures/codex/appserver-interrupt.jsonl"),
+        include_str!("../../tests/fixtures/codex/appserver-text.jsonl"),
+        include_str!("../../tests/fixtures/codex/appserver-tool-allow.jsonl"),
+        include_str!("../../tests/fixtures/codex/appserver-tool-deny.jsonl"),
     ];
 
     /// What was heard in a recording.

@@ -16,6 +16,11 @@ pub fn codex() -> Option<Vendor> {
     vendor("codex", "@openai/codex/bin/codex.js")
 }
 
+/// The program proper, which npm's script starts.
+pub fn program() -> Option<Vendor> {
+    vendor("codex", "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex")
+}
+
 /// A script in which commands are given to Codex' own tool.
 pub fn in_its_words(script: &str) -> String {
     script.replace(r#"tool = "Bash", input = { command ="#, r#"tool = "exec_command", input = { cmd ="#)

@@ -8,6 +8,7 @@ mod bad_input;
 mod browser;
 mod claude;
 mod codex;
+mod codex_exec;
 mod commands;
 mod demo;
 mod endurance;
