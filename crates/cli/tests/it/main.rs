@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
 mod acp;
+mod answers;
 mod bad_input;
 mod browser;
 mod claude;
