@@ -101,9 +101,7 @@ impl ClaudeBackend {
         if let Some(tokens) = spec.thinking {
             arguments.extend(["--max-thinking-tokens".to_owned(), tokens.to_string()]);
         }
-        if let Some(session) = spec.history.as_ref().and_then(|history| history["claude_session"].as_str()) {
-            arguments.extend(["--resume".to_owned(), session.to_owned()]);
-        }
+        arguments.extend(taking_up(spec.history.as_ref()));
         if let Some(schema) = &spec.answer {
             arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
         }
@@ -414,6 +412,15 @@ impl ClaudeAgent {
             (false, Some(reason)) => json!({ "behavior": "deny", "message": reason }),
         }
     }
+}
+
+/// How it is told to go on with an earlier conversation: in a copy, so that the earlier one can be taken up again, whatever
+/// becomes of this session.
+fn taking_up(history: Option<&Value>) -> Vec<String> {
+    let session = history.and_then(|history| history["claude_session"].as_str());
+    session
+        .map(|session| ["--resume", session, "--fork-session"].map(str::to_owned).to_vec())
+        .unwrap_or_default()
 }
 
 /// The name by which our gates know a tool.

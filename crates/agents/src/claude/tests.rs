@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::ending::Ending;
 use super::message::{Asked, Block, Message};
+use super::taking_up;
 
 /// What Claude Code said in each recorded session, by the name of the recording.
 fn recordings() -> BTreeMap<String, Vec<Value>> {
@@ -60,6 +61,13 @@ fn no_recorded_message_is_unknown() {
             );
         }
     }
+}
+
+#[test]
+fn an_earlier_conversation_is_taken_up_in_a_copy() {
+    assert_eq!(taking_up(Some(&json!({ "claude_session": "s" }))), ["--resume", "s", "--fork-session"]);
+    let none = Vec::<String>::new();
+    assert_eq!((taking_up(None), taking_up(Some(&json!({ "codex_thread": "t" })))), (none.clone(), none));
 }
 
 #[test]
