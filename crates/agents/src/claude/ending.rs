@@ -74,6 +74,9 @@ impl Ending {
 
     fn fault(&self) -> Fault {
         let message = format!("Claude Code failed: {}", self.words);
+        if self.subtype == "error_max_structured_output_retries" {
+            return Fault::passing(Layer::Agent, "answer_not_valid", message);
+        }
         let passing = |code| Fault::passing(Layer::Model, code, message.clone());
         match self.status {
             Some(401 | 403) => Fault::lasting(Layer::Config, "not_logged_in", message).hint(LOG_IN),

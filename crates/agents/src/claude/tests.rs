@@ -120,6 +120,23 @@ fn errors_are_told_apart_by_whether_a_person_must_act() {
 }
 
 #[test]
+fn an_answer_is_in_its_form_or_in_words() {
+    let answer = |name: &str| {
+        let ended = messages(name).into_iter().find_map(|message| match message {
+            Message::Ended(ending) => Some(ending.answer),
+            _ => None,
+        });
+        ended.expect("an end")
+    };
+    assert_eq!(answer("schema"), r#"{"answer":"42"}"#);
+    assert!(answer("text").contains("The answer is 42"), "{}", answer("text"));
+    let message =
+        json!({ "is_error": true, "subtype": "error_max_structured_output_retries", "errors": ["x"] });
+    let outcome = Ending::read(&message).outcome(None);
+    assert_eq!(outcome.fault().map(|fault| fault.code.as_str()), Some("answer_not_valid"));
+}
+
+#[test]
 fn is_error_is_believed_and_silence_is_no_success() {
     for message in [json!({ "subtype": "success", "is_error": true }), json!({ "subtype": "success" })] {
         assert!(matches!(Ending::read(&message).outcome(None), Outcome::ExecutionError { .. }), "{message}");
