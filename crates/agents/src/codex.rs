@@ -10,7 +10,7 @@ mod message;
 mod shell;
 mod strict;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -27,6 +27,7 @@ use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::Layer as SandboxLayer;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
@@ -42,6 +43,9 @@ pub const NAME: &str = "codex";
 
 /// How long it may take to be ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long its MCP servers are waited for: what it works without at first, the model does not know of.
+const GATHERING: Duration = Duration::from_secs(5);
 
 /// Where it keeps rules of its own for commands that need no question.
 const RULES: &str = "rules";
@@ -165,6 +169,8 @@ struct Seen {
     requests: u64,
     thread: String,
     turn: String,
+    /// The MCP servers that have started or failed to.
+    served: HashSet<String>,
     /// What was begun and has not ended.
     open: BTreeMap<String, Deed>,
     /// Why a deed was refused.
@@ -226,12 +232,25 @@ impl CodexAgent {
         let started = self.conversation(emitter).await?;
         self.seen.thread = started["thread"]["id"].as_str().unwrap_or_default().to_owned();
         let model = started["model"].as_str().unwrap_or(&self.model).to_owned();
+        self.gather(emitter).await?;
 
         self.turn(self.prompt(instruction), emitter).await?;
         let history = json!({ "codex_thread": self.seen.thread });
         emitter.emit(Event::Conversation { history }).await;
         emitter.emit(Event::ModelAsked { model }).await;
         emitter.emit(Event::Working { activity: Activity::Thinking }).await;
+        Ok(())
+    }
+
+    /// Waits for its MCP servers, for a while.
+    async fn gather(&mut self, emitter: &Emitter) -> Result<(), Fault> {
+        let deadline = Instant::now() + GATHERING;
+        // The deliverable tools are one more.
+        while self.seen.served.len() < self.settings.servers.len() + 1 {
+            let Ok(message) = tokio::time::timeout_at(deadline, self.next(emitter)).await else { break };
+            // Nothing that was begun can end yet.
+            let _ = self.take(message?, emitter).await;
+        }
         Ok(())
     }
 
@@ -361,6 +380,12 @@ impl CodexAgent {
             Message::Limits(limits) => self.seen.limits = Some(limits),
             Message::Retries(words) => trouble(format!("Codex tries again: {words}.")).await,
             Message::Warns(words) => trouble(format!("Codex warns: {words}.")).await,
+            Message::Served { name, error } => {
+                if let Some(error) = error {
+                    trouble(format!("Codex warns: the MCP server {name} does not start: {error}.")).await;
+                }
+                self.seen.served.insert(name);
+            }
             Message::Ended { thread, ending } if thread == self.seen.thread => {
                 self.end_what_is_open(emitter).await;
                 return Some(ending.outcome(self.seen.limits.as_ref()));

@@ -193,6 +193,8 @@ fn servers(settings: &VendorSettings, phase: InstructionName, asks: Asks) -> Val
     let mut servers = json!({ "autonoe": {
         "command": command, "args": args, "default_tools_approval_mode": "approve",
         "startup_timeout_sec": SERVER_START_SECONDS,
+        // Where it cannot be seen whether they are there, it does not begin without them.
+        "required": asks == Asks::Never,
     } });
     for (name, server) in &settings.servers {
         let mut described = match &server.way {
