@@ -73,7 +73,7 @@ const PROVIDER_KEYS: [&str; 13] = [
 pub(super) enum Asks {
     /// Before each use.
     Always,
-    /// Nobody: what would have to be asked about would not be done.
+    /// Nobody: some versions leave undone then what would have to be asked about.
     Never,
 }
 
