@@ -29,9 +29,10 @@ use autonoe_deliverables::DeliverableService;
 use futures::future::{Either, select};
 use serde_json::{Value, json};
 
+use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed};
+use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed, follow_up};
 use calls::{Calls, Ended, Steps, block_text};
 use ending::{Named, usage};
 use files::FAILED;
@@ -129,6 +130,7 @@ pub(crate) async fn open(
     spec: SessionSpec,
     env: impl FnOnce(Option<Reach>) -> Vec<(&'static str, String)>,
 ) -> Result<Box<dyn Agent>, Fault> {
+    let expected = Expected::new(spec.answer)?;
     let Start { launch, reach, mut desk } = settings.prepare(spec.gates, spec.phase, deliverables).await?;
     let talk = match Talk::start(launch.args(&manner.args).envs(env(reach))) {
         Ok(talk) => talk,
@@ -148,6 +150,7 @@ pub(crate) async fn open(
         guides: guides::read(&settings.root),
         settings: settings.clone(),
         manner,
+        expected,
         talk,
         desk,
         asked: 0,
@@ -155,6 +158,7 @@ pub(crate) async fn open(
         calls: Calls::new(servers),
         terminals: Terminals::default(),
         said: None,
+        last_words: String::new(),
         cost: None,
         booked: Usd::default(),
         refusals: Vec::new(),
@@ -172,6 +176,7 @@ struct AcpAgent {
     /// The session to go on with.
     earlier: Option<String>,
     guides: String,
+    expected: Expected,
     talk: Talk,
     desk: Desk,
     /// The number of our last request.
@@ -182,6 +187,8 @@ struct AcpAgent {
     terminals: Terminals,
     /// What it has been saying, and whether it thinks it.
     said: Option<(Chunk, String)>,
+    /// The last that it said as a whole in this turn.
+    last_words: String,
     /// What the session cost so far, if it tells that.
     cost: Option<Usd>,
     /// What of that has been told.
@@ -223,12 +230,13 @@ impl AcpAgent {
         }
         let history = json!({ "acp_session": self.session, "backend": self.manner.backend });
         emitter.emit(Event::Conversation { history }).await;
-        let mut prompt = format!("{instruction}{}", self.guides);
+        let mut prompt = format!("{}{}", self.expected.told(instruction), self.guides);
         for _ in 0..MAX_FOLLOW_UPS {
             emitter.emit(Event::ModelAsked { model: self.model.clone() }).await;
             emitter.emit(Event::Working { activity: Activity::Thinking }).await;
             let content = json!([{ "type": "text", "text": prompt }]);
             let params = json!({ "sessionId": self.session, "prompt": content });
+            self.last_words.clear();
             let answer = self.request("session/prompt", params, emitter).await;
             self.end_turn(emitter).await;
             let answer = match answer {
@@ -238,10 +246,16 @@ impl AcpAgent {
             };
             self.book(&answer, emitter).await;
             let refusals = std::mem::take(&mut self.refusals);
-            if answer["stopReason"] != "cancelled" || refusals.is_empty() {
-                return Ok(self.named.outcome(&answer));
+            if answer["stopReason"] == "cancelled" && !refusals.is_empty() {
+                // The protocol has no place for reasons.
+                prompt = follow_up(&refusals);
+                continue;
             }
-            prompt = follow_up(&refusals);
+            let outcome = self.named.outcome(&answer);
+            match self.expected.settle(outcome, &self.last_words, emitter).await {
+                Next::Ended(outcome) => return Ok(outcome),
+                Next::Again(words) => prompt = words,
+            }
         }
         let message = format!("{} was refused something in {MAX_FOLLOW_UPS} turns.", self.manner.shown);
         Err(Fault::passing(Layer::Agent, "agent_cancelled", message))
@@ -443,7 +457,10 @@ impl AcpAgent {
     async fn flush(&mut self, emitter: &Emitter) {
         match self.said.take() {
             Some((_, text)) if text.trim().is_empty() => {}
-            Some((Chunk::Text, text)) => emitter.emit(Event::Text { text }).await,
+            Some((Chunk::Text, text)) => {
+                self.last_words.clone_from(&text);
+                emitter.emit(Event::Text { text }).await;
+            }
             Some((Chunk::Thought, text)) => emitter.emit(Event::Thinking { text }).await,
             None => {}
         }
@@ -527,13 +544,4 @@ enum Halt {
     Refused(Refused),
     /// It cannot go on.
     Fault(Fault),
-}
-
-/// What an agent is told that stopped at a refusal.
-fn follow_up(refusals: &[String]) -> String {
-    let reasons: Vec<String> = refusals.iter().map(|reason| format!("- {reason}")).collect();
-    format!(
-        "Not a person but autonoe's rules refused what you wanted to do:\n{}\nGo on with your work in a way that is allowed.",
-        reasons.join("\n")
-    )
 }

@@ -23,6 +23,7 @@ use autonoe_deliverables::{DeliverableService, answer_message};
 use autonoe_tools::Way;
 use serde_json::{Value, json};
 
+use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
 use crate::vendor::{Desk, EXIT_LIMIT, Heard, Start, Talk, VendorSettings, conclude, crashed};
@@ -57,6 +58,9 @@ const SERVERS: &str = "autonoe-servers.json";
 
 /// The server of the deliverable tools. Claude Code hands us what it says to it, so that no program is started for it.
 const SERVER: &str = "autonoe";
+
+/// The tool with which it answers in the form that was asked for.
+const ANSWER_TOOL: &str = "StructuredOutput";
 
 /// The name of our hook.
 const GATE: &str = "gate";
@@ -101,8 +105,9 @@ impl ClaudeBackend {
         if let Some(tokens) = spec.thinking {
             arguments.extend(["--max-thinking-tokens".to_owned(), tokens.to_string()]);
         }
-        if let Some(session) = spec.history.as_ref().and_then(|history| history["claude_session"].as_str()) {
-            arguments.extend(["--resume".to_owned(), session.to_owned()]);
+        arguments.extend(taking_up(spec.history.as_ref()));
+        if let Some(schema) = &spec.answer {
+            arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
         }
         arguments
     }
@@ -131,6 +136,7 @@ impl Backend for ClaudeBackend {
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let (arguments, servers) = (self.arguments(&spec), self.servers());
+        let expected = Expected::new(spec.answer)?;
         let Start { launch, reach, mut desk } =
             self.settings.prepare(spec.gates, spec.phase, &self.deliverables).await?;
         self.settings.write(SERVERS, &servers.to_string())?;
@@ -152,6 +158,7 @@ impl Backend for ClaudeBackend {
         Ok(Box::new(ClaudeAgent {
             talk,
             desk,
+            expected,
             guides: guides::read(&self.settings.root),
             seen: Seen::default(),
             settings: self.settings.clone(),
@@ -165,6 +172,7 @@ impl Backend for ClaudeBackend {
 struct ClaudeAgent {
     talk: Talk,
     desk: Desk,
+    expected: Expected,
     guides: String,
     seen: Seen,
     settings: VendorSettings,
@@ -187,6 +195,8 @@ struct Seen {
     limit: Option<Value>,
     /// Work that goes on in the background.
     background: usize,
+    /// What it answered in the end.
+    answer: String,
     is_named: bool,
 }
 
@@ -224,21 +234,28 @@ impl ClaudeAgent {
                 return Err(Fault::passing(Layer::Agent, "agent_silent", message));
             }
         }
+        self.tell(&format!("{instruction}{}", self.guides), emitter).await;
+        loop {
+            let message = self.next(emitter).await?;
+            let Some(outcome) = self.take(message, emitter).await else { continue };
+            match self.expected.settle(outcome, &self.seen.answer, emitter).await {
+                Next::Ended(outcome) => return Ok(outcome),
+                Next::Again(words) => self.tell(&words, emitter).await,
+            }
+        }
+    }
+
+    /// Says something to it, as its user.
+    async fn tell(&mut self, words: &str, emitter: &Emitter) {
         self.talk
             .say(&json!({
                 "type": "user",
-                "message": { "role": "user", "content": format!("{instruction}{}", self.guides) },
+                "message": { "role": "user", "content": words },
                 "parent_tool_use_id": null,
                 "session_id": "",
             }))
             .await;
         emitter.emit(Event::Working { activity: Activity::Thinking }).await;
-        loop {
-            let message = self.next(emitter).await?;
-            if let Some(outcome) = self.take(message, emitter).await {
-                return Ok(outcome);
-            }
-        }
     }
 
     /// Waits until our hook is in its place.
@@ -328,7 +345,9 @@ impl ClaudeAgent {
                 if self.seen.background > 0 && !ending.is_error {
                     return None;
                 }
-                return Some(ending.outcome(self.seen.limit.as_ref()));
+                let outcome = ending.outcome(self.seen.limit.as_ref());
+                self.seen.answer = ending.answer;
+                return Some(outcome);
             }
             Message::Answered { .. } | Message::Silent => {}
             Message::Unknown(what) => {
@@ -389,7 +408,11 @@ impl ClaudeAgent {
             Asked::Permission { call } => (call, None, false),
         };
         let named = ToolCall { name: known_name(&call.name), ..call };
-        let refusal = self.desk.refusal(&named, cwd.map(PathBuf::from).as_deref()).await;
+        let refusal = match named.name.as_str() {
+            // It does nothing but answer, and is there only where a form was asked for.
+            ANSWER_TOOL if self.expected.schema().is_some() => None,
+            _ => self.desk.refusal(&named, cwd.map(PathBuf::from).as_deref()).await,
+        };
         match (is_hook, refusal) {
             (true, None) => json!({ "hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "allow",
@@ -402,6 +425,15 @@ impl ClaudeAgent {
             (false, Some(reason)) => json!({ "behavior": "deny", "message": reason }),
         }
     }
+}
+
+/// How it is told to go on with an earlier conversation: in a copy, so that the earlier one can be taken up again, whatever
+/// becomes of this session.
+fn taking_up(history: Option<&Value>) -> Vec<String> {
+    let session = history.and_then(|history| history["claude_session"].as_str());
+    session
+        .map(|session| ["--resume", session, "--fork-session"].map(str::to_owned).to_vec())
+        .unwrap_or_default()
 }
 
 /// The name by which our gates know a tool.

@@ -1,13 +1,17 @@
 //! Codex: the vendor's own binary, driven over its app server. It asks before commands, changes of files and the tools of
-//! MCP servers, and our gates answer; its own settings are ours, the user's and the repository's are left out.
+//! MCP servers, and our gates answer; its own settings are ours, the user's and the repository's are left out. A Codex whose
+//! app server does not answer is driven by `exec`, where that is safe.
 
+mod approval;
 mod config;
 mod ending;
+mod exec;
 mod item;
 mod message;
 mod shell;
+mod strict;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -19,23 +23,30 @@ use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec}
 use autonoe_core::event::{Activity, Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
+use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::Layer as SandboxLayer;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, EXIT_LIMIT, Heard, Start, Talk, VendorSettings, conclude, crashed};
+use crate::vendor::{Desk, EXIT_LIMIT, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed};
+use config::Asks;
 pub use config::UserProvider;
 use item::{Deed, Item, Kind};
-use message::{Asked, Message};
+use message::Message;
 
 /// What it is called.
 pub const NAME: &str = "codex";
 
 /// How long it may take to be ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long its MCP servers are waited for: what it works without at first, the model does not know of.
+const GATHERING: Duration = Duration::from_secs(5);
 
 /// Where it keeps rules of its own for commands that need no question.
 const RULES: &str = "rules";
@@ -46,11 +57,11 @@ const LOW_UP_TO: u32 = 4_096;
 /// Budgets up to this many tokens ask for medium effort, larger ones for high effort.
 const MEDIUM_UP_TO: u32 = 16_384;
 
-/// How much of a call is repeated when it is refused.
-const MAX_DESCRIBED_CHARS: usize = 200;
-
 /// The code of JSON-RPC for a method that is not known.
 const UNKNOWN_METHOD: i32 = -32_601;
+
+/// The codes of faults by which an app server shows that it does not speak our protocol.
+const NO_SERVER: [&str; 2] = ["agent_crashed", "agent_protocol"];
 
 /// Opens sessions of Codex.
 pub struct CodexBackend {
@@ -72,12 +83,13 @@ impl Backend for CodexBackend {
     }
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
+        let expected = Expected::new(spec.answer)?;
         let Start { launch, reach, mut desk } =
             self.settings.prepare(spec.gates, spec.phase, &self.deliverables).await?;
-        self.settings.write("config.toml", &config::config(&self.settings, reach.as_ref(), spec.phase))?;
+        let told = config::config(&self.settings, reach.as_ref(), spec.phase, Asks::Always);
+        self.settings.write("config.toml", &told)?;
         forget_rules(&self.settings.home)?;
-        let mut env = vec![("CODEX_HOME", self.settings.home.display().to_string())];
-        env.extend(reach.and_then(|reach| reach.key).map(|key| (config::KEY_VARIABLE, key)));
+        let env = env(&self.settings, reach.as_ref());
         let talk = match Talk::start(launch.args(["app-server"]).envs(env)) {
             Ok(talk) => talk,
             Err(error) => {
@@ -86,18 +98,28 @@ impl Backend for CodexBackend {
                 return Err(Fault::passing(Layer::System, "agent_not_started", message));
             }
         };
-        let history = spec.history.as_ref().and_then(|history| history["codex_thread"].as_str());
+        let history = spec.history.unwrap_or_default();
         Ok(Box::new(CodexAgent {
             talk,
             desk,
+            expected,
             guides: guides::read(&self.settings.root),
-            history: history.map(str::to_owned),
+            history: history["codex_thread"].as_str().map(str::to_owned),
+            phase: spec.phase,
+            reach,
             model: spec.model,
             effort: spec.thinking.map(effort),
             settings: self.settings.clone(),
-            seen: Seen::default(),
+            seen: Seen { booked: exec::booked(&history), ..Seen::default() },
         }))
     }
+}
+
+/// What it is told by the environment.
+fn env(settings: &VendorSettings, reach: Option<&Reach>) -> Vec<(&'static str, String)> {
+    let mut env = vec![("CODEX_HOME", settings.home.display().to_string())];
+    env.extend(reach.and_then(|reach| reach.key.clone()).map(|key| (config::KEY_VARIABLE, key)));
+    env
 }
 
 /// Rules that an earlier session left behind would let commands past our gates.
@@ -126,9 +148,12 @@ fn effort(tokens: u32) -> &'static str {
 struct CodexAgent {
     talk: Talk,
     desk: Desk,
+    expected: Expected,
     guides: String,
     /// The conversation to go on with.
     history: Option<String>,
+    phase: InstructionName,
+    reach: Option<Reach>,
     model: String,
     effort: Option<&'static str>,
     settings: VendorSettings,
@@ -142,6 +167,8 @@ struct Seen {
     requests: u64,
     thread: String,
     turn: String,
+    /// The MCP servers that have started or failed to.
+    served: HashSet<String>,
     /// What was begun and has not ended.
     open: BTreeMap<String, Deed>,
     /// Why a deed was refused.
@@ -150,6 +177,10 @@ struct Seen {
     refusing: HashMap<u64, Value>,
     /// What was last said of the user's limits.
     limits: Option<Value>,
+    /// What it said last.
+    said: String,
+    /// What is booked of the conversation, where only its total is told.
+    booked: Usage,
 }
 
 #[async_trait]
@@ -169,43 +200,85 @@ impl Agent for CodexAgent {
 impl CodexAgent {
     /// From the instruction to the end of the turn.
     async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<Outcome, Fault> {
-        match tokio::time::timeout(START_LIMIT, self.begin(instruction, emitter)).await {
-            Ok(begun) => begun?,
-            Err(_) => {
-                let message = format!("Codex was not ready within {} s.", START_LIMIT.as_secs());
-                return Err(Fault::passing(Layer::Agent, "agent_silent", message));
+        match in_time(self.greet(emitter)).await {
+            Err(fault) if NO_SERVER.contains(&fault.code.as_str()) && self.needs_no_approval() => {
+                return self.exec(instruction, &fault, emitter).await;
             }
+            greeted => greeted?,
         }
+        in_time(self.begin(instruction, emitter)).await?;
         loop {
             let message = self.next(emitter).await?;
-            if let Some(outcome) = self.take(message, emitter).await {
-                return Ok(outcome);
+            let Some(outcome) = self.take(message, emitter).await else { continue };
+            match self.expected.settle(outcome, &self.seen.said, emitter).await {
+                Next::Ended(outcome) => return Ok(outcome),
+                Next::Again(words) => self.turn(words, emitter).await?,
             }
         }
     }
 
-    /// Until it works on the instruction.
-    async fn begin(&mut self, instruction: String, emitter: &Emitter) -> Result<(), Fault> {
+    /// Until it has answered that it speaks our protocol.
+    async fn greet(&mut self, emitter: &Emitter) -> Result<(), Fault> {
         let client = json!({ "name": "autonoe", "title": "Autonoe", "version": env!("CARGO_PKG_VERSION") });
         self.ask("initialize", json!({ "clientInfo": client }), emitter).await?.map_err(not_understood)?;
         self.talk.say(&json!({ "method": "initialized" })).await;
+        Ok(())
+    }
 
+    /// Until it works on the instruction.
+    async fn begin(&mut self, instruction: String, emitter: &Emitter) -> Result<(), Fault> {
         let started = self.conversation(emitter).await?;
         self.seen.thread = started["thread"]["id"].as_str().unwrap_or_default().to_owned();
         let model = started["model"].as_str().unwrap_or(&self.model).to_owned();
+        self.gather(emitter).await?;
 
-        let text = format!("{instruction}{}", self.guides);
-        let mut turn = json!({ "threadId": self.seen.thread, "input": [{ "type": "text", "text": text }] });
-        if let Some(effort) = self.effort {
-            turn["effort"] = json!(effort);
-        }
-        let turn = self.ask("turn/start", turn, emitter).await?.map_err(not_understood)?;
-        self.seen.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
+        self.turn(self.prompt(instruction), emitter).await?;
         let history = json!({ "codex_thread": self.seen.thread });
         emitter.emit(Event::Conversation { history }).await;
         emitter.emit(Event::ModelAsked { model }).await;
         emitter.emit(Event::Working { activity: Activity::Thinking }).await;
         Ok(())
+    }
+
+    /// Waits for its MCP servers, for a while.
+    async fn gather(&mut self, emitter: &Emitter) -> Result<(), Fault> {
+        let deadline = Instant::now() + GATHERING;
+        // The deliverable tools are one more.
+        while self.seen.served.len() < self.settings.servers.len() + 1 {
+            let Ok(message) = tokio::time::timeout_at(deadline, self.next(emitter)).await else { break };
+            // Nothing that was begun can end yet.
+            let _ = self.take(message?, emitter).await;
+        }
+        Ok(())
+    }
+
+    /// Has it begin to work on something.
+    async fn turn(&mut self, text: String, emitter: &Emitter) -> Result<(), Fault> {
+        let mut turn = json!({ "threadId": self.seen.thread, "input": [{ "type": "text", "text": text }] });
+        if let Some(effort) = self.effort {
+            turn["effort"] = json!(effort);
+        }
+        if let Some(schema) = self.strict_schema() {
+            turn["outputSchema"] = schema.clone();
+        }
+        self.seen.said.clear();
+        let turn = self.ask("turn/start", turn, emitter).await?.map_err(not_understood)?;
+        self.seen.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
+        Ok(())
+    }
+
+    /// The instruction, and what it must know beside it.
+    fn prompt(&self, instruction: String) -> String {
+        let told = match self.strict_schema() {
+            Some(_) => instruction,
+            None => self.expected.told(instruction),
+        };
+        format!("{told}{}", self.guides)
+    }
+
+    /// The form of the answer, if the service can hold the model to it.
+    fn strict_schema(&self) -> Option<&Value> {
+        self.expected.schema().filter(|schema| strict::is_strict(schema))
     }
 
     /// Begins a conversation, or goes on with one.
@@ -305,6 +378,12 @@ impl CodexAgent {
             Message::Limits(limits) => self.seen.limits = Some(limits),
             Message::Retries(words) => trouble(format!("Codex tries again: {words}.")).await,
             Message::Warns(words) => trouble(format!("Codex warns: {words}.")).await,
+            Message::Served { name, error } => {
+                if let Some(error) = error {
+                    trouble(format!("Codex warns: the MCP server {name} does not start: {error}.")).await;
+                }
+                self.seen.served.insert(name);
+            }
             Message::Ended { thread, ending } if thread == self.seen.thread => {
                 self.end_what_is_open(emitter).await;
                 return Some(ending.outcome(self.seen.limits.as_ref()));
@@ -329,7 +408,10 @@ impl CodexAgent {
 
     async fn done(&mut self, item: Item, emitter: &Emitter) {
         match item.kind {
-            Kind::Said(text) => emitter.emit(Event::Text { text }).await,
+            Kind::Said(text) => {
+                self.seen.said.clone_from(&text);
+                emitter.emit(Event::Text { text }).await;
+            }
             Kind::Thought(text) if text.is_empty() => {}
             Kind::Thought(text) => emitter.emit(Event::Thinking { text }).await,
             Kind::Did(deed) => {
@@ -362,125 +444,14 @@ impl CodexAgent {
             self.tell(deed.calls, "It ran until the session ended.", false, emitter).await;
         }
     }
-
-    /// Answers a question as our gates do.
-    async fn answer(&mut self, request: Value, asked: Asked) {
-        let (refusal, form) = match asked {
-            Asked::Command { item, line, cwd } => {
-                let input = json!({ "command": shell::unwrapped(&line) });
-                let call = ToolCall { id: item.clone(), name: "Bash".to_owned(), input };
-                let deed = Deed { calls: vec![call], cwd, result: String::new(), is_error: false };
-                (self.judge(&item, &deed).await, Form::Decision)
-            }
-            Asked::Item(item) => {
-                let asked = self.seen.open.get(&item).map(|deed| (item, deed.clone()));
-                (self.judge_all(asked.into_iter().collect()).await, Form::Decision)
-            }
-            Asked::Mcp { server, arguments } => {
-                (self.judge_all(self.called(&server, &arguments)).await, Form::Action)
-            }
-            Asked::Unjudged(what) => (Some(Refusal::of_what_cannot_be_judged(what)), Form::Decision),
-            Asked::Elicitation => {
-                (Some(Refusal::of_what_cannot_be_judged("questions of a server")), Form::Action)
-            }
-        };
-        match refusal {
-            None => self.talk.say(&json!({ "id": request, "result": form.accept() })).await,
-            Some(refusal) => self.refuse(request, refusal, form).await,
-        }
-    }
-
-    /// The calls of a server's tools that may be asked about: questions do not name the tool.
-    fn called(&self, server: &str, arguments: &Value) -> Vec<(String, Deed)> {
-        let tools = format!("mcp__{server}__");
-        let is_it = |call: &ToolCall| call.name.starts_with(&tools) && call.input == *arguments;
-        let open = self.seen.open.iter().filter(|(_, deed)| deed.calls.iter().any(is_it));
-        open.map(|(id, deed)| (id.clone(), deed.clone())).collect()
-    }
-
-    /// Refuses what was not told before, and whatever is refused of the rest.
-    async fn judge_all(&mut self, deeds: Vec<(String, Deed)>) -> Option<Refusal> {
-        if deeds.is_empty() {
-            return Some(Refusal::of_what_cannot_be_judged("what was not told before"));
-        }
-        for (item, deed) in deeds {
-            let refusal = self.judge(&item, &deed).await;
-            if refusal.is_some() {
-                return refusal;
-            }
-        }
-        None
-    }
-
-    /// Puts all calls of a deed to the gates.
-    async fn judge(&mut self, item: &str, deed: &Deed) -> Option<Refusal> {
-        for call in &deed.calls {
-            if let Some(reason) = self.desk.refusal(call, deed.cwd.as_deref()).await {
-                return Some(Refusal { item: Some(item.to_owned()), what: described(call), reason });
-            }
-        }
-        None
-    }
-
-    /// Refuses something. The answer has no place for the reason, so the reason is told first: what is told after it
-    /// would come too late for the model's next step.
-    async fn refuse(&mut self, request: Value, refusal: Refusal, form: Form) {
-        let Refusal { item, what, reason } = refusal;
-        let words = format!("The rules of this project do not allow {what}: {reason}");
-        let steer = json!({
-            "threadId": self.seen.thread, "expectedTurnId": self.seen.turn,
-            "input": [{ "type": "text", "text": words }],
-        });
-        self.seen.refusals.extend(item.map(|item| (item, reason)));
-        let told = self.request("turn/steer", steer).await;
-        self.seen.refusing.insert(told, json!({ "id": request, "result": form.decline() }));
-    }
 }
 
-/// What is not done, and why.
-struct Refusal {
-    item: Option<String>,
-    what: String,
-    reason: String,
-}
-
-impl Refusal {
-    fn of_what_cannot_be_judged(what: &str) -> Self {
-        let reason = "Nobody here can judge it; use a command.".to_owned();
-        Self { item: None, what: what.to_owned(), reason }
-    }
-}
-
-/// A call in the words of whoever made it.
-fn described(call: &ToolCall) -> String {
-    let told = ["command", "file_path"].into_iter().find_map(|name| call.input[name].as_str());
-    let told: String = told.unwrap_or(&call.name).chars().take(MAX_DESCRIBED_CHARS).collect();
-    format!("`{told}`")
-}
-
-/// The form of an answer.
-#[derive(Clone, Copy)]
-enum Form {
-    /// To a question about a command or a change.
-    Decision,
-    /// To what an MCP server asks, or Codex in its name.
-    Action,
-}
-
-impl Form {
-    fn accept(self) -> Value {
-        match self {
-            Self::Decision => json!({ "decision": "accept" }),
-            Self::Action => json!({ "action": "accept", "content": {} }),
-        }
-    }
-
-    fn decline(self) -> Value {
-        match self {
-            Self::Decision => json!({ "decision": "decline" }),
-            Self::Action => json!({ "action": "decline" }),
-        }
-    }
+/// What does not take longer than it may.
+async fn in_time(ready: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
+    tokio::time::timeout(START_LIMIT, ready).await.unwrap_or_else(|_| {
+        let message = format!("Codex was not ready within {} s.", START_LIMIT.as_secs());
+        Err(Fault::passing(Layer::Agent, "agent_silent", message))
+    })
 }
 
 fn not_understood(error: String) -> Fault {

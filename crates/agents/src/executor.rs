@@ -30,6 +30,8 @@ pub struct Task {
     pub success_criteria: Option<String>,
     /// How long it may take.
     pub timeout: Duration,
+    /// The JSON Schema that the answer must fit, if it must fit one.
+    pub answer: Option<serde_json::Value>,
     /// The model for it; none for the executor's.
     pub model: Option<String>,
 }
@@ -41,6 +43,8 @@ pub struct ExecutionResult {
     pub success: bool,
     /// What the agent said.
     pub output: String,
+    /// What it answered, where a form was asked for.
+    pub answer: Option<serde_json::Value>,
     /// What went wrong.
     pub error: Option<String>,
     /// How long it took.
@@ -68,7 +72,7 @@ impl Executor<'_> {
     /// Has a task done. Whoever is not done in time is ended, with all it has started.
     pub async fn execute(&self, task: &Task, context: Option<&str>, model: Option<&str>) -> ExecutionResult {
         let model = model.or(task.model.as_deref()).unwrap_or(&self.default_model);
-        self.session(&prompt(task, context), model, task.timeout).await
+        self.session(&prompt(task, context), model, task.timeout, task.answer.clone()).await
     }
 
     /// Whether a task's criteria are met, as far as they say anything: another session is asked, with nothing but the
@@ -84,12 +88,18 @@ impl Executor<'_> {
              End with one line that says YES if every criterion is met, else NO."
         );
         let model = task.model.as_deref().unwrap_or(&self.default_model);
-        let verdict = self.session(&question, model, task.timeout).await;
+        let verdict = self.session(&question, model, task.timeout, None).await;
         let last = verdict.output.lines().map(str::trim).rfind(|line| !line.is_empty());
         verdict.success && last == Some("YES")
     }
 
-    async fn session(&self, prompt: &str, model: &str, timeout: Duration) -> ExecutionResult {
+    async fn session(
+        &self,
+        prompt: &str,
+        model: &str,
+        timeout: Duration,
+        answer: Option<serde_json::Value>,
+    ) -> ExecutionResult {
         let start = Instant::now();
         let stop = CancellationToken::new();
         let spec = SessionSpec {
@@ -97,6 +107,7 @@ impl Executor<'_> {
             model: model.to_owned(),
             thinking: None,
             history: None,
+            answer,
             gates: self.gates.clone(),
             stop: stop.clone(),
         };
@@ -117,6 +128,7 @@ impl Executor<'_> {
         ExecutionResult {
             success: ended.is_ok(),
             output: heard.said,
+            answer: heard.answer,
             error: ended.err(),
             duration: start.elapsed(),
             conversation: heard.conversation,
@@ -128,6 +140,7 @@ impl Executor<'_> {
 #[derive(Default)]
 struct Heard {
     said: String,
+    answer: Option<serde_json::Value>,
     conversation: Option<serde_json::Value>,
 }
 
@@ -142,6 +155,7 @@ impl Heard {
                     self.said.push_str(&text);
                     self.said.push('\n');
                 }
+                Event::Answer { value } => self.answer = Some(value),
                 Event::Conversation { history } => self.conversation = Some(history),
                 Event::End { outcome: Outcome::Completed } => return Ok(()),
                 Event::End { outcome: Outcome::ExecutionError { fault } } => return Err(fault.message),

@@ -1,6 +1,7 @@
 //! The backends, one file each. Nobody else knows a vendor.
 
 pub mod acp;
+mod answer;
 pub mod claude;
 pub mod codex;
 mod emit;

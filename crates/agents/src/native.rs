@@ -14,6 +14,7 @@ use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::files::FileRules;
 use autonoe_core::instruction::InstructionName;
+use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::{Caller, DeliverableService, tools_for};
 use autonoe_model::{Conversation, ModelChoice, Models, Provider, Tuning};
 use autonoe_sandbox::{Premises, Quarters};
@@ -21,6 +22,7 @@ use autonoe_tools::{McpHost, McpServers, ServerConfig, ToolOptions, Workspace, b
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
 use toolbox::Toolbox;
@@ -74,6 +76,7 @@ impl Backend for NativeBackend {
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let settings = &self.settings;
+        let expected = Expected::new(spec.answer)?;
         let choice = ModelChoice::parse(&spec.model, &settings.providers)?;
         let provider = choice.provider_among(&settings.providers)?;
         let tuning = Tuning { thinking: spec.thinking, ..settings.tuning.clone() };
@@ -103,13 +106,14 @@ impl Backend for NativeBackend {
         let system = SYSTEM_PROMPT.replace("{project}", &settings.root.display().to_string());
         let system = format!("{system}{}", guides::read(&settings.root));
         let turns = Turns { model, tools, quarters, system };
-        Ok(Box::new(NativeAgent { turns, history: spec.history, stop: spec.stop }))
+        Ok(Box::new(NativeAgent { turns, expected, history: spec.history, stop: spec.stop }))
     }
 }
 
 /// One opened native agent.
 struct NativeAgent {
     turns: Turns,
+    expected: Expected,
     /// The conversation to go on with.
     history: Option<Value>,
     stop: CancellationToken,
@@ -120,8 +124,9 @@ impl Agent for NativeAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             self.turns.tools.gather().await;
-            let mut conversation = self.begin(instruction.text, &emitter).await;
-            let outcome = self.turns.hold(&mut conversation, &emitter).await;
+            let instruction = self.expected.told(instruction.text);
+            let mut conversation = self.begin(instruction, &emitter).await;
+            let outcome = self.hold(&mut conversation, &emitter).await;
             for message in self.turns.close().await {
                 emitter.emit(Event::Trouble { message }).await;
             }
@@ -151,5 +156,16 @@ impl NativeAgent {
             }
         }
         Conversation::new(&self.turns.system, definitions, instruction)
+    }
+
+    /// Holds the conversation until it has come to the answer that is expected of it.
+    async fn hold(&mut self, conversation: &mut Conversation, emitter: &Emitter) -> Outcome {
+        loop {
+            let (outcome, words) = self.turns.hold(conversation, emitter).await;
+            match self.expected.settle(outcome, &words, emitter).await {
+                Next::Ended(outcome) => return outcome,
+                Next::Again(words) => conversation.ask(&words),
+            }
+        }
     }
 }

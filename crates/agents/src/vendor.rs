@@ -93,11 +93,7 @@ impl VendorSettings {
         let borrowed = self.login.borrow(&self.home).map_err(|error| self.not_writable(&error))?;
         deliverables.enter(phase);
         let quarters = Arc::new(Quarters::new(self.premises.clone()));
-        let (program, args) = self.command.split_first().ok_or_else(|| no_program("an empty command"))?;
-        let launch = quarters.command(program).await.map_err(|error| {
-            let message = format!("The agent's room cannot be opened: {error}.");
-            Fault::passing(FaultLayer::System, "room", message)
-        })?;
+        let launch = self.launch(&quarters).await?;
         let reach = match &self.service {
             None => None,
             Some(service) => Some(match quarters.route_url(&service.route).await {
@@ -107,10 +103,18 @@ impl VendorSettings {
                 None => Reach { base_url: service.base_url.clone(), key: service.key.clone() },
             }),
         };
-        let launch =
-            launch.args(args).envs(self.env.iter().map(|(name, value)| (name, value))).cwd(&self.root);
         let desk = Desk { quarters, gates, borrowed: Some(borrowed), denials: HashMap::new() };
         Ok(Start { launch, reach, desk })
+    }
+
+    /// Its program in a room, before it is started.
+    async fn launch(&self, quarters: &Quarters) -> Result<Launch, Fault> {
+        let (program, args) = self.command.split_first().ok_or_else(|| no_program("an empty command"))?;
+        let launch = quarters.command(program).await.map_err(|error| {
+            let message = format!("The agent's room cannot be opened: {error}.");
+            Fault::passing(FaultLayer::System, "room", message)
+        })?;
+        Ok(launch.args(args).envs(self.env.iter().map(|(name, value)| (name, value))).cwd(&self.root))
     }
 
     /// How the deliverable tools of a phase are served to a program in the room: a command.
@@ -153,6 +157,11 @@ impl Desk {
                 Some(reason)
             }
         }
+    }
+
+    /// Prepares to start the agent's program once more in the session's room.
+    pub(crate) async fn relaunch(&self, settings: &VendorSettings) -> Result<Launch, Fault> {
+        settings.launch(&self.quarters).await
     }
 
     /// Prepares to run a program in the session's room.
@@ -205,6 +214,15 @@ pub(crate) async fn crashed(name: &str, talk: &mut Talk) -> Fault {
         FaultLayer::Agent,
         "agent_crashed",
         format!("{name} ended {ended} before it was done.{words}"),
+    )
+}
+
+/// What an agent is told that stopped at a refusal, where nothing else tells it the reason.
+pub(crate) fn follow_up(refusals: &[String]) -> String {
+    let reasons: Vec<String> = refusals.iter().map(|reason| format!("- {reason}")).collect();
+    format!(
+        "Not a person but autonoe's rules refused what you wanted to do:\n{}\nGo on with your work in a way that is allowed.",
+        reasons.join("\n")
     )
 }
 

@@ -23,6 +23,8 @@ pub struct SessionSpec {
     pub thinking: Option<u32>,
     /// The conversation to go on with, in the backend's own form; none begins a new one.
     pub history: Option<serde_json::Value>,
+    /// The JSON Schema that the answer must fit, if it must fit one; it is then told as [`Event::Answer`].
+    pub answer: Option<serde_json::Value>,
     /// Asked before every tool call.
     pub gates: Vec<Arc<dyn Gate>>,
     /// Cancelled when the session must end at once.

@@ -153,6 +153,7 @@ impl<C: AgentCallbacks> Sink for CallbackSink<C> {
             Event::Chunk { kind: Chunk::Thought, .. }
             | Event::Thinking { .. }
             | Event::Conversation { .. }
+            | Event::Answer { .. }
             | Event::End { .. }
             | Event::RunStarted { .. }
             | Event::SessionStarted { .. }

@@ -95,6 +95,11 @@ pub enum Event {
         /// Why, and how it can be allowed.
         message: String,
     },
+    /// The agent answered in the form that it was asked for.
+    Answer {
+        /// The answer, which fits the schema.
+        value: serde_json::Value,
+    },
     /// The agent is done with its instruction; the last event of its stream.
     End {
         /// How it ended.

@@ -165,6 +165,7 @@ impl Runner<'_> {
             phase: instruction.name,
             model,
             thinking: self.options.thinking,
+            answer: None,
             gates: (self.gates)(instruction.name),
             stop: self.interrupt.child_token(),
         };

@@ -129,6 +129,7 @@ impl Session<'_> {
                 | Event::ToolResult { .. }
                 | Event::Trouble { .. }
                 | Event::HostRefused { .. }
+                | Event::Answer { .. }
                 | Event::RunStarted { .. }
                 | Event::SessionStarted { .. }
                 | Event::SessionEnded { .. }

@@ -149,6 +149,7 @@ impl SessionSpans {
             | Event::Conversation { .. }
             | Event::Trouble { .. }
             | Event::HostRefused { .. }
+            | Event::Answer { .. }
             | Event::End { .. }
             | Event::RunStarted { .. }
             | Event::SessionStarted { .. }

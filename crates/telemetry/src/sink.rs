@@ -100,6 +100,7 @@ impl Sink for TelemetrySink {
             Event::Outcome(report) => self.run_ended(span, report),
             Event::Working { .. }
             | Event::Conversation { .. }
+            | Event::Answer { .. }
             | Event::End { .. }
             | Event::BackendChanged { .. }
             | Event::StatusChanged(_)

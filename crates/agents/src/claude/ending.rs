@@ -16,6 +16,8 @@ const LOG_IN: &str = "Start `claude` and log in with /login, or set ANTHROPIC_AP
 pub(super) struct Ending {
     pub is_error: bool,
     pub cost: Option<Usd>,
+    /// The answer in the form that was asked for, or else its last words.
+    pub answer: String,
     reason: String,
     subtype: String,
     words: String,
@@ -30,6 +32,10 @@ impl Ending {
         let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
         Self {
             is_error: message["is_error"].as_bool().unwrap_or(true),
+            answer: match &message["structured_output"] {
+                Value::Null => text("result"),
+                answer => answer.to_string(),
+            },
             cost: message["total_cost_usd"].as_f64().map(Usd),
             reason: text("terminal_reason"),
             subtype: text("subtype"),
@@ -68,6 +74,9 @@ impl Ending {
 
     fn fault(&self) -> Fault {
         let message = format!("Claude Code failed: {}", self.words);
+        if self.subtype == "error_max_structured_output_retries" {
+            return Fault::passing(Layer::Agent, "answer_not_valid", message);
+        }
         let passing = |code| Fault::passing(Layer::Model, code, message.clone());
         match self.status {
             Some(401 | 403) => Fault::lasting(Layer::Config, "not_logged_in", message).hint(LOG_IN),

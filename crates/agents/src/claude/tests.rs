@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::ending::Ending;
 use super::message::{Asked, Block, Message};
+use super::taking_up;
 
 /// What Claude Code said in each recorded session, by the name of the recording.
 fn recordings() -> BTreeMap<String, Vec<Value>> {
@@ -63,6 +64,13 @@ fn no_recorded_message_is_unknown() {
 }
 
 #[test]
+fn an_earlier_conversation_is_taken_up_in_a_copy() {
+    assert_eq!(taking_up(Some(&json!({ "claude_session": "s" }))), ["--resume", "s", "--fork-session"]);
+    let none = Vec::<String>::new();
+    assert_eq!((taking_up(None), taking_up(Some(&json!({ "codex_thread": "t" })))), (none.clone(), none));
+}
+
+#[test]
 fn an_unknown_message_is_told_by_its_name() {
     let read = |message| Message::read(message);
     assert_eq!(read(json!({ "type": "dance" })), Message::Unknown("dance".to_owned()));
@@ -109,6 +117,23 @@ fn errors_are_told_apart_by_whether_a_person_must_act() {
         let outcome = Ending::read(&message).outcome(None);
         assert!(matches!(&outcome, Outcome::ExecutionError { fault } if fault.code == code), "{outcome:?}");
     }
+}
+
+#[test]
+fn an_answer_is_in_its_form_or_in_words() {
+    let answer = |name: &str| {
+        let ended = messages(name).into_iter().find_map(|message| match message {
+            Message::Ended(ending) => Some(ending.answer),
+            _ => None,
+        });
+        ended.expect("an end")
+    };
+    assert_eq!(answer("schema"), r#"{"answer":"42"}"#);
+    assert!(answer("text").contains("The answer is 42"), "{}", answer("text"));
+    let message =
+        json!({ "is_error": true, "subtype": "error_max_structured_output_retries", "errors": ["x"] });
+    let outcome = Ending::read(&message).outcome(None);
+    assert_eq!(outcome.fault().map(|fault| fault.code.as_str()), Some("answer_not_valid"));
 }
 
 #[test]

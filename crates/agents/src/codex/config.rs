@@ -68,6 +68,15 @@ const PROVIDER_KEYS: [&str; 13] = [
     "wire_api",
 ];
 
+/// Whether Codex asks before it uses the tools of further servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// Before each use.
+    Always,
+    /// Nobody: some versions leave undone then what would have to be asked about.
+    Never,
+}
+
 /// The model provider in the user's own settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UserProvider {
@@ -117,7 +126,12 @@ impl UserProvider {
 }
 
 /// The settings of a session.
-pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, phase: InstructionName) -> String {
+pub(super) fn config(
+    settings: &VendorSettings,
+    reach: Option<&Reach>,
+    phase: InstructionName,
+    asks: Asks,
+) -> String {
     let off: Map<String, Value> =
         FEATURES_OFF.iter().map(|name| ((*name).to_owned(), json!(false))).collect();
     // A project that is trusted brings settings of its own.
@@ -136,7 +150,7 @@ pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, phase: In
             { "ignore_default_excludes": false, "exclude": user.header_variables() },
         "sandbox_workspace_write": { "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true },
         "projects": untrusted,
-        "mcp_servers": servers(settings, phase),
+        "mcp_servers": servers(settings, phase, asks),
     });
     match reach {
         Some(reach) => {
@@ -173,12 +187,14 @@ fn provider(settings: &VendorSettings, user: &UserProvider, reach: &Reach) -> Va
     provider
 }
 
-/// The deliverable tools, which judge for themselves, and the servers whose every call is asked about.
-fn servers(settings: &VendorSettings, phase: InstructionName) -> Value {
+/// The deliverable tools, which judge for themselves, and the servers whose every call is asked about where it can be.
+fn servers(settings: &VendorSettings, phase: InstructionName, asks: Asks) -> Value {
     let (command, args) = settings.deliverable_server(phase);
     let mut servers = json!({ "autonoe": {
         "command": command, "args": args, "default_tools_approval_mode": "approve",
         "startup_timeout_sec": SERVER_START_SECONDS,
+        // Where it cannot be seen whether they are there, it does not begin without them.
+        "required": asks == Asks::Never,
     } });
     for (name, server) in &settings.servers {
         let mut described = match &server.way {
@@ -191,7 +207,10 @@ fn servers(settings: &VendorSettings, phase: InstructionName) -> Value {
             }
             Way::Http { url, headers } => json!({ "url": url, "http_headers": headers.0 }),
         };
-        described["default_tools_approval_mode"] = json!("prompt");
+        described["default_tools_approval_mode"] = json!(match asks {
+            Asks::Always => "prompt",
+            Asks::Never => "approve",
+        });
         described["startup_timeout_sec"] = json!(SERVER_START_SECONDS);
         described["tool_timeout_sec"] = json!(server.call_limit.as_secs());
         servers[name] = described;

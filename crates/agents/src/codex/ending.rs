@@ -25,6 +25,17 @@ pub(super) struct Ending {
 }
 
 impl Ending {
+    /// A turn that came to its end.
+    pub(super) fn completed() -> Self {
+        Self { status: "completed".to_owned(), ..Self::default() }
+    }
+
+    /// A turn that failed, of which nothing is told but words. What the service answered is in them.
+    pub(super) fn failed(words: String) -> Self {
+        let (status, code) = ("failed".to_owned(), String::new());
+        Self { status, http: http_status(&words), words, code }
+    }
+
     pub(super) fn read(turn: &Value) -> Self {
         let error = &turn["error"];
         let info = &error["codexErrorInfo"];
@@ -78,6 +89,12 @@ impl Ending {
             _ => Fault::passing(Layer::Agent, "agent_failed", message),
         }
     }
+}
+
+/// The status in `unexpected status 401 Unauthorized` and `last status: 429 Too Many Requests`.
+fn http_status(words: &str) -> Option<u64> {
+    let (_, after) = words.split_once("status")?;
+    after.trim_start_matches([':', ' ']).get(..3)?.parse().ok()
 }
 
 /// When the last of the windows that are used up begins anew.

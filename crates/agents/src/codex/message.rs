@@ -73,6 +73,8 @@ pub(super) enum Message {
     Retries(String),
     /// It warns of something.
     Warns(String),
+    /// An MCP server has started, or has failed to.
+    Served { name: String, error: Option<String> },
     /// A turn of a conversation has ended.
     Ended { thread: String, ending: Ending },
     /// Nothing to tell.
@@ -154,13 +156,14 @@ fn tells(method: &str, params: &Value) -> Message {
         "turn/completed" => {
             Message::Ended { thread: text(&params["threadId"]), ending: Ending::read(&params["turn"]) }
         }
-        "mcpServer/startupStatus/updated" => match params["status"].as_str() {
-            Some("failed") => {
-                let (name, error) = (text(&params["name"]), text(&params["error"]));
-                Message::Warns(format!("the MCP server {name} does not start: {error}"))
+        "mcpServer/startupStatus/updated" => {
+            let name = text(&params["name"]);
+            match params["status"].as_str() {
+                Some("ready") => Message::Served { name, error: None },
+                Some("failed" | "cancelled") => Message::Served { name, error: Some(text(&params["error"])) },
+                Some(_) | None => Message::Silent,
             }
-            Some(_) | None => Message::Silent,
-        },
+        }
         // Nothing typed: it looks whether there is more output.
         "item/commandExecution/terminalInteraction" => match params["stdin"].as_str() {
             Some("") | None => Message::Silent,
@@ -187,7 +190,7 @@ fn failure(error: &Value) -> String {
 }
 
 /// Its input tokens contain those that a cache had.
-fn usage(usage: &Value) -> Usage {
+pub(super) fn usage(usage: &Value) -> Usage {
     let count = |name: &str| usage[name].as_u64().unwrap_or_default();
     let (read, written) = (count("cachedInputTokens"), count("cacheWriteInputTokens"));
     Usage {
@@ -200,7 +203,7 @@ fn usage(usage: &Value) -> Usage {
     }
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
@@ -212,10 +215,10 @@ mod tests {
     use crate::codex::item::Kind;
 
     const TRANSCRIPTS: [&str; 4] = [
-        include_str!("transcripts/codex-appserver-interrupt.jsonl"),
-        include_str!("transcripts/codex-appserver-text.jsonl"),
-        include_str!("transcripts/codex-appserver-tool-allow.jsonl"),
-        include_str!("transcripts/codex-appserver-tool-deny.jsonl"),
+        include_str!("../../tests/fixtures/codex/appserver-interrupt.jsonl"),
+        include_str!("../../tests/fixtures/codex/appserver-text.jsonl"),
+        include_str!("../../tests/fixtures/codex/appserver-tool-allow.jsonl"),
+        include_str!("../../tests/fixtures/codex/appserver-tool-deny.jsonl"),
     ];
 
     /// What was heard in a recording.

@@ -76,13 +76,15 @@ fn task(criteria: Option<&str>) -> Task {
         goal: "Build it".to_owned(),
         success_criteria: criteria.map(str::to_owned),
         timeout: DEFAULT_TIMEOUT,
+        answer: None,
         model: None,
     }
 }
 
 fn done(output: &str) -> ExecutionResult {
     let duration = Duration::ZERO;
-    ExecutionResult { success: true, output: output.to_owned(), error: None, duration, conversation: None }
+    let output = output.to_owned();
+    ExecutionResult { success: true, output, answer: None, error: None, duration, conversation: None }
 }
 
 #[tokio::test(start_paused = true)]

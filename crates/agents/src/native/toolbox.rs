@@ -15,7 +15,7 @@ pub(super) const TASK: &str = "Task";
 
 /// How long a session waits for its MCP servers before it begins. A model that knows its tools from the first request on
 /// uses them, and what the provider cached of the request stays valid.
-const GATHERING: Duration = Duration::from_secs(1);
+const GATHERING: Duration = Duration::from_secs(5);
 
 /// What a call came to.
 pub(super) struct Done {

@@ -41,9 +41,9 @@ enum Whose<'a> {
 }
 
 impl Turns {
-    /// Holds the conversation to its end.
-    pub(super) async fn hold(&self, conversation: &mut Conversation, emitter: &Emitter) -> Outcome {
-        self.turn_about(conversation, emitter, Whose::Own).await.0
+    /// Holds the conversation to its end; how it ended, and the model's last words.
+    pub(super) async fn hold(&self, conversation: &mut Conversation, emitter: &Emitter) -> (Outcome, String) {
+        self.turn_about(conversation, emitter, Whose::Own).await
     }
 
     /// Ends everything that was started. Says what had to be put right.

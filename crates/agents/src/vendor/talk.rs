@@ -44,6 +44,13 @@ impl Talk {
         }
     }
 
+    /// Gives it a text, and nothing after it.
+    pub(crate) async fn give(&mut self, text: &str) {
+        if let Some(mut input) = self.input.take() {
+            let _ = input.write_all(text.as_bytes()).await;
+        }
+    }
+
     /// The next thing that it says. Cancel safe.
     pub(crate) async fn hear(&mut self) -> Heard {
         loop {

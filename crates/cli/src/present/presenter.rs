@@ -72,6 +72,7 @@ impl Presenter {
             | Event::Conversation { .. }
             | Event::Trouble { .. }
             | Event::HostRefused { .. }
+            | Event::Answer { .. }
             | Event::RunStarted { .. }
             | Event::BackendChanged { .. }
             | Event::StatusChanged(_)
@@ -170,6 +171,7 @@ impl Sink for Presenter {
             | Event::ToolCall(_)
             | Event::ToolResult { .. }
             | Event::Usage(_)
+            | Event::Answer { .. }
             | Event::End { .. } => {}
         }
         if self.detail == Detail::Debug

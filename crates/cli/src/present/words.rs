@@ -204,6 +204,9 @@ pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
         ),
         Event::Trouble { message } => format!("[trouble] {message}"),
         Event::HostRefused { message, .. } => format!("[network] {message}"),
+        Event::Answer { value } => {
+            format!("[answer] {}", cut(&redactor.json(value).unwrap_or_default(), MAX_TEXT))
+        }
         Event::End { outcome } => format!("[session: {}]", outcome.name()),
         Event::Working { .. }
         | Event::Instructed { .. }

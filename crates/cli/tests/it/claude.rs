@@ -1,6 +1,8 @@
 //! The real Claude Code, driven through the binary, on a scripted model.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use super::support::{
@@ -8,7 +10,7 @@ use super::support::{
 };
 use super::vendors::{Vendor, interrupted_in_a_tool, kill_in, killed_in_a_tool, vendor};
 
-fn claude() -> Option<Vendor> {
+pub fn claude() -> Option<Vendor> {
     vendor("claude", "@anthropic-ai/claude-code-linux-x64/claude")
 }
 
@@ -129,21 +131,29 @@ fn a_conversation_with_claude_is_taken_up_after_autonoe_was_killed() {
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&[LONG_COMMAND_ONCE, &coding("A", "passed")].concat());
     killed_in_a_tool(&place, claude.command(&place, &model, &["run", "--backend", "claude"]), || {
-        records(&place).contains("tail -f")
+        records(&place).values().any(|text| text.contains("tail -f"))
     });
+    let before = records(&place);
     let run = claude.run(&place, &model, &["run", "--backend", "claude", "--resume"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(run.sessions(), ["coding"]);
+    let after = records(&place);
+    assert!(
+        before.iter().all(|(name, text)| after.get(name) == Some(text)),
+        "the earlier one stays as it was"
+    );
+    let new: Vec<_> = after.iter().filter(|(name, _)| !before.contains_key(*name)).collect();
+    assert!(matches!(&new[..], [(_, text)] if text.contains("tail -f")), "{new:?}");
     assert_followed(&model);
 }
 
-/// What Claude Code has written down of its conversations.
-fn records(place: &Place) -> String {
+/// What Claude Code has written down of its conversations, by the names of the files.
+fn records(place: &Place) -> BTreeMap<PathBuf, String> {
     let projects = place.journal().with_file_name("home/.claude/projects");
     let directories = fs::read_dir(projects).into_iter().flatten().flatten();
     let files =
         directories.flat_map(|directory| fs::read_dir(directory.path()).into_iter().flatten().flatten());
-    files.filter_map(|file| fs::read_to_string(file.path()).ok()).collect()
+    files.filter_map(|file| Some((file.path(), fs::read_to_string(file.path()).ok()?))).collect()
 }
 
 #[test]

@@ -12,6 +12,11 @@ pub fn codex() -> Option<Vendor> {
     vendor("codex", "@openai/codex/bin/codex.js")
 }
 
+/// The program proper, which npm's script starts.
+pub fn program() -> Option<Vendor> {
+    vendor("codex", "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex")
+}
+
 /// A script in which commands are given to Codex' own tool.
 pub fn in_its_words(script: &str) -> String {
     script.replace(r#"tool = "Bash", input = { command ="#, r#"tool = "exec_command", input = { cmd ="#)
@@ -245,7 +250,8 @@ fn the_settings_of_the_user_and_of_the_repository_are_left_out() {
 fn codex_calls_the_tools_of_the_users_servers_and_cannot_type_into_programs() {
     let Some(codex) = codex() else { return };
     let place = Place::with_status(&[("A", "pending")]);
-    place.write("server.sh", MCP_SERVER);
+    // It is waited for.
+    place.write("server.sh", &format!("sleep 2\n{MCP_SERVER}"));
     let config = place.home().join(".config/autonoe");
     fs::create_dir_all(&config).expect("directory");
     let text = "[mcp_servers.mine]\ncommand = \"bash\"\nargs = [\"server.sh\"]\n\

@@ -5,11 +5,13 @@
 
 mod acp;
 mod acp_requests;
+mod answers;
 mod bad_input;
 mod browser;
 mod checks;
 mod claude;
 mod codex;
+mod codex_exec;
 mod commands;
 mod demo;
 mod endurance;

@@ -1,7 +1,7 @@
 //! The agents of other vendors, from the npm packages that `cargo xtask test` installs.
 
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use autonoe_scripted::Server;
@@ -28,6 +28,17 @@ pub fn vendor(name: &'static str, path: &str) -> Option<Vendor> {
 }
 
 impl Vendor {
+    /// Its program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The packages that it was installed with.
+    pub fn packages(&self) -> PathBuf {
+        let mut places = self.program.ancestors();
+        places.find(|place| place.ends_with("node_modules")).expect("npm's packages").to_owned()
+    }
+
     /// Runs `autonoe ARGS` with this agent on the search path, to its end.
     pub fn run(&self, place: &Place, model: &Server, args: &[&str]) -> Run {
         Run::from(self.command(place, model, args).output().expect("started"))

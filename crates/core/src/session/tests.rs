@@ -30,6 +30,7 @@ async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
         phase: InstructionName::Coding,
         model: "worker".to_owned(),
         thinking: None,
+        answer: None,
         gates: Vec::new(),
         stop: world.interrupt.child_token(),
     };
