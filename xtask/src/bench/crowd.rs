@@ -90,6 +90,7 @@ async fn crowd(autonoe: &Path, place: &Place, model: &Server) -> Result<Crowd> {
             model: "sonnet".to_owned(),
             thinking: None,
             history: None,
+            answer: None,
             gates: gates_for(PHASE, &policy),
             stop: Default::default(),
         };

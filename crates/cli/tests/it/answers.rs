@@ -114,7 +114,13 @@ impl Bench {
         bounds.read = read.to_vec();
         bounds.sockets = vec![self.calls.clone()];
         let door = Arc::new(DoorRules { routes, ..DoorRules::default() });
-        Premises { sandbox, bounds, door, env: vec![("PATH".to_owned(), PATH.to_owned())] }
+        Premises {
+            sandbox,
+            bounds,
+            door,
+            env: vec![("PATH".to_owned(), PATH.to_owned())],
+            guarded: Arc::default(),
+        }
     }
 
     fn vendor(&self, vendor: &Vendor, home: &str, key: Key, model: &Server) -> VendorSettings {
