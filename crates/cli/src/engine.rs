@@ -40,11 +40,12 @@ use autonoe_verify::{Builders, ProjectExaminer, Site, written_checks};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::CommonArgs;
+use crate::backend_name::Substitute;
 use crate::backends::Workshop;
 use crate::browser;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
-use crate::hiring::{Hired, hire};
+use crate::hiring::{Hired, hire, hire_verifier};
 use crate::permissions::{allowed_tools, permission_rules};
 use crate::premises;
 use crate::present::{Console, Detail, JsonSink, Level, Presenter, Stream};
@@ -72,6 +73,8 @@ pub struct Request<'a> {
     pub no_sandbox: bool,
     /// Whether nothing counts but what is verified.
     pub is_strict: bool,
+    /// Who has an independent look in the end.
+    pub verifier: Option<&'a Substitute>,
     /// What to warn about first.
     pub warning: Option<&'static str>,
 }
@@ -101,6 +104,7 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
     let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
     let providers = providers::find(environment, &user)?;
     let crew = hire(args, environment, &providers, !is_over)?;
+    let verifier = request.verifier.map(|typed| hire_verifier(typed, &providers)).transpose()?;
     let secrets = secrets(environment, &providers, &user);
     let telemetry = environment.telemetry(&user, secrets.clone())?;
 
@@ -133,8 +137,13 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
         let engine =
             Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
         let site = premises::check_site(&project, environment, &user, &premises);
-        let checking =
-            Checking { written, site, guarded: Arc::clone(&policy.guarded), is_strict: request.is_strict };
+        let checking = Checking {
+            verifier,
+            written,
+            site,
+            guarded: Arc::clone(&policy.guarded),
+            is_strict: request.is_strict,
+        };
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
         premises.bounds.read.extend(tools.installed.iter().cloned());
         let prices = Arc::new(providers::prices(&user));
@@ -154,6 +163,7 @@ struct Watching {
 
 /// What decides about the work.
 struct Checking {
+    verifier: Option<Hired>,
     written: Vec<Check>,
     site: Site,
     guarded: Guarded,
@@ -221,7 +231,11 @@ impl Engine<'_> {
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
         sinks.emit(&span, &Event::RunStarted { command: self.mode.name().to_owned(), sessions_before });
 
-        let is_strict = checking.is_strict;
+        let (is_strict, verifier) = (checking.is_strict, checking.verifier);
+        let base = match &verifier {
+            Some(_) => checking.site.head().await?,
+            None => None,
+        };
         let examiner: Arc<dyn Examiner> = Arc::new(ProjectExaminer {
             project: self.project.clone(),
             site: checking.site,
@@ -237,6 +251,7 @@ impl Engine<'_> {
             builders,
             is_strict,
             complaints: Default::default(),
+            base: std::sync::Mutex::new(base),
             working: Default::default(),
         });
         let deliverables = DeliverableService::new(
@@ -258,14 +273,17 @@ impl Engine<'_> {
                 )
             })?;
         let policy = Arc::new(policy);
-        let mut plan = self.plan(status, &journal, instructions, examiner, is_strict);
-        let crew = self.assemble(parts, &policy, socket, &deliverables)?;
+        let mut plan = self.plan(status, &journal, instructions, examiner, is_strict, verifier.is_some());
+        let (crew, verifier) = self.assemble(parts, verifier, &policy, socket, &deliverables)?;
         let mut members =
             crew.iter().map(|(backend, models)| Member { backend: backend.as_ref(), models: models.clone() });
         let Some(first) = members.next() else {
             return Err(Fault::lasting(Layer::Config, "no_agent", "There is no agent to work."));
         };
-        let crew = Crew::new(first, members.collect());
+        let reviewer = verifier
+            .as_ref()
+            .map(|(backend, models)| Member { backend: backend.as_ref(), models: models.clone() });
+        let crew = Crew::new(first, members.collect()).reviewed_by(reviewer);
         self.console.start();
         let runner = Runner {
             plan: plan.as_mut(),
@@ -296,11 +314,13 @@ impl Engine<'_> {
         instructions: ProjectInstructions,
         examiner: Arc<dyn Examiner>,
         is_strict: bool,
+        is_reviewed: bool,
     ) -> Box<dyn Plan> {
         let instructions = Arc::new(instructions);
         match self.mode {
             Mode::Run => {
-                Box::new(DeliverablePlan::new(status, instructions).examined_by(examiner, is_strict))
+                let plan = DeliverablePlan::new(status, instructions).examined_by(examiner, is_strict);
+                Box::new(if is_reviewed { plan.with_review() } else { plan })
             }
             Mode::Sync => Box::new(SyncPlan::new(status, Arc::clone(journal) as _, instructions)),
         }
@@ -320,14 +340,15 @@ impl Engine<'_> {
         }
     }
 
-    /// The agents, in the order in which they step in.
+    /// The agents, in the order in which they step in, and the one who looks at their work.
     fn assemble(
         &self,
         parts: Parts,
+        verifier: Option<Hired>,
         policy: &Arc<PolicyOptions>,
         calls: PathBuf,
         deliverables: &Arc<DeliverableService>,
-    ) -> Result<Vec<Assembled>, Fault> {
+    ) -> Result<(Vec<Assembled>, Option<Assembled>), Fault> {
         let policy = Arc::clone(policy);
         let Parts { crew, agents, providers, prices, premises, tools } = parts;
         let native = NativeSettings {
@@ -350,7 +371,9 @@ impl Engine<'_> {
             deliverables: Arc::clone(deliverables),
             agents,
         };
-        crew.into_iter().map(|hired| Ok((workshop.build(&hired.backend)?, hired.models))).collect()
+        let build = |hired: Hired| Ok((workshop.build(&hired.backend)?, hired.models));
+        let verifier = verifier.map(build).transpose()?;
+        Ok((crew.into_iter().map(build).collect::<Result<_, Fault>>()?, verifier))
     }
 
     fn sinks(&self, telemetry: Option<&Telemetry>, builders: &Arc<Builders>) -> Sinks {

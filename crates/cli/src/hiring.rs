@@ -58,6 +58,16 @@ pub fn hire(
     Ok(hired)
 }
 
+/// The one who looks at what the others have built.
+pub fn hire_verifier(typed: &Substitute, providers: &[Provider]) -> Result<Hired, Fault> {
+    let Substitute { backend, model } = typed;
+    let models = models(backend, model.as_deref(), None, providers)?;
+    if *backend == BackendName::Native {
+        ModelChoice::parse(&models.work, providers)?.provider_among(providers)?;
+    }
+    Ok(Hired { backend: backend.clone(), models, because: None })
+}
+
 /// Whether a model that the user named is one of the agent's: by its vendor, and a provider's name means our own agent.
 fn has_model(backend: &BackendName, model: &str, providers: &[Provider]) -> bool {
     let vendor = ModelChoice::parse(model, providers).ok().filter(|_| !model.contains('/'));

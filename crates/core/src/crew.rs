@@ -34,12 +34,27 @@ pub struct Member<'a> {
 pub struct Crew<'a> {
     current: Member<'a>,
     waiting: std::vec::IntoIter<Member<'a>>,
+    reviewer: Option<Member<'a>>,
 }
 
 impl<'a> Crew<'a> {
     /// One who works, and others who wait to step in.
     pub fn new(first: Member<'a>, others: Vec<Member<'a>>) -> Self {
-        Self { current: first, waiting: others.into_iter() }
+        Self { current: first, waiting: others.into_iter(), reviewer: None }
+    }
+
+    /// The same crew, with one who looks at what the others have built.
+    #[must_use]
+    pub fn reviewed_by(self, reviewer: Option<Member<'a>>) -> Self {
+        Self { reviewer, ..self }
+    }
+
+    /// Who holds a session with an instruction.
+    pub fn choose(&self, name: InstructionName) -> &Member<'a> {
+        match (name, &self.reviewer) {
+            (InstructionName::Review, Some(reviewer)) => reviewer,
+            (_, _) => &self.current,
+        }
     }
 
     /// Who works.

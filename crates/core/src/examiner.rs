@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use crate::check::{Check, Finding};
 use crate::deliverable::Deliverable;
 use crate::fault::Fault;
+use crate::status::Refusal;
 
 /// What came of the checks of one deliverable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,12 @@ pub trait Examiner: Send + Sync {
 
     /// Looks at everything that passed once more. What does not hold is pending again.
     async fn confirm(&self) -> Result<Confirmation, Fault>;
+
+    /// What a session of an independent look is told: the deliverables that want one, and what was changed. None if none does.
+    async fn wants_review(&self) -> Result<Option<String>, Fault>;
+
+    /// Writes down what came of an independent look, or says why not.
+    async fn review(&self, id: &str, holds: bool, reason: String) -> Result<Result<(), Refusal>, Fault>;
 
     /// What a session should know of the checks.
     async fn briefing(&self) -> Result<Option<String>, Fault>;

@@ -1,4 +1,4 @@
-//! The four instructions: their names, their built-in texts and the deliverable tools each is given.
+//! The instructions: their names, their built-in texts and the deliverable tools each is given.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::status::ProjectStatus;
 use crate::verification::Verification;
 
-/// Names one of the four instructions; also the phase a session is in.
+/// Names one of the instructions; also the phase a session is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstructionName {
@@ -22,9 +22,11 @@ pub enum InstructionName {
     Sync,
     /// `sync`, then: check what the code really does.
     Verify,
+    /// `run`, at its end, if the user wants it: somebody else than the builder has a look.
+    Review,
 }
 
-/// One of the five deliverable tools.
+/// One of the deliverable tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliverableTool {
@@ -38,11 +40,14 @@ pub enum DeliverableTool {
     Verify,
     /// Lists deliverables.
     List,
+    /// Records an independent look at a deliverable.
+    Review,
 }
 
 impl DeliverableTool {
-    /// All five.
-    pub const ALL: [Self; 5] = [Self::Create, Self::SetStatus, Self::Deprecate, Self::Verify, Self::List];
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Create, Self::SetStatus, Self::Deprecate, Self::Verify, Self::List, Self::Review];
 
     /// Its name on the `autonoe` server.
     pub fn name(self) -> &'static str {
@@ -52,13 +57,14 @@ impl DeliverableTool {
             Self::Deprecate => "deprecate",
             Self::Verify => "verify",
             Self::List => "list",
+            Self::Review => "review",
         }
     }
 }
 
 impl InstructionName {
-    /// All four.
-    pub const ALL: [Self; 4] = [Self::Initializer, Self::Coding, Self::Sync, Self::Verify];
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Initializer, Self::Coding, Self::Sync, Self::Verify, Self::Review];
 
     /// Its name, also of its override file `.autonoe/<name>.md`.
     pub fn name(self) -> &'static str {
@@ -67,6 +73,7 @@ impl InstructionName {
             Self::Coding => "coding",
             Self::Sync => "sync",
             Self::Verify => "verify",
+            Self::Review => "review",
         }
     }
 
@@ -77,6 +84,7 @@ impl InstructionName {
             Self::Coding => include_str!("instructions/coding.md"),
             Self::Sync => include_str!("instructions/sync.md"),
             Self::Verify => include_str!("instructions/verify.md"),
+            Self::Review => include_str!("instructions/review.md"),
         }
     }
 
@@ -84,18 +92,19 @@ impl InstructionName {
     pub fn is_planning(self) -> bool {
         match self {
             Self::Initializer | Self::Sync => true,
-            Self::Coding | Self::Verify => false,
+            Self::Coding | Self::Verify | Self::Review => false,
         }
     }
 
     /// The deliverable tools a session in this phase may use.
     pub fn tools(self) -> &'static [DeliverableTool] {
-        use DeliverableTool::{Create, Deprecate, List, SetStatus, Verify};
+        use DeliverableTool::{Create, Deprecate, List, Review, SetStatus, Verify};
         match self {
             Self::Initializer => &[Create],
             Self::Coding => &[SetStatus, List],
             Self::Sync => &[Create, Deprecate, List],
             Self::Verify => &[SetStatus, Verify, List],
+            Self::Review => &[Review, List],
         }
     }
 
@@ -103,7 +112,7 @@ impl InstructionName {
     pub fn may_write(self) -> bool {
         match self {
             Self::Initializer | Self::Coding => true,
-            Self::Sync | Self::Verify => false,
+            Self::Sync | Self::Verify | Self::Review => false,
         }
     }
 }

@@ -38,7 +38,7 @@ impl From<InstructionName> for Mode {
     fn from(instruction: InstructionName) -> Self {
         match instruction {
             InstructionName::Initializer | InstructionName::Coding => Self::Run,
-            InstructionName::Sync | InstructionName::Verify => Self::Sync,
+            InstructionName::Sync | InstructionName::Verify | InstructionName::Review => Self::Sync,
         }
     }
 }

@@ -197,6 +197,9 @@ pub struct RunReport {
     /// Of those that passed, the ones that an agent claims.
     #[serde(default)]
     pub deliverables_claimed: usize,
+    /// Of those that passed, the ones that an independent look doubts.
+    #[serde(default)]
+    pub deliverables_doubted: usize,
     /// Deliverables verified so far, in `sync`.
     pub verified: usize,
     /// Deliverables to verify, in `sync`.

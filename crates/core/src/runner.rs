@@ -137,7 +137,7 @@ impl Runner<'_> {
     ) -> Result<Iteration, Fault> {
         state.sessions += 1;
         let number = state.sessions;
-        let Member { backend: opener, models } = self.crew.current().clone();
+        let Member { backend: opener, models } = self.crew.choose(instruction.name).clone();
         let (backend, model) = (opener.name().to_owned(), models.choose(instruction.name));
         self.journal
             .record(Record::SessionStarted {
@@ -364,6 +364,7 @@ impl Runner<'_> {
             deliverables_blocked: standing.tally.blocked,
             deliverables_verified: standing.tally.verified,
             deliverables_claimed: standing.tally.claimed(),
+            deliverables_doubted: standing.tally.doubted,
             verified: standing.progress.verified,
             verified_total: standing.progress.total,
             duration: self.elapsed(state, start),

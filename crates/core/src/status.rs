@@ -73,6 +73,9 @@ pub struct Tally {
     /// Of those that passed, verified: the others are claimed.
     #[serde(default)]
     pub verified: usize,
+    /// Of those that passed, doubted by whoever had an independent look.
+    #[serde(default)]
+    pub doubted: usize,
     /// Of these, blocked.
     pub blocked: usize,
 }
@@ -114,6 +117,8 @@ impl ProjectStatus {
                 DeliverableStatus::Passed => {
                     tally.passed += 1;
                     tally.verified += usize::from(deliverable.assurance() == Some(Assurance::Verified));
+                    tally.doubted +=
+                        usize::from(deliverable.review.as_ref().is_some_and(|review| !review.holds));
                 }
                 DeliverableStatus::Blocked => tally.blocked += 1,
             }

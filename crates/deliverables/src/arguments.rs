@@ -123,6 +123,18 @@ pub(crate) struct Target {
     pub(crate) deliverable_id: String,
 }
 
+/// Arguments of `review`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Look {
+    /// The deliverable's id.
+    pub(crate) deliverable_id: String,
+    /// Whether you would sign for every single acceptance criterion.
+    pub(crate) holds: bool,
+    /// What you looked at, and what is wrong and where, if something is.
+    pub(crate) reason: String,
+}
+
 /// Arguments of `list`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]

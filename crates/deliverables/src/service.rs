@@ -16,7 +16,7 @@ use autonoe_store::{Journal, StatusStore};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::arguments::{self, Create, DEFAULT_LIST_LIMIT, List, SetStatus, Target};
+use crate::arguments::{self, Create, DEFAULT_LIST_LIMIT, List, Look, SetStatus, Target};
 
 /// What a tool call gave: one line of JSON for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +97,7 @@ impl DeliverableService {
             DeliverableTool::Deprecate => self.deprecate(read(arguments)?).await,
             DeliverableTool::Verify => self.verify(read(arguments)?).await,
             DeliverableTool::List => self.list(read(arguments)?).await,
+            DeliverableTool::Review => self.review(read(arguments)?).await,
         }
     }
 
@@ -196,6 +197,18 @@ impl DeliverableService {
         }
         self.journal.verified(&id).await?;
         Ok(done(format!("Deliverable {id} marked as verified")))
+    }
+
+    async fn review(&self, arguments: Look) -> Result<Value, Failure> {
+        let Look { deliverable_id: id, holds, reason } = arguments;
+        let Some(examiner) = &self.examiner else {
+            return Err(Refusal::Validation("Nobody takes reviews outside of a run".to_owned()).into());
+        };
+        if reason.trim().is_empty() {
+            return Err(Refusal::Validation("A review needs a reason".to_owned()).into());
+        }
+        examiner.review(&id, holds, reason).await??;
+        Ok(done(format!("Your review of {id} is recorded")))
     }
 
     async fn list(&self, arguments: List) -> Result<Value, Failure> {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::arguments::{Create, List, SetStatus, Target};
+use crate::arguments::{Create, List, Look, SetStatus, Target};
 
 /// Describes a tool as offered in `phase`, under its own short name.
 pub fn spec(tool: DeliverableTool, phase: InstructionName) -> ToolSpec {
@@ -26,6 +26,10 @@ pub fn spec(tool: DeliverableTool, phase: InstructionName) -> ToolSpec {
         DeliverableTool::Verify => (
             "Records that you have checked one deliverable against the code, whatever the result was.",
             schema::<Target>(),
+        ),
+        DeliverableTool::Review => (
+            "Records what you think of one deliverable that somebody else has built, after having looked at it.",
+            schema::<Look>(),
         ),
         DeliverableTool::List => (
             "Lists deliverables in order of priority, with their acceptance criteria. Says how many there are in all.",

@@ -47,6 +47,11 @@ const PLAIN_GIT: [(&str, &str); 10] = [
 const ASK: &str = r#"cd "$1" && git rev-parse --verify --quiet "$2^{commit}" && git rev-parse --verify --quiet "$2^{tree}" &&
 git rev-parse --show-object-format && git rev-parse --git-path objects && git status --porcelain | head -n 50"#;
 
+/// Shows what was committed since a commit, or all of it: without what runs programs, and in a readable length.
+const DIFF: &str = r#"cd "$1" && base=${2:-$(git hash-object -t tree /dev/null)} &&
+git diff --no-ext-diff --no-textconv --stat=120 "$base" HEAD -- . ':!.autonoe' | tail -n 200 &&
+git diff --no-ext-diff --no-textconv "$base" HEAD -- . ':!.autonoe' | head -c 60000"#;
+
 /// Where checkouts are made, and of what.
 #[derive(Debug, Clone)]
 pub struct Site {
@@ -114,13 +119,8 @@ impl Checkout {
 impl Site {
     /// Checks out a commit, or what is committed last.
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
-        fs::create_dir_all(&self.scratch).map_err(|error| self.io_fault(&error))?;
-        let directory = tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch);
-        let directory = directory.map_err(|error| self.io_fault(&error))?;
+        let directory = self.directory()?;
         let tree = directory.path().join("tree");
-        for name in ["tree", "home", "tmp"] {
-            fs::create_dir(directory.path().join(name)).map_err(|error| self.io_fault(&error))?;
-        }
 
         let repository = Repository::around(&self.root);
         let asked = match repository.directories.is_empty() {
@@ -173,25 +173,40 @@ impl Site {
         Ok(Checkout { revision, root, quiet, connected, _directory: directory })
     }
 
-    /// Asks the project's repository about a commit, from a room that may read it.
+    /// The commit that is last; none where nothing is committed.
+    pub async fn head(&self) -> Result<Option<String>, Fault> {
+        let repository = Repository::around(&self.root);
+        if repository.directories.is_empty() {
+            return Ok(None);
+        }
+        let directory = self.directory()?;
+        let asked = self.ask(&repository, "HEAD", directory.path()).await?;
+        Ok(asked.ok().and_then(|asked| asked.revision.commit))
+    }
+
+    /// What was committed since a commit, or ever, as text: the files and as much of the differences as is of use to a reader.
+    pub async fn changes(&self, since: Option<&str>) -> Result<String, Fault> {
+        let repository = Repository::around(&self.root);
+        if repository.directories.is_empty() {
+            return Ok("There is no git repository, so what was changed is not known.\n".to_owned());
+        }
+        let directory = self.directory()?;
+        let (_, said) = self.read(&repository, DIFF, since.unwrap_or_default(), directory.path()).await?;
+        let what = since.map_or_else(
+            || "All that is committed".to_owned(),
+            |since| format!("What was committed since {since}"),
+        );
+        Ok(format!("## {what}\n\n```diff\n{}\n```\n", said.trim_end()))
+    }
+
+    /// Asks the project's repository about a commit.
     async fn ask(
         &self,
         repository: &Repository,
         commit: &str,
         scratch: &Path,
     ) -> Result<Result<Asked, &'static str>, Fault> {
-        let mut premises = self.premises.clone();
-        premises.bounds = self.bounds(scratch);
-        let top = repository.above.as_ref().unwrap_or(&self.root);
-        premises.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
-        premises.door = Arc::new(DoorRules::default());
-        let quarters = Quarters::new(premises);
-        let shell = quarters.command("sh").await.map_err(|error| no_room(&error))?;
-        let root = self.root.as_os_str();
-        let arguments = [OsStr::new("-c"), OsStr::new(ASK), OsStr::new("sh"), root, OsStr::new(commit)];
-        let asked = said(shell.args(arguments).envs(PLAIN_GIT).cwd(scratch.join("tree"))).await;
-        quarters.close().await;
-        let (code, said) = asked?;
+        let (code, said) = self.read(repository, ASK, commit, scratch).await?;
         let mut lines = said.lines();
         let (Some(commit), Some(tree), Some(format), Some(objects)) =
             (lines.next(), lines.next(), lines.next(), lines.next())
@@ -211,6 +226,41 @@ impl Site {
             copied: None,
         };
         Ok(Ok(Asked { revision, objects, format: format.to_owned() }))
+    }
+
+    /// Has a script read the project's repository, in a room that may do that and nothing else.
+    async fn read(
+        &self,
+        repository: &Repository,
+        script: &str,
+        argument: &str,
+        scratch: &Path,
+    ) -> Result<(i32, String), Fault> {
+        let mut premises = self.premises.clone();
+        premises.bounds = self.bounds(scratch);
+        let top = repository.above.as_ref().unwrap_or(&self.root);
+        premises.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
+        premises.door = Arc::new(DoorRules::default());
+        let quarters = Quarters::new(premises);
+        let shell = quarters.command("sh").await.map_err(|error| no_room(&error))?;
+        let root = self.root.as_os_str();
+        let arguments = [OsStr::new("-c"), OsStr::new(script), OsStr::new("sh"), root, OsStr::new(argument)];
+        let answer = said(shell.args(arguments).envs(PLAIN_GIT).cwd(scratch.join("tree"))).await;
+        quarters.close().await;
+        answer
+    }
+
+    /// A directory of ours with what a room needs.
+    fn directory(&self) -> Result<TempDir, Fault> {
+        let make = || {
+            fs::create_dir_all(&self.scratch)?;
+            let directory = tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch)?;
+            for name in ["tree", "home", "tmp"] {
+                fs::create_dir(directory.path().join(name))?;
+            }
+            Ok(directory)
+        };
+        make().map_err(|error: io::Error| self.io_fault(&error))
     }
 
     fn quarters(&self, directory: &Path, objects: Option<&Path>, door: &DoorRules) -> Quarters {

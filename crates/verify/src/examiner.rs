@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use autonoe_core::check::{Assurance, Check, Finding, Origin};
+use autonoe_core::check::{Assurance, Check, Finding, Origin, Review};
 use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::event::{Event, Purpose};
@@ -12,7 +12,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::files::Guarded;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
-use autonoe_core::status::ProjectStatus;
+use autonoe_core::status::{ProjectStatus, Refusal};
 use autonoe_store::{CheckBook, CheckState, Journal, Project, Seen, StatusStore, write_evidence};
 
 use crate::briefing::briefing;
@@ -22,6 +22,7 @@ use crate::evidence::{Evidence, Proof, Surroundings, coverage, last, shortened, 
 use crate::known::{all_checks, doubt, key};
 use crate::list::complaint;
 use crate::oracles;
+use crate::review;
 use crate::trial::{self, Trial, Verdict};
 
 /// How much of the output of a failed check an agent is shown: its end.
@@ -54,6 +55,8 @@ pub struct ProjectExaminer {
     pub is_strict: bool,
     /// What the project's own checks last said.
     pub complaints: Mutex<Vec<String>>,
+    /// What was committed when the run began.
+    pub base: Mutex<Option<String>>,
     /// Checkouts are made one after another.
     pub working: tokio::sync::Mutex<()>,
 }
@@ -391,6 +394,31 @@ impl Examiner for ProjectExaminer {
         confirmation.project = failed.map(|proof| proof.check.name.clone()).collect();
         *self.complaints.lock().unwrap_or_else(PoisonError::into_inner) = look.failures;
         Ok(confirmation)
+    }
+
+    async fn wants_review(&self) -> Result<Option<String>, Fault> {
+        let _working = self.working.lock().await;
+        let book = CheckBook::load(&self.project)?;
+        let Some(status) = self.status.load().await? else {
+            return Ok(None);
+        };
+        let Some(wanted) = review::wanted(&status, &self.checks(&book)) else {
+            return Ok(None);
+        };
+        let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let changes = self.site.changes(base.as_deref()).await?;
+        Ok(Some(format!("{wanted}\n{changes}")))
+    }
+
+    async fn review(&self, id: &str, holds: bool, reason: String) -> Result<Result<(), Refusal>, Fault> {
+        let by = self.builders.current().map(|who| format!("{}:{}", who.backend, who.model));
+        let at = self.clock.now();
+        let change = |status: &mut ProjectStatus, _| {
+            let commit = status.find(id).and_then(|item| item.finding.as_ref()?.commit.clone());
+            status.set_review(id, Review { by: by.unwrap_or_default(), holds, reason, commit, at })?;
+            Ok(((), Vec::new()))
+        };
+        Ok(self.status.change(Box::new(change)).await?.map(drop))
     }
 
     async fn briefing(&self) -> Result<Option<String>, Fault> {

@@ -11,6 +11,7 @@ mod known;
 mod list;
 mod oracles;
 mod reproduce;
+mod review;
 mod spec;
 mod trial;
 

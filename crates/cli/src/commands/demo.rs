@@ -72,6 +72,7 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
         allow_commands: vec!["sh".to_owned()],
         no_sandbox: false,
         is_strict: false,
+        verifier: None,
         warning: None,
     };
     let code = drive(&request, &environment)?;

@@ -44,6 +44,8 @@ enum Phase {
     Sync,
     /// set_status, verify, list
     Verify,
+    /// review, list
+    Review,
 }
 
 impl From<Phase> for InstructionName {
@@ -53,6 +55,7 @@ impl From<Phase> for InstructionName {
             Phase::Coding => Self::Coding,
             Phase::Sync => Self::Sync,
             Phase::Verify => Self::Verify,
+            Phase::Review => Self::Review,
         }
     }
 }

@@ -5,6 +5,7 @@ use autonoe_core::mode::Mode;
 use clap::Args;
 
 use crate::arguments::CommonArgs;
+use crate::backend_name::Substitute;
 use crate::engine::{Request, drive};
 use crate::environment::Environment;
 
@@ -29,6 +30,10 @@ pub struct RunArgs {
     /// Accept only what is verified: what merely an agent claims does not count as done
     #[arg(long)]
     pub strict: bool,
+
+    /// Agent that has an independent look in the end at what no check covers: NAME or NAME:MODEL, another than the builder
+    #[arg(long, value_name = "NAME")]
+    pub verifier: Option<Substitute>,
 }
 
 /// Builds what SPEC.md asks for.
@@ -40,6 +45,7 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
         is_strict: args.strict,
+        verifier: args.verifier.as_ref(),
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
     drive(&request, &environment)

@@ -25,6 +25,7 @@ pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
         allow_commands: Vec::new(),
         no_sandbox: false,
         is_strict: false,
+        verifier: None,
         warning: None,
     };
     drive(&request, &environment)

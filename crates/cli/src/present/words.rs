@@ -74,7 +74,12 @@ pub fn overall(command: &str, report: &RunReport) -> String {
 
 /// `7 passed: 5 verified, 2 claimed`: what stands behind the word.
 pub fn assurance(report: &RunReport) -> String {
-    passed(report.deliverables_passed, report.deliverables_verified, report.deliverables_claimed)
+    let counts =
+        passed(report.deliverables_passed, report.deliverables_verified, report.deliverables_claimed);
+    match report.deliverables_doubted {
+        0 => counts,
+        count => format!("{counts} ({count} doubted by the independent look)"),
+    }
 }
 
 /// The same of any counts.
@@ -269,6 +274,7 @@ mod tests {
             deliverables_blocked: 1,
             deliverables_verified: 1,
             deliverables_claimed: 1,
+            deliverables_doubted: 0,
             verified: 3,
             verified_total: 3,
             duration: Duration::from_secs(90),

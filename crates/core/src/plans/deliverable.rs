@@ -15,12 +15,19 @@ use crate::outcome::Outcome;
 use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
 use crate::status::{ProjectStatus, Tally};
 
+/// Sessions of an independent look, at most: one that leaves something out is held again.
+const MAX_REVIEWS: u32 = 3;
+
 /// The plan of `run`.
 pub struct DeliverablePlan {
     status: Arc<dyn StatusReader>,
     instructions: Arc<dyn Instructions>,
     examiner: Option<Arc<dyn Examiner>>,
     is_strict: bool,
+    /// How many sessions of an independent look may still be held.
+    reviews: u32,
+    /// What the next one is told.
+    review: Option<String>,
     seen: Vec<Deliverable>,
     standing: Standing,
     /// Set when everything had passed and did not hold.
@@ -35,6 +42,8 @@ impl DeliverablePlan {
             instructions,
             examiner: None,
             is_strict: false,
+            reviews: 0,
+            review: None,
             seen: Vec::new(),
             standing: Standing::default(),
             is_refuted: false,
@@ -47,10 +56,23 @@ impl DeliverablePlan {
         Self { examiner: Some(examiner), is_strict, ..self }
     }
 
+    /// The same plan, in which somebody else has a look in the end.
+    #[must_use]
+    pub fn with_review(self) -> Self {
+        Self { reviews: MAX_REVIEWS, ..self }
+    }
+
     fn notice(&mut self, status: &ProjectStatus) -> Tally {
         self.standing.tally = status.tally();
         self.seen.clone_from(&status.deliverables);
         self.standing.tally
+    }
+
+    async fn have_reviewed(&mut self, briefing: String) -> Result<Next, Fault> {
+        self.reviews -= 1;
+        let name = InstructionName::Review;
+        let text = self.instructions.resolve(name).await?;
+        Ok(Next::Session { instruction: Instruction::briefed(name, text, Some(briefing)) })
     }
 
     /// How the run has ended, if it has: what passed is looked at once more before that is believed.
@@ -69,6 +91,12 @@ impl DeliverablePlan {
         }
         if self.is_refuted {
             return Ok(None);
+        }
+        if let Some(examiner) = self.examiner.as_ref().filter(|_| self.reviews > 0) {
+            self.review = examiner.wants_review().await?;
+            if self.review.is_some() {
+                return Ok(None);
+            }
         }
         let claimed = self.seen.iter().filter(|item| {
             item.is_active() && item.assurance() == Some(Assurance::Claimed) && self.is_strict
@@ -95,6 +123,9 @@ impl Plan for DeliverablePlan {
         if let Some(examiner) = &self.examiner {
             examiner.prepare().await?;
         }
+        if let Some(briefing) = self.review.take() {
+            return self.have_reviewed(briefing).await;
+        }
         let (name, mut text) = match self.status.load().await? {
             None => (InstructionName::Initializer, String::new()),
             Some(status) => {
@@ -103,6 +134,9 @@ impl Plan for DeliverablePlan {
                 let is_refuted = std::mem::take(&mut self.is_refuted);
                 if !is_refuted && let Some(outcome) = self.ended(tally).await? {
                     return Ok(Next::Done(outcome));
+                }
+                if let Some(briefing) = self.review.take() {
+                    return self.have_reviewed(briefing).await;
                 }
                 if tally.total == 0 {
                     return Err(Fault::lasting(
@@ -137,6 +171,7 @@ impl Plan for DeliverablePlan {
         Ok(match self.ended(tally).await? {
             Some(outcome) => Verdict::Done(outcome),
             None if self.is_refuted => Verdict::Idle,
+            None if self.review.is_some() => Verdict::Moved,
             None if tally.total == 0 => Verdict::Failed(nothing_created(finished.instruction.name.name())),
             None if status.deliverables == before => Verdict::Idle,
             None => Verdict::Moved,

@@ -187,6 +187,7 @@ pub fn report(outcome: Outcome) -> RunReport {
         deliverables_blocked: 1,
         deliverables_verified: 1,
         deliverables_claimed: 1,
+        deliverables_doubted: 0,
         verified: 2,
         verified_total: 3,
         duration: Duration::from_millis(61_500),

@@ -92,6 +92,7 @@ pub fn report(outcome: Outcome) -> RunReport {
         deliverables_blocked: 0,
         deliverables_verified: 1,
         deliverables_claimed: 1,
+        deliverables_doubted: 0,
         verified: 0,
         verified_total: 0,
         duration: Duration::from_secs(2),
