@@ -1,11 +1,21 @@
 //! The processes below one, and the memory they take, as the kernel tells it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 /// The largest resident memory that a process or any below it had so far, in megabytes.
 pub fn largest_peak_mb(root: u32) -> f64 {
     let below = children(root).into_iter().map(largest_peak_mb);
     below.chain(peak_mb(root)).fold(0.0, f64::max)
+}
+
+/// The memory of all processes at or below one that run `program`, in megabytes, what they share with others counted in part.
+pub fn share_mb(root: u32, program: &fs::Metadata) -> f64 {
+    let below: f64 = children(root).into_iter().map(|process| share_mb(process, program)).sum();
+    let is_it = fs::metadata(format!("/proc/{root}/exe"))
+        .is_ok_and(|running| (running.dev(), running.ino()) == (program.dev(), program.ino()));
+    let own = if is_it { value_mb(&format!("/proc/{root}/smaps_rollup"), "Pss:") } else { None };
+    below + own.unwrap_or_default()
 }
 
 /// The processes that a process has started, or taken over, and that have not been waited for.
@@ -28,8 +38,12 @@ pub fn resident_mb(process: u32) -> Option<f64> {
 }
 
 fn status_mb(process: u32, key: &str) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+    value_mb(&format!("/proc/{process}/status"), key)
+}
+
+fn value_mb(file: &str, key: &str) -> Option<f64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes * 1024.0 / 1e6)
 }

@@ -127,5 +127,8 @@ fn into_a_pipe_go_plain_lines() {
         .args(["run", "--backend", "native", "--quiet", "--session-delay", "0s"])
         .output()
         .expect("started");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "All achievable deliverables passed. 3 passed: 0 verified, 3 claimed.\n");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "All achievable deliverables passed. 3 passed: 0 verified, 3 claimed.\n"
+    );
 }

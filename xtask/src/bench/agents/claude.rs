@@ -35,7 +35,7 @@ const BARE: Contestant = Contestant {
 
 const DRIVEN: Contestant = Contestant {
     name: "`autonoe run --backend claude`",
-    origin: Origin::Driven(&PACKAGE),
+    origin: Origin::Driven { package: &PACKAGE, beside: WHOLE.name },
     command: |programs, place, model| {
         let mut command = place.drive(&programs.autonoe, "claude", &programs.vendor)?;
         command.env("ANTHROPIC_API_KEY", "test-key").env("ANTHROPIC_BASE_URL", model.base_url());

@@ -32,7 +32,7 @@ const SANDBOXED: Contestant = Contestant {
 
 const DRIVEN: Contestant = Contestant {
     name: "`autonoe run --backend codex`",
-    origin: Origin::Driven(&PACKAGE),
+    origin: Origin::Driven { package: &PACKAGE, beside: SANDBOXED.name },
     command: |programs, place, model| {
         let mut command = place.drive(&programs.autonoe, "codex", &programs.vendor)?;
         command.env("OPENAI_API_KEY", "test-key").env("OPENAI_BASE_URL", model.base_url());

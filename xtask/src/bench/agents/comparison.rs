@@ -9,8 +9,8 @@ pub struct Line {
     pub name: String,
     /// Whether it is from this repository.
     pub is_ours: bool,
-    /// Whether it is another's, driven by ours.
-    pub is_driven: bool,
+    /// The one beside whom it is put, if it is another's and driven by ours.
+    pub beside: Option<&'static str>,
     /// What it took, or why that is not known.
     pub readings: Result<Readings, String>,
 }
@@ -26,6 +26,10 @@ pub struct Readings {
     pub first_request: Sample,
     /// The largest resident memory of any of its processes in any run, in megabytes.
     pub peak_mb: f64,
+    /// The most memory that our own processes had together in any run, in megabytes.
+    pub own_mb: f64,
+    /// How many events the last run had, if it was one of ours.
+    pub events: usize,
 }
 
 impl Readings {
@@ -35,6 +39,7 @@ impl Readings {
         self.cpu.add(reading.cpu);
         self.first_request.add(reading.first_request);
         self.peak_mb = self.peak_mb.max(reading.peak_mb);
+        self.own_mb = self.own_mb.max(reading.own_mb);
     }
 }
 
@@ -45,7 +50,7 @@ pub fn render(lines: &[Line], rounds: usize) -> String {
     );
     for Line { name, readings, .. } in lines {
         match readings {
-            Ok(Readings { wall, cpu, first_request, peak_mb }) => {
+            Ok(Readings { wall, cpu, first_request, peak_mb, .. }) => {
                 let [wall, cpu, first_request] = [wall, cpu, first_request].map(spread);
                 text.push_str(&format!("| {name} | {wall} | {cpu} | {peak_mb:.0} MB | {first_request} |\n"));
             }

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use autonoe_scripted::{Answer, Server};
+use autonoe_store::journal::history::History;
 
 use super::comparison::{Line, Readings};
 use super::install::{Package, install};
@@ -46,14 +47,14 @@ pub enum Origin {
     Ours,
     /// A registry.
     Package(&'static Package),
-    /// A registry, driven by this repository's.
-    Driven(&'static Package),
+    /// A registry, driven by this repository's; beside the same agent alone, as its users start it.
+    Driven { package: &'static Package, beside: &'static str },
 }
 
 impl Origin {
     /// Whether a run is one of `autonoe run`, with a deliverable to pass.
     fn is_run(self) -> bool {
-        matches!(self, Self::Ours | Self::Driven(_))
+        matches!(self, Self::Ours | Self::Driven { .. })
     }
 }
 
@@ -86,7 +87,7 @@ impl<'a> Runner<'a> {
         let ready = || {
             let vendor = match contestant.origin {
                 Origin::Ours => PathBuf::new(),
-                Origin::Package(package) | Origin::Driven(package) => install(package)?,
+                Origin::Package(package) | Origin::Driven { package, .. } => install(package)?,
             };
             let programs = Programs { autonoe: autonoe.to_owned(), vendor };
             Ok(Ready { programs, place: Place::new()?, readings: Readings::default() })
@@ -98,7 +99,10 @@ impl<'a> Runner<'a> {
     pub fn run(&mut self) {
         let Ok(ready) = &mut self.state else { return };
         match run(self.contestant, ready) {
-            Ok(reading) => ready.readings.add(reading),
+            Ok((reading, events)) => {
+                ready.readings.add(reading);
+                ready.readings.events = events;
+            }
             Err(error) => self.state = Err(error),
         }
     }
@@ -115,27 +119,38 @@ impl<'a> Runner<'a> {
         let Contestant { name, origin, .. } = self.contestant;
         let version = match origin {
             Origin::Ours => env!("CARGO_PKG_VERSION"),
-            Origin::Package(package) | Origin::Driven(package) => package.version,
+            Origin::Package(package) | Origin::Driven { package, .. } => package.version,
         };
         Line {
             name: format!("{name} ({version})"),
             is_ours: matches!(origin, Origin::Ours),
-            is_driven: matches!(origin, Origin::Driven(_)),
+            beside: match origin {
+                Origin::Driven { beside, .. } => Some(beside),
+                Origin::Ours | Origin::Package(_) => None,
+            },
             readings: self.state.map(|ready| ready.readings).map_err(|error| error.to_string()),
         }
     }
 }
 
-fn run(contestant: &Contestant, ready: &Ready) -> Result<Reading> {
+fn run(contestant: &Contestant, ready: &Ready) -> Result<(Reading, usize)> {
     let model = serve(&script(contestant))?;
     if contestant.origin.is_run() {
         // It passed in the run before.
         ready.place.ask_for(1)?;
     }
     let command = (contestant.command)(&ready.programs, &ready.place, &model)?;
-    let reading = meter(command, &model, PATIENCE)?;
+    let reading = meter(command, &ready.programs.autonoe, &model, PATIENCE)?;
     did_the_task(&model)?;
-    Ok(reading)
+    let events = if contestant.origin.is_run() { events(&ready.place)? } else { 0 };
+    Ok((reading, events))
+}
+
+/// How many events the last session had.
+fn events(place: &Place) -> Result<usize> {
+    let history = History::open(&place.project()?.journal_file())?.ok_or("there is no journal")?;
+    let last = history.sessions(1)?.into_iter().next().ok_or("there was no session")?;
+    Ok(history.session(last.run, last.number)?.map_or(0, |(_, events)| events.len()))
 }
 
 /// The calls, one a turn, each after the success of the one before, and an answer. A run passes its deliverable in between;

@@ -20,7 +20,7 @@ pub const ALL: [Contestant; 2] = [GEMINI, DRIVEN];
 
 const DRIVEN: Contestant = Contestant {
     name: "`autonoe run --backend gemini`",
-    origin: Origin::Driven(&PACKAGE),
+    origin: Origin::Driven { package: &PACKAGE, beside: GEMINI.name },
     command: |programs, place, model| {
         let mut command = place.drive(&programs.autonoe, "gemini", &programs.vendor)?;
         command.env("GEMINI_API_KEY", "test-key").env("GOOGLE_GEMINI_BASE_URL", model.base_url());

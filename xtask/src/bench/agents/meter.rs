@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::Result;
-use crate::bench::process::{children, largest_peak_mb};
+use crate::bench::process::{children, largest_peak_mb, share_mb};
 
 /// How often it is looked whether the model was asked or the program has ended.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
@@ -33,6 +34,8 @@ pub struct Reading {
     pub cpu: Duration,
     /// The largest resident memory that any one of its processes had, in megabytes.
     pub peak_mb: f64,
+    /// The most memory that all processes of one program among them had together, in megabytes.
+    pub own_mb: f64,
     /// From its start until the model had its first request.
     pub first_request: Duration,
 }
@@ -44,22 +47,23 @@ pub fn adopt_orphans() -> Result {
     Ok(())
 }
 
-/// Runs a program to its end. One at a time: the processor time is that of all our children.
-pub fn meter(mut command: Command, model: &Server, patience: Duration) -> Result<Reading> {
+/// Runs a program to its end, and looks how much memory is `ours` meanwhile. One at a time: the processor time is that of all our
+/// children.
+pub fn meter(mut command: Command, ours: &Path, model: &Server, patience: Duration) -> Result<Reading> {
     let mut words = tempfile::tempfile()?;
     command.stdin(Stdio::null()).stdout(words.try_clone()?).stderr(words.try_clone()?);
     let cpu_before = cpu_of_children()?;
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
-    let watched = watch(&mut child, start, model, patience);
+    let watched = watch(&mut child, start, &fs::metadata(ours)?, model, patience);
     end_leftovers()?;
-    let Watched { status, wall, first_request, peak_mb } = watched?;
+    let Watched { status, wall, first_request, peak_mb, own_mb } = watched?;
     let cpu = cpu_of_children()?.saturating_sub(cpu_before);
     if !status.success() {
         return Err(format!("it ended with {status}: {}", last_words(&mut words)?).into());
     }
     let first_request = first_request.ok_or("it did not ask the model")?;
-    Ok(Reading { wall, cpu, peak_mb, first_request })
+    Ok(Reading { wall, cpu, peak_mb, own_mb, first_request })
 }
 
 struct Watched {
@@ -67,10 +71,17 @@ struct Watched {
     wall: Duration,
     first_request: Option<Duration>,
     peak_mb: f64,
+    own_mb: f64,
 }
 
-fn watch(child: &mut Child, start: Instant, model: &Server, patience: Duration) -> Result<Watched> {
-    let (mut first_request, mut peak_mb, mut weighed) = (None, 0.0_f64, start);
+fn watch(
+    child: &mut Child,
+    start: Instant,
+    ours: &fs::Metadata,
+    model: &Server,
+    patience: Duration,
+) -> Result<Watched> {
+    let (mut first_request, mut peak_mb, mut own_mb, mut weighed) = (None, 0.0_f64, 0.0_f64, start);
     loop {
         let status = child.try_wait()?;
         let now = start.elapsed();
@@ -78,7 +89,7 @@ fn watch(child: &mut Child, start: Instant, model: &Server, patience: Duration) 
             first_request = Some(now);
         }
         if let Some(status) = status {
-            return Ok(Watched { status, wall: now, first_request, peak_mb });
+            return Ok(Watched { status, wall: now, first_request, peak_mb, own_mb });
         }
         if now > patience {
             child.kill()?;
@@ -87,6 +98,7 @@ fn watch(child: &mut Child, start: Instant, model: &Server, patience: Duration) 
         }
         if weighed.elapsed() > WEIGH_EVERY {
             peak_mb = peak_mb.max(largest_peak_mb(child.id()));
+            own_mb = own_mb.max(share_mb(child.id(), ours));
             weighed = Instant::now();
         }
         thread::sleep(LOOK_EVERY);

@@ -10,13 +10,15 @@ const WALL_PART: f64 = 0.5;
 const CPU_PART: f64 = 0.25;
 /// How much longer an agent may take when it is driven.
 const DRIVING_PART: f64 = 0.05;
+/// How much memory driving may take.
+const DRIVING_MB: f64 = 30.0;
 const PEAK_MB: f64 = 40.0;
 const FIRST_REQUEST_MS: f64 = 50.0;
 
 /// One row a target; none if ours could not be measured.
 pub fn rows(lines: &[Line]) -> Vec<Row> {
     let measured = |is_ours: bool| {
-        let chosen = lines.iter().filter(move |line| line.is_ours == is_ours && !line.is_driven);
+        let chosen = lines.iter().filter(move |line| line.is_ours == is_ours && line.beside.is_none());
         chosen.filter_map(|line| Some((line.name.as_str(), line.readings.as_ref().ok()?)))
     };
     let Some((_, ours)) = measured(true).find(|(name, _)| name.starts_with(native::SANDBOXED.name)) else {
@@ -41,24 +43,39 @@ pub fn rows(lines: &[Line]) -> Vec<Row> {
             verdict: Verdict::at_most(ours.first_request.median(), FIRST_REQUEST_MS),
         },
     ];
-    rows.extend(lines.iter().filter_map(|line| driven(line, lines)));
+    rows.extend(lines.iter().filter_map(|line| driven(line, lines)).flatten());
     rows
 }
 
-/// What it costs to drive an agent, beside the same agent alone.
-fn driven(line: &Line, lines: &[Line]) -> Option<Row> {
-    let vendor = line.name.split("--backend ").nth(1).filter(|_| line.is_driven)?.split('`').next()?;
-    let alone =
-        lines.iter().find(|other| !other.is_driven && other.name.starts_with(&format!("`{vendor} ")))?;
+/// What it costs to drive an agent, beside the same agent alone: held by a sandbox, if it has one, as ours holds it.
+fn driven(line: &Line, lines: &[Line]) -> Option<[Row; 2]> {
+    let beside = line.beside?;
+    let vendor = line.name.split("--backend ").nth(1)?.split('`').next()?;
+    let alone = lines.iter().find(|other| other.name.starts_with(beside))?;
     let (ours, bare) = (line.readings.as_ref().ok()?, alone.readings.as_ref().ok()?);
-    let more = ours.wall.median() / bare.wall.median() - 1.0;
-    Some(Row {
+    let (driven, undriven) = (ours.wall.median(), bare.wall.median());
+    let more = driven / undriven - 1.0;
+    let (a_session, an_event) = (driven - undriven, (driven - undriven) / ours.events.max(1) as f64);
+    let time = Row {
         what: format!("{TASK}: {vendor} driven by autonoe, wall time"),
         target: format!("at most {:.0} % more than alone", DRIVING_PART * 100.0),
-        measured: format!("{}: {:+.1} %", ours.wall.summary(), more * 100.0),
+        measured: format!(
+            "{}: {:+.1} %, {a_session:+.0} ms a session, {an_event:+.2} ms an event ({} events)",
+            ours.wall.summary(),
+            more * 100.0,
+            ours.events
+        ),
         peer: format!("{}: {}", alone.name, bare.wall.summary()),
         verdict: Verdict::at_most(more, DRIVING_PART),
-    })
+    };
+    let memory = Row {
+        what: format!("{TASK}: {vendor} driven by autonoe, memory of all our own processes"),
+        target: format!("at most {DRIVING_MB} MB"),
+        measured: format!("{:.1} MB", ours.own_mb),
+        peer: format!("its largest process alone: {:.0} MB", bare.peak_mb),
+        verdict: Verdict::at_most(ours.own_mb, DRIVING_MB),
+    };
+    Some([time, memory])
 }
 
 const TASK: &str = "ten shell calls and an answer";
