@@ -24,7 +24,8 @@ const SKILL: &str = include_str!("demo/skill.md");
 /// Show the main job with a scripted model: no key, no network
 ///
 /// Makes a small project from a SPEC.md that ships with autonoe and runs the real `autonoe run` on it, with a configuration
-/// of its own: two model providers, an MCP server, a skill, a sub-agent, real files, a real test run, real git commits.
+/// of its own: two model providers, an MCP server, a skill, a sub-agent, real files, a real test run, real git commits, and checks
+/// that refuse a deliverable once before it is verified.
 /// Only the models are not real: their replies are read from a script.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
@@ -89,6 +90,8 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
         "\nLook around:\n  \
          git -C {place} log --stat             what was committed\n  \
          cat {place}/.autonoe/status.json      where the deliverables stand\n  \
+         cat {place}/.autonoe/evidence/CLI-002.json   what was run, on which commit, and what it printed\n  \
+         autonoe verify -p {place}   run all of that again, from a fresh checkout\n  \
          cat {place}/.autonoe-note.md          what the last session left for the next\n  \
          autonoe status -p {place}\n  \
          autonoe sessions list -p {place}\n"

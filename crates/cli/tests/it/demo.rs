@@ -20,10 +20,13 @@ fn the_demo_does_what_it_says() {
         "> Task Review bin/tally",
         "[PASS] Count the lines and words of a file (CLI-001)",
         "The new cases fail",
+        "[FAILED] complains-2 of CLI-002: exit code 1 instead of 2",
+        "Refused, and rightly so",
         "[PASS] Say clearly what is wrong with the input (CLI-002)",
         "[BLOCKED] Publish the counts to the team's dashboard (NET-003)",
         "2/3 deliverables passed (1 blocked)",
-        "All achievable deliverables passed.",
+        "All achievable deliverables passed. 2 passed: 2 verified, 0 claimed.",
+        ".autonoe/evidence/CLI-002.json",
         "Look around",
     ] {
         assert!(stdout.contains(line), "{line:?} is missing in:\n{stdout}");
@@ -35,8 +38,11 @@ fn the_demo_does_what_it_says() {
     let (code, tests) = shell("sh tests/run.sh");
     assert_eq!(code, Some(0), "what was built passes its tests: {tests}");
     assert_eq!(tests.matches("ok ").count(), 6, "{tests}");
-    let (_, log) = shell("git log --oneline | wc -l; git status --short");
-    assert_eq!(log.trim(), "4", "four commits and a clean tree");
+    let (_, log) = shell("git log --oneline | wc -l; git status --short -- . ':!.autonoe'");
+    assert_eq!(log.trim(), "5", "five commits and a clean tree");
+    let again = place.autonoe(None).args(["verify", "-p"]).arg(&target).output().expect("started");
+    let again = String::from_utf8_lossy(&again.stdout).into_owned();
+    assert!(again.contains("2 of 2 reproduced."), "{again}");
     assert_eq!(shell("printf 'a b\\n' > x; bin/tally x").1, "1 2 x\n");
 }
 
