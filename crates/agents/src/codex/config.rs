@@ -28,6 +28,9 @@ const RETRIES: u32 = 3;
 /// How long a server of tools may take to start, in seconds.
 const SERVER_START_SECONDS: u32 = 60;
 
+/// How long a call of a deliverable tool may take, in seconds.
+const CHECKS_SECONDS: u64 = 24 * 60 * 60;
+
 /// What it must not do by itself: fetch, follow a repository's hooks, start further agents, act where nobody asks us, try
 /// for ever. On a terminal it would type into programs that run, without a question.
 const FEATURES_OFF: [&str; 18] = [
@@ -193,6 +196,8 @@ fn servers(settings: &VendorSettings, phase: InstructionName, asks: Asks) -> Val
     let mut servers = json!({ "autonoe": {
         "command": command, "args": args, "default_tools_approval_mode": "approve",
         "startup_timeout_sec": SERVER_START_SECONDS,
+        // Saying that something has passed takes as long as its checks.
+        "tool_timeout_sec": CHECKS_SECONDS,
         // Where it cannot be seen whether they are there, it does not begin without them.
         "required": asks == Asks::Never,
     } });

@@ -197,3 +197,186 @@ fn what_is_committed_decides_not_what_lies_about() {
     place.run(&server, &["run", "-n", "1"]).assert_ended("max_iterations", 4);
     assert_followed(&server);
 }
+
+/// A builder who claims too early, is told what is missing, and mends it; `shell` is how its agent is told to run a command.
+fn too_early(shell: impl Fn(&str) -> String) -> String {
+    let commands = [
+        "echo 'echo $(($2 + $3))' > calc.sh && git init -q -b main && git add SPEC.md && git commit -qm begin",
+        "git add calc.sh && git commit -qm calc",
+    ];
+    let [write, commit] =
+        commands.map(|command| format!("[[conversation.turn]]\ncall = [{}]", shell(command)));
+    always(
+        &[
+            write.as_str(),
+            PASSES,
+            &commit.replace("call", "expect = [\"do not pass\", \"Not committed\", \"calc.sh\"]\ncall"),
+            PASSES,
+            "[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"",
+        ]
+        .join("\n"),
+    )
+}
+
+#[track_caller]
+fn is_refused_and_then_verified(run: &super::support::Run) {
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.outcome()["deliverables_verified"], 1);
+    let claims = run.of_type("checked").filter(|event| event["purpose"] == "claim");
+    let verdicts: Vec<bool> = claims.filter_map(|event| event["passed"].as_bool()).collect();
+    assert_eq!(verdicts, [false, false, true, true]);
+}
+
+#[test]
+fn claude_is_refused_what_does_not_hold() {
+    let Some(claude) = super::claude::claude() else { return };
+    let place = place();
+    let model =
+        model(&too_early(|command| format!("{{ tool = \"Bash\", input = {{ command = \"{command}\" }} }}")));
+    is_refused_and_then_verified(&claude.run(&place, &model, &["run", "--backend", "claude"]));
+    assert_followed(&model);
+}
+
+#[test]
+fn codex_is_refused_what_does_not_hold() {
+    let Some(codex) = super::codex::codex() else { return };
+    let place = place();
+    let model = model(&too_early(|command| {
+        format!("{{ tool = \"exec_command\", input = {{ cmd = \"{command}\" }} }}")
+    }));
+    is_refused_and_then_verified(&codex.run(&place, &model, &["run", "--backend", "codex"]));
+    assert_followed(&model);
+}
+
+#[test]
+fn somebody_else_has_an_independent_look() {
+    let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
+    place.write("SPEC.md", SPEC);
+    let build = |id: &str| {
+        format!(
+            r#"
+            [[conversation]]
+            name = "coding {id}"
+            when = ["one deliverable", "Open, in order of priority:\n- `{id}`"]
+              [[conversation.turn]]
+              call = [{{ tool = "Bash", input = {{ command = "git init -q -b main; echo 'echo $(($2 + $3))' > calc.sh && git add -A && git commit -qm {id}; true" }} }}]
+              [[conversation.turn]]
+              call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
+              [[conversation.turn]]
+              text = "done"
+            "#
+        )
+    };
+    let review = r#"
+        [[conversation]]
+        name = "review"
+        when = ["an independent look", "`B`: thing B", "+echo $(($2 + $3))"]
+          [[conversation.turn]]
+          call = [
+            { tool = "Write", input = { file_path = "calc.sh", content = "mended" } },
+            { tool = "mcp__autonoe__set_status", input = { deliverableId = "B", status = "pending" } },
+            { tool = "mcp__autonoe__review", input = { deliverableId = "A", holds = true, reason = "It adds." } },
+            { tool = "mcp__autonoe__review", input = { deliverableId = "B", holds = false, reason = "There is no B." } },
+          ]
+          [[conversation.turn]]
+          expect = ["may write only", "review of A is recorded", "review of B is recorded"]
+          text = "done"
+    "#;
+    let server = model(&[build("A"), build("B"), review.to_owned()].concat());
+    let run = place.run(&server, &["run", "--verifier", "native:opus"]);
+    run.assert_ended("all_passed", 0);
+    assert_followed(&server);
+    assert_eq!(run.sessions(), ["coding", "coding", "review"]);
+    let status = json(&place.read(".autonoe/status.json"));
+    let [a, b] = [0, 1].map(|index| status["deliverables"][index]["review"].clone());
+    assert_eq!((&a["holds"], &b["holds"]), (&true.into(), &false.into()));
+    assert!(a["by"].as_str().is_some_and(|by| by.starts_with("native:") && by.contains("opus")), "{a}");
+    assert_eq!(run.outcome()["deliverables_doubted"], 1);
+    assert!(
+        run.stderr.contains("2 passed: 1 verified, 1 claimed (1 doubted by the independent look)"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn what_breaks_later_is_pending_again() {
+    let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
+    place.write("SPEC.md", SPEC);
+    let turn = |command: &str, id: &str, rest: &str| {
+        format!(
+            r#"
+            [[conversation]]
+            when = ["one deliverable", "Open, in order of priority:\n- `{id}`"]
+            plays = 1
+              [[conversation.turn]]
+              call = [{{ tool = "Bash", input = {{ command = "{command}" }} }}]
+              [[conversation.turn]]
+              call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
+              [[conversation.turn]]
+              {rest}text = "done"
+            "#
+        )
+    };
+    let right = "echo 'echo $(($2 + $3))' > calc.sh && git add calc.sh && git commit -qm right";
+    let server = model(
+        &[
+            turn(&format!("git init -q -b main && {right}"), "A", "expect = \"verified\"\n"),
+            turn("echo 'echo 5' > calc.sh && git add calc.sh && git commit -qm wrong", "B", ""),
+            turn(right, "A", "expect = \"verified\"\n"),
+        ]
+        .concat(),
+    );
+    let run = place.run(&server, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_followed(&server);
+    assert_eq!(run.sessions().len(), 3);
+    let of_a = run.of_type("status_changed").filter(|event| event["deliverable_id"] == "A");
+    let of_a: Vec<&str> = of_a.filter_map(|event| event["new"].as_str()).collect();
+    assert_eq!(of_a, ["passed", "pending", "passed"]);
+    assert_eq!(
+        (&run.outcome()["deliverables_verified"], &run.outcome()["deliverables_claimed"]),
+        (&1.into(), &1.into())
+    );
+}
+
+#[test]
+fn the_user_decides_about_files_that_were_changed() {
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write(
+        "SPEC.md",
+        "# Spec\n\n```check A name=tests protect=tests/**\n$ sh tests/add.sh\nall good\n```\n",
+    );
+    place.write("tests/add.sh", "[ \"$(sh calc.sh add 2 3)\" = 5 ] && echo all good\n");
+    let server = model(&always(&format!(
+        "{}\n{PASSES}\n[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"",
+        writes(ADDS, true)
+    )));
+    place.run(&server, &["run"]).assert_ended("all_passed", 0);
+
+    // Somebody changes a test and adds another, outside of any session.
+    place.write("tests/add.sh", "echo all good\n");
+    place.write("tests/more.sh", "echo more\n");
+    let run = place.run(&server, &["run"]);
+    run.assert_ended("all_passed", 0);
+    let disputed: Vec<&str> = run.of_type("disputed").filter_map(|event| event["path"].as_str()).collect();
+    assert_eq!(disputed, ["tests/add.sh", "tests/more.sh"]);
+    let decide = |args: &[&str]| {
+        let output = place.autonoe(None).arg("checks").args(args).output().expect("started");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let listed = decide(&[]);
+    assert!(listed.contains("Disputed: tests/add.sh") && listed.contains("failed first"), "{listed}");
+    decide(&["reject", "tests/add.sh"]);
+    assert!(place.read("tests/add.sh").contains("calc.sh"), "it is as it was accepted");
+    decide(&["accept", "tests/more.sh"]);
+    assert!(!decide(&[]).contains("Disputed"));
+    assert_eq!(place.run(&server, &["run"]).of_type("disputed").count(), 0);
+
+    let output = place.autonoe(None).args(["checks", "accept", "nothing"]).output().expect("started");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("There is no check and no disputed file 'nothing'")
+    );
+}
