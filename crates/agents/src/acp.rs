@@ -128,7 +128,7 @@ pub(crate) async fn open(
     settings: &VendorSettings,
     deliverables: &DeliverableService,
     spec: SessionSpec,
-    env: impl FnOnce(Option<Reach>) -> Vec<(&'static str, String)>,
+    env: impl FnOnce(Option<Reach>) -> Vec<(String, String)>,
 ) -> Result<Box<dyn Agent>, Fault> {
     let expected = Expected::new(spec.answer)?;
     let Start { launch, reach, mut desk } = settings.prepare(spec.gates, spec.phase, deliverables).await?;

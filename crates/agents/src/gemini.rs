@@ -154,7 +154,7 @@ impl GeminiBackend {
         self.settings.write(POLICY, RULES)
     }
 
-    fn env(&self, reach: Option<Reach>) -> Vec<(&'static str, String)> {
+    fn env(&self, reach: Option<Reach>) -> Vec<(String, String)> {
         // It looks for `.gemini` in the directory that this names.
         let home = self.settings.home.parent().unwrap_or(&self.settings.home).display().to_string();
         let mut env = vec![
@@ -169,7 +169,24 @@ impl GeminiBackend {
             env.extend(reach.key.map(|key| ("GEMINI_API_KEY", key)));
             env.extend(reach.base_url.map(|url| ("GOOGLE_GEMINI_BASE_URL", url)));
         }
-        env
+        let own = env.into_iter().map(|(name, value)| (name.to_owned(), value));
+        own.chain(self.introduction()).collect()
+    }
+}
+
+impl GeminiBackend {
+    /// Who commits: it keeps the settings of the room's home from git, and without a name git does not commit. What is in the
+    /// environment it leaves there.
+    fn introduction(&self) -> Vec<(String, String)> {
+        let premises = &self.settings.premises;
+        let told = premises.env.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
+        let count: usize = told.and_then(|(_, count)| count.parse().ok()).unwrap_or_default();
+        let settings = premises.bounds.home.join(".gitconfig").display().to_string();
+        vec![
+            ("GIT_CONFIG_COUNT".to_owned(), (count + 1).to_string()),
+            (format!("GIT_CONFIG_KEY_{count}"), "include.path".to_owned()),
+            (format!("GIT_CONFIG_VALUE_{count}"), settings),
+        ]
     }
 }
 

@@ -149,8 +149,9 @@ pub(super) fn config(
         "web_search": "disabled",
         "analytics": { "enabled": false },
         "features": off,
-        "shell_environment_policy":
-            { "ignore_default_excludes": false, "exclude": user.header_variables() },
+        "shell_environment_policy": {
+            "ignore_default_excludes": false, "exclude": user.header_variables(), "set": git_settings(settings),
+        },
         "sandbox_workspace_write": { "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true },
         "projects": untrusted,
         "mcp_servers": servers(settings, phase, asks),
@@ -169,6 +170,13 @@ pub(super) fn config(
     }
     let lines = config.as_object().into_iter().flatten();
     lines.map(|(key, value)| format!("{key} = {}\n", written(value))).collect()
+}
+
+/// Git's settings in the environment: some have a name that Codex takes for a key's and would keep from commands, and git refuses to
+/// work with half of them.
+fn git_settings(settings: &VendorSettings) -> Value {
+    let env = settings.premises.env.iter().filter(|(name, _)| name.starts_with("GIT_CONFIG_"));
+    env.map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>().into()
 }
 
 /// The provider that is reached in the given way: the one that the user describes, if it is where the service is.

@@ -380,3 +380,19 @@ fn the_user_decides_about_files_that_were_changed() {
         String::from_utf8_lossy(&output.stderr).contains("There is no check and no disputed file 'nothing'")
     );
 }
+
+#[test]
+fn gemini_is_refused_what_does_not_hold() {
+    let Some(gemini) = super::gemini::gemini() else { return };
+    let place = place();
+    let shell = |command: &str| {
+        format!(
+            "{{ tool = \"run_shell_command\", input = {{ command = \"{command}\", description = \"work\" }} }}"
+        )
+    };
+    let model = model(&too_early(shell));
+    let mut command = super::gemini::command(&gemini, &place, &model, &["run", "-n", "2"]);
+    let run = super::support::Run::from(command.output().expect("started"));
+    is_refused_and_then_verified(&run);
+    assert_followed(&model);
+}
