@@ -396,3 +396,15 @@ fn gemini_is_refused_what_does_not_hold() {
     is_refused_and_then_verified(&run);
     assert_followed(&model);
 }
+
+#[test]
+fn an_agent_of_the_configuration_is_refused_what_does_not_hold() {
+    let Some(codex) = super::acp::codex() else { return };
+    let place = place();
+    let model = model(&too_early(|command| {
+        format!("{{ tool = \"exec_command\", input = {{ cmd = \"{command}\" }} }}")
+    }));
+    let mut command = super::acp::command(&codex, &place, &model, &["run", "--backend", "mine", "-n", "2"]);
+    is_refused_and_then_verified(&super::support::Run::from(command.output().expect("started")));
+    assert_followed(&model);
+}
