@@ -136,7 +136,7 @@ pub fn drive(request: &Request<'_>, environment: &Environment) -> Result<u8, Fau
         let mut premises = premises::lay_out(&project, environment, &user, &policy, sandbox)?;
         let engine =
             Engine { mode, args, project: &project, environment, console: Arc::clone(&console), interrupt };
-        let site = premises::check_site(&project, environment, &user, &premises);
+        let site = premises::check_site(&project, environment, &user, &premises, "checkouts");
         let checking = Checking {
             verifier,
             written,
@@ -231,6 +231,8 @@ impl Engine<'_> {
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
         sinks.emit(&span, &Event::RunStarted { command: self.mode.name().to_owned(), sessions_before });
 
+        // We hold the project, so nobody else works there.
+        checking.site.forget_leftovers(Duration::ZERO);
         let (is_strict, verifier) = (checking.is_strict, checking.verifier);
         let base = match &verifier {
             Some(_) => checking.site.head().await?,

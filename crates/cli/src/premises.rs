@@ -114,12 +114,13 @@ pub fn lay_out(
     Ok(Premises { sandbox, bounds, door, env, guarded: Arc::clone(&policy.guarded) })
 }
 
-/// Where checks run: around clean checkouts, with what programs may read anywhere, and without the project itself.
+/// Where checks run: around clean checkouts in a directory of that name, with what programs may read anywhere, and without the project itself.
 pub fn check_site(
     project: &Project,
     environment: &Environment,
     user: &UserConfig,
     premises: &Premises,
+    scratch: &str,
 ) -> Site {
     let mut around = premises.clone();
     let readable = readable(environment, user).into_iter().filter_map(|place| place.canonicalize().ok());
@@ -127,7 +128,7 @@ pub fn check_site(
     around.guarded = Arc::default();
     Site {
         root: project.root().to_owned(),
-        scratch: project.state_dir().join("checkouts"),
+        scratch: project.state_dir().join(scratch),
         premises: around,
         network: user.checks.network.then(|| Arc::clone(&premises.door)),
     }

@@ -117,6 +117,18 @@ impl Checkout {
 }
 
 impl Site {
+    /// Removes checkouts that a killed process left behind, if they are at least this old.
+    pub fn forget_leftovers(&self, age: Duration) {
+        let entries = fs::read_dir(&self.scratch).into_iter().flatten().flatten();
+        for entry in entries {
+            let touched = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+            if touched.is_none_or(|at| at.elapsed().is_ok_and(|since| since >= age)) {
+                // What cannot be removed is in nobody's way.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
     /// Checks out a commit, or what is committed last.
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
         let directory = self.directory()?;

@@ -1,5 +1,7 @@
 //! `autonoe verify`
 
+use std::time::Duration;
+
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
@@ -16,6 +18,9 @@ use crate::environment::Environment;
 use crate::premises;
 use crate::present;
 use crate::system::runtime;
+
+/// Checkouts that are older were left behind by a process that was killed.
+const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Run the checks of verified deliverables again, from a fresh checkout of the commit that they were verified on
 ///
@@ -111,7 +116,9 @@ async fn site(project: &Project, environment: &Environment, no_sandbox: bool) ->
     let policy =
         PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
     let premises = premises::lay_out(project, environment, &user, &policy, sandbox)?;
-    Ok(premises::check_site(project, environment, &user, &premises))
+    let site = premises::check_site(project, environment, &user, &premises, "reproductions");
+    site.forget_leftovers(LEFTOVER_AGE);
+    Ok(site)
 }
 
 fn told(evidence: &Evidence, reproduction: &Reproduction) -> String {

@@ -1,10 +1,10 @@
 //! Checks end to end: what an agent says is claimed, what our own process has seen is verified.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::support::{Place, always, assert_followed, model};
+use super::support::{Place, always, assert_followed, model, processes_in, wait_until};
 
 const SPEC: &str =
     "# Calc\n\n## Adding\n\n```check A\n$ sh calc.sh add 2 3\n5\n$ sh calc.sh add 10 20\n30\n```\n";
@@ -407,4 +407,42 @@ fn an_agent_of_the_configuration_is_refused_what_does_not_hold() {
     let mut command = super::acp::command(&codex, &place, &model, &["run", "--backend", "mine", "-n", "2"]);
     is_refused_and_then_verified(&super::support::Run::from(command.output().expect("started")));
     assert_followed(&model);
+}
+
+#[test]
+fn a_kill_in_the_middle_of_a_check_leaves_nothing_and_is_made_good() {
+    let place = place();
+    place.write(
+        "SPEC.md",
+        "# Spec\n\n```check A name=slow\n$ test ! -e calc.sh || sleep 300\n$ sh calc.sh add 2 3\n5\n```\n",
+    );
+    let turns = format!("{}\n{PASSES}\n[[conversation.turn]]\ntext = \"done\"", writes(ADDS, true));
+    let server = model(&always(&turns));
+    let mut command = place.command(&server, &["run"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    let state = place.home().join(".local/state");
+    wait_until("the check runs", || {
+        state.exists() && processes_in(&state).iter().any(|line| line.contains("sleep 300"))
+    });
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    wait_until("nothing runs any more", || processes_in(&state).is_empty());
+    assert_eq!(place.statuses(), [("A".to_owned(), "pending")], "nobody knows yet");
+
+    // The check is the user's, who mends it.
+    place.write("SPEC.md", SPEC);
+    let server = model(&always(
+        &turns
+            .replace("git init -q -b main . && git add calc.sh && git commit", "git commit -q --allow-empty"),
+    ));
+    let run = place.run(&server, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(
+        run.outcome()["deliverables_verified"],
+        1,
+        "one of its checks was seen to fail before the kill"
+    );
+    let project = place.journal().parent().expect("state").to_owned();
+    let left = std::fs::read_dir(project.join("checkouts")).expect("checkouts").count();
+    assert_eq!(left, 0, "no checkout is left behind");
 }
