@@ -106,10 +106,12 @@ impl Runner<'_> {
 
     /// One turn of the loop: next, session, record, judge, limits, pause.
     async fn step(&mut self, state: &mut RunState, start: Timestamp) -> Result<ControlFlow<Outcome>, Fault> {
-        let next = self.plan.next(state).await?;
-        let instruction = match next {
-            Next::Done(outcome) => return Ok(ControlFlow::Break(outcome)),
-            Next::Session { instruction } => instruction,
+        // Checks may take long; an interrupt does not wait for them.
+        let interrupt = self.interrupt.clone();
+        let instruction = match unless_interrupted(&interrupt, self.plan.next(state)).await? {
+            None => return Ok(ControlFlow::Break(Outcome::Interrupted)),
+            Some(Next::Done(outcome)) => return Ok(ControlFlow::Break(outcome)),
+            Some(Next::Session { instruction }) => instruction,
         };
         self.wait_for_quota(state, start).await;
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
@@ -195,7 +197,10 @@ impl Runner<'_> {
 
     /// Lets the plan judge, and finds the fault that counts, if there is one.
     async fn assess(&mut self, finished: &Iteration) -> Result<Assessment, Fault> {
-        let verdict = self.plan.judge(finished).await?;
+        let interrupt = self.interrupt.clone();
+        let verdict = unless_interrupted(&interrupt, self.plan.judge(finished)).await?;
+        // The next start judges again.
+        let verdict = verdict.unwrap_or(Verdict::Idle);
         let fault = match (&finished.outcome, &verdict) {
             (Outcome::QuotaExceeded { .. }, _) => None,
             (Outcome::ExecutionError { fault } | Outcome::Failed { fault }, _) => Some(fault.clone()),
@@ -375,6 +380,18 @@ impl Runner<'_> {
     fn emit(&self, session: Option<u32>, event: &Event) {
         let span = session.map_or_else(|| self.span.clone(), |number| self.span.session(number));
         self.sinks.emit(&span, event);
+    }
+}
+
+/// What the plan says; none if an interrupt comes before it can say anything.
+async fn unless_interrupted<T>(
+    interrupt: &CancellationToken,
+    plan: impl Future<Output = Result<T, Fault>>,
+) -> Result<Option<T>, Fault> {
+    tokio::select! {
+        biased;
+        said = plan => said.map(Some),
+        () = interrupt.cancelled() => Ok(None),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::process::{Command, Stdio};
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use super::support::{Place, always, assert_followed, model, processes_in, wait_until};
+use super::support::{Place, always, assert_followed, model, processes_in, signal, wait_until};
 
 const SPEC: &str =
     "# Calc\n\n## Adding\n\n```check A\n$ sh calc.sh add 2 3\n5\n$ sh calc.sh add 10 20\n30\n```\n";
@@ -445,4 +446,20 @@ fn a_kill_in_the_middle_of_a_check_leaves_nothing_and_is_made_good() {
     let project = place.journal().parent().expect("state").to_owned();
     let left = std::fs::read_dir(project.join("checkouts")).expect("checkouts").count();
     assert_eq!(left, 0, "no checkout is left behind");
+}
+
+#[test]
+fn an_interrupt_does_not_wait_for_a_check() {
+    let place = place();
+    place.write("SPEC.md", "# Spec\n\n- Check: `sleep 300` for A\n");
+    let server = model(&always("[[conversation.turn]]\ntext = \"done\""));
+    let mut command = place.command(&server, &["run"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let state = place.home().join(".local/state");
+    wait_until("the check runs", || {
+        state.exists() && processes_in(&state).iter().any(|line| line.contains("sleep 300"))
+    });
+    signal(&child, Signal::INT);
+    super::support::Run::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
+    wait_until("nothing runs any more", || processes_in(&state).is_empty());
 }
