@@ -181,7 +181,7 @@ impl World {
 
     /// Holds every run to what must be true of all of them: it ends, it holds the scripted sessions and
     /// no other, and it disposes of every agent once.
-    async fn drive(&self, plan: &mut dyn Plan, state: RunState, options: RunOptions) -> RunReport {
+    pub async fn drive(&self, plan: &mut dyn Plan, state: RunState, options: RunOptions) -> RunReport {
         let sinks = Sinks::new(vec![Arc::new(self.clone())]);
         let others =
             self.understudies.iter().map(|models| Member { backend: self, models: models.clone() }).collect();
@@ -286,7 +286,7 @@ impl World {
         Ok(())
     }
 
-    fn change(&self, change: impl FnOnce(&mut ProjectStatus)) {
+    pub fn change(&self, change: impl FnOnce(&mut ProjectStatus)) {
         let mut inner = self.lock();
         let status = inner.status.as_mut().expect("readable");
         change(status.get_or_insert_with(|| ProjectStatus::empty(today())));

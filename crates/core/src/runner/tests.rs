@@ -1,6 +1,7 @@
 //! The loop, held to the tables of the seeds. Every test names the row or rule it holds us to.
 
 mod ends;
+mod examined;
 mod failover;
 mod limits;
 mod quota;
