@@ -56,3 +56,10 @@ fn what_is_wrong_is_named_with_its_line() {
         assert!(error.contains(words), "{error}");
     }
 }
+
+#[test]
+fn the_specification_that_ships_shows_checks_and_has_none() {
+    let shipped = include_str!("../../../cli/src/commands/init/SPEC.md");
+    assert!(shipped.contains("```check"));
+    assert_eq!(read_spec(shipped), Ok(Vec::new()));
+}
