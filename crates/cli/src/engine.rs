@@ -232,10 +232,8 @@ impl Engine<'_> {
         sinks.emit(&span, &Event::RunStarted { command: self.mode.name().to_owned(), sessions_before });
 
         let (is_strict, verifier) = (checking.is_strict, checking.verifier);
-        let base = match &verifier {
-            Some(_) => checking.site.head().await?,
-            None => None,
-        };
+        let site = checking.site.clone();
+        let base = journal.began_on(site.head().await?.as_deref()).await?;
         let examiner: Arc<dyn Examiner> = Arc::new(ProjectExaminer {
             project: self.project.clone(),
             site: checking.site,
@@ -298,6 +296,10 @@ impl Engine<'_> {
             resume,
         };
         let report = runner.run(begun.state).await;
+        // Without it the run still ended as it did.
+        if let Ok(head) = site.head().await {
+            let _ = journal.ended_on(head.as_deref()).await;
+        }
         if let Some(telemetry) = telemetry {
             telemetry.shutdown(TELEMETRY_LIMIT).await;
             if let Some(complaint) = telemetry.complaint() {
