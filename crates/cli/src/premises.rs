@@ -11,6 +11,7 @@ use autonoe_policy::{Permissions, PolicyOptions, Profile, registries, steering};
 use autonoe_sandbox::{
     Bounds, DoorRules, HostPattern, Layer, Limits, Premises, Repository, Sandbox, UpstreamProxy,
 };
+use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, UserConfig};
 use autonoe_verify::Site;
 
@@ -131,6 +132,24 @@ pub fn check_site(
         premises: around,
         network: user.checks.network.then(|| Arc::clone(&premises.door)),
     }
+}
+
+/// Where checks run and the repository is looked at, outside of any run.
+pub async fn site_outside_runs(
+    project: &Project,
+    environment: &Environment,
+    no_sandbox: bool,
+) -> Result<Site, Fault> {
+    let user = environment.user_config()?;
+    let sandbox = match disabled_by(no_sandbox, environment, &user) {
+        Some(_) => Sandbox::none(environment.ourselves()?),
+        None => find_sandbox(environment, project.state_dir()).await?,
+    };
+    let in_force = AgentConfig::load(project)?.effective(Mode::Run);
+    let policy =
+        PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
+    let premises = lay_out(project, environment, &user, &policy, sandbox)?;
+    Ok(check_site(project, environment, &user, &premises))
 }
 
 /// What may be read outside the project: the toolchain and what the user added.

@@ -1,13 +1,9 @@
 //! `autonoe verify`
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
-use autonoe_policy::PolicyOptions;
-use autonoe_sandbox::Sandbox;
-use autonoe_store::config::AgentConfig;
-use autonoe_store::{Project, StatusStore, evidence_file, read_evidence};
-use autonoe_verify::{Evidence, Reproduction, Site, reproduce};
+use autonoe_store::{Project, StatusStore};
+use autonoe_verify::{Evidence, Reproduction, reproduce};
 use clap::Args;
 use serde_json::json;
 
@@ -46,7 +42,7 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
     let runtime = runtime()?;
     let mut results = Vec::new();
     runtime.block_on(async {
-        let site = site(&project, environment, args.no_sandbox).await?;
+        let site = premises::site_outside_runs(&project, environment, args.no_sandbox).await?;
         for evidence in &evidence {
             let reproduction = reproduce(&project, &site, evidence).await?;
             if !args.json {
@@ -82,10 +78,8 @@ fn gather(project: &Project, ids: &[String]) -> Result<Vec<Evidence>, Fault> {
     }
     let mut found = Vec::new();
     for id in if ids.is_empty() { &known } else { ids } {
-        match read_evidence(project, id)? {
-            Some(value) => found.push(serde_json::from_value(value).map_err(|error| {
-                wrong(format!("{} cannot be read: {error}.", evidence_file(project, id).display()))
-            })?),
+        match Evidence::load(project, id)? {
+            Some(evidence) => found.push(evidence),
             None if ids.is_empty() => {}
             None => {
                 return Err(wrong(format!("{id} has not been verified, so there is nothing to reproduce."))
@@ -98,20 +92,6 @@ fn gather(project: &Project, ids: &[String]) -> Result<Vec<Evidence>, Fault> {
             .hint("Give deliverables checks (docs/verification.md), then `autonoe run`.")),
         false => Ok(found),
     }
-}
-
-/// Where checks run, outside of any run.
-async fn site(project: &Project, environment: &Environment, no_sandbox: bool) -> Result<Site, Fault> {
-    let user = environment.user_config()?;
-    let sandbox = match premises::disabled_by(no_sandbox, environment, &user) {
-        Some(_) => Sandbox::none(environment.ourselves()?),
-        None => premises::find_sandbox(environment, project.state_dir()).await?,
-    };
-    let in_force = AgentConfig::load(project)?.effective(Mode::Run);
-    let policy =
-        PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
-    let premises = premises::lay_out(project, environment, &user, &policy, sandbox)?;
-    Ok(premises::check_site(project, environment, &user, &premises))
 }
 
 fn told(evidence: &Evidence, reproduction: &Reproduction) -> String {
