@@ -8,6 +8,7 @@ pub mod init;
 pub mod man;
 pub mod mcp;
 pub mod policy;
+pub mod report;
 pub mod run;
 pub mod sessions;
 pub mod status;

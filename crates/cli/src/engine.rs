@@ -234,10 +234,8 @@ impl Engine<'_> {
         // We hold the project, so nobody else works there.
         checking.site.forget_leftovers(Duration::ZERO);
         let (is_strict, verifier) = (checking.is_strict, checking.verifier);
-        let base = match &verifier {
-            Some(_) => checking.site.head().await?,
-            None => None,
-        };
+        let site = checking.site.clone();
+        let base = journal.began_on(site.head().await?.as_deref()).await?;
         let examiner: Arc<dyn Examiner> = Arc::new(ProjectExaminer {
             project: self.project.clone(),
             site: checking.site,
@@ -300,6 +298,10 @@ impl Engine<'_> {
             resume,
         };
         let report = runner.run(begun.state).await;
+        // Without it the run still ended as it did.
+        if let Ok(head) = site.head().await {
+            let _ = journal.ended_on(head.as_deref()).await;
+        }
         if let Some(telemetry) = telemetry {
             telemetry.shutdown(TELEMETRY_LIMIT).await;
             if let Some(complaint) = telemetry.complaint() {

@@ -10,6 +10,7 @@ use crate::commands::init::InitArgs;
 use crate::commands::man::ManArgs;
 use crate::commands::mcp::McpArgs;
 use crate::commands::policy::PolicyArgs;
+use crate::commands::report::ReportArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::sessions::SessionsArgs;
 use crate::commands::status::StatusArgs;
@@ -58,6 +59,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// List the checks that decide about deliverables, and decide about those that wait for you
     Checks(ChecksArgs),
+    /// Write a run as one page for a reviewer
+    Report(ReportArgs),
     /// Write a first SPEC.md and configuration
     Init(InitArgs),
     /// Tell what is installed and whether a run would work

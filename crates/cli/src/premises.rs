@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer as FaultLayer};
 use autonoe_core::mode::Mode;
@@ -11,6 +12,7 @@ use autonoe_policy::{Permissions, PolicyOptions, Profile, registries, steering};
 use autonoe_sandbox::{
     Bounds, DoorRules, HostPattern, Layer, Limits, Premises, Repository, Sandbox, UpstreamProxy,
 };
+use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, UserConfig};
 use autonoe_verify::Site;
 
@@ -42,6 +44,9 @@ const SECRETS_OF_A_HOME: [&str; 16] = [
 
 /// Variables that name caches of the user's, which are in the private home inside.
 const CACHES: [&str; 3] = ["CARGO_HOME", "GOPATH", "GOCACHE"];
+
+/// Checkouts outside of any run that are older were left behind by a process that was killed.
+const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Who commits where the user has not said who they are.
 const SOMEBODY: (&str, &str) = ("Autonoe", "autonoe@localhost");
@@ -132,6 +137,26 @@ pub fn check_site(
         premises: around,
         network: user.checks.network.then(|| Arc::clone(&premises.door)),
     }
+}
+
+/// Where checks run and the repository is looked at, outside of any run.
+pub async fn site_outside_runs(
+    project: &Project,
+    environment: &Environment,
+    no_sandbox: bool,
+) -> Result<Site, Fault> {
+    let user = environment.user_config()?;
+    let sandbox = match disabled_by(no_sandbox, environment, &user) {
+        Some(_) => Sandbox::none(environment.ourselves()?),
+        None => find_sandbox(environment, project.state_dir()).await?,
+    };
+    let in_force = AgentConfig::load(project)?.effective(Mode::Run);
+    let policy =
+        PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
+    let premises = lay_out(project, environment, &user, &policy, sandbox)?;
+    let site = check_site(project, environment, &user, &premises, "looks");
+    site.forget_leftovers(LEFTOVER_AGE);
+    Ok(site)
 }
 
 /// What may be read outside the project: the toolchain and what the user added.

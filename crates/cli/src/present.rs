@@ -9,7 +9,7 @@ mod words;
 pub use console::{Console, Level, Stream};
 pub use json::JsonSink;
 pub use presenter::{Detail, Presenter};
-pub use words::{cost, cut, debug_line, passed, status_tag};
+pub use words::{assurance, cost, cut, debug_line, ending, passed, status_tag};
 
 use std::io::Write;
 

@@ -151,6 +151,18 @@ impl Journal {
         Ok(())
     }
 
+    /// Writes down the commit that the run begins on; one that is taken up began on an earlier one. Returns that.
+    pub async fn began_on(&self, commit: Option<&str>) -> Result<Option<String>, Fault> {
+        let (run, commit) = (self.run, commit.map(str::to_owned));
+        self.writer.run(move |db| records::began_on(db, run, commit.as_deref())).await
+    }
+
+    /// Writes down the commit that the run ends on.
+    pub async fn ended_on(&self, commit: Option<&str>) -> Result<(), Fault> {
+        let (run, commit) = (self.run, commit.map(str::to_owned));
+        self.writer.run(move |db| records::ended_on(db, run, commit.as_deref())).await
+    }
+
     /// The run this journal writes.
     pub fn run(&self) -> i64 {
         self.run.0

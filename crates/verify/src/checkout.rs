@@ -30,7 +30,7 @@ const MAX_NAMED: usize = 20;
 const MAX_COPIED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// Git as it comes, without anybody's settings.
-const PLAIN_GIT: [(&str, &str); 10] = [
+pub(crate) const PLAIN_GIT: [(&str, &str); 10] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_OPTIONAL_LOCKS", "0"),
@@ -47,10 +47,8 @@ const PLAIN_GIT: [(&str, &str); 10] = [
 const ASK: &str = r#"cd "$1" && git rev-parse --verify --quiet "$2^{commit}" && git rev-parse --verify --quiet "$2^{tree}" &&
 git rev-parse --show-object-format && git rev-parse --git-path objects && git status --porcelain | head -n 50"#;
 
-/// Shows what was committed since a commit, or all of it: without what runs programs, and in a readable length.
-const DIFF: &str = r#"cd "$1" && base=${2:-$(git hash-object -t tree /dev/null)} &&
-git diff --no-ext-diff --no-textconv --stat=120 "$base" HEAD -- . ':!.autonoe' | tail -n 200 &&
-git diff --no-ext-diff --no-textconv "$base" HEAD -- . ':!.autonoe' | head -c 60000"#;
+/// Asks for the commit that is last.
+const HEAD: &str = r#"cd "$1" && git rev-parse --verify --quiet 'HEAD^{commit}'"#;
 
 /// Where checkouts are made, and of what.
 #[derive(Debug, Clone)]
@@ -170,7 +168,7 @@ impl Site {
         if objects.is_some() {
             let git = quiet.command("git").await.map_err(|error| no_room(&error))?;
             let git = git.args(["reset", "--hard", "--quiet"]).envs(PLAIN_GIT).cwd(&tree);
-            let (code, said) = said(git).await?;
+            let (code, said) = said(git, MAX_SAID).await?;
             if code != 0 {
                 let message = format!("{} cannot be checked out: {}", revision.shown(), said.trim());
                 return Err(Fault::lasting(Layer::System, "checkout", message));
@@ -192,27 +190,12 @@ impl Site {
             return Ok(None);
         }
         let directory = self.directory()?;
-        let asked = self.ask(&repository, "HEAD", directory.path()).await?;
-        Ok(asked.ok().and_then(|asked| asked.revision.commit))
-    }
-
-    /// What was committed since a commit, or ever, as text: the files and as much of the differences as is of use to a reader.
-    pub async fn changes(&self, since: Option<&str>) -> Result<String, Fault> {
-        let repository = Repository::around(&self.root);
-        if repository.directories.is_empty() {
-            return Ok("There is no git repository, so what was changed is not known.\n".to_owned());
-        }
-        let directory = self.directory()?;
-        let (_, said) = self.read(&repository, DIFF, since.unwrap_or_default(), directory.path()).await?;
-        let what = since.map_or_else(
-            || "All that is committed".to_owned(),
-            |since| format!("What was committed since {since}"),
-        );
-        Ok(format!("## {what}\n\n```diff\n{}\n```\n", said.trim_end()))
+        let (code, said) = self.read(&repository, HEAD, "", directory.path()).await?;
+        Ok((code == 0).then(|| said.trim().to_owned()))
     }
 
     /// Asks the project's repository about a commit.
-    async fn ask(
+    pub(crate) async fn ask(
         &self,
         repository: &Repository,
         commit: &str,
@@ -257,13 +240,13 @@ impl Site {
         let shell = quarters.command("sh").await.map_err(|error| no_room(&error))?;
         let root = self.root.as_os_str();
         let arguments = [OsStr::new("-c"), OsStr::new(script), OsStr::new("sh"), root, OsStr::new(argument)];
-        let answer = said(shell.args(arguments).envs(PLAIN_GIT).cwd(scratch.join("tree"))).await;
+        let answer = said(shell.args(arguments).envs(PLAIN_GIT).cwd(scratch.join("tree")), MAX_SAID).await;
         quarters.close().await;
         answer
     }
 
     /// A directory of ours with what a room needs.
-    fn directory(&self) -> Result<TempDir, Fault> {
+    pub(crate) fn directory(&self) -> Result<TempDir, Fault> {
         let make = || {
             fs::create_dir_all(&self.scratch)?;
             let directory = tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch)?;
@@ -275,7 +258,7 @@ impl Site {
         make().map_err(|error: io::Error| self.io_fault(&error))
     }
 
-    fn quarters(&self, directory: &Path, objects: Option<&Path>, door: &DoorRules) -> Quarters {
+    pub(crate) fn quarters(&self, directory: &Path, objects: Option<&Path>, door: &DoorRules) -> Quarters {
         let mut premises = self.premises.clone();
         premises.bounds = self.bounds(directory);
         premises.bounds.read.extend(objects.map(Path::to_owned));
@@ -293,7 +276,7 @@ impl Site {
         bounds
     }
 
-    fn io_fault(&self, error: &io::Error) -> Fault {
+    pub(crate) fn io_fault(&self, error: &io::Error) -> Fault {
         let message = format!("No checkout can be made in {}: {error}.", self.scratch.display());
         Fault::lasting(Layer::System, "checkout", message)
     }
@@ -303,14 +286,14 @@ impl Site {
 pub(crate) const NOTHING_COMMITTED: &str = "nothing is committed yet";
 
 /// What a repository said.
-struct Asked {
-    revision: Revision,
-    objects: PathBuf,
-    format: String,
+pub(crate) struct Asked {
+    pub(crate) revision: Revision,
+    pub(crate) objects: PathBuf,
+    pub(crate) format: String,
 }
 
 /// Makes a repository with nothing but a commit, whose objects are another's.
-fn borrow(tree: &Path, revision: &Revision, objects: &Path, format: &str) -> io::Result<()> {
+pub(crate) fn borrow(tree: &Path, revision: &Revision, objects: &Path, format: &str) -> io::Result<()> {
     let git = tree.join(".git");
     for directory in ["objects/info", "objects/pack", "refs/heads"] {
         fs::create_dir_all(git.join(directory))?;
@@ -369,8 +352,8 @@ fn copy(from: &Path, to: &Path) -> io::Result<String> {
     Ok(sha256_hex(list.as_bytes()))
 }
 
-/// Runs a program and returns its exit code and what it said.
-async fn said(launch: Launch) -> Result<(i32, String), Fault> {
+/// Runs a program and returns its exit code and what it said, up to so many bytes.
+pub(crate) async fn said(launch: Launch, limit: u64) -> Result<(i32, String), Fault> {
     let broken = |error: &dyn std::fmt::Display| {
         Fault::passing(
             Layer::System,
@@ -384,7 +367,7 @@ async fn said(launch: Launch) -> Result<(i32, String), Fault> {
     let work = async {
         let mut bytes = Vec::new();
         let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
-        reader.take(MAX_SAID).read_to_end(&mut bytes).await?;
+        reader.take(limit).read_to_end(&mut bytes).await?;
         let exit = child.wait().await?;
         io::Result::Ok((exit.code(), String::from_utf8_lossy(&bytes).into_owned()))
     };
@@ -394,6 +377,6 @@ async fn said(launch: Launch) -> Result<(i32, String), Fault> {
     }
 }
 
-fn no_room(error: &dyn std::fmt::Display) -> Fault {
+pub(crate) fn no_room(error: &dyn std::fmt::Display) -> Fault {
     Fault::passing(Layer::System, "room", format!("The room of a checkout cannot be opened: {error}."))
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use autonoe_core::check::Check;
 use autonoe_core::deliverable::Deliverable;
+use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::money::Usd;
+use autonoe_store::{Project, evidence_file, read_evidence};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
@@ -97,6 +99,20 @@ pub struct Builder {
     pub model: String,
     /// What the session had cost when the deliverable was verified; none when no price is known.
     pub cost_usd: Option<Usd>,
+}
+
+impl Evidence {
+    /// Reads the evidence of a deliverable; none when there is none.
+    pub fn load(project: &Project, deliverable: &str) -> Result<Option<Self>, Fault> {
+        let read = |value| {
+            serde_json::from_value(value).map_err(|error| {
+                let file = evidence_file(project, deliverable);
+                let message = format!("{} cannot be read: {error}.", file.display());
+                Fault::lasting(Layer::Config, "evidence", message)
+            })
+        };
+        read_evidence(project, deliverable)?.map(read).transpose()
+    }
 }
 
 /// The criteria of a deliverable, each with the checks that cover it.

@@ -411,7 +411,7 @@ impl Examiner for ProjectExaminer {
             return Ok(None);
         };
         let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let changes = self.site.changes(base.as_deref()).await?;
+        let changes = self.site.told_changes(base.as_deref()).await?;
         Ok(Some(format!("{wanted}\n{changes}")))
     }
 

@@ -3,6 +3,7 @@
 
 mod briefing;
 mod builders;
+mod changes;
 mod checkout;
 mod decide;
 mod evidence;
@@ -16,6 +17,7 @@ mod spec;
 mod trial;
 
 pub use builders::Builders;
+pub use changes::{Changes, Commit, FileChange};
 pub use checkout::{Checkout, Revision, Site};
 pub use decide::{accept, reject};
 pub use evidence::{Builder, Criterion, Evidence, Proof, Surroundings, coverage};

@@ -1,15 +1,9 @@
 //! `autonoe verify`
 
-use std::time::Duration;
-
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
-use autonoe_policy::PolicyOptions;
-use autonoe_sandbox::Sandbox;
-use autonoe_store::config::AgentConfig;
-use autonoe_store::{Project, StatusStore, evidence_file, read_evidence};
-use autonoe_verify::{Evidence, Reproduction, Site, reproduce};
+use autonoe_store::{Project, StatusStore};
+use autonoe_verify::{Evidence, Reproduction, reproduce};
 use clap::Args;
 use serde_json::json;
 
@@ -18,9 +12,6 @@ use crate::environment::Environment;
 use crate::premises;
 use crate::present;
 use crate::system::runtime;
-
-/// Checkouts that are older were left behind by a process that was killed.
-const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Run the checks of verified deliverables again, from a fresh checkout of the commit that they were verified on
 ///
@@ -51,7 +42,7 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
     let runtime = runtime()?;
     let mut results = Vec::new();
     runtime.block_on(async {
-        let site = site(&project, environment, args.no_sandbox).await?;
+        let site = premises::site_outside_runs(&project, environment, args.no_sandbox).await?;
         for evidence in &evidence {
             let reproduction = reproduce(&project, &site, evidence).await?;
             if !args.json {
@@ -87,10 +78,8 @@ fn gather(project: &Project, ids: &[String]) -> Result<Vec<Evidence>, Fault> {
     }
     let mut found = Vec::new();
     for id in if ids.is_empty() { &known } else { ids } {
-        match read_evidence(project, id)? {
-            Some(value) => found.push(serde_json::from_value(value).map_err(|error| {
-                wrong(format!("{} cannot be read: {error}.", evidence_file(project, id).display()))
-            })?),
+        match Evidence::load(project, id)? {
+            Some(evidence) => found.push(evidence),
             None if ids.is_empty() => {}
             None => {
                 return Err(wrong(format!("{id} has not been verified, so there is nothing to reproduce."))
@@ -103,22 +92,6 @@ fn gather(project: &Project, ids: &[String]) -> Result<Vec<Evidence>, Fault> {
             .hint("Give deliverables checks (docs/verification.md), then `autonoe run`.")),
         false => Ok(found),
     }
-}
-
-/// Where checks run, outside of any run.
-async fn site(project: &Project, environment: &Environment, no_sandbox: bool) -> Result<Site, Fault> {
-    let user = environment.user_config()?;
-    let sandbox = match premises::disabled_by(no_sandbox, environment, &user) {
-        Some(_) => Sandbox::none(environment.ourselves()?),
-        None => premises::find_sandbox(environment, project.state_dir()).await?,
-    };
-    let in_force = AgentConfig::load(project)?.effective(Mode::Run);
-    let policy =
-        PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
-    let premises = premises::lay_out(project, environment, &user, &policy, sandbox)?;
-    let site = premises::check_site(project, environment, &user, &premises, "reproductions");
-    site.forget_leftovers(LEFTOVER_AGE);
-    Ok(site)
 }
 
 fn told(evidence: &Evidence, reproduction: &Reproduction) -> String {

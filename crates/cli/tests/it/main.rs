@@ -24,6 +24,7 @@ mod outcomes;
 mod policy;
 mod quota;
 mod replay;
+mod report;
 mod sandbox;
 mod support;
 mod sync;

@@ -25,6 +25,15 @@ pub struct RunRow {
     pub report: Option<RunReport>,
 }
 
+/// The commits between which a run worked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCommits {
+    /// What was committed last when it began; none if nothing was.
+    pub before: Option<String>,
+    /// What was committed last when it ended; none if nothing was, or if its process died.
+    pub after: Option<String>,
+}
+
 /// A session on record.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionRow {
@@ -80,21 +89,24 @@ impl History {
 
     /// The newest run.
     pub fn last_run(&self) -> std::result::Result<Option<RunRow>, Fault> {
+        self.guard(|db| db.query_row(&format!("{RUNS} ORDER BY id DESC LIMIT 1"), [], run_row).optional())
+    }
+
+    /// One run.
+    pub fn run(&self, id: i64) -> std::result::Result<Option<RunRow>, Fault> {
+        self.guard(|db| db.query_row(&format!("{RUNS} WHERE id = ?1"), [id], run_row).optional())
+    }
+
+    /// The commits between which a run worked; none if that was not written down.
+    pub fn commits(&self, run: i64) -> std::result::Result<Option<RunCommits>, Fault> {
         self.guard(|db| {
-            db.query_row(
-                "SELECT id, command, started_at, ended_at, report FROM runs ORDER BY id DESC LIMIT 1",
-                [],
-                |row| {
-                    let report: Option<String> = row.get(4)?;
-                    Ok(RunRow {
-                        id: row.get(0)?,
-                        command: row.get(1)?,
-                        started_at: row.get(2)?,
-                        ended_at: row.get(3)?,
-                        report: report.and_then(|text| serde_json::from_str(&text).ok()),
-                    })
-                },
-            )
+            // A journal that was written before commits were kept has none.
+            if !db.table_exists(None, "commits")? {
+                return Ok(None);
+            }
+            db.query_row("SELECT before, after FROM commits WHERE run = ?1", [run], |row| {
+                Ok(RunCommits { before: row.get(0)?, after: row.get(1)? })
+            })
             .optional()
         })
     }
@@ -117,6 +129,19 @@ impl History {
         })
     }
 
+    /// All sessions of a run, the first one first.
+    pub fn sessions_of(&self, run: i64) -> std::result::Result<Vec<SessionRow>, Fault> {
+        self.guard(|db| {
+            let mut statement = db.prepare(&format!("{SESSIONS} WHERE s.run = ?1 ORDER BY s.number"))?;
+            statement.query_map([run], session_row)?.collect()
+        })
+    }
+
+    /// What happened in a run outside of any session, such as checks, the first first.
+    pub fn between_sessions(&self, run: i64) -> std::result::Result<Vec<EventRow>, Fault> {
+        self.guard(|db| events(db, run, 0))
+    }
+
     /// One session and its events.
     pub fn session(
         &self,
@@ -132,18 +157,7 @@ impl History {
                 )
                 .optional()?;
             let Some(session) = found else { return Ok(None) };
-            let mut statement =
-                db.prepare("SELECT at, body FROM events WHERE run = ?1 AND session = ?2 ORDER BY id")?;
-            let events = statement
-                .query_map(params![run, number], |row| {
-                    let body: String = row.get(1)?;
-                    Ok(EventRow {
-                        at: row.get(0)?,
-                        event: serde_json::from_str(&body).unwrap_or(Value::String(body)),
-                    })
-                })?
-                .collect::<Result<_>>()?;
-            Ok(Some((session, events)))
+            Ok(Some((session, events(db, run, number)?)))
         })
     }
 
@@ -168,6 +182,29 @@ impl History {
     fn guard<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> std::result::Result<T, Fault> {
         read(&self.db).map_err(|error| journal_fault(&self.path, &error))
     }
+}
+
+const RUNS: &str = "SELECT id, command, started_at, ended_at, report FROM runs";
+
+fn run_row(row: &rusqlite::Row<'_>) -> Result<RunRow> {
+    let report: Option<String> = row.get(4)?;
+    Ok(RunRow {
+        id: row.get(0)?,
+        command: row.get(1)?,
+        started_at: row.get(2)?,
+        ended_at: row.get(3)?,
+        report: report.and_then(|text| serde_json::from_str(&text).ok()),
+    })
+}
+
+fn events(db: &Connection, run: i64, session: u32) -> Result<Vec<EventRow>> {
+    let mut statement =
+        db.prepare("SELECT at, body FROM events WHERE run = ?1 AND session = ?2 ORDER BY id")?;
+    let rows = statement.query_map(params![run, session], |row| {
+        let body: String = row.get(1)?;
+        Ok(EventRow { at: row.get(0)?, event: serde_json::from_str(&body).unwrap_or(Value::String(body)) })
+    })?;
+    rows.collect()
 }
 
 const SESSIONS: &str = "

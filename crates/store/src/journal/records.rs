@@ -295,6 +295,17 @@ pub(super) fn pending_status(db: &Connection) -> Result<Option<PendingStatus>> {
     .optional()
 }
 
+/// Notes the commit that a run begins on, unless it began earlier. Returns the one that it began on.
+pub(super) fn began_on(db: &Connection, RunId(run): RunId, commit: Option<&str>) -> Result<Option<String>> {
+    db.execute("INSERT OR IGNORE INTO commits (run, before) VALUES (?1, ?2)", params![run, commit])?;
+    db.query_row("SELECT before FROM commits WHERE run = ?1", [run], |row| row.get(0))
+}
+
+/// Notes the commit that a run ends on.
+pub(super) fn ended_on(db: &Connection, RunId(run): RunId, commit: Option<&str>) -> Result<()> {
+    db.execute("UPDATE commits SET after = ?2 WHERE run = ?1", params![run, commit]).map(drop)
+}
+
 /// Notes that a deliverable was verified in the current pass.
 pub(super) fn verified(db: &Connection, deliverable: &str, now: Timestamp) -> Result<()> {
     db.execute(

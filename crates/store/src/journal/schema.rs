@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Result};
 
 /// Each entry leads from the version that is its index to the next one. Never edit, only append.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
@@ -88,6 +88,14 @@ const MIGRATIONS: [&str; 2] = [
         history TEXT NOT NULL,
         PRIMARY KEY (run, session)
     ) WITHOUT ROWID;
+",
+    // A run without a row did not say; NULL is that nothing was committed, or at the end that it is not known.
+    "
+    CREATE TABLE commits (
+        run INTEGER PRIMARY KEY REFERENCES runs,
+        before TEXT,
+        after TEXT
+    );
 ",
 ];
 

@@ -7,7 +7,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::journal::Journal as _;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
-use autonoe_store::journal::history::History;
+use autonoe_store::journal::history::{History, RunCommits};
 use jiff::Timestamp;
 
 use crate::support::{Bench, end_run, error, report, session, started, usage};
@@ -110,6 +110,62 @@ async fn the_last_run_is_shown_with_its_report_whatever_its_outcome() {
         assert!(run.ended_at.is_some());
         assert_eq!(run.report, Some(report(outcome)));
     }
+}
+
+#[tokio::test]
+async fn a_run_is_found_by_its_number_with_its_sessions() {
+    let bench = Bench::new();
+    let (journal, first) = bench.begin("run").await;
+    session(&journal, 1, Outcome::Completed).await;
+    session(&journal, 2, error()).await;
+    journal.event(0, &Event::Text { text: "between".to_owned() }).await.unwrap();
+    end_run(&journal, Outcome::Interrupted).await;
+    drop(journal);
+    let (journal, second) = bench.begin("sync").await;
+    journal.record(started(1)).await.unwrap();
+
+    let history = history(&bench);
+    assert_eq!(history.run(first.run).unwrap().map(|run| run.command).as_deref(), Some("run"));
+    assert_eq!(history.run(second.run).unwrap().map(|run| run.command).as_deref(), Some("sync"));
+    assert!(history.run(second.run + 1).unwrap().is_none());
+    let numbers = |run| -> Vec<u32> {
+        history.sessions_of(run).unwrap().iter().map(|session| session.number).collect()
+    };
+    assert_eq!((numbers(first.run), numbers(second.run)), (vec![1, 2], vec![1]));
+    assert_eq!(history.between_sessions(first.run).unwrap().len(), 1);
+    assert!(history.between_sessions(second.run).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_run_that_is_taken_up_still_began_where_it_began() {
+    let bench = Bench::new();
+    let (journal, begun) = bench.begin("run").await;
+    assert_eq!(history(&bench).commits(begun.run).unwrap(), None, "it did not say");
+    assert_eq!(journal.began_on(None).await.unwrap(), None);
+    drop(journal);
+    let (journal, again) = bench.begin("run").await;
+    assert_eq!(again.run, begun.run);
+    assert_eq!(journal.began_on(Some("c1")).await.unwrap(), None, "nothing was committed then");
+    journal.ended_on(Some("c2")).await.unwrap();
+    end_run(&journal, Outcome::AllPassed).await;
+    drop(journal);
+    let (journal, next) = bench.begin("run").await;
+    assert_eq!(journal.began_on(Some("c2")).await.unwrap().as_deref(), Some("c2"));
+
+    let commits = |run| history(&bench).commits(run).unwrap().expect("it is written down");
+    assert_eq!(commits(begun.run), RunCommits { before: None, after: Some("c2".to_owned()) });
+    assert_eq!(commits(next.run), RunCommits { before: Some("c2".to_owned()), after: None });
+}
+
+#[tokio::test]
+async fn a_journal_of_an_earlier_version_can_still_be_looked_at() {
+    let bench = Bench::new();
+    let (journal, begun) = bench.begin("run").await;
+    drop(journal);
+    bench.sql().execute_batch("DROP TABLE commits; PRAGMA user_version = 2").unwrap();
+    assert_eq!(history(&bench).commits(begun.run).unwrap(), None);
+    let (journal, _) = bench.begin("run").await;
+    assert_eq!(journal.began_on(Some("c1")).await.unwrap().as_deref(), Some("c1"), "the table is made");
 }
 
 #[tokio::test]
