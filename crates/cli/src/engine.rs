@@ -36,7 +36,7 @@ use autonoe_store::{
 };
 use autonoe_telemetry::{Telemetry, TelemetrySettings};
 use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
-use autonoe_verify::{Builders, ProjectExaminer, Site, written_checks};
+use autonoe_verify::{Builders, ProjectExaminer, Site, last_commit, written_checks};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::CommonArgs;
@@ -234,8 +234,7 @@ impl Engine<'_> {
         // We hold the project, so nobody else works there.
         checking.site.forget_leftovers(Duration::ZERO);
         let (is_strict, verifier) = (checking.is_strict, checking.verifier);
-        let site = checking.site.clone();
-        let base = journal.began_on(site.head().await?.as_deref()).await?;
+        let base = journal.began_on(last_commit(self.project.root()).as_deref()).await?;
         let examiner: Arc<dyn Examiner> = Arc::new(ProjectExaminer {
             project: self.project.clone(),
             site: checking.site,
@@ -299,9 +298,7 @@ impl Engine<'_> {
         };
         let report = runner.run(begun.state).await;
         // Without it the run still ended as it did.
-        if let Ok(head) = site.head().await {
-            let _ = journal.ended_on(head.as_deref()).await;
-        }
+        let _ = journal.ended_on(last_commit(self.project.root()).as_deref()).await;
         if let Some(telemetry) = telemetry {
             telemetry.shutdown(TELEMETRY_LIMIT).await;
             if let Some(complaint) = telemetry.complaint() {

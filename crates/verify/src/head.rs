@@ -1,0 +1,91 @@
+//! The last commit of a project, read from the repository's own files: no program is started for it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use autonoe_sandbox::Repository;
+
+/// How often a reference may lead to another, and how much of a file is read.
+const MAX_STEPS: usize = 5;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The last commit of the repository around `root`; none where there is none, or where it is kept in a way that is not known here.
+pub fn last_commit(root: &Path) -> Option<String> {
+    let repository = Repository::around(root);
+    // A linked working tree has a HEAD of its own, and shares the rest.
+    let own = repository.directories.last()?;
+    let mut text = read(&own.join("HEAD"))?;
+    for _ in 0..MAX_STEPS {
+        let Some(name) = text.strip_prefix("ref:") else {
+            return Some(text.trim().to_owned()).filter(|text| is_hash(text));
+        };
+        let name = name.trim().to_owned();
+        let is_plain = name.starts_with("refs/") && !name.split('/').any(|part| part == "..");
+        text = repository.directories.iter().filter(|_| is_plain).find_map(|directory| {
+            read(&directory.join(&name)).or_else(|| packed(&read(&directory.join("packed-refs"))?, &name))
+        })?;
+    }
+    None
+}
+
+fn packed(list: &str, name: &str) -> Option<String> {
+    let mut lines = list.lines().filter_map(|line| line.split_once(' '));
+    lines.find(|(_, named)| *named == name).map(|(hash, _)| hash.to_owned())
+}
+
+fn read(file: &Path) -> Option<String> {
+    let mut text = String::new();
+    // What is no file, such as a pipe, would never end.
+    let is_file = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    File::open(file).ok().filter(|_| is_file)?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn is_hash(text: &str) -> bool {
+    [40, 64].contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::last_commit;
+
+    fn git(place: &Path, args: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
+            .args(args)
+            .current_dir(place)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", place)
+            .output()
+            .expect("git");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    #[test]
+    fn it_is_what_git_says() {
+        let place = tempfile::tempdir().expect("directory");
+        let root = place.path().canonicalize().expect("real").join("project");
+        std::fs::create_dir(&root).expect("directory");
+        assert_eq!(last_commit(&root), None, "there is no repository");
+        git(&root, &["init", "-q", "-b", "main", "."]);
+        assert_eq!(last_commit(&root), None, "nothing is committed");
+        let said = || Some(git(&root, &["rev-parse", "HEAD"]));
+        git(&root, &["commit", "-q", "--allow-empty", "-m", "one"]);
+        assert_eq!(last_commit(&root), said());
+        git(&root, &["pack-refs", "--all"]);
+        assert_eq!(last_commit(&root), said(), "packed");
+        let linked = root.parent().expect("parent").join("linked");
+        git(&root, &["worktree", "add", "-q", "-b", "other", &linked.display().to_string()]);
+        git(&linked, &["commit", "-q", "--allow-empty", "-m", "two"]);
+        assert_eq!(last_commit(&linked), Some(git(&linked, &["rev-parse", "HEAD"])));
+        assert_ne!(last_commit(&linked), said());
+        git(&root, &["checkout", "-q", "--detach"]);
+        assert_eq!(last_commit(&root), said(), "detached");
+    }
+}
