@@ -1,8 +1,8 @@
 //! A clean checkout of what is committed, with a room around it that no agent was ever in.
 //!
 //! The project's repository is written by agents, so none of its settings, hooks and filters are used: the checkout is a
-//! repository of its own that borrows the project's objects. Git runs in rooms only. Where there is no repository, the files
-//! are copied, and that is said.
+//! repository of its own that borrows the project's objects. Those are written by agents too, so what was checked out is hashed
+//! again. Git runs in rooms only. Where there is no repository, the files are copied, and that is said.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -19,6 +19,8 @@ use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
+use crate::oracles::directory_within;
+
 /// How long git may take.
 const GIT_LIMIT: Duration = Duration::from_secs(120);
 
@@ -30,22 +32,42 @@ const MAX_NAMED: usize = 20;
 const MAX_COPIED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// Git as it comes, without anybody's settings.
-const PLAIN_GIT: [(&str, &str); 10] = [
+const PLAIN_GIT: [(&str, &str); 16] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
-    ("GIT_CONFIG_COUNT", "2"),
+    ("GIT_CONFIG_COUNT", "5"),
     ("GIT_CONFIG_KEY_0", "safe.directory"),
     ("GIT_CONFIG_VALUE_0", "*"),
     ("GIT_CONFIG_KEY_1", "core.fsmonitor"),
     ("GIT_CONFIG_VALUE_1", "false"),
+    // What is checked out is thrown away.
+    ("GIT_CONFIG_KEY_2", "core.fsync"),
+    ("GIT_CONFIG_VALUE_2", "none"),
+    ("GIT_CONFIG_KEY_3", "checkout.workers"),
+    ("GIT_CONFIG_VALUE_3", "0"),
+    ("GIT_CONFIG_KEY_4", "core.warnAmbiguousRefs"),
+    ("GIT_CONFIG_VALUE_4", "false"),
 ];
 
 /// Asks for a commit, its tree, the kind of its hashes and where objects are, then for what is not committed.
-const ASK: &str = r#"cd "$1" && git rev-parse --verify --quiet "$2^{commit}" && git rev-parse --verify --quiet "$2^{tree}" &&
-git rev-parse --show-object-format && git rev-parse --git-path objects && git status --porcelain | head -n 50"#;
+const ASK: &str = r#"exec 2>/dev/null
+cd "$1" && commit=$(git rev-parse --verify --quiet "$2^{commit}") && echo "$commit" &&
+git rev-parse --verify --quiet "$commit^{tree}" && git rev-parse --show-object-format &&
+git rev-parse --git-path objects && git status --porcelain | head -n 50"#;
+
+/// Checks out the tree `$1`. Git does not look whether an object is what its name says, so everything is hashed once more: the
+/// directories from their entries, the files as they lie there, and those that git changes on the way by what they are made of.
+const FILL: &str = r#"set -e
+git ls-tree -rz --full-tree "$1" | git update-index -z --index-info
+[ "$(git write-tree)" = "$1" ] || { echo "its directories are not what their hashes say"; exit 1; }
+git checkout-index --all --quiet
+git update-index --refresh --ignore-submodules -q > /dev/null || {
+    git diff-files --ignore-submodules | sed 's/^:[0-7]* [0-7]* \([0-9a-f]*\) .*/\1^{blob}/' |
+        xargs -r git rev-parse > /dev/null 2>&1 || { echo "its files are not what their hashes say"; exit 1; }
+}"#;
 
 /// Where checkouts are made, and of what.
 #[derive(Debug, Clone)]
@@ -115,18 +137,13 @@ impl Site {
     /// Checks out a commit, or what is committed last.
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
         fs::create_dir_all(&self.scratch).map_err(|error| self.io_fault(&error))?;
-        let directory = tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch);
-        let directory = directory.map_err(|error| self.io_fault(&error))?;
-        let tree = directory.path().join("tree");
-        for name in ["tree", "home", "tmp"] {
-            fs::create_dir(directory.path().join(name)).map_err(|error| self.io_fault(&error))?;
-        }
-
         let repository = Repository::around(&self.root);
         let asked = match repository.directories.is_empty() {
             true => Err("there is no git repository"),
-            false => self.ask(&repository, commit.unwrap_or("HEAD"), directory.path()).await?,
+            false => self.ask(&repository, commit.unwrap_or("HEAD")).await?,
         };
+        let directory = self.directory().map_err(|error| self.io_fault(&error))?;
+        let tree = directory.path().join("tree");
         let (revision, objects) = match asked {
             Ok(Asked { revision, objects, format }) => {
                 borrow(&tree, &revision, &objects, &format).map_err(|error| self.io_fault(&error))?;
@@ -156,9 +173,9 @@ impl Site {
         let connected = self.network.as_ref();
         let connected = connected.map(|door| self.quarters(directory.path(), objects.as_deref(), door));
         if objects.is_some() {
-            let git = quiet.command("git").await.map_err(|error| no_room(&error))?;
-            let git = git.args(["reset", "--hard", "--quiet"]).envs(PLAIN_GIT).cwd(&tree);
-            let (code, said) = said(git).await?;
+            let shell = quiet.command("sh").await.map_err(|error| no_room(&error))?;
+            let shell = shell.args(["-c", FILL, "sh", &revision.tree]).envs(PLAIN_GIT).cwd(&tree);
+            let (code, said) = said(shell).await?;
             if code != 0 {
                 let message = format!("{} cannot be checked out: {}", revision.shown(), said.trim());
                 return Err(Fault::lasting(Layer::System, "checkout", message));
@@ -167,21 +184,27 @@ impl Site {
         // A project may be a part of its repository.
         let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
         let root = match (&revision.commit, part) {
-            (Some(_), Some(part)) => tree.join(part),
+            (Some(_), Some(part)) => directory_within(&tree, part).map_err(|error| self.io_fault(&error))?,
             _ => tree,
         };
         Ok(Checkout { revision, root, quiet, connected, _directory: directory })
     }
 
-    /// Asks the project's repository about a commit, from a room that may read it.
-    async fn ask(
-        &self,
-        repository: &Repository,
-        commit: &str,
-        scratch: &Path,
-    ) -> Result<Result<Asked, &'static str>, Fault> {
+    /// A directory for a room, gone when it is dropped.
+    fn directory(&self) -> io::Result<TempDir> {
+        let directory = tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch)?;
+        for name in ["tree", "home", "tmp"] {
+            fs::create_dir(directory.path().join(name))?;
+        }
+        Ok(directory)
+    }
+
+    /// Asks the project's repository about a commit, from a room that may read it. Its settings may have git run something, so
+    /// nothing of that room is used afterwards.
+    async fn ask(&self, repository: &Repository, commit: &str) -> Result<Result<Asked, &'static str>, Fault> {
+        let scratch = self.directory().map_err(|error| self.io_fault(&error))?;
         let mut premises = self.premises.clone();
-        premises.bounds = self.bounds(scratch);
+        premises.bounds = self.bounds(scratch.path());
         let top = repository.above.as_ref().unwrap_or(&self.root);
         premises.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
         premises.door = Arc::new(DoorRules::default());
@@ -189,7 +212,7 @@ impl Site {
         let shell = quarters.command("sh").await.map_err(|error| no_room(&error))?;
         let root = self.root.as_os_str();
         let arguments = [OsStr::new("-c"), OsStr::new(ASK), OsStr::new("sh"), root, OsStr::new(commit)];
-        let asked = said(shell.args(arguments).envs(PLAIN_GIT).cwd(scratch.join("tree"))).await;
+        let asked = said(shell.args(arguments).envs(PLAIN_GIT).cwd(scratch.path().join("tree"))).await;
         quarters.close().await;
         let (code, said) = asked?;
         let mut lines = said.lines();
@@ -202,6 +225,10 @@ impl Site {
             };
         };
         let objects = self.root.join(objects).canonicalize().map_err(|error| self.io_fault(&error))?;
+        if !repository.directories.iter().any(|directory| objects.starts_with(directory)) {
+            let message = format!("The objects of the repository are elsewhere, in {}.", objects.display());
+            return Err(Fault::lasting(Layer::Config, "checkout", message));
+        }
         // What is kept about the work is no part of it.
         let names = lines.filter_map(|line| line.get(3..)).filter(|name| !name.starts_with(".autonoe/"));
         let revision = Revision {
