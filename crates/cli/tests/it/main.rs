@@ -14,6 +14,7 @@ mod commands;
 mod demo;
 mod endurance;
 mod gemini;
+mod honesty;
 mod interrupt;
 mod kill;
 mod mcp;

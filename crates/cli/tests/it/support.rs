@@ -15,12 +15,18 @@ pub struct Place {
 }
 
 impl Place {
-    /// A project with a small specification.
-    pub fn new() -> Self {
+    /// A project with nothing in it.
+    pub fn empty() -> Self {
         let directory = TempDir::new().expect("temporary directory");
         let place = Self { directory };
         fs::create_dir_all(place.home()).expect("home");
         fs::create_dir_all(place.project()).expect("project");
+        place
+    }
+
+    /// A project with a small specification.
+    pub fn new() -> Self {
+        let place = Self::empty();
         place.write("SPEC.md", "# Spec\n\nBuild three things: A, B and C.\n");
         place
     }
