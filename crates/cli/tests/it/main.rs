@@ -5,8 +5,10 @@
 
 mod acp;
 mod acp_requests;
+mod bad_checks;
 mod bad_input;
 mod browser;
+mod checkouts;
 mod checks;
 mod claude;
 mod codex;
@@ -27,4 +29,5 @@ mod sandbox;
 mod support;
 mod sync;
 mod tls;
+mod trials;
 mod vendors;
