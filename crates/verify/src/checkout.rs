@@ -9,54 +9,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_sandbox::{Bounds, DoorRules, Launch, Premises, Quarters, Repository};
+use autonoe_sandbox::{Bounds, DoorRules, Premises, Quarters, Repository};
 use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
 use tempfile::TempDir;
-use tokio::io::AsyncReadExt;
-use tokio::time::timeout;
 
+use crate::git;
+use crate::inquiry::{Answer, Inquiry};
 use crate::oracles::directory_within;
-
-/// How long git may take.
-const GIT_LIMIT: Duration = Duration::from_secs(120);
-
-/// How much git may say, and how many files it names that are not committed.
-const MAX_SAID: u64 = 256 * 1024;
-const MAX_NAMED: usize = 20;
 
 /// How much is copied where there is no repository.
 const MAX_COPIED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-
-/// Git as it comes, without anybody's settings.
-const PLAIN_GIT: [(&str, &str); 16] = [
-    ("GIT_CONFIG_NOSYSTEM", "1"),
-    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_NO_REPLACE_OBJECTS", "1"),
-    ("GIT_CONFIG_COUNT", "5"),
-    ("GIT_CONFIG_KEY_0", "safe.directory"),
-    ("GIT_CONFIG_VALUE_0", "*"),
-    ("GIT_CONFIG_KEY_1", "core.fsmonitor"),
-    ("GIT_CONFIG_VALUE_1", "false"),
-    // What is checked out is thrown away.
-    ("GIT_CONFIG_KEY_2", "core.fsync"),
-    ("GIT_CONFIG_VALUE_2", "none"),
-    ("GIT_CONFIG_KEY_3", "checkout.workers"),
-    ("GIT_CONFIG_VALUE_3", "0"),
-    ("GIT_CONFIG_KEY_4", "core.warnAmbiguousRefs"),
-    ("GIT_CONFIG_VALUE_4", "false"),
-];
-
-/// Asks for a commit, its tree, the kind of its hashes and where objects are, then for what is not committed.
-const ASK: &str = r#"exec 2>/dev/null
-cd "$1" && commit=$(git rev-parse --verify --quiet "$2^{commit}") && echo "$commit" &&
-git rev-parse --verify --quiet "$commit^{tree}" && git rev-parse --show-object-format &&
-git rev-parse --git-path objects && git status --porcelain | head -n 50"#;
 
 /// Checks out the tree `$1`. Git does not look whether an object is what its name says, so everything is hashed once more: the
 /// directories from their entries, the files as they lie there, and those that git changes on the way by what they are made of.
@@ -138,17 +103,23 @@ impl Site {
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
         fs::create_dir_all(&self.scratch).map_err(|error| self.io_fault(&error))?;
         let repository = Repository::around(&self.root);
-        let asked = match repository.directories.is_empty() {
-            true => Err("there is no git repository"),
-            false => self.ask(&repository, commit.unwrap_or("HEAD")).await?,
-        };
+        let objects = self.objects(&repository)?;
         let directory = self.directory().map_err(|error| self.io_fault(&error))?;
         let tree = directory.path().join("tree");
-        let (revision, objects) = match asked {
-            Ok(Asked { revision, objects, format }) => {
-                borrow(&tree, &revision, &objects, &format).map_err(|error| self.io_fault(&error))?;
-                (revision, Some(objects))
-            }
+        let closed = DoorRules {
+            how_to_allow: "A check that needs the network says so, and you must allow it.".to_owned(),
+            ..DoorRules::default()
+        };
+        let quiet = self.quarters(directory.path(), objects.as_deref(), &closed);
+        let connected = self.network.as_ref();
+        let connected = connected.map(|door| self.quarters(directory.path(), objects.as_deref(), door));
+
+        let asked = match &objects {
+            None => Err("there is no git repository"),
+            Some(objects) => self.fill(&repository, objects, commit, &tree, &quiet).await?,
+        };
+        let revision = match asked {
+            Ok(revision) => revision,
             Err(_) if commit.is_some() => {
                 let message =
                     format!("There is no commit {} in this repository.", commit.unwrap_or_default());
@@ -156,31 +127,9 @@ impl Site {
             }
             Err(why) => {
                 let hash = copy(&self.root, &tree).map_err(|error| self.io_fault(&error))?;
-                let revision =
-                    Revision { commit: None, tree: hash, uncommitted: Vec::new(), copied: Some(why) };
-                (revision, None)
+                Revision { commit: None, tree: hash, uncommitted: Vec::new(), copied: Some(why) }
             }
         };
-
-        let quiet = self.quarters(
-            directory.path(),
-            objects.as_deref(),
-            &DoorRules {
-                how_to_allow: "A check that needs the network says so, and you must allow it.".to_owned(),
-                ..DoorRules::default()
-            },
-        );
-        let connected = self.network.as_ref();
-        let connected = connected.map(|door| self.quarters(directory.path(), objects.as_deref(), door));
-        if objects.is_some() {
-            let shell = quiet.command("sh").await.map_err(|error| no_room(&error))?;
-            let shell = shell.args(["-c", FILL, "sh", &revision.tree]).envs(PLAIN_GIT).cwd(&tree);
-            let (code, said) = said(shell).await?;
-            if code != 0 {
-                let message = format!("{} cannot be checked out: {}", revision.shown(), said.trim());
-                return Err(Fault::lasting(Layer::System, "checkout", message));
-            }
-        }
         // A project may be a part of its repository.
         let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
         let root = match (&revision.commit, part) {
@@ -188,6 +137,52 @@ impl Site {
             _ => tree,
         };
         Ok(Checkout { revision, root, quiet, connected, _directory: directory })
+    }
+
+    /// Checks out a commit of the repository into `tree`. An error says why there is none.
+    async fn fill(
+        &self,
+        repository: &Repository,
+        objects: &Path,
+        commit: Option<&str>,
+        tree: &Path,
+        quarters: &Quarters,
+    ) -> Result<Result<Revision, &'static str>, Fault> {
+        let inquiry = self.inquiry(repository).map_err(|error| self.io_fault(&error))?;
+        // The room is opened while the repository is asked.
+        let (answer, shell) =
+            tokio::join!(inquiry.about(commit.unwrap_or("HEAD")), git::script(quarters, FILL));
+        let Answer { commit, tree: hash, format } = match answer? {
+            Ok(answer) => answer,
+            Err(why) => {
+                inquiry.quarters.close().await;
+                return Ok(Err(why));
+            }
+        };
+        borrow(tree, &commit, objects, &format).map_err(|error| self.io_fault(&error))?;
+        let (filled, uncommitted) =
+            tokio::join!(git::said(shell?.args([&hash]).cwd(tree)), inquiry.uncommitted());
+        inquiry.quarters.close().await;
+        let (code, said) = filled?;
+        let revision = Revision { commit: Some(commit), tree: hash, uncommitted: uncommitted?, copied: None };
+        if code != 0 {
+            let message = format!("{} cannot be checked out: {}", revision.shown(), said.trim());
+            return Err(Fault::lasting(Layer::System, "checkout", message));
+        }
+        Ok(Ok(revision))
+    }
+
+    /// Where the objects of a repository are, if there is one.
+    fn objects(&self, repository: &Repository) -> Result<Option<PathBuf>, Fault> {
+        let Some(directory) = repository.directories.first() else {
+            return Ok(None);
+        };
+        let objects = directory.join("objects").canonicalize().map_err(|error| self.io_fault(&error))?;
+        if !objects.starts_with(directory) {
+            let message = format!("The objects of the repository are elsewhere, in {}.", objects.display());
+            return Err(Fault::lasting(Layer::Config, "checkout", message));
+        }
+        Ok(Some(objects))
     }
 
     /// A directory for a room, gone when it is dropped.
@@ -199,45 +194,15 @@ impl Site {
         Ok(directory)
     }
 
-    /// Asks the project's repository about a commit, from a room that may read it. Its settings may have git run something, so
-    /// nothing of that room is used afterwards.
-    async fn ask(&self, repository: &Repository, commit: &str) -> Result<Result<Asked, &'static str>, Fault> {
-        let scratch = self.directory().map_err(|error| self.io_fault(&error))?;
+    /// A room that may read the project's repository.
+    fn inquiry(&self, repository: &Repository) -> io::Result<Inquiry> {
+        let directory = self.directory()?;
         let mut premises = self.premises.clone();
-        premises.bounds = self.bounds(scratch.path());
+        premises.bounds = self.bounds(directory.path());
         let top = repository.above.as_ref().unwrap_or(&self.root);
         premises.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
         premises.door = Arc::new(DoorRules::default());
-        let quarters = Quarters::new(premises);
-        let shell = quarters.command("sh").await.map_err(|error| no_room(&error))?;
-        let root = self.root.as_os_str();
-        let arguments = [OsStr::new("-c"), OsStr::new(ASK), OsStr::new("sh"), root, OsStr::new(commit)];
-        let asked = said(shell.args(arguments).envs(PLAIN_GIT).cwd(scratch.path().join("tree"))).await;
-        quarters.close().await;
-        let (code, said) = asked?;
-        let mut lines = said.lines();
-        let (Some(commit), Some(tree), Some(format), Some(objects)) =
-            (lines.next(), lines.next(), lines.next(), lines.next())
-        else {
-            return match code {
-                127 => Ok(Err("git is not installed")),
-                _ => Ok(Err(NOTHING_COMMITTED)),
-            };
-        };
-        let objects = self.root.join(objects).canonicalize().map_err(|error| self.io_fault(&error))?;
-        if !repository.directories.iter().any(|directory| objects.starts_with(directory)) {
-            let message = format!("The objects of the repository are elsewhere, in {}.", objects.display());
-            return Err(Fault::lasting(Layer::Config, "checkout", message));
-        }
-        // What is kept about the work is no part of it.
-        let names = lines.filter_map(|line| line.get(3..)).filter(|name| !name.starts_with(".autonoe/"));
-        let revision = Revision {
-            commit: Some(commit.to_owned()),
-            tree: tree.to_owned(),
-            uncommitted: names.take(MAX_NAMED).map(str::to_owned).collect(),
-            copied: None,
-        };
-        Ok(Ok(Asked { revision, objects, format: format.to_owned() }))
+        Ok(Inquiry { root: self.root.clone(), quarters: Quarters::new(premises), directory })
     }
 
     fn quarters(&self, directory: &Path, objects: Option<&Path>, door: &DoorRules) -> Quarters {
@@ -264,18 +229,8 @@ impl Site {
     }
 }
 
-/// Why the files of a repository without a commit are copied.
-pub(crate) const NOTHING_COMMITTED: &str = "nothing is committed yet";
-
-/// What a repository said.
-struct Asked {
-    revision: Revision,
-    objects: PathBuf,
-    format: String,
-}
-
 /// Makes a repository with nothing but a commit, whose objects are another's.
-fn borrow(tree: &Path, revision: &Revision, objects: &Path, format: &str) -> io::Result<()> {
+fn borrow(tree: &Path, commit: &str, objects: &Path, format: &str) -> io::Result<()> {
     let git = tree.join(".git");
     for directory in ["objects/info", "objects/pack", "refs/heads"] {
         fs::create_dir_all(git.join(directory))?;
@@ -290,7 +245,7 @@ fn borrow(tree: &Path, revision: &Revision, objects: &Path, format: &str) -> io:
     };
     fs::write(git.join("config"), settings)?;
     fs::write(git.join("objects/info/alternates"), format!("{}\n", objects.display()))?;
-    fs::write(git.join("HEAD"), format!("{}\n", revision.commit.as_deref().unwrap_or_default()))
+    fs::write(git.join("HEAD"), format!("{commit}\n"))
 }
 
 /// Copies the files that git would not ignore. Returns a hash of them all.
@@ -332,33 +287,4 @@ fn copy(from: &Path, to: &Path) -> io::Result<String> {
         list.push_str(&format!("{} {described}\n", path.display()));
     }
     Ok(sha256_hex(list.as_bytes()))
-}
-
-/// Runs a program and returns its exit code and what it said.
-async fn said(launch: Launch) -> Result<(i32, String), Fault> {
-    let broken = |error: &dyn std::fmt::Display| {
-        Fault::passing(
-            Layer::System,
-            "checkout",
-            format!("A program in the room of a checkout failed: {error}."),
-        )
-    };
-    let (reader, writer) = io::pipe().map_err(|error| broken(&error))?;
-    let launch = launch.stderr(writer.try_clone().map_err(|error| broken(&error))?).stdout(writer);
-    let mut child = launch.spawn().map_err(|error| broken(&error))?;
-    let work = async {
-        let mut bytes = Vec::new();
-        let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
-        reader.take(MAX_SAID).read_to_end(&mut bytes).await?;
-        let exit = child.wait().await?;
-        io::Result::Ok((exit.code(), String::from_utf8_lossy(&bytes).into_owned()))
-    };
-    match timeout(GIT_LIMIT, work).await {
-        Ok(said) => said.map_err(|error| broken(&error)),
-        Err(_) => Err(broken(&"it took too long")),
-    }
-}
-
-fn no_room(error: &dyn std::fmt::Display) -> Fault {
-    Fault::passing(Layer::System, "room", format!("The room of a checkout cannot be opened: {error}."))
 }

@@ -17,8 +17,9 @@ use autonoe_store::{CheckBook, CheckState, Journal, Project, Seen, StatusStore, 
 
 use crate::briefing::briefing;
 use crate::builders::Builders;
-use crate::checkout::{Checkout, NOTHING_COMMITTED, Site};
+use crate::checkout::{Checkout, Site};
 use crate::evidence::{Evidence, Proof, Surroundings, coverage, last, shortened, versions};
+use crate::inquiry::NOTHING_COMMITTED;
 use crate::known::{all_checks, doubt, key, of_project};
 use crate::list::complaint;
 use crate::oracles;

@@ -7,6 +7,8 @@ mod checkout;
 mod decide;
 mod evidence;
 mod examiner;
+mod git;
+mod inquiry;
 mod known;
 mod list;
 mod oracles;
