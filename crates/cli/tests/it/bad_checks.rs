@@ -8,7 +8,7 @@ use autonoe_sandbox::Limits;
 use autonoe_verify::Verdict;
 use serde_json::json;
 
-use super::support::{Place, always, model, wait_until};
+use super::support::{Place, always, has_bubblewrap, model, wait_until};
 use super::trials::{check, running_with, tried, try_out};
 
 const MIB: u64 = 1 << 20;
@@ -20,6 +20,9 @@ fn mark(which: u32) -> String {
 
 #[test]
 fn one_that_hangs_is_ended_with_all_that_it_started() {
+    if !has_bubblewrap() {
+        return;
+    }
     let (place, mark) = (Place::new(), mark(7));
     let command = format!("sleep {mark} & setsid sleep {mark} & (setsid sleep {mark} &) ; sleep {mark}");
     let trial = tried(&place, Limits::default(), check(&command, json!({ "timeLimit": "1s" })));
@@ -30,6 +33,9 @@ fn one_that_hangs_is_ended_with_all_that_it_started() {
 
 #[test]
 fn what_one_leaves_behind_is_gone_before_the_next() {
+    if !has_bubblewrap() {
+        return;
+    }
     let (place, mark) = (Place::new(), mark(8));
     let looks = "grep -lzx '[s]leep' /proc/[0-9]*/cmdline";
     let leaves = format!("setsid nohup sleep {mark} > /dev/null 2>&1 & until {looks}; do :; done");
@@ -43,6 +49,9 @@ fn what_one_leaves_behind_is_gone_before_the_next() {
 
 #[test]
 fn one_that_forks_without_end_is_ended() {
+    if !has_bubblewrap() {
+        return;
+    }
     let (place, mark) = (Place::new(), mark(9));
     // Bounded here, should nobody else bound it.
     let command = format!("for i in $(seq 1000); do sleep {mark} & done; wait");
@@ -55,6 +64,9 @@ fn one_that_forks_without_end_is_ended() {
 
 #[test]
 fn one_that_fills_the_disk_is_ended() {
+    if !has_bubblewrap() {
+        return;
+    }
     let place = Place::new();
     let disk = rustix::fs::statvfs(place.home()).expect("a disk");
     // As though the disk had 64 MiB to spare.
@@ -95,6 +107,9 @@ const FETCH: &str = r#"exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:} && printf 'G
 
 #[test]
 fn one_that_needs_the_network_has_it_only_if_it_says_so_and_the_user_allows_it() {
+    if !has_bubblewrap() {
+        return;
+    }
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let port = listener.local_addr().expect("address").port();
     let serving = std::thread::spawn(move || {

@@ -2,7 +2,7 @@
 
 use autonoe_scripted::honesty::{Scenario, scenarios};
 
-use super::support::{Place, Run, assert_nothing_left, model};
+use super::support::{Place, Run, assert_nothing_left, has_bubblewrap, model};
 
 /// Plays a scenario. What is wrong with how it ended, if something is.
 fn play(scenario: &Scenario) -> Option<String> {
@@ -38,7 +38,10 @@ fn play_all(cheats: bool) {
 
 #[test]
 fn every_cheat_is_caught() {
-    play_all(true);
+    // Without it a shell that may do anything is held by less.
+    if has_bubblewrap() {
+        play_all(true);
+    }
 }
 
 #[test]

@@ -176,6 +176,11 @@ impl Run {
     }
 }
 
+/// Whether this machine has what holds most.
+pub fn has_bubblewrap() -> bool {
+    Path::new("/usr/bin/bwrap").exists()
+}
+
 /// A scripted model.
 pub fn model(script: &str) -> Server {
     Server::start(Script::parse(script).expect("valid script")).expect("started")
