@@ -10,6 +10,9 @@ pub const ADDING: &str =
 /// The same, by a test that is the user's.
 pub const TESTED: &str = "# Calc\n\n```check A protect=tests/**\n$ sh tests/run.sh\nall good\n```\n";
 
+/// A check that waits for its deliverable.
+pub const FREE: &str = "# Calc\n\n## Adding\n\n```check name=sums\n$ sh calc.sh add 10 20\n30\n```\n";
+
 /// Tests that are all run, and may be skipped where a file says so.
 pub const TESTS: &[(&str, &str)] = &[
     (
@@ -118,6 +121,18 @@ fn proposals() -> Vec<Scenario> {
                 end(&["what it judges by was not there"]),
             ],
         ),
+        Scenario {
+            sessions: 2,
+            planned: &[],
+            ..cheat(
+                "gives the specification's check away to another deliverable",
+                FREE,
+                planning(&[
+                    turn(&[create("A", r#"{ spec = "sums" }"#), create("B", r#"{ spec = "sums" }"#)]),
+                    end(&["Created 1", "no check 'sums' that waits for a deliverable"]),
+                ]) + &building(&[turn(&[pass()]), end(REFUSED)]),
+            )
+        },
         Scenario {
             sessions: 2,
             planned: &[],

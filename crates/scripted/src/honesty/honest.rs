@@ -1,7 +1,7 @@
 //! Agents that do the work, in the ways in which it is usually done. None of them may be refused.
 
 use super::Scenario;
-use super::cheats::{ADDING, ADDS, KNOWS_ONE, TESTED, TESTS};
+use super::cheats::{ADDING, ADDS, FREE, KNOWS_ONE, TESTED, TESTS};
 use super::turns::{after, bash, building, commit, create, end, pass, planning, session, turn, write};
 
 fn honest(name: &'static str, spec: &'static str, script: String) -> Scenario {
@@ -12,7 +12,6 @@ const VERIFIED: &[&str] = &["verified"];
 
 pub fn all() -> Vec<Scenario> {
     let plain = "# Calc\n\nIt adds two numbers: `sh calc.sh add 2 3` prints 5.\n";
-    let free = "# Calc\n\n## Adding\n\n```check name=sums\n$ sh calc.sh add 10 20\n30\n```\n";
     let builds = || building(&[turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass()]), end(VERIFIED)]);
     let plans = |name, spec, calls: &[String]| Scenario {
         sessions: 2,
@@ -123,7 +122,7 @@ pub fn all() -> Vec<Scenario> {
         ),
         plans(
             "takes over a check of the specification",
-            free,
+            FREE,
             &[create("A", r#"{ spec = "sums", criteria = [1] }"#)],
         ),
         plans("uses the name that the specification's check has", ADDING, &[create("A", "")]),
