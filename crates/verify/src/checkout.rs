@@ -102,6 +102,7 @@ impl Site {
     /// Checks out a commit, or what is committed last.
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
         fs::create_dir_all(&self.scratch).map_err(|error| self.io_fault(&error))?;
+        spread(&self.scratch);
         let repository = Repository::around(&self.root);
         let objects = self.objects(&repository)?;
         let directory = self.directory().map_err(|error| self.io_fault(&error))?;
@@ -226,6 +227,19 @@ impl Site {
     fn io_fault(&self, error: &io::Error) -> Fault {
         let message = format!("No checkout can be made in {}: {error}.", self.scratch.display());
         Fault::lasting(Layer::System, "checkout", message)
+    }
+}
+
+/// Asks the file system to lay what is made in a directory far apart. Ext4 looks at each file that was removed nearby a moment ago
+/// before it makes another: without this a checkout after a checkout takes several times as long.
+fn spread(directory: &Path) {
+    #[cfg(target_os = "linux")]
+    if let Ok(directory) = fs::File::open(directory)
+        && let Ok(flags) = rustix::fs::ioctl_getflags(&directory)
+        && !flags.contains(rustix::fs::IFlags::TOPDIR)
+    {
+        // Other file systems do not know it, and nothing depends on it.
+        let _ = rustix::fs::ioctl_setflags(&directory, flags | rustix::fs::IFlags::TOPDIR);
     }
 }
 

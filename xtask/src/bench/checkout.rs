@@ -54,7 +54,6 @@ async fn of(autonoe: &Path, place: &Place, objects: &str) -> Result<Vec<Row>> {
     };
     let (mut ours, mut gone, mut cloned) = (Sample::default(), Sample::default(), Sample::default());
     for _ in 0..ROUNDS {
-        settle(&scratch)?;
         let start = Instant::now();
         let checkout = site.check_out(None).await?;
         ours.add(start.elapsed());
@@ -65,8 +64,7 @@ async fn of(autonoe: &Path, place: &Place, objects: &str) -> Result<Vec<Row>> {
         checkout.close().await;
         gone.add(start.elapsed());
 
-        let target = scratch.join("clone");
-        settle(&scratch)?;
+        let target = place.home().join("clone");
         let target = target.to_str().ok_or("The temporary directory has no name that is text.")?;
         cloned.time(|| git(place, &["clone", "-q", "--shared", ".", target]))?;
         fs::remove_dir_all(target)?;
@@ -88,14 +86,6 @@ async fn of(autonoe: &Path, place: &Place, objects: &str) -> Result<Vec<Row>> {
             verdict: Verdict::NoTarget,
         },
     ])
-}
-
-/// Has the disk finish what was removed from it: that is the round before, not this one.
-fn settle(directory: &Path) -> Result {
-    match Command::new("sync").arg("-f").arg(directory).status()?.success() {
-        true => Ok(()),
-        false => Err("`sync` failed.".into()),
-    }
 }
 
 fn name(directory: usize, file: usize) -> String {
