@@ -1,7 +1,7 @@
 //! A clean checkout of what is committed, with a room around it that no agent was ever in.
 //!
 //! The project's repository is written by agents, so none of its settings, hooks and filters are used: the checkout is a
-//! repository of its own that borrows the project's objects. Those are written by agents too, so what was checked out is hashed
+//! repository of its own that borrows the project's objects. Those are written by agents too, so they are hashed
 //! again. Git runs in rooms only. Where there is no repository, the files are copied, and that is said.
 
 use std::ffi::OsStr;
@@ -23,16 +23,12 @@ use crate::oracles::directory_within;
 /// How much is copied where there is no repository.
 const MAX_COPIED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Checks out the tree `$1`. Git does not look whether an object is what its name says, so everything is hashed once more: the
-/// directories from their entries, the files as they lie there, and those that git changes on the way by what they are made of.
-const FILL: &str = r#"set -e
-git ls-tree -rz --full-tree "$1" | git update-index -z --index-info
-[ "$(git write-tree)" = "$1" ] || { echo "its directories are not what their hashes say"; exit 1; }
-git checkout-index --all --quiet
-git update-index --refresh --ignore-submodules -q > /dev/null || {
-    git diff-files --ignore-submodules | sed 's/^:[0-7]* [0-7]* \([0-9a-f]*\) .*/\1^{blob}/' |
-        xargs -r git rev-parse > /dev/null 2>&1 || { echo "its files are not what their hashes say"; exit 1; }
-}"#;
+/// Checks out the commit, whose tree is `$1`. Git does not look whether an object is what its name says, so each is hashed
+/// meanwhile. Somebody who is still at work could exchange objects in between; nobody is when everything is looked at once more.
+const FILL: &str = r#"git ls-tree -rt --full-tree "$1" | sed -n 's/^[0-7]* \(tree\|blob\) \([0-9a-f]*\)\t.*/\2^{\1}/p' |
+    xargs git rev-parse > /dev/null 2>&1 &
+git reset --hard --quiet || exit
+wait $! || { echo "its objects are not what their hashes say"; exit 1; }"#;
 
 /// Where checkouts are made, and of what.
 #[derive(Debug, Clone)]
