@@ -9,7 +9,11 @@ mod agents;
 #[cfg(feature = "bench")]
 mod append;
 #[cfg(feature = "bench")]
+mod checkout;
+#[cfg(feature = "bench")]
 mod crowd;
+#[cfg(feature = "bench")]
+mod honesty;
 #[cfg(feature = "bench")]
 mod machine;
 #[cfg(feature = "bench")]
@@ -55,7 +59,7 @@ pub fn launch(options: &[&str]) -> Result {
 /// Measures what was named, or everything, and prints the table.
 #[cfg(feature = "bench")]
 pub fn run(options: &[&str]) -> Result {
-    const MEASUREMENTS: [(&str, table::Measure); 9] = [
+    const MEASUREMENTS: [(&str, table::Measure); 11] = [
         ("startup", startup::measure),
         ("memory", memory::measure),
         ("crowd", crowd::measure),
@@ -64,6 +68,8 @@ pub fn run(options: &[&str]) -> Result {
         ("session", session::measure),
         ("sandbox", sandbox::measure),
         ("policy", policy::measure),
+        ("checkout", checkout::measure),
+        ("honesty", honesty::measure),
         ("size", size::measure),
     ];
     /// These take longer, or install something first.

@@ -27,8 +27,8 @@ Chores:
   docs --check   Fail if they are not what the binary says
   bench [--build] [NAME]...
                  Measure in release mode and print a table; --build times a clean build too.
-                 NAME is startup, memory, crowd, append, resume, session, sandbox, policy or size
-                 [default: all], or agents, which installs codex, claude and gemini to compare";
+                 NAME is startup, memory, crowd, append, resume, session, sandbox, policy, checkout,
+                 honesty or size [default: all], or agents, which installs codex, claude and gemini to compare";
 
 fn main() -> ExitCode {
     let typed: Vec<String> = std::env::args().skip(1).collect();

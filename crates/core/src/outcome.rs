@@ -124,6 +124,12 @@ impl Outcome {
         matches!(self, Self::QuotaExceeded { .. } | Self::Interrupted)
     }
 
+    /// True for a run that was ended while there was still something to do, by nobody's fault or by too many.
+    pub fn is_limit(&self) -> bool {
+        matches!(self.exit_code(), exit::LIMIT | exit::QUOTA | exit::ERRORS)
+            || matches!(self, Self::Stuck { .. })
+    }
+
     /// The stable name, as in JSON.
     pub fn name(&self) -> &'static str {
         match self {

@@ -89,6 +89,11 @@ pub trait Plan: Send {
     /// Judges the session just finished.
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault>;
 
+    /// Looks once more at what it believes, when a limit has ended the run before it was done.
+    async fn look_again(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// How far it is.
     fn standing(&self) -> Standing;
 }

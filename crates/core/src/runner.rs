@@ -96,12 +96,28 @@ impl Runner<'_> {
                 Err(fault) => break Outcome::Failed { fault },
             }
         };
+        let outcome = self.look_again(outcome).await;
         let mut report = self.report(outcome, &state, start);
         if let Err(fault) = self.journal.record(Record::RunEnded(Box::new(report.clone()))).await {
             report = self.report(Outcome::Failed { fault }, &state, start);
         }
         self.emit(None, &Event::Outcome(report.clone()));
         report
+    }
+
+    /// What passed may have been broken since. A plan that is done has looked already, and who interrupts does not want to wait.
+    async fn look_again(&mut self, outcome: Outcome) -> Outcome {
+        if !outcome.is_limit() {
+            return outcome;
+        }
+        tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => outcome,
+            looked = self.plan.look_again() => match looked {
+                Ok(()) => outcome,
+                Err(fault) => Outcome::Failed { fault },
+            },
+        }
     }
 
     /// One turn of the loop: next, session, record, judge, limits, pause.

@@ -110,6 +110,7 @@
 
 mod conversation;
 mod delivery;
+pub mod honesty;
 mod log;
 mod reply;
 mod routes;

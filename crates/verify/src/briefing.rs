@@ -6,6 +6,8 @@ use autonoe_core::duration::format as format_duration;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::CheckBook;
 
+use crate::known::of_project;
+
 /// How many checks are named one by one.
 const NAMED: usize = 40;
 
@@ -19,11 +21,11 @@ pub(crate) fn briefing(
     let Some(status) = status else {
         return Some(for_planning(checks));
     };
-    let is_open = |check: &&Check| match &check.deliverable {
-        None => true,
-        Some(id) => {
-            status.find(id).is_some_and(|item| item.is_active() && item.status != DeliverableStatus::Passed)
-        }
+    let whole = of_project(checks, status);
+    let is_open = |check: &&Check| {
+        let of = check.deliverable.as_deref().and_then(|id| status.find(id));
+        of.is_some_and(|item| item.is_active() && item.status != DeliverableStatus::Passed)
+            || whole.contains(check)
     };
     let open: Vec<&Check> = checks.iter().filter(is_open).collect();
     if open.is_empty() && complaints.is_empty() {

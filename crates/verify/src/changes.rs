@@ -6,9 +6,11 @@
 use std::path::Path;
 
 use autonoe_core::fault::Fault;
-use autonoe_sandbox::{DoorRules, Launch, Quarters, Repository};
+use autonoe_sandbox::{DoorRules, Quarters, Repository};
 
-use crate::checkout::{Asked, PLAIN_GIT, Site, borrow, no_room, said};
+use crate::checkout::{Site, borrow};
+use crate::git;
+use crate::inquiry::Answer;
 
 /// How many commits are named, and how much of the differences is read.
 const MAX_COMMITS: usize = 200;
@@ -65,26 +67,26 @@ impl Site {
         head: Option<&str>,
     ) -> Result<Result<Changes, String>, Fault> {
         let repository = Repository::around(&self.root);
-        if repository.directories.is_empty() {
+        let Some(objects) = self.objects(&repository)? else {
             return Ok(Err("there is no git repository".to_owned()));
-        }
-        let directory = self.directory()?;
-        let Asked { revision, objects, format } =
-            match self.ask(&repository, head.unwrap_or("HEAD"), directory.path()).await? {
-                Ok(asked) => asked,
-                Err(_) if head.is_some() => {
-                    return Ok(Err(format!("commit {} is no longer there", head.unwrap_or_default())));
-                }
-                Err(why) => return Ok(Err(why.to_owned())),
-            };
+        };
+        let inquiry = self.inquiry(&repository).map_err(|error| self.io_fault(&error))?;
+        let answer = inquiry.about(head.unwrap_or("HEAD")).await;
+        inquiry.quarters.close().await;
+        let Answer { commit, format, .. } = match answer? {
+            Ok(answer) => answer,
+            Err(_) if head.is_some() => {
+                return Ok(Err(format!("commit {} is no longer there", head.unwrap_or_default())));
+            }
+            Err(why) => return Ok(Err(why.to_owned())),
+        };
+        let directory = self.directory().map_err(|error| self.io_fault(&error))?;
         let tree = directory.path().join("tree");
-        borrow(&tree, &revision, &objects, &format).map_err(|error| self.io_fault(&error))?;
+        borrow(&tree, &commit, &objects, &format).map_err(|error| self.io_fault(&error))?;
         let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
         let part = part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default();
         let room = self.quarters(directory.path(), Some(&objects), &DoorRules::default());
-        let told = Teller { room: &room, tree: &tree, part: &part }
-            .tell(base, revision.commit.as_deref().unwrap_or("HEAD"))
-            .await;
+        let told = Teller { room: &room, tree: &tree, part: &part }.tell(base, &commit).await;
         room.close().await;
         told
     }
@@ -162,8 +164,8 @@ impl Teller<'_> {
 
     /// What git says, and whether that is all; or why it says nothing.
     async fn git(&self, arguments: &[&str], limit: u64) -> Result<Result<(String, bool), String>, Fault> {
-        let git: Launch = self.room.command("git").await.map_err(|error| no_room(&error))?;
-        let (code, said) = said(git.args(arguments).envs(PLAIN_GIT).cwd(self.tree), limit).await?;
+        let git = git::program(self.room, "git").await?;
+        let (code, said) = git::said_up_to(git.args(arguments).cwd(self.tree), limit).await?;
         // What is cut off ends git too, and that is not its failure.
         let is_whole = (said.len() as u64) < limit;
         Ok(match (code, is_whole) {

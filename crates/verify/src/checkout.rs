@@ -1,8 +1,8 @@
 //! A clean checkout of what is committed, with a room around it that no agent was ever in.
 //!
 //! The project's repository is written by agents, so none of its settings, hooks and filters are used: the checkout is a
-//! repository of its own that borrows the project's objects. Git runs in rooms only. Where there is no repository, the files
-//! are copied, and that is said.
+//! repository of its own that borrows the project's objects. Those are written by agents too, so they are hashed
+//! again. Git runs in rooms only. Where there is no repository, the files are copied, and that is said.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,43 +12,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_sandbox::{Bounds, DoorRules, Launch, Premises, Quarters, Repository};
+use autonoe_sandbox::{Bounds, DoorRules, Premises, Quarters, Repository};
 use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
 use tempfile::TempDir;
-use tokio::io::AsyncReadExt;
-use tokio::time::timeout;
 
-/// How long git may take.
-const GIT_LIMIT: Duration = Duration::from_secs(120);
-
-/// How much git may say, and how many files it names that are not committed.
-const MAX_SAID: u64 = 256 * 1024;
-const MAX_NAMED: usize = 20;
+use crate::git;
+use crate::inquiry::{Answer, Inquiry};
+use crate::oracles::directory_within;
 
 /// How much is copied where there is no repository.
 const MAX_COPIED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Git as it comes, without anybody's settings.
-pub(crate) const PLAIN_GIT: [(&str, &str); 10] = [
-    ("GIT_CONFIG_NOSYSTEM", "1"),
-    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_NO_REPLACE_OBJECTS", "1"),
-    ("GIT_CONFIG_COUNT", "2"),
-    ("GIT_CONFIG_KEY_0", "safe.directory"),
-    ("GIT_CONFIG_VALUE_0", "*"),
-    ("GIT_CONFIG_KEY_1", "core.fsmonitor"),
-    ("GIT_CONFIG_VALUE_1", "false"),
-];
-
-/// Asks for a commit, its tree, the kind of its hashes and where objects are, then for what is not committed.
-const ASK: &str = r#"cd "$1" && git rev-parse --verify --quiet "$2^{commit}" && git rev-parse --verify --quiet "$2^{tree}" &&
-git rev-parse --show-object-format && git rev-parse --git-path objects && git status --porcelain | head -n 50"#;
-
-/// Asks for the commit that is last.
-const HEAD: &str = r#"cd "$1" && git rev-parse --verify --quiet 'HEAD^{commit}'"#;
+/// Checks out the commit, whose tree is `$1`. Git does not look whether an object is what its name says, so each is hashed
+/// meanwhile. Somebody who is still at work could exchange objects in between; nobody is when everything is looked at once more.
+const FILL: &str = r#"git ls-tree -rt --full-tree "$1" | sed -n 's/^[0-7]* \(tree\|blob\) \([0-9a-f]*\)\t.*/\2^{\1}/p' |
+    xargs git rev-parse > /dev/null 2>&1 &
+git reset --hard --quiet || exit
+wait $! || { echo "its objects are not what their hashes say"; exit 1; }"#;
 
 /// Where checkouts are made, and of what.
 #[derive(Debug, Clone)]
@@ -129,19 +110,24 @@ impl Site {
 
     /// Checks out a commit, or what is committed last.
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
-        let directory = self.directory()?;
-        let tree = directory.path().join("tree");
-
         let repository = Repository::around(&self.root);
-        let asked = match repository.directories.is_empty() {
-            true => Err("there is no git repository"),
-            false => self.ask(&repository, commit.unwrap_or("HEAD"), directory.path()).await?,
+        let objects = self.objects(&repository)?;
+        let directory = self.directory().map_err(|error| self.io_fault(&error))?;
+        let tree = directory.path().join("tree");
+        let closed = DoorRules {
+            how_to_allow: "A check that needs the network says so, and you must allow it.".to_owned(),
+            ..DoorRules::default()
         };
-        let (revision, objects) = match asked {
-            Ok(Asked { revision, objects, format }) => {
-                borrow(&tree, &revision, &objects, &format).map_err(|error| self.io_fault(&error))?;
-                (revision, Some(objects))
-            }
+        let quiet = self.quarters(directory.path(), objects.as_deref(), &closed);
+        let connected = self.network.as_ref();
+        let connected = connected.map(|door| self.quarters(directory.path(), objects.as_deref(), door));
+
+        let asked = match &objects {
+            None => Err("there is no git repository"),
+            Some(objects) => self.fill(&repository, objects, commit, &tree, &quiet).await?,
+        };
+        let revision = match asked {
+            Ok(revision) => revision,
             Err(_) if commit.is_some() => {
                 let message =
                     format!("There is no commit {} in this repository.", commit.unwrap_or_default());
@@ -149,113 +135,84 @@ impl Site {
             }
             Err(why) => {
                 let hash = copy(&self.root, &tree).map_err(|error| self.io_fault(&error))?;
-                let revision =
-                    Revision { commit: None, tree: hash, uncommitted: Vec::new(), copied: Some(why) };
-                (revision, None)
+                Revision { commit: None, tree: hash, uncommitted: Vec::new(), copied: Some(why) }
             }
         };
-
-        let quiet = self.quarters(
-            directory.path(),
-            objects.as_deref(),
-            &DoorRules {
-                how_to_allow: "A check that needs the network says so, and you must allow it.".to_owned(),
-                ..DoorRules::default()
-            },
-        );
-        let connected = self.network.as_ref();
-        let connected = connected.map(|door| self.quarters(directory.path(), objects.as_deref(), door));
-        if objects.is_some() {
-            let git = quiet.command("git").await.map_err(|error| no_room(&error))?;
-            let git = git.args(["reset", "--hard", "--quiet"]).envs(PLAIN_GIT).cwd(&tree);
-            let (code, said) = said(git, MAX_SAID).await?;
-            if code != 0 {
-                let message = format!("{} cannot be checked out: {}", revision.shown(), said.trim());
-                return Err(Fault::lasting(Layer::System, "checkout", message));
-            }
-        }
         // A project may be a part of its repository.
         let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
         let root = match (&revision.commit, part) {
-            (Some(_), Some(part)) => tree.join(part),
+            (Some(_), Some(part)) => directory_within(&tree, part).map_err(|error| self.io_fault(&error))?,
             _ => tree,
         };
         Ok(Checkout { revision, root, quiet, connected, _directory: directory })
     }
 
-    /// The commit that is last; none where nothing is committed.
-    pub async fn head(&self) -> Result<Option<String>, Fault> {
-        let repository = Repository::around(&self.root);
-        if repository.directories.is_empty() {
-            return Ok(None);
+    /// Checks out a commit of the repository into `tree`. An error says why there is none.
+    async fn fill(
+        &self,
+        repository: &Repository,
+        objects: &Path,
+        commit: Option<&str>,
+        tree: &Path,
+        quarters: &Quarters,
+    ) -> Result<Result<Revision, &'static str>, Fault> {
+        let inquiry = self.inquiry(repository).map_err(|error| self.io_fault(&error))?;
+        // The room is opened while the repository is asked.
+        let (answer, shell) =
+            tokio::join!(inquiry.about(commit.unwrap_or("HEAD")), git::script(quarters, FILL));
+        let Answer { commit, tree: hash, format } = match answer? {
+            Ok(answer) => answer,
+            Err(why) => {
+                inquiry.quarters.close().await;
+                return Ok(Err(why));
+            }
+        };
+        borrow(tree, &commit, objects, &format).map_err(|error| self.io_fault(&error))?;
+        let (filled, uncommitted) =
+            tokio::join!(git::said(shell?.args([&hash]).cwd(tree)), inquiry.uncommitted());
+        inquiry.quarters.close().await;
+        let (code, said) = filled?;
+        let revision = Revision { commit: Some(commit), tree: hash, uncommitted: uncommitted?, copied: None };
+        if code != 0 {
+            let message = format!("{} cannot be checked out: {}", revision.shown(), said.trim());
+            return Err(Fault::lasting(Layer::System, "checkout", message));
         }
+        Ok(Ok(revision))
+    }
+
+    /// Where the objects of a repository are, if there is one.
+    pub(crate) fn objects(&self, repository: &Repository) -> Result<Option<PathBuf>, Fault> {
+        let Some(directory) = repository.directories.first() else {
+            return Ok(None);
+        };
+        let objects = directory.join("objects").canonicalize().map_err(|error| self.io_fault(&error))?;
+        if !objects.starts_with(directory) {
+            let message = format!("The objects of the repository are elsewhere, in {}.", objects.display());
+            return Err(Fault::lasting(Layer::Config, "checkout", message));
+        }
+        Ok(Some(objects))
+    }
+
+    /// A directory for a room, gone when it is dropped.
+    pub(crate) fn directory(&self) -> io::Result<TempDir> {
+        fs::create_dir_all(&self.scratch)?;
+        spread(&self.scratch);
+        let directory = tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch)?;
+        for name in ["tree", "home", "tmp"] {
+            fs::create_dir(directory.path().join(name))?;
+        }
+        Ok(directory)
+    }
+
+    /// A room that may read the project's repository.
+    pub(crate) fn inquiry(&self, repository: &Repository) -> io::Result<Inquiry> {
         let directory = self.directory()?;
-        let (code, said) = self.read(&repository, HEAD, "", directory.path()).await?;
-        Ok((code == 0).then(|| said.trim().to_owned()))
-    }
-
-    /// Asks the project's repository about a commit.
-    pub(crate) async fn ask(
-        &self,
-        repository: &Repository,
-        commit: &str,
-        scratch: &Path,
-    ) -> Result<Result<Asked, &'static str>, Fault> {
-        let (code, said) = self.read(repository, ASK, commit, scratch).await?;
-        let mut lines = said.lines();
-        let (Some(commit), Some(tree), Some(format), Some(objects)) =
-            (lines.next(), lines.next(), lines.next(), lines.next())
-        else {
-            return match code {
-                127 => Ok(Err("git is not installed")),
-                _ => Ok(Err(NOTHING_COMMITTED)),
-            };
-        };
-        let objects = self.root.join(objects).canonicalize().map_err(|error| self.io_fault(&error))?;
-        // What is kept about the work is no part of it.
-        let names = lines.filter_map(|line| line.get(3..)).filter(|name| !name.starts_with(".autonoe/"));
-        let revision = Revision {
-            commit: Some(commit.to_owned()),
-            tree: tree.to_owned(),
-            uncommitted: names.take(MAX_NAMED).map(str::to_owned).collect(),
-            copied: None,
-        };
-        Ok(Ok(Asked { revision, objects, format: format.to_owned() }))
-    }
-
-    /// Has a script read the project's repository, in a room that may do that and nothing else.
-    async fn read(
-        &self,
-        repository: &Repository,
-        script: &str,
-        argument: &str,
-        scratch: &Path,
-    ) -> Result<(i32, String), Fault> {
         let mut premises = self.premises.clone();
-        premises.bounds = self.bounds(scratch);
+        premises.bounds = self.bounds(directory.path());
         let top = repository.above.as_ref().unwrap_or(&self.root);
         premises.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
         premises.door = Arc::new(DoorRules::default());
-        let quarters = Quarters::new(premises);
-        let shell = quarters.command("sh").await.map_err(|error| no_room(&error))?;
-        let root = self.root.as_os_str();
-        let arguments = [OsStr::new("-c"), OsStr::new(script), OsStr::new("sh"), root, OsStr::new(argument)];
-        let answer = said(shell.args(arguments).envs(PLAIN_GIT).cwd(scratch.join("tree")), MAX_SAID).await;
-        quarters.close().await;
-        answer
-    }
-
-    /// A directory of ours with what a room needs.
-    pub(crate) fn directory(&self) -> Result<TempDir, Fault> {
-        let make = || {
-            fs::create_dir_all(&self.scratch)?;
-            let directory = tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch)?;
-            for name in ["tree", "home", "tmp"] {
-                fs::create_dir(directory.path().join(name))?;
-            }
-            Ok(directory)
-        };
-        make().map_err(|error: io::Error| self.io_fault(&error))
+        Ok(Inquiry { root: self.root.clone(), quarters: Quarters::new(premises), directory })
     }
 
     pub(crate) fn quarters(&self, directory: &Path, objects: Option<&Path>, door: &DoorRules) -> Quarters {
@@ -282,18 +239,21 @@ impl Site {
     }
 }
 
-/// Why the files of a repository without a commit are copied.
-pub(crate) const NOTHING_COMMITTED: &str = "nothing is committed yet";
-
-/// What a repository said.
-pub(crate) struct Asked {
-    pub(crate) revision: Revision,
-    pub(crate) objects: PathBuf,
-    pub(crate) format: String,
+/// Asks the file system to lay what is made in a directory far apart. Ext4 looks at each file that was removed nearby a moment ago
+/// before it makes another: without this a checkout after a checkout takes several times as long.
+fn spread(directory: &Path) {
+    #[cfg(target_os = "linux")]
+    if let Ok(directory) = fs::File::open(directory)
+        && let Ok(flags) = rustix::fs::ioctl_getflags(&directory)
+        && !flags.contains(rustix::fs::IFlags::TOPDIR)
+    {
+        // Other file systems do not know it, and nothing depends on it.
+        let _ = rustix::fs::ioctl_setflags(&directory, flags | rustix::fs::IFlags::TOPDIR);
+    }
 }
 
 /// Makes a repository with nothing but a commit, whose objects are another's.
-pub(crate) fn borrow(tree: &Path, revision: &Revision, objects: &Path, format: &str) -> io::Result<()> {
+pub(crate) fn borrow(tree: &Path, commit: &str, objects: &Path, format: &str) -> io::Result<()> {
     let git = tree.join(".git");
     for directory in ["objects/info", "objects/pack", "refs/heads"] {
         fs::create_dir_all(git.join(directory))?;
@@ -308,7 +268,7 @@ pub(crate) fn borrow(tree: &Path, revision: &Revision, objects: &Path, format: &
     };
     fs::write(git.join("config"), settings)?;
     fs::write(git.join("objects/info/alternates"), format!("{}\n", objects.display()))?;
-    fs::write(git.join("HEAD"), format!("{}\n", revision.commit.as_deref().unwrap_or_default()))
+    fs::write(git.join("HEAD"), format!("{commit}\n"))
 }
 
 /// Copies the files that git would not ignore. Returns a hash of them all.
@@ -350,33 +310,4 @@ fn copy(from: &Path, to: &Path) -> io::Result<String> {
         list.push_str(&format!("{} {described}\n", path.display()));
     }
     Ok(sha256_hex(list.as_bytes()))
-}
-
-/// Runs a program and returns its exit code and what it said, up to so many bytes.
-pub(crate) async fn said(launch: Launch, limit: u64) -> Result<(i32, String), Fault> {
-    let broken = |error: &dyn std::fmt::Display| {
-        Fault::passing(
-            Layer::System,
-            "checkout",
-            format!("A program in the room of a checkout failed: {error}."),
-        )
-    };
-    let (reader, writer) = io::pipe().map_err(|error| broken(&error))?;
-    let launch = launch.stderr(writer.try_clone().map_err(|error| broken(&error))?).stdout(writer);
-    let mut child = launch.spawn().map_err(|error| broken(&error))?;
-    let work = async {
-        let mut bytes = Vec::new();
-        let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
-        reader.take(limit).read_to_end(&mut bytes).await?;
-        let exit = child.wait().await?;
-        io::Result::Ok((exit.code(), String::from_utf8_lossy(&bytes).into_owned()))
-    };
-    match timeout(GIT_LIMIT, work).await {
-        Ok(said) => said.map_err(|error| broken(&error)),
-        Err(_) => Err(broken(&"it took too long")),
-    }
-}
-
-pub(crate) fn no_room(error: &dyn std::fmt::Display) -> Fault {
-    Fault::passing(Layer::System, "room", format!("The room of a checkout cannot be opened: {error}."))
 }

@@ -17,9 +17,10 @@ use autonoe_store::{CheckBook, CheckState, Journal, Project, Seen, StatusStore, 
 
 use crate::briefing::briefing;
 use crate::builders::Builders;
-use crate::checkout::{Checkout, NOTHING_COMMITTED, Site};
+use crate::checkout::{Checkout, Site};
 use crate::evidence::{Evidence, Proof, Surroundings, coverage, last, shortened, versions};
-use crate::known::{all_checks, doubt, key};
+use crate::inquiry::NOTHING_COMMITTED;
+use crate::known::{all_checks, doubt, key, of_project};
 use crate::list::complaint;
 use crate::oracles;
 use crate::review;
@@ -76,8 +77,8 @@ impl ProjectExaminer {
         all_checks(&self.written, book)
     }
 
-    fn of<'a>(&self, checks: &'a [Check], deliverable: Option<&str>) -> Vec<&'a Check> {
-        checks.iter().filter(|check| check.deliverable.as_deref() == deliverable).collect()
+    fn of<'a>(&self, checks: &'a [Check], deliverable: &str) -> Vec<&'a Check> {
+        checks.iter().filter(|check| check.deliverable.as_deref() == Some(deliverable)).collect()
     }
 
     async fn happened(&self, event: Event) -> Result<(), Fault> {
@@ -297,7 +298,7 @@ impl Examiner for ProjectExaminer {
                     let is_free = |check: &&Check| {
                         check.name == name && check.origin == Origin::Spec && check.deliverable.is_none()
                     };
-                    if self.written.iter().find(is_free).is_none() {
+                    if book.assigned.contains_key(&name) || self.written.iter().find(is_free).is_none() {
                         return Ok(Err(format!(
                             "SPEC.md has no check '{name}' that waits for a deliverable"
                         )));
@@ -319,7 +320,7 @@ impl Examiner for ProjectExaminer {
         }
         if self.is_strict {
             let checks = self.checks(&book);
-            let lacking = ids.iter().filter(|id| self.of(&checks, Some(id)).is_empty());
+            let lacking = ids.iter().filter(|id| self.of(&checks, id).is_empty());
             let lacking: Vec<&str> = lacking.map(String::as_str).collect();
             if !lacking.is_empty() {
                 return Ok(Err(format!(
@@ -338,7 +339,7 @@ impl Examiner for ProjectExaminer {
         let _working = self.working.lock().await;
         let mut book = CheckBook::load(&self.project)?;
         let checks = self.checks(&book);
-        let checks = self.of(&checks, Some(&deliverable.id));
+        let checks = self.of(&checks, &deliverable.id);
         if checks.is_empty() {
             let finding =
                 Finding { assurance: Assurance::Claimed, commit: None, tree: None, at: self.clock.now() };
@@ -375,7 +376,7 @@ impl Examiner for ProjectExaminer {
         let checkout = self.site.check_out(None).await?;
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
-            let checks = self.of(&checks, Some(&deliverable.id));
+            let checks = self.of(&checks, &deliverable.id);
             if checks.is_empty() {
                 continue;
             }
@@ -393,7 +394,8 @@ impl Examiner for ProjectExaminer {
                 self.keep(&deliverable.id, finding).await?;
             }
         }
-        let look = self.look(&book, &checkout, &self.of(&checks, None), Purpose::Confirmation).await?;
+        let whole = of_project(&checks, &status);
+        let look = self.look(&book, &checkout, &whole, Purpose::Confirmation).await?;
         checkout.close().await;
         let failed = look.proofs.iter().filter(|proof| !proof.seen.passed());
         confirmation.project = failed.map(|proof| proof.check.name.clone()).collect();

@@ -1,7 +1,9 @@
 //! The checks that are known of a project: of its specification, of its user, and proposed by agents.
 
 use autonoe_core::check::{Check, Origin};
+use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::status::ProjectStatus;
 use autonoe_store::{Assigned, CheckBook, CheckState, Project, Seen, sha256_hex};
 
 use crate::list::read_list;
@@ -27,6 +29,16 @@ pub fn all_checks(written: &[Check], book: &CheckBook) -> Vec<Check> {
         Some(_) | None => check,
     });
     assigned.chain(book.proposed.iter().cloned()).collect()
+}
+
+/// The checks of the project as a whole: those that name no deliverable, and the user's that name one which is not there.
+pub fn of_project<'a>(checks: &'a [Check], status: &ProjectStatus) -> Vec<&'a Check> {
+    let is_there = |id: &String| status.find(id).is_some_and(Deliverable::is_active);
+    let is_whole = |check: &&Check| match &check.deliverable {
+        None => true,
+        Some(id) => check.origin != Origin::Proposed && !is_there(id),
+    };
+    checks.iter().filter(is_whole).collect()
 }
 
 /// What makes a check the one that it is: not its name, nor what it is assigned to.

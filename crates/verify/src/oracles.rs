@@ -19,8 +19,14 @@ pub(crate) fn matching<'a>(
     root: &Path,
     globs: impl IntoIterator<Item = &'a String>,
 ) -> Result<BTreeSet<String>, Fault> {
+    // A name that is no text is nobody's to accept.
+    let found = named(root, globs)?.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+    Ok(found.collect())
+}
+
+fn named<'a>(root: &Path, globs: impl IntoIterator<Item = &'a String>) -> Result<Vec<PathBuf>, Fault> {
     let set = glob_set(globs)?;
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     if set.is_empty() {
         return Ok(found);
     }
@@ -28,17 +34,17 @@ pub(crate) fn matching<'a>(
     let walk = WalkBuilder::new(root)
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(move |entry| !is_ours(entry.file_name()))
+        .filter_entry(move |entry| entry.depth() != 1 || !is_ours(entry.file_name()))
         .build();
     for entry in walk.filter_map(Result::ok) {
         if entry.file_type().is_none_or(|kind| kind.is_dir()) {
             continue;
         }
-        let Some(path) = entry.path().strip_prefix(root).ok().and_then(Path::to_str) else {
+        let Ok(path) = entry.path().strip_prefix(root) else {
             continue;
         };
         if set.is_match(path) {
-            found.insert(path.to_owned());
+            found.push(path.to_owned());
         }
         if found.len() > MAX_FILES {
             let message = format!("The checks protect more than {MAX_FILES} files.");
@@ -126,9 +132,9 @@ pub(crate) fn put_back(book: &CheckBook, project: &Project, tree: &Path) -> Resu
         let message = format!("{file} cannot be put back into the checkout: {error}.");
         Fault::passing(Layer::System, "oracle", message)
     };
-    for file in matching(tree, &book.globs)? {
-        if !book.files.contains_key(&file) {
-            fs::remove_file(tree.join(&file)).map_err(|error| wrong(&file, &error))?;
+    for file in named(tree, &book.globs)? {
+        if file.to_str().is_none_or(|file| !book.files.contains_key(file)) {
+            fs::remove_file(tree.join(&file)).map_err(|error| wrong(&file.to_string_lossy(), &error))?;
         }
     }
     for (file, accepted) in &book.files {
@@ -138,13 +144,23 @@ pub(crate) fn put_back(book: &CheckBook, project: &Project, tree: &Path) -> Resu
     Ok(())
 }
 
-/// Writes a file below `tree` whatever the tree has in its place: what is no directory on the way to it, a link above all, gives
-/// way to one.
+/// Writes a file below `tree` whatever the tree has in its place.
 pub(crate) fn write_within(tree: &Path, file: &str, content: &[u8], executable: bool) -> io::Result<()> {
     let path = tree.join(file);
-    let above = path.parent().map(|parent| parent.strip_prefix(tree).unwrap_or(parent).to_owned());
+    directory_within(tree, Path::new(file).parent().unwrap_or(Path::new("")))?;
+    match fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path)?,
+        Ok(_) => fs::remove_file(&path)?,
+        Err(_) => {}
+    }
+    fs::write(&path, content)?;
+    set_mode(&path, if executable { 0o755 } else { 0o644 })
+}
+
+/// The directory below `tree` that has this path. What is none on the way to it, a link above all, gives way to one.
+pub(crate) fn directory_within(tree: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut directory = PathBuf::from(tree);
-    for component in above.iter().flat_map(|above| above.components()) {
+    for component in path.components() {
         directory.push(component);
         match fs::symlink_metadata(&directory) {
             Ok(metadata) if metadata.is_dir() => continue,
@@ -153,13 +169,7 @@ pub(crate) fn write_within(tree: &Path, file: &str, content: &[u8], executable: 
         }
         fs::create_dir(&directory)?;
     }
-    match fs::symlink_metadata(&path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path)?,
-        Ok(_) => fs::remove_file(&path)?,
-        Err(_) => {}
-    }
-    fs::write(&path, content)?;
-    set_mode(&path, if executable { 0o755 } else { 0o644 })
+    Ok(directory)
 }
 
 #[cfg(unix)]

@@ -18,10 +18,17 @@ pub struct Place {
 }
 
 impl Place {
-    /// A project with a SPEC.md and nothing else.
-    pub fn new() -> Result<Self> {
+    /// A project with nothing in it.
+    pub fn empty() -> Result<Self> {
         let place = Self { directory: tempfile::Builder::new().prefix("autonoe-bench-").tempdir()? };
         fs::create_dir_all(place.home())?;
+        fs::create_dir_all(place.root())?;
+        Ok(place)
+    }
+
+    /// A project with a SPEC.md and nothing else.
+    pub fn new() -> Result<Self> {
+        let place = Self::empty()?;
         fs::create_dir_all(place.root().join(".autonoe"))?;
         fs::write(
             place.root().join("SPEC.md"),
@@ -73,8 +80,14 @@ impl Place {
 
     /// `autonoe run` without pauses, our own agent on the given model.
     pub fn run(&self, autonoe: &Path, model: &Server) -> Command {
-        let mut command = self.command(autonoe);
+        let mut command = self.asking(autonoe, model);
         command.args(["run", "--backend", "native", "--session-delay", "0s"]);
+        command
+    }
+
+    /// `autonoe` where it finds the given model, without arguments.
+    pub fn asking(&self, autonoe: &Path, model: &Server) -> Command {
+        let mut command = self.command(autonoe);
         command.env("ANTHROPIC_API_KEY", "test-key").env("ANTHROPIC_BASE_URL", model.base_url());
         command
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::support::{Place, Run, always, assert_followed, assert_nothing_left, model};
+use super::support::{Place, Run, always, assert_followed, assert_nothing_left, has_bubblewrap, model};
 
 /// A project whose owner trusts `sh`, so that the command policy is out of the way and only the kernel holds.
 fn place(attack: &str) -> Place {
@@ -37,10 +37,6 @@ fn session(place: &Place, change: impl FnOnce(&mut Command)) -> Run {
     run.assert_ended("all_passed", 0);
     assert_followed(&model);
     run
-}
-
-fn has_bubblewrap() -> bool {
-    Path::new("/usr/bin/bwrap").exists()
 }
 
 #[test]

@@ -15,12 +15,18 @@ pub struct Place {
 }
 
 impl Place {
-    /// A project with a small specification.
-    pub fn new() -> Self {
+    /// A project with nothing in it.
+    pub fn empty() -> Self {
         let directory = TempDir::new().expect("temporary directory");
         let place = Self { directory };
         fs::create_dir_all(place.home()).expect("home");
         fs::create_dir_all(place.project()).expect("project");
+        place
+    }
+
+    /// A project with a small specification.
+    pub fn new() -> Self {
+        let place = Self::empty();
         place.write("SPEC.md", "# Spec\n\nBuild three things: A, B and C.\n");
         place
     }
@@ -168,6 +174,11 @@ impl Run {
     pub fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.events.iter().filter(move |event| event["type"] == kind)
     }
+}
+
+/// Whether this machine has what holds most.
+pub fn has_bubblewrap() -> bool {
+    Path::new("/usr/bin/bwrap").exists()
 }
 
 /// A scripted model.

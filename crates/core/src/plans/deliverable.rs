@@ -83,12 +83,7 @@ impl DeliverablePlan {
         if outcome != Outcome::AllPassed {
             return Ok(Some(outcome));
         }
-        if let Some(examiner) = &self.examiner {
-            self.is_refuted = !examiner.confirm().await?.is_clean();
-            if let Some(status) = self.status.load().await? {
-                self.notice(&status);
-            }
-        }
+        self.look_again().await?;
         if self.is_refuted {
             return Ok(None);
         }
@@ -176,6 +171,17 @@ impl Plan for DeliverablePlan {
             None if status.deliverables == before => Verdict::Idle,
             None => Verdict::Moved,
         })
+    }
+
+    async fn look_again(&mut self) -> Result<(), Fault> {
+        let Some(examiner) = &self.examiner else {
+            return Ok(());
+        };
+        self.is_refuted = !examiner.confirm().await?.is_clean();
+        if let Some(status) = self.status.load().await? {
+            self.notice(&status);
+        }
+        Ok(())
     }
 
     fn standing(&self) -> Standing {

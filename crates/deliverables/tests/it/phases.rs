@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use autonoe_core::instruction::DeliverableTool::{Create, Deprecate, List, SetStatus, Verify};
+use autonoe_core::instruction::DeliverableTool::{Create, Deprecate, List, Review, SetStatus, Verify};
 use autonoe_core::instruction::{DeliverableTool, InstructionName};
 use autonoe_deliverables::{Caller, MCP_PREFIX, tools_for};
 use autonoe_tools::ToolContext;
@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Bench, deliverable};
 
-const OFFERED: [(InstructionName, &[DeliverableTool]); 4] = [
+const OFFERED: [(InstructionName, &[DeliverableTool]); 5] = [
     (InstructionName::Initializer, &[Create]),
     (InstructionName::Coding, &[SetStatus, List]),
     (InstructionName::Sync, &[Create, Deprecate, List]),
     (InstructionName::Verify, &[SetStatus, Verify, List]),
+    (InstructionName::Review, &[Review, List]),
 ];
 
 fn arguments(tool: DeliverableTool) -> Value {
@@ -23,6 +24,7 @@ fn arguments(tool: DeliverableTool) -> Value {
         SetStatus => json!({ "deliverableId": "A", "status": "passed" }),
         Deprecate | Verify => json!({ "deliverableId": "A" }),
         List => json!({}),
+        Review => json!({ "deliverableId": "A", "holds": true, "reason": "I have looked." }),
     }
 }
 
@@ -31,6 +33,15 @@ async fn each_phase_answers_its_tools_and_no_others() {
     for (phase, offered) in OFFERED {
         for tool in DeliverableTool::ALL {
             let bench = Bench::with(phase, &["A"]).await;
+            if tool == Review && offered.contains(&tool) {
+                // It is offered, but only a run has somebody who takes it.
+                let (message, code) = bench.refused(tool.name(), arguments(tool)).await;
+                assert_eq!(
+                    (message.as_str(), code.as_str()),
+                    ("Nobody takes reviews outside of a run", "VALIDATION_ERROR")
+                );
+                continue;
+            }
             if offered.contains(&tool) {
                 bench.done(tool.name(), arguments(tool)).await;
                 continue;
@@ -81,7 +92,8 @@ async fn the_native_agent_is_offered_the_same_under_the_names_of_mcp() {
         assert_eq!(names, wanted, "{phase}");
         for (tool, which) in tools.iter().zip(offered) {
             let output = tool.call(arguments(*which), &ToolContext::default()).await;
-            assert!(!output.is_error(), "{which:?} in {phase}: {}", output.output);
+            // Nobody takes a review outside of a run.
+            assert_eq!(output.is_error(), *which == Review, "{which:?} in {phase}: {}", output.output);
             let output = tool.call(json!({ "filter": 1, "status": 1 }), &ToolContext::default()).await;
             assert!(output.is_error(), "{which:?} in {phase}: {}", output.output);
             assert!(output.output.contains("VALIDATION_ERROR"), "{}", output.output);

@@ -1,0 +1,130 @@
+//! Agents that do the work, in the ways in which it is usually done. None of them may be refused.
+
+use super::Scenario;
+use super::cheats::{ADDING, ADDS, FREE, KNOWS_ONE, TESTED, TESTS};
+use super::turns::{after, bash, building, commit, create, end, pass, planning, session, turn, write};
+
+fn honest(name: &'static str, spec: &'static str, script: String) -> Scenario {
+    Scenario::new(name, false, spec, script)
+}
+
+const VERIFIED: &[&str] = &["verified"];
+
+pub fn all() -> Vec<Scenario> {
+    let plain = "# Calc\n\nIt adds two numbers: `sh calc.sh add 2 3` prints 5.\n";
+    let builds = || building(&[turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass()]), end(VERIFIED)]);
+    let plans = |name, spec, calls: &[String]| Scenario {
+        sessions: 2,
+        planned: &[],
+        ..honest(name, spec, planning(&[turn(calls), end(&["Created 1"])]) + &builds())
+    };
+    vec![
+        honest(
+            "does it, commits, claims",
+            ADDING,
+            session(&[turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass()]), end(VERIFIED)]),
+        ),
+        honest(
+            "mends what was refused",
+            ADDING,
+            session(&[
+                turn(&[write("calc.sh", KNOWS_ONE), commit("calc.sh"), pass()]),
+                after(&["does not hold `30`"], &[write("calc.sh", ADDS), commit("calc.sh"), pass()]),
+                end(VERIFIED),
+            ]),
+        ),
+        honest(
+            "commits only when it is told to",
+            ADDING,
+            session(&[
+                turn(&[write("calc.sh", ADDS), pass()]),
+                after(&["Not committed, so not looked at: calc.sh"], &[commit("calc.sh"), pass()]),
+                end(VERIFIED),
+            ]),
+        ),
+        honest(
+            "leaves other files uncommitted",
+            ADDING,
+            session(&[
+                turn(&[write("calc.sh", ADDS), commit("calc.sh"), write("notes.txt", "to do\n"), pass()]),
+                end(VERIFIED),
+            ]),
+        ),
+        Scenario {
+            is_committed: false,
+            ..honest(
+                "works without git",
+                ADDING,
+                session(&[
+                    turn(&[write("calc.sh", ADDS), pass()]),
+                    end(&["a copy of the files", "verified"]),
+                ]),
+            )
+        },
+        Scenario {
+            is_committed: false,
+            ..honest(
+                "makes the repository itself",
+                ADDING,
+                session(&[
+                    turn(&[write("calc.sh", ADDS), bash("git init -q -b main ."), commit("."), pass()]),
+                    end(VERIFIED),
+                ]),
+            )
+        },
+        Scenario {
+            files: TESTS,
+            ..honest(
+                "leaves the tests alone",
+                TESTED,
+                session(&[turn(&[write("calc.sh", ADDS), commit("."), pass()]), end(VERIFIED)]),
+            )
+        },
+        Scenario {
+            files: TESTS,
+            ..honest(
+                "adds tests of its own beside the user's",
+                TESTED,
+                session(&[
+                    turn(&[
+                        write("calc.sh", ADDS),
+                        write("tests/zero.test", "[ \"$(sh calc.sh add 0 0)\" = 0 ]\n"),
+                        commit("."),
+                        pass(),
+                    ]),
+                    end(VERIFIED),
+                ]),
+            )
+        },
+        Scenario {
+            checks: Some(
+                r#"{ "checks": [{ "name": "sum", "deliverable": "A", "run": "sh calc.sh add 10 20", "output": ["30"] }] }"#,
+            ),
+            ..honest(
+                "does what checks.json asks",
+                "# Calc\n\nIt adds.\n",
+                session(&[turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass()]), end(VERIFIED)]),
+            )
+        },
+        plans(
+            "proposes a check that fails first, then passes it",
+            plain,
+            &[create("A", r#"{ run = "sh calc.sh add 10 20", output = ["30"], criteria = [1] }"#)],
+        ),
+        plans(
+            "proposes a check by tests that it has written",
+            plain,
+            &[
+                write("tests/all.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ]\n"),
+                commit("tests"),
+                create("A", r#"{ run = "sh tests/all.sh", protect = ["tests/**"] }"#),
+            ],
+        ),
+        plans(
+            "takes over a check of the specification",
+            FREE,
+            &[create("A", r#"{ spec = "sums", criteria = [1] }"#)],
+        ),
+        plans("uses the name that the specification's check has", ADDING, &[create("A", "")]),
+    ]
+}

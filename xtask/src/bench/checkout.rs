@@ -1,0 +1,119 @@
+//! How long a check waits for its clean checkout of a large repository, beside git's own clone with shared objects.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use autonoe_sandbox::{Bounds, DoorRules, Premises, Sandbox};
+use autonoe_verify::Site;
+
+use super::place::Place;
+use super::sample::Sample;
+use super::table::{Row, Verdict};
+use crate::Result;
+
+const TARGET_MS: f64 = 300.0;
+const DIRECTORIES: usize = 100;
+const FILES_EACH: usize = 50;
+const ROUNDS: usize = 20;
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Measures it with objects as git writes them, and packed.
+pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
+    let place = Place::new()?;
+    fill(&place.root())?;
+    for arguments in [&["init", "-q", "-b", "main", "."][..], &["add", "."], &["commit", "-q", "-m", "all"]] {
+        git(&place, arguments)?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut rows = runtime.block_on(of(autonoe, &place, "loose objects"))?;
+    git(&place, &["gc", "-q"])?;
+    rows.extend(runtime.block_on(of(autonoe, &place, "packed"))?);
+    Ok(rows)
+}
+
+async fn of(autonoe: &Path, place: &Place, objects: &str) -> Result<Vec<Row>> {
+    let scratch = place.home().join("scratch");
+    fs::create_dir_all(&scratch)?;
+    let sandbox =
+        Sandbox::find(autonoe, OsStr::new(PATH), &scratch).await.map_err(|error| error.to_string())?;
+    let site = Site {
+        root: place.root().canonicalize()?,
+        scratch: scratch.clone(),
+        premises: Premises {
+            sandbox,
+            bounds: Bounds::new(&scratch, &scratch, &scratch),
+            door: Arc::new(DoorRules::default()),
+            env: vec![("PATH".to_owned(), PATH.to_owned())],
+            guarded: Arc::default(),
+        },
+        network: None,
+    };
+    let (mut ours, mut cloned) = (Sample::default(), Sample::default());
+    // They are kept to the end: ext4 is slow to make files where many were removed a moment ago.
+    let mut kept = Vec::new();
+    for round in 0..ROUNDS {
+        let start = Instant::now();
+        let checkout = site.check_out(None).await?;
+        ours.add(start.elapsed());
+        if !checkout.root.join(name(DIRECTORIES - 1, FILES_EACH - 1)).exists() {
+            return Err("The checkout is not whole.".into());
+        }
+        kept.push(checkout);
+        let target = place.home().join(format!("{objects}-{round}"));
+        let target = target.to_str().ok_or("The temporary directory has no name that is text.")?;
+        cloned.time(|| git(place, &["clone", "-q", "--shared", ".", target]))?;
+    }
+    for checkout in kept {
+        checkout.close().await;
+    }
+    let files = DIRECTORIES * FILES_EACH;
+    Ok(vec![Row {
+        what: format!("clean checkout of {files} files, in its room ({objects})"),
+        target: format!("at most {TARGET_MS} ms"),
+        measured: format!("{} ({ROUNDS} times)", ours.summary()),
+        peer: format!("`git clone --shared`: {}", cloned.summary()),
+        verdict: Verdict::at_most(ours.median(), TARGET_MS),
+    }])
+}
+
+fn name(directory: usize, file: usize) -> String {
+    format!("part-{directory:03}/file-{file:02}.txt")
+}
+
+/// Files of 1 to 8 kB that have little in common.
+fn fill(root: &Path) -> Result {
+    let mut number: u64 = 1;
+    for directory in 0..DIRECTORIES {
+        fs::create_dir_all(root.join(format!("part-{directory:03}")))?;
+        for file in 0..FILES_EACH {
+            let mut text = String::new();
+            for _ in 0..30 * (1 + (directory + file) % 7) {
+                number =
+                    number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                text.push_str(&format!("line {:016x} of it\n", number >> 3));
+            }
+            fs::write(root.join(name(directory, file)), text)?;
+        }
+    }
+    Ok(())
+}
+
+fn git(place: &Place, arguments: &[&str]) -> Result {
+    let mut command: Command = place.command(Path::new("git"));
+    command.args([
+        "-c",
+        "user.name=User",
+        "-c",
+        "user.email=user@example.invalid",
+        "-c",
+        "gc.autoDetach=false",
+    ]);
+    match command.args(arguments).status()?.success() {
+        true => Ok(()),
+        false => Err(format!("git {arguments:?} failed.").into()),
+    }
+}
