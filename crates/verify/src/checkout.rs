@@ -1,8 +1,8 @@
 //! A clean checkout of what is committed, with a room around it that no agent was ever in.
 //!
 //! The project's repository is written by agents, so none of its settings, hooks and filters are used: the checkout is a
-//! repository of its own that borrows the project's objects. Those are written by agents too, so they are hashed
-//! again. Git runs in rooms only. Where there is no repository, the files are copied, and that is said.
+//! repository of its own that borrows the project's objects. Those are written by agents too, so what was checked out is
+//! hashed again. Git runs in rooms only. Where there is no repository, the files are copied, and that is said.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -24,12 +24,16 @@ use crate::oracles::directory_within;
 /// How much is copied where there is no repository.
 const MAX_COPIED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Checks out the commit, whose tree is `$1`. Git does not look whether an object is what its name says, so each is hashed
-/// meanwhile. Somebody who is still at work could exchange objects in between; nobody is when everything is looked at once more.
-const FILL: &str = r#"git ls-tree -rt --full-tree "$1" | sed -n 's/^[0-7]* \(tree\|blob\) \([0-9a-f]*\)\t.*/\2^{\1}/p' |
+/// Checks out the tree `$1`. Git does not look whether an object is what its name says, so everything is hashed once more: the
+/// directories while files are written, then the files as they lie there; of those that git changes on the way, what they are
+/// made of.
+const FILL: &str = r#"git ls-tree -rtd --full-tree "$1" | sed -n 's/^[0-7]* tree \([0-9a-f]*\).*/\1^{tree}/p' |
     xargs git rev-parse > /dev/null 2>&1 &
-git reset --hard --quiet || exit
-wait $! || { echo "its objects are not what their hashes say"; exit 1; }"#;
+git read-tree "$1" && git checkout-index --all --quiet || exit
+wait $! || { echo "its directories are not what their hashes say"; exit 1; }
+git update-index --refresh --ignore-submodules -q > /dev/null && exit
+git diff-files --ignore-submodules | sed 's/^:[0-7]* [0-7]* \([0-9a-f]*\) .*/\1^{blob}/' |
+    xargs git rev-parse > /dev/null 2>&1 || { echo "its files are not what their hashes say"; exit 1; }"#;
 
 /// Where checkouts are made, and of what.
 #[derive(Debug, Clone)]
