@@ -19,7 +19,7 @@ use crate::project::Project;
 const FORMAT_VERSION: u64 = 1;
 
 /// The largest file that can be accepted as one that checks judge by.
-const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What is kept about checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

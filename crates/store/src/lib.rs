@@ -20,7 +20,7 @@ mod trust;
 pub mod user_config;
 
 pub use byte_size::ByteSize;
-pub use check_book::{Accepted, Assigned, CheckBook, CheckState, Dispute, Seen};
+pub use check_book::{Accepted, Assigned, CheckBook, CheckState, Dispute, MAX_FILE_BYTES, Seen};
 pub use crash::{CrashPoint, JournalPoint};
 pub use evidence_file::{evidence_file, read_evidence, write_evidence};
 pub use hash::sha256_hex;

@@ -5,8 +5,9 @@
 //! hashed again. Git runs in rooms only. Where there is no repository, the files are copied, and that is said.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +16,10 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_sandbox::{Bounds, DoorRules, Premises, Quarters, Repository};
 use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use crate::beneath::open_beneath;
 use crate::git;
 use crate::inquiry::{Answer, Inquiry};
 use crate::oracles::directory_within;
@@ -247,7 +250,7 @@ impl Site {
 /// before it makes another: without this a checkout after a checkout takes several times as long.
 fn spread(directory: &Path) {
     #[cfg(target_os = "linux")]
-    if let Ok(directory) = fs::File::open(directory)
+    if let Ok(directory) = File::open(directory)
         && let Ok(flags) = rustix::fs::ioctl_getflags(&directory)
         && !flags.contains(rustix::fs::IFlags::TOPDIR)
     {
@@ -273,6 +276,28 @@ pub(crate) fn borrow(tree: &Path, commit: &str, objects: &Path, format: &str) ->
     fs::write(git.join("config"), settings)?;
     fs::write(git.join("objects/info/alternates"), format!("{}\n", objects.display()))?;
     fs::write(git.join("HEAD"), format!("{commit}\n"))
+}
+
+/// Copies one file of so many bytes at most. Returns its size, and what it is in a word.
+fn copy_file(mut source: File, target: &Path, most: u64) -> io::Result<(u64, String)> {
+    let mode = source.metadata()?.permissions().mode() & 0o111;
+    let mut copy = File::create(target)?;
+    let (mut size, mut hash, mut buffer) = (0, Sha256::new(), vec![0; 64 * 1024]);
+    loop {
+        let count = source.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        size += count as u64;
+        if size > most {
+            return Err(io::Error::other(format!("the project is larger than {MAX_COPIED_BYTES} bytes")));
+        }
+        hash.update(&buffer[..count]);
+        copy.write_all(&buffer[..count])?;
+    }
+    copy.set_permissions(fs::Permissions::from_mode(0o644 | mode))?;
+    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((size, format!("{} {hash}", if mode == 0 { "file" } else { "program" })))
 }
 
 /// Copies the files that git would not ignore. Returns a hash of them all.
@@ -303,14 +328,13 @@ fn copy(from: &Path, to: &Path) -> io::Result<String> {
             std::os::unix::fs::symlink(&link, &target)?;
             format!("link {}", link.display())
         } else if kind.is_file() {
-            total += fs::copy(entry.path(), &target)?;
-            sha256_hex(&fs::read(&target)?)
+            // Whoever wrote it may be at work still.
+            let (size, described) = copy_file(open_beneath(from, path)?, &target, MAX_COPIED_BYTES - total)?;
+            total += size;
+            described
         } else {
             continue;
         };
-        if total > MAX_COPIED_BYTES {
-            return Err(io::Error::other(format!("the project is larger than {MAX_COPIED_BYTES} bytes")));
-        }
         list.push_str(&format!("{} {described}\n", path.display()));
     }
     Ok(sha256_hex(list.as_bytes()))

@@ -13,12 +13,14 @@ use autonoe_core::files::Guarded;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ProjectStatus, Refusal};
-use autonoe_store::{CheckBook, CheckState, Journal, Project, Seen, StatusStore, write_evidence};
+use autonoe_store::{
+    CheckBook, CheckState, Journal, Project, Seen, StatusStore, read_evidence, write_evidence,
+};
 
 use crate::briefing::briefing;
 use crate::builders::Builders;
 use crate::checkout::{Checkout, Site};
-use crate::evidence::{Evidence, Proof, Surroundings, coverage, last, shortened, versions};
+use crate::evidence::{Builder, Evidence, Proof, Surroundings, coverage, last, shortened, versions};
 use crate::inquiry::NOTHING_COMMITTED;
 use crate::known::{all_checks, doubt, key, of_project};
 use crate::list::complaint;
@@ -145,12 +147,23 @@ impl ProjectExaminer {
         })
     }
 
+    /// Who built a deliverable: whoever claims it, and later whoever did.
+    fn builder(&self, deliverable: &Deliverable, purpose: Purpose) -> Result<Option<Builder>, Fault> {
+        let earlier = match purpose {
+            Purpose::Claim | Purpose::RedFirst => None,
+            Purpose::Confirmation => read_evidence(&self.project, &deliverable.id)?,
+        };
+        let earlier = earlier.and_then(|evidence| serde_json::from_value(evidence["builder"].clone()).ok());
+        Ok(earlier.or_else(|| self.builders.current()))
+    }
+
     /// What was found, and the evidence of it if it is verified.
     async fn conclude(
         &self,
         checkout: &Checkout,
         deliverable: &Deliverable,
         look: &Look,
+        purpose: Purpose,
     ) -> Result<Finding, Fault> {
         let revision = &checkout.revision;
         let at = self.clock.now();
@@ -169,7 +182,7 @@ impl ProjectExaminer {
                     sandbox: self.site.premises.sandbox.layer().name().to_owned(),
                     tools: versions(checkout, &checks).await,
                 },
-                builder: self.builders.current(),
+                builder: self.builder(deliverable, purpose)?,
                 checks: look.proofs.clone(),
                 at,
                 autonoe: env!("CARGO_PKG_VERSION").to_owned(),
@@ -358,7 +371,7 @@ impl Examiner for ProjectExaminer {
             Some(_) | None => self.look(&book, &checkout, &checks, Purpose::Claim).await?,
         };
         let changed = oracles::differences(&book, self.project.root())?;
-        let finding = self.conclude(&checkout, deliverable, &look).await?;
+        let finding = self.conclude(&checkout, deliverable, &look, Purpose::Claim).await?;
         let message = told(&checkout, &look, &changed);
         checkout.close().await;
         Ok(Examination { finding, message })
@@ -386,7 +399,7 @@ impl Examiner for ProjectExaminer {
             if look.failures.is_empty() && deliverable.finding.as_ref().is_some_and(is_known) {
                 continue;
             }
-            let finding = self.conclude(&checkout, deliverable, &look).await?;
+            let finding = self.conclude(&checkout, deliverable, &look, Purpose::Confirmation).await?;
             if look.assurance == Assurance::Failed {
                 confirmation.regressed.push(deliverable.id.clone());
                 self.reset(&deliverable.id, finding).await?;

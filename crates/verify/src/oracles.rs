@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_store::{CheckBook, Dispute, Project, sha256_hex};
+use autonoe_store::{CheckBook, Dispute, MAX_FILE_BYTES, Project, sha256_hex};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use jiff::Timestamp;
+
+use crate::beneath::open_beneath;
 
 /// How many files the globs of a project may name.
 const MAX_FILES: usize = 5_000;
@@ -25,16 +27,26 @@ pub(crate) fn matching<'a>(
 }
 
 fn named<'a>(root: &Path, globs: impl IntoIterator<Item = &'a String>) -> Result<Vec<PathBuf>, Fault> {
-    let set = glob_set(globs)?;
+    let globs: Vec<&String> = globs.into_iter().collect();
+    let set = glob_set(globs.iter().copied())?;
     let mut found = Vec::new();
     if set.is_empty() {
         return Ok(found);
     }
     let is_ours = |name: &std::ffi::OsStr| name == ".git" || name == ".autonoe";
+    // A project may hold a great many files that no glob can name.
+    let beginnings: Vec<PathBuf> = globs.iter().map(|glob| beginning(glob)).collect();
+    let top = root.to_owned();
+    let may_hold = move |path: &Path| {
+        let path = path.strip_prefix(&top).unwrap_or(path);
+        beginnings.iter().any(|beginning| beginning.starts_with(path) || path.starts_with(beginning))
+    };
     let walk = WalkBuilder::new(root)
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(move |entry| entry.depth() != 1 || !is_ours(entry.file_name()))
+        .filter_entry(move |entry| {
+            may_hold(entry.path()) && (entry.depth() != 1 || !is_ours(entry.file_name()))
+        })
         .build();
     for entry in walk.filter_map(Result::ok) {
         if entry.file_type().is_none_or(|kind| kind.is_dir()) {
@@ -53,6 +65,13 @@ fn named<'a>(root: &Path, globs: impl IntoIterator<Item = &'a String>) -> Result
         }
     }
     Ok(found)
+}
+
+/// The directories and the name that a glob begins with, up to its first wildcard.
+fn beginning(glob: &str) -> PathBuf {
+    let glob = glob.strip_prefix("./").unwrap_or(glob);
+    let is_wild = |part: &&str| part.contains(['*', '?', '[', '{', '\\']);
+    glob.split('/').take_while(|part| !is_wild(part)).collect()
 }
 
 fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet, Fault> {
@@ -99,13 +118,19 @@ pub(crate) fn freeze(
 /// Finds the files below `root` that are not as they were accepted, those among them that nobody accepted, and those that are gone.
 pub(crate) fn differences(book: &CheckBook, root: &Path) -> Result<Vec<(String, Option<String>)>, Fault> {
     let found = matching(root, &book.globs)?;
-    let now = |file: &str| fs::read(root.join(file)).ok().map(|content| sha256_hex(&content));
+    // What is no ordinary file is not as it was accepted, whatever it is.
+    let now = |file: &str| {
+        let mut content = Vec::new();
+        let opened = open_beneath(root, Path::new(file)).ok()?;
+        opened.take(MAX_FILE_BYTES + 1).read_to_end(&mut content).ok()?;
+        Some(sha256_hex(&content))
+    };
     let all = found.iter().chain(book.files.keys()).collect::<BTreeSet<_>>();
     let differing = all.into_iter().filter_map(|file| {
         let now = now(file);
-        let is_link = fs::symlink_metadata(root.join(file)).is_ok_and(|metadata| metadata.is_symlink());
         let accepted = book.files.get(file).map(|accepted| accepted.sha256.clone());
-        (now != accepted || is_link).then(|| (file.clone(), now))
+        let is_there = fs::symlink_metadata(root.join(file)).is_ok();
+        (now != accepted || (is_there && now.is_none())).then(|| (file.clone(), now))
     });
     Ok(differing.collect())
 }
