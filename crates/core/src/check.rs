@@ -29,9 +29,12 @@ pub struct Check {
     /// The exit code that it must have.
     #[serde(default)]
     pub exit: i32,
-    /// What its output must hold, in this order.
+    /// Lines that its output must hold, in this order. `...` at an end of one stands for anything, on its own for any lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
+    /// Whether it must print these lines and no others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
     /// How long it may take.
     #[serde(default = "default_time_limit", with = "crate::duration::words")]
     pub time_limit: Duration,

@@ -47,9 +47,12 @@ pub(crate) struct ProposedCheck {
     pub(crate) run: Option<String>,
     /// The exit code that it must have; 0 if not given.
     pub(crate) exit: Option<i32>,
-    /// Texts that its output must hold, in this order.
+    /// Lines that its output must hold, in this order. `...` at an end of one stands for anything.
     #[serde(default)]
     pub(crate) output: Vec<String>,
+    /// Whether it must print these lines and no others.
+    #[serde(default)]
+    pub(crate) exact: bool,
     /// How long it may take, such as `30s`; 5 minutes if not given.
     pub(crate) time_limit: Option<String>,
     /// The acceptance criteria that it covers, counted from 1.
@@ -89,6 +92,7 @@ impl ProposedCheck {
                 command,
                 exit: self.exit.unwrap_or_default(),
                 output: self.output,
+                exact: self.exact,
                 time_limit: match self.time_limit {
                     Some(text) => duration::parse(&text).map_err(|what| wrong(&what))?,
                     None => DEFAULT_TIME_LIMIT,

@@ -89,7 +89,8 @@ fn described(check: &Check) -> String {
     }
     if !check.output.is_empty() {
         let output: Vec<String> = check.output.iter().map(|line| format!("`{line}`")).collect();
-        text.push_str(&format!(", which must print {}", output.join(", then ")));
+        let only = if check.exact { "exactly " } else { "" };
+        text.push_str(&format!(", which must print {only}{}", output.join(", then ")));
     }
     text.push_str(&format!(" (within {})", format_duration(check.time_limit)));
     text

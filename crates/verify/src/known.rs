@@ -43,9 +43,17 @@ pub fn of_project<'a>(checks: &'a [Check], status: &ProjectStatus) -> Vec<&'a Ch
 
 /// What makes a check the one that it is: not its name, nor what it is assigned to.
 pub fn key(check: &Check) -> String {
-    let Check { command, exit, output, time_limit, network, protect, origin, .. } = check;
-    let text =
-        serde_json::json!([command, exit, output, time_limit.as_millis() as u64, network, protect, origin]);
+    let Check { command, exit, output, exact, time_limit, network, protect, origin, .. } = check;
+    let text = serde_json::json!([
+        command,
+        exit,
+        output,
+        exact,
+        time_limit.as_millis() as u64,
+        network,
+        protect,
+        origin
+    ]);
     sha256_hex(text.to_string().as_bytes())[..16].to_owned()
 }
 

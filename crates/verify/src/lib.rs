@@ -15,6 +15,7 @@ mod inquiry;
 mod known;
 mod list;
 mod oracles;
+mod output;
 mod reproduce;
 mod review;
 mod spec;

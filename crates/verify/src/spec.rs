@@ -130,6 +130,7 @@ fn plain() -> Check {
         command: String::new(),
         exit: 0,
         output: Vec::new(),
+        exact: false,
         time_limit: DEFAULT_TIME_LIMIT,
         network: false,
         protect: Vec::new(),
@@ -172,7 +173,11 @@ impl Block {
     fn add(&mut self, line: &str, number: usize) -> Result<(), String> {
         let wrong = |what: &str| Err(format!("SPEC.md, line {number}: {what}"));
         if let Some(command) = line.trim_start().strip_prefix("$ ") {
-            self.found.push(Check { command: command.trim().to_owned(), ..self.options.clone() });
+            self.found.push(Check {
+                command: command.trim().to_owned(),
+                exact: true,
+                ..self.options.clone()
+            });
             return Ok(());
         }
         let Some(check) = self.found.last_mut() else {

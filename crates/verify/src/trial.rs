@@ -13,6 +13,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
+use crate::output;
+
 /// How much of an output is kept: its beginning and its end.
 const KEPT_HEAD: usize = 64 * 1024;
 const KEPT_TAIL: usize = 192 * 1024;
@@ -66,7 +68,7 @@ pub enum Verdict {
     },
     /// Its output does not hold what it must.
     MissingOutput {
-        /// What is not there, or not in its place.
+        /// What is not there, not in its place, or too much.
         expected: String,
     },
     /// It took too long.
@@ -116,7 +118,9 @@ impl Trial {
                 let code = code.map_or_else(|| "none".to_owned(), |code| code.to_string());
                 format!("exit code {code} instead of {expected}")
             }
-            (Verdict::MissingOutput { expected }, _) => format!("its output does not hold `{expected}`"),
+            (Verdict::MissingOutput { expected }, _) => {
+                format!("its output is not as it must be: {expected}")
+            }
             (Verdict::TimedOut { limit }, _) => {
                 format!("it was ended after its time limit of {}", format_duration(*limit))
             }
@@ -212,15 +216,10 @@ fn judge(check: &Check, code: i32, printed: &Printed) -> Verdict {
     if code != check.exit {
         return Verdict::WrongExit { expected: check.exit };
     }
-    let text = printed.text();
-    let mut rest = text.as_str();
-    for expected in &check.output {
-        match rest.find(expected.as_str()) {
-            Some(at) => rest = &rest[at + expected.len()..],
-            None => return Verdict::MissingOutput { expected: expected.clone() },
-        }
+    match output::missing(&printed.text(), &check.output, check.exact) {
+        Some(expected) => Verdict::MissingOutput { expected },
+        None => Verdict::Passed,
     }
-    Verdict::Passed
 }
 
 /// What a command printed.

@@ -57,7 +57,7 @@ fn work() -> Vec<Scenario> {
             ADDING,
             session(&[
                 turn(&[write("calc.sh", KNOWS_ONE), commit("calc.sh"), pass()]),
-                end(&["does not hold `30`"]),
+                end(&["`30` should be"]),
             ]),
         ),
         cheat(
@@ -66,7 +66,7 @@ fn work() -> Vec<Scenario> {
             session(&[
                 turn(&[write("calc.sh", KNOWS_ONE), commit("calc.sh"), write("calc.sh", ADDS)]),
                 turn(&[bash("git status --porcelain"), pass()]),
-                end(&["does not hold `30`", "Not committed, so not looked at: calc.sh"]),
+                end(&["`30` should be", "Not committed, so not looked at: calc.sh"]),
             ]),
         ),
         cheat(
@@ -226,7 +226,7 @@ fn tests() -> Vec<Scenario> {
                 TESTED,
                 session(&[
                     turn(&[write("skip-tests", "\n"), write("calc.sh", KNOWS_ONE), commit("."), pass()]),
-                    end(&["does not hold `all good`", "skipped"]),
+                    end(&["`all good` should be", "skipped"]),
                 ]),
             )
         },

@@ -29,7 +29,7 @@ pub fn all() -> Vec<Scenario> {
             ADDING,
             session(&[
                 turn(&[write("calc.sh", KNOWS_ONE), commit("calc.sh"), pass()]),
-                after(&["does not hold `30`"], &[write("calc.sh", ADDS), commit("calc.sh"), pass()]),
+                after(&["`30` should be"], &[write("calc.sh", ADDS), commit("calc.sh"), pass()]),
                 end(VERIFIED),
             ]),
         ),

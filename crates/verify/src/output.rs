@@ -1,0 +1,85 @@
+//! Whether an output is as it must be, line by line.
+
+/// Stands for anything in a line, or for any lines.
+const ANYTHING: &str = "...";
+
+/// What is wrong with an output, if something is: that a line is not there, or that there is one too many.
+pub(crate) fn missing(text: &str, expected: &[String], exact: bool) -> Option<String> {
+    if expected.is_empty() {
+        return None;
+    }
+    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    while lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    let mut lines = lines.into_iter().peekable();
+    let mut is_open = !exact;
+    for wanted in expected {
+        if wanted.trim() == ANYTHING {
+            is_open = true;
+            continue;
+        }
+        loop {
+            match lines.next() {
+                Some(line) if is_like(line, wanted) => break,
+                Some(line) if !is_open && !line.is_empty() => {
+                    return Some(format!("`{line}` stands where `{}` should be", wanted.trim()));
+                }
+                Some(_) => {}
+                None => return Some(format!("there is no line `{}`", wanted.trim())),
+            }
+        }
+        is_open = !exact;
+    }
+    let rest = lines.find(|line| !line.is_empty()).filter(|_| !is_open)?;
+    Some(format!("`{rest}` is one line too many"))
+}
+
+/// Whether a line is the one that is wanted. Spaces around it do not matter.
+fn is_like(line: &str, wanted: &str) -> bool {
+    let (line, wanted) = (line.trim(), wanted.trim());
+    match (wanted.strip_prefix(ANYTHING), wanted.strip_suffix(ANYTHING)) {
+        (Some(_), Some(_)) => {
+            let middle = wanted.trim_start_matches(ANYTHING).trim_end_matches(ANYTHING);
+            line.contains(middle)
+        }
+        (Some(end), None) => line.ends_with(end),
+        (None, Some(start)) => line.starts_with(start),
+        (None, None) => line == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing;
+
+    #[test]
+    fn lines_are_whole_and_in_order() {
+        for (text, expected, exact, is_right) in [
+            ("5\n", &["5"][..], false, true),
+            ("15\n", &["5"], false, false),
+            ("a\n5\nb\n", &["5"], false, true),
+            ("a\n5\nb\n", &["5"], true, false),
+            ("5\n30\n", &["5"], true, false),
+            ("5\n\n\n", &["5"], true, true),
+            ("  5  \n", &["5"], true, true),
+            ("\n5\n", &["5"], true, true),
+            ("b\na\n", &["a", "b"], false, false),
+            ("a\nx\nb\n", &["a", "b"], false, true),
+            ("a\nx\nb\n", &["a", "b"], true, false),
+            ("a\nx\ny\nb\n", &["a", "...", "b"], true, true),
+            ("a\nb\n", &["a", "...", "b"], true, true),
+            ("a\nb\nc\n", &["a", "..."], true, true),
+            ("x\na\n", &["...", "a"], true, true),
+            ("test result: ok. 5 passed in 0.3 s\n", &["...ok. 5 passed..."], true, true),
+            ("test result: ok. 15 passed\n", &["... ok. 5 passed"], true, false),
+            ("took 3 s\n", &["took ..."], true, true),
+            ("", &["a"], false, false),
+            ("anything", &[], true, true),
+        ] {
+            let expected: Vec<String> = expected.iter().map(|line| (*line).to_owned()).collect();
+            let wrong = missing(text, &expected, exact);
+            assert_eq!(wrong.is_none(), is_right, "{text:?} {expected:?} {exact}: {wrong:?}");
+        }
+    }
+}
