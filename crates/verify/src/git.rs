@@ -14,13 +14,13 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// How much git may say.
 const MAX_SAID: u64 = 256 * 1024;
 
-const PLAIN: [(&str, &str); 14] = [
+const PLAIN: [(&str, &str); 18] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
-    ("GIT_CONFIG_COUNT", "4"),
+    ("GIT_CONFIG_COUNT", "6"),
     ("GIT_CONFIG_KEY_0", "safe.directory"),
     ("GIT_CONFIG_VALUE_0", "*"),
     ("GIT_CONFIG_KEY_1", "core.fsmonitor"),
@@ -30,6 +30,11 @@ const PLAIN: [(&str, &str); 14] = [
     ("GIT_CONFIG_VALUE_2", "none"),
     ("GIT_CONFIG_KEY_3", "core.warnAmbiguousRefs"),
     ("GIT_CONFIG_VALUE_3", "false"),
+    // As many files at once as there are processors.
+    ("GIT_CONFIG_KEY_4", "checkout.workers"),
+    ("GIT_CONFIG_VALUE_4", "0"),
+    ("GIT_CONFIG_KEY_5", "checkout.thresholdForParallelism"),
+    ("GIT_CONFIG_VALUE_5", "200"),
 ];
 
 /// Prepares to run a script that calls git.
