@@ -27,16 +27,8 @@ use crate::oracles::directory_within;
 /// How much is copied where there is no repository.
 const MAX_COPIED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Checks out the tree `$1`. Git does not look whether an object is what its name says, so everything is hashed once more: the
-/// directories while files are written, then the files as they lie there; of those that git changes on the way, what they are
-/// made of.
-const FILL: &str = r#"git ls-tree -rtd --full-tree "$1" | sed -n 's/^[0-7]* tree \([0-9a-f]*\).*/\1^{tree}/p' |
-    xargs git rev-parse > /dev/null 2>&1 &
-git read-tree "$1" && git checkout-index --all --quiet || exit
-wait $! || { echo "its directories are not what their hashes say"; exit 1; }
-git update-index --refresh --ignore-submodules -q > /dev/null && exit
-git diff-files --ignore-submodules | sed 's/^:[0-7]* [0-7]* \([0-9a-f]*\) .*/\1^{blob}/' |
-    xargs git rev-parse > /dev/null 2>&1 || { echo "its files are not what their hashes say"; exit 1; }"#;
+/// Checks out the tree `$1`.
+const FILL: &str = r#"git read-tree "$1" && git checkout-index --all --quiet"#;
 
 /// Where checkouts are made, and of what.
 #[derive(Debug, Clone)]
@@ -81,6 +73,8 @@ pub struct Checkout {
     pub revision: Revision,
     /// Its project directory.
     pub root: PathBuf,
+    /// Its repository's, of which the project may be a part.
+    pub(crate) tree: PathBuf,
     quiet: Quarters,
     connected: Option<Quarters>,
     // Last, so that the rooms are closed before their directory is gone.
@@ -149,9 +143,9 @@ impl Site {
         let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
         let root = match (&revision.commit, part) {
             (Some(_), Some(part)) => directory_within(&tree, part).map_err(|error| self.io_fault(&error))?,
-            _ => tree,
+            _ => tree.clone(),
         };
-        Ok(Checkout { revision, root, quiet, connected, _directory: directory })
+        Ok(Checkout { revision, root, tree, quiet, connected, _directory: directory })
     }
 
     /// Checks out a commit of the repository into `tree`. An error says why there is none.
@@ -226,6 +220,21 @@ impl Site {
         let mut premises = self.premises.clone();
         premises.bounds = self.bounds(directory);
         premises.bounds.read.extend(objects.map(Path::to_owned));
+        premises.door = Arc::new(door.clone());
+        Quarters::new(premises)
+    }
+
+    /// A room that may look at a tree, too.
+    pub(crate) fn looking_at(
+        &self,
+        directory: &Path,
+        objects: &Path,
+        tree: &Path,
+        door: &DoorRules,
+    ) -> Quarters {
+        let mut premises = self.premises.clone();
+        premises.bounds = self.bounds(directory);
+        premises.bounds.read.extend([objects.to_owned(), tree.to_owned()]);
         premises.door = Arc::new(door.clone());
         Quarters::new(premises)
     }

@@ -368,7 +368,12 @@ impl Examiner for ProjectExaminer {
                 failures: vec!["Nothing is committed yet, and checks look at what is committed.".to_owned()],
                 doubts: Vec::new(),
             },
-            Some(_) | None => self.look(&book, &checkout, &checks, Purpose::Claim).await?,
+            Some(_) | None => {
+                let looking = self.look(&book, &checkout, &checks, Purpose::Claim);
+                let (look, proven) = tokio::join!(looking, self.site.prove(&checkout));
+                proven?;
+                look?
+            }
         };
         let changed = oracles::differences(&book, self.project.root())?;
         let finding = self.conclude(&checkout, deliverable, &look, Purpose::Claim).await?;
@@ -387,6 +392,7 @@ impl Examiner for ProjectExaminer {
         self.see_disputes(&mut book).await?;
         let mut confirmation = Confirmation::default();
         let checkout = self.site.check_out(None).await?;
+        self.site.prove(&checkout).await?;
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
             let checks = self.of(&checks, &deliverable.id);

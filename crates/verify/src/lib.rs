@@ -16,6 +16,7 @@ mod known;
 mod list;
 mod oracles;
 mod output;
+mod proof;
 mod reproduce;
 mod review;
 mod spec;

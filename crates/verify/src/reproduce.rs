@@ -30,6 +30,7 @@ impl Reproduction {
 pub async fn reproduce(project: &Project, site: &Site, evidence: &Evidence) -> Result<Reproduction, Fault> {
     let book = CheckBook::load(project)?;
     let checkout: Checkout = site.check_out(evidence.commit.as_deref()).await?;
+    site.prove(&checkout).await?;
     let mut trials = Vec::new();
     for proof in &evidence.checks {
         oracles::put_back(&book, project, &checkout.root)?;

@@ -13,7 +13,7 @@ const SECRET: &str = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
 const EVIL: &str = "<script>alert(1)</script>";
 
 const SPEC: &str =
-    "# Calc\n\n```check A name=adds criteria=1\n$ sh calc.sh add 2 3\n5\n```\n\n- Check: `true` for B\n";
+    "# Calc\n\n```check A name=adds criteria=1\n$ sh calc.sh add 2 3\n5\n...\n```\n\n- Check: `true` for B\n";
 
 const TURNS: &str = r#"
     [[conversation.turn]]
