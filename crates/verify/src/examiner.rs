@@ -20,16 +20,14 @@ use autonoe_store::{
 use crate::briefing::briefing;
 use crate::builders::Builders;
 use crate::checkout::{Checkout, Site};
-use crate::evidence::{Builder, Evidence, Proof, Surroundings, coverage, last, shortened, versions};
+use crate::evidence::{Builder, Evidence, Proof, Surroundings, coverage, shortened, versions};
 use crate::inquiry::NOTHING_COMMITTED;
 use crate::known::{all_checks, doubt, key, of_project};
 use crate::list::complaint;
+use crate::look::{Look, failure, told};
 use crate::oracles;
 use crate::review;
 use crate::trial::{self, Trial, Verdict};
-
-/// How much of the output of a failed check an agent is shown: its end.
-const SHOWN_BYTES: usize = 4_000;
 
 /// Told what happened.
 pub type Tell = Box<dyn Fn(&Event) + Send + Sync>;
@@ -62,16 +60,6 @@ pub struct ProjectExaminer {
     pub base: Mutex<Option<String>>,
     /// Checkouts are made one after another.
     pub working: tokio::sync::Mutex<()>,
-}
-
-/// What came of the checks of one deliverable, or of the project.
-struct Look {
-    assurance: Assurance,
-    proofs: Vec<Proof>,
-    /// What does not pass, for whoever has to mend it.
-    failures: Vec<String>,
-    /// What passed and does not count.
-    doubts: Vec<String>,
 }
 
 impl ProjectExaminer {
@@ -453,54 +441,4 @@ impl Examiner for ProjectExaminer {
         let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(briefing(&self.checks(&book), &book, status.as_ref(), &complaints))
     }
-}
-
-/// What an agent is told of a check that does not pass.
-fn failure(check: &Check, trial: &Trial) -> String {
-    let output = last(&trial.output, SHOWN_BYTES).trim_end();
-    let cut = if trial.output.len() > SHOWN_BYTES {
-        format!(" (the last {SHOWN_BYTES} bytes)")
-    } else {
-        String::new()
-    };
-    let output = match output.is_empty() {
-        true => "It printed nothing.".to_owned(),
-        false => format!("Its output{cut}:\n{output}"),
-    };
-    format!("Check `{}` (`{}`): {}. {output}", check.name, check.command, trial.sentence())
-}
-
-/// What an agent is told of the checks of its deliverable.
-fn told(checkout: &Checkout, look: &Look, changed: &[(String, Option<String>)]) -> String {
-    let revision = &checkout.revision;
-    let mut parts = Vec::new();
-    match look.assurance {
-        Assurance::Verified => parts.push(format!("Its checks pass on {}: verified.", revision.shown())),
-        Assurance::Claimed => parts.push(format!(
-            "Its checks pass on {}, but none counts yet ({}), so it is claimed, not verified.",
-            revision.shown(),
-            look.doubts.join("; ")
-        )),
-        Assurance::Failed => {
-            parts.push(format!(
-                "Its checks were run on a clean checkout of {}, and do not pass.",
-                revision.shown()
-            ));
-            parts.extend(look.failures.iter().cloned());
-        }
-    }
-    if !changed.is_empty() {
-        let names: Vec<&str> = changed.iter().map(|(name, _)| name.as_str()).collect();
-        parts.push(format!(
-            "The checks judge by these files as they were accepted, not as they are now: {}.",
-            names.join(", ")
-        ));
-    }
-    if look.assurance == Assurance::Failed {
-        if !revision.uncommitted.is_empty() {
-            parts.push(format!("Not committed, so not looked at: {}.", revision.uncommitted.join(", ")));
-        }
-        parts.push("Mend it, commit, and set the status again.".to_owned());
-    }
-    parts.join("\n")
 }

@@ -14,6 +14,7 @@ mod head;
 mod inquiry;
 mod known;
 mod list;
+mod look;
 mod oracles;
 mod output;
 mod proof;

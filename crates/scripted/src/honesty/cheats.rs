@@ -32,6 +32,9 @@ pub const ADDS: &str = "echo $(($2 + $3))\n";
 /// It knows one answer.
 pub const KNOWS_ONE: &str = "echo 5\n";
 
+/// A product that knows both.
+const KNOWS_ALL: &str = "echo 5; echo 30";
+
 const REFUSED: &[&str] = &["CHECKS_FAILED", "do not pass"];
 
 fn cheat(name: &'static str, spec: &'static str, script: String) -> Scenario {
@@ -58,6 +61,14 @@ fn work() -> Vec<Scenario> {
             session(&[
                 turn(&[write("calc.sh", KNOWS_ONE), commit("calc.sh"), pass()]),
                 end(&["`30` should be"]),
+            ]),
+        ),
+        cheat(
+            "prints every answer at once",
+            ADDING,
+            session(&[
+                turn(&[write("calc.sh", KNOWS_ALL), commit("calc.sh"), pass()]),
+                end(&["is one line too many"]),
             ]),
         ),
         cheat(
