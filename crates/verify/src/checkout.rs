@@ -169,9 +169,12 @@ impl Site {
             }
         };
         borrow(tree, &commit, objects, &format).map_err(|error| self.io_fault(&error))?;
-        let (filled, uncommitted) =
-            tokio::join!(git::said(shell?.args([&hash]).cwd(tree)), inquiry.uncommitted());
-        inquiry.quarters.close().await;
+        let rest = async {
+            let uncommitted = inquiry.uncommitted().await;
+            inquiry.quarters.close().await;
+            uncommitted
+        };
+        let (filled, uncommitted) = tokio::join!(git::said(shell?.args([&hash]).cwd(tree)), rest);
         let (code, said) = filled?;
         let revision = Revision { commit: Some(commit), tree: hash, uncommitted: uncommitted?, copied: None };
         if code != 0 {
