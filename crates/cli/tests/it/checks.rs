@@ -463,3 +463,37 @@ fn an_interrupt_does_not_wait_for_a_check() {
     super::support::Run::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
     wait_until("nothing runs any more", || processes_in(&state).is_empty());
 }
+
+#[test]
+fn codex_has_an_independent_look_at_what_another_has_built() {
+    let Some(codex) = super::codex::codex() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let server = model(
+        r#"
+        [[conversation]]
+        name = "coding"
+        when = "one deliverable"
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        [[conversation]]
+        name = "review"
+        when = ["an independent look", "`A`: thing A"]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__review", input = { deliverableId = "A", holds = true, reason = "I have looked." } }]
+          [[conversation.turn]]
+          expect = "review of A is recorded"
+          text = "done"
+        "#,
+    );
+    let run = codex.run(&place, &server, &["run", "--backend", "native", "--verifier", "codex"]);
+    run.assert_ended("all_passed", 0);
+    assert_followed(&server);
+    let backends: Vec<&str> =
+        run.of_type("session_started").filter_map(|event| event["backend"].as_str()).collect();
+    assert_eq!(backends, ["native", "codex"]);
+    let status = json(&place.read(".autonoe/status.json"));
+    let by = &status["deliverables"][0]["review"]["by"];
+    assert!(by.as_str().is_some_and(|by| by.starts_with("codex:")), "{by}");
+}
