@@ -77,9 +77,12 @@ pub mod words {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// Writes `30s`.
+    /// Writes `30s`, or `1500ms` where seconds alone would lose something.
     pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&super::format(*duration))
+        serializer.serialize_str(&match duration.subsec_millis() {
+            0 => super::format(*duration),
+            _ => format!("{}ms", duration.as_millis()),
+        })
     }
 
     /// Reads `30s`.
@@ -148,6 +151,18 @@ mod tests {
         assert_eq!(parse("1h30m"), Ok(Duration::from_secs(5_400)));
         assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse("45"), Ok(Duration::from_secs(45)));
+    }
+
+    #[test]
+    fn what_was_written_as_words_can_be_read_back() {
+        #[derive(serde::Serialize, serde::Deserialize)]
+        struct Limit(#[serde(with = "super::words")] Duration);
+        for (millis, text) in [(500, "500ms"), (1_500, "1500ms"), (30_000, "30s"), (90_000, "1m 30s")] {
+            let written = serde_json::to_value(Limit(Duration::from_millis(millis))).unwrap();
+            assert_eq!(written, text);
+            let read: Limit = serde_json::from_value(written).unwrap();
+            assert_eq!(read.0, Duration::from_millis(millis));
+        }
     }
 
     #[test]

@@ -126,8 +126,23 @@ impl Outcome {
 
     /// True for a run that was ended while there was still something to do, by nobody's fault or by too many.
     pub fn is_limit(&self) -> bool {
-        matches!(self.exit_code(), exit::LIMIT | exit::QUOTA | exit::ERRORS)
-            || matches!(self, Self::Stuck { .. })
+        match self {
+            Self::MaxTurns
+            | Self::MaxIterations { .. }
+            | Self::BudgetExceeded { .. }
+            | Self::DurationExceeded { .. }
+            | Self::QuotaExceeded { .. }
+            | Self::MaxRetriesExceeded { .. }
+            | Self::Stuck { .. } => true,
+            Self::Completed
+            | Self::ExecutionError { .. }
+            | Self::Interrupted
+            | Self::AllPassed
+            | Self::AllVerified
+            | Self::AllBlocked
+            | Self::Unverified { .. }
+            | Self::Failed { .. } => false,
+        }
     }
 
     /// The stable name, as in JSON.
