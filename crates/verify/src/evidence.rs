@@ -116,7 +116,7 @@ impl Evidence {
 }
 
 /// The criteria of a deliverable, each with the checks that cover it.
-pub fn coverage(deliverable: &Deliverable, checks: &[Check]) -> Vec<Criterion> {
+pub fn coverage(deliverable: &Deliverable, checks: &[&Check]) -> Vec<Criterion> {
     let criteria = deliverable.acceptance_criteria.iter().enumerate();
     criteria
         .map(|(index, text)| {
@@ -147,7 +147,7 @@ pub(crate) fn last(text: &str, bytes: usize) -> &str {
 }
 
 /// The versions of the programs that the checks name, as they tell them in the room of the checkout.
-pub(crate) async fn versions(checkout: &Checkout, checks: &[Check]) -> BTreeMap<String, String> {
+pub(crate) async fn versions(checkout: &Checkout, checks: &[&Check]) -> BTreeMap<String, String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let named = |tool: &&&str| {
         **tool == "bash"

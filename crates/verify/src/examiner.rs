@@ -22,7 +22,7 @@ use crate::builders::Builders;
 use crate::checkout::{Checkout, Site};
 use crate::evidence::{Builder, Evidence, Proof, Surroundings, coverage, shortened, versions};
 use crate::inquiry::NOTHING_COMMITTED;
-use crate::known::{all_checks, doubt, key, of_project};
+use crate::known::{all_checks, checks_of, doubt, key, of_project};
 use crate::list::complaint;
 use crate::look::{Look, failure, told};
 use crate::oracles;
@@ -65,10 +65,6 @@ pub struct ProjectExaminer {
 impl ProjectExaminer {
     fn checks(&self, book: &CheckBook) -> Vec<Check> {
         all_checks(&self.written, book)
-    }
-
-    fn of<'a>(&self, checks: &'a [Check], deliverable: &str) -> Vec<&'a Check> {
-        checks.iter().filter(|check| check.deliverable.as_deref() == Some(deliverable)).collect()
     }
 
     async fn happened(&self, event: Event) -> Result<(), Fault> {
@@ -156,7 +152,7 @@ impl ProjectExaminer {
         let revision = &checkout.revision;
         let at = self.clock.now();
         if look.assurance == Assurance::Verified {
-            let checks: Vec<Check> = look.proofs.iter().map(|proof| proof.check.clone()).collect();
+            let checks: Vec<&Check> = look.proofs.iter().map(|proof| &proof.check).collect();
             let evidence = Evidence {
                 deliverable: deliverable.id.clone(),
                 description: deliverable.description.clone(),
@@ -204,6 +200,7 @@ impl ProjectExaminer {
             let state = if trial.passed() { CheckState::Vacuous } else { CheckState::Red };
             let commit = checkout.revision.commit.clone();
             let message = match (state, missing.is_empty()) {
+                _ if !trial.was_run() => format!("{}; until it was run it does not count", trial.sentence()),
                 (CheckState::Vacuous, _) => format!(
                     "it passes before the work has begun, so it proves nothing; if it should count, `autonoe checks accept {}`",
                     check.name
@@ -215,7 +212,11 @@ impl ProjectExaminer {
                 ),
                 (_, true) => format!("{}, as it has to be before the work begins", trial.sentence()),
             };
-            book.seen.insert(key(check), Seen { name: check.name.clone(), state, commit, at: now, missing });
+            // What could not be run has not been seen to fail; but what it judges by and is missing stays noted.
+            if trial.was_run() || !missing.is_empty() {
+                let seen = Seen { name: check.name.clone(), state, commit, at: now, missing };
+                book.seen.insert(key(check), seen);
+            }
             self.happened(Event::Checked {
                 deliverable: check.deliverable.clone(),
                 check: check.name.clone(),
@@ -321,7 +322,7 @@ impl Examiner for ProjectExaminer {
         }
         if self.is_strict {
             let checks = self.checks(&book);
-            let lacking = ids.iter().filter(|id| self.of(&checks, id).is_empty());
+            let lacking = ids.iter().filter(|id| checks_of(&checks, id).is_empty());
             let lacking: Vec<&str> = lacking.map(String::as_str).collect();
             if !lacking.is_empty() {
                 return Ok(Err(format!(
@@ -340,7 +341,7 @@ impl Examiner for ProjectExaminer {
         let _working = self.working.lock().await;
         let mut book = CheckBook::load(&self.project)?;
         let checks = self.checks(&book);
-        let checks = self.of(&checks, &deliverable.id);
+        let checks = checks_of(&checks, &deliverable.id);
         if checks.is_empty() {
             let finding =
                 Finding { assurance: Assurance::Claimed, commit: None, tree: None, at: self.clock.now() };
@@ -383,7 +384,7 @@ impl Examiner for ProjectExaminer {
         self.site.prove(&checkout).await?;
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
-            let checks = self.of(&checks, &deliverable.id);
+            let checks = checks_of(&checks, &deliverable.id);
             if checks.is_empty() {
                 continue;
             }

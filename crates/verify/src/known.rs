@@ -41,6 +41,11 @@ pub fn of_project<'a>(checks: &'a [Check], status: &ProjectStatus) -> Vec<&'a Ch
     checks.iter().filter(is_whole).collect()
 }
 
+/// The checks of one deliverable.
+pub fn checks_of<'a>(checks: &'a [Check], deliverable: &str) -> Vec<&'a Check> {
+    checks.iter().filter(|check| check.deliverable.as_deref() == Some(deliverable)).collect()
+}
+
 /// What makes a check the one that it is: not its name, nor what it is assigned to.
 pub fn key(check: &Check) -> String {
     let Check { command, exit, output, exact, time_limit, network, protect, origin, .. } = check;

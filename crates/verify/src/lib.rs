@@ -30,7 +30,7 @@ pub use decide::{accept, reject};
 pub use evidence::{Builder, Criterion, Evidence, Proof, Surroundings, coverage};
 pub use examiner::{ProjectExaminer, Tell};
 pub use head::last_commit;
-pub use known::{all_checks, doubt, key, written_checks};
+pub use known::{all_checks, checks_of, doubt, key, written_checks};
 pub use reproduce::{Reproduction, reproduce};
 pub use spec::read_spec;
 pub use trial::{Trial, Verdict};

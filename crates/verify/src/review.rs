@@ -5,6 +5,7 @@ use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::status::ProjectStatus;
 
 use crate::evidence::coverage;
+use crate::known::checks_of;
 
 /// How many deliverables one look is asked about.
 const AT_ONCE: usize = 10;
@@ -16,9 +17,7 @@ pub(crate) fn wanted(status: &ProjectStatus, checks: &[Check]) -> Option<String>
     let passed =
         status.active().filter(|item| item.status == DeliverableStatus::Passed && item.review.is_none());
     for item in passed {
-        let own: Vec<Check> =
-            checks.iter().filter(|check| check.deliverable.as_deref() == Some(&item.id)).cloned().collect();
-        let covered = coverage(item, &own);
+        let covered = coverage(item, &checks_of(checks, &item.id));
         let is_open = covered.iter().any(|criterion| criterion.checks.is_empty());
         if item.assurance() == Some(Assurance::Verified) && !is_open {
             continue;

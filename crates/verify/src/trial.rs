@@ -94,6 +94,11 @@ impl Trial {
         self.verdict == Verdict::Passed
     }
 
+    /// Whether its command was run at all: otherwise nothing is known of it.
+    pub(crate) fn was_run(&self) -> bool {
+        !matches!(self.verdict, Verdict::NetworkNotAllowed | Verdict::NotRun { .. })
+    }
+
     /// A check that was not run.
     pub(crate) fn not_run(check: &Check, verdict: Verdict) -> Self {
         Self {

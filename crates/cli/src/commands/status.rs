@@ -9,7 +9,7 @@ use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{History, RunRow};
 use autonoe_store::{CheckBook, Holder, ProjectLock, StatusStore};
-use autonoe_verify::coverage;
+use autonoe_verify::{checks_of, coverage};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -135,8 +135,7 @@ fn covered(item: &Deliverable, facts: &Facts) -> String {
     if facts.checks.is_empty() {
         return String::new();
     }
-    let own: Vec<Check> =
-        facts.checks.iter().filter(|check| check.deliverable.as_deref() == Some(&item.id)).cloned().collect();
+    let own = checks_of(&facts.checks, &item.id);
     let mut text = String::new();
     for (index, criterion) in coverage(item, &own).into_iter().enumerate() {
         let by =
@@ -179,8 +178,7 @@ fn as_json(facts: &Facts) -> Value {
 }
 
 fn deliverable_json(item: &Deliverable, facts: &Facts) -> Value {
-    let own: Vec<Check> =
-        facts.checks.iter().filter(|check| check.deliverable.as_deref() == Some(&item.id)).cloned().collect();
+    let own = checks_of(&facts.checks, &item.id);
     let checks: Vec<Value> = own
         .iter()
         .map(|check| json!({ "name": check.name, "criteria": check.criteria, "state": state(check, &facts.book), "run": check.command }))

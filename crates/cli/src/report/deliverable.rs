@@ -110,7 +110,7 @@ fn standing(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static st
 
 /// The criteria, each with the checks that cover it.
 fn criteria(item: &Deliverable, checks: &[Check]) -> Block {
-    let lines = coverage(item, checks).into_iter().map(|criterion| {
+    let lines = coverage(item, &checks.iter().collect::<Vec<_>>()).into_iter().map(|criterion| {
         let mut line = vec![text(format!("{} ", criterion.text))];
         match criterion.checks.is_empty() {
             true => line.push(badge(Tone::Open, "no check")),

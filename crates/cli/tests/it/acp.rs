@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use autonoe_scripted::Server;
 
-use super::codex::out_of_usage;
+use super::codex::{WRITES, out_of_usage};
 use super::support::{
     Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, wait_until,
 };
@@ -103,16 +103,7 @@ fn what_it_does_unasked_is_broken_off_and_explained() {
 fn what_it_writes_in_sync_is_refused() {
     let Some(codex) = codex() else { return };
     let place = Place::with_status(&[("A", "passed")]);
-    let model = model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: src.txt\n+x\n*** End Patch\n" }]
-          [[conversation.turn]]
-          call = [{ tool = "exec_command", input = { cmd = "echo x > other.txt" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ));
+    let model = model(&always(WRITES));
     let run = run(&codex, &place, &model, &["sync", "--backend", "mine", "-n", "1"]);
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 2, "{:#?}", run.events);

@@ -154,6 +154,34 @@ fn one_that_needs_the_network_has_it_only_if_it_says_so_and_the_user_allows_it()
 }
 
 #[test]
+fn one_that_was_never_run_has_not_been_seen_to_fail() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let place = Place::with_status(&[("A", "pending")]);
+    place.write("SPEC.md", "# Spec\n\n```check A name=idle network\n$ true\n```\n");
+    let turns = r#"
+        [[conversation.turn]]
+        call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+        [[conversation.turn]]
+        text = "done""#;
+    let run = place.run(&model(&always(turns)), &["run", "-n", "1"]);
+    run.assert_ended("max_iterations", 4);
+    assert!(run.stderr.contains("until it was run it does not count"), "{}", run.stderr);
+    let config = place.home().join(".config/autonoe");
+    fs::create_dir_all(&config).expect("made");
+    fs::write(config.join("config.toml"), "[checks]\nnetwork = true\n").expect("written");
+    let run = place.run(&model(&always(turns)), &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(
+        run.outcome()["deliverables_claimed"],
+        1,
+        "it passes at once and proves nothing: {}",
+        run.stderr
+    );
+}
+
+#[test]
 fn checks_that_cannot_be_read_stop_the_run_and_are_named() {
     for (file, content, words) in [
         (

@@ -9,14 +9,14 @@ use autonoe_verify::Reproduction;
 use serde_json::json;
 
 use super::support::{Place, always, assert_followed, model};
-use super::trials::{check, git, try_out};
+use super::trials::{check, try_out};
 
 /// A project with a committed calculator.
 fn committed(place: &Place, init: &[&str]) {
-    git(place, &place.project(), &[&["init", "-q", "-b", "main"], init].concat());
+    place.git_in(&place.project(), &[&["init", "-q", "-b", "main"], init].concat());
     place.write("calc.sh", "echo $(($2 + $3))\n");
-    git(place, &place.project(), &["add", "."]);
-    git(place, &place.project(), &["commit", "-qm", "calc"]);
+    place.git_in(&place.project(), &["add", "."]);
+    place.git_in(&place.project(), &["commit", "-qm", "calc"]);
 }
 
 fn see(place: &Place, root: &Path, command: &str) -> Reproduction {
@@ -55,7 +55,7 @@ fn without_a_repository_files_are_copied_and_that_is_said() {
 fn before_the_first_commit_nothing_is_verified() {
     let place = Place::with_status(&[("A", "pending")]);
     place.write("SPEC.md", "# Spec\n\n- Check: `test -f calc.sh` for A\n");
-    git(&place, &place.project(), &["init", "-q", "-b", "main", "."]);
+    place.git_in(&place.project(), &["init", "-q", "-b", "main", "."]);
     assert_seen(&see(&place, &place.project(), "[ -f SPEC.md ]"), "(nothing is committed yet)");
     let turns = r#"
         [[conversation.turn]]
@@ -76,17 +76,17 @@ fn a_project_may_be_a_part_of_its_repository() {
     let place = Place::new();
     let above = place.project().parent().expect("above").to_owned();
     place.write("calc.sh", "echo $(($2 + $3))\n");
-    git(&place, &above, &["init", "-q", "-b", "main", "."]);
-    git(&place, &above, &["add", "project"]);
-    git(&place, &above, &["commit", "-qm", "calc"]);
+    place.git_in(&above, &["init", "-q", "-b", "main", "."]);
+    place.git_in(&above, &["add", "project"]);
+    place.git_in(&above, &["commit", "-qm", "calc"]);
     assert_seen(&see(&place, &place.project(), &format!("{ADDS} && [ -d ../.git ]")), "commit ");
 
     // The commit has a link in its place: nobody follows it.
-    git(&place, &above, &["rm", "-rq", "--cached", "project"]);
+    place.git_in(&above, &["rm", "-rq", "--cached", "project"]);
     fs::write(above.join("target"), "/usr").expect("written");
-    let link = git(&place, &above, &["hash-object", "-w", "target"]);
-    git(&place, &above, &["update-index", "--add", "--cacheinfo", &format!("120000,{link},project")]);
-    git(&place, &above, &["commit", "-qm", "link"]);
+    let link = place.git_in(&above, &["hash-object", "-w", "target"]);
+    place.git_in(&above, &["update-index", "--add", "--cacheinfo", &format!("120000,{link},project")]);
+    place.git_in(&above, &["commit", "-qm", "link"]);
     let result = see(&place, &place.project(), "[ -d bin ]");
     assert!(!result.trials[0].1.passed(), "{:?}", result.trials);
 }
@@ -96,13 +96,13 @@ fn linked_working_trees_and_detached_heads_are_looked_at() {
     let place = Place::new();
     committed(&place, &["."]);
     let linked = place.home().join("linked");
-    git(&place, &place.project(), &["worktree", "add", "-q", linked.to_str().expect("text")]);
+    place.git_in(&place.project(), &["worktree", "add", "-q", linked.to_str().expect("text")]);
     fs::write(linked.join("calc.sh"), "echo 30\n").expect("written");
-    git(&place, &linked, &["commit", "-qam", "other"]);
+    place.git_in(&linked, &["commit", "-qam", "other"]);
     assert_seen(&see(&place, &linked, "[ \"$(sh calc.sh add 1 1)\" = 30 ]"), "commit ");
 
-    let commit = git(&place, &place.project(), &["rev-parse", "HEAD"]);
-    git(&place, &place.project(), &["checkout", "-q", "--detach"]);
+    let commit = place.git_in(&place.project(), &["rev-parse", "HEAD"]);
+    place.git_in(&place.project(), &["checkout", "-q", "--detach"]);
     assert_seen(&see(&place, &place.project(), ADDS), &commit[..10]);
 }
 
@@ -110,7 +110,7 @@ fn linked_working_trees_and_detached_heads_are_looked_at() {
 fn repositories_with_other_hashes_are_looked_at() {
     let place = Place::new();
     committed(&place, &["--object-format=sha256", "."]);
-    let commit = git(&place, &place.project(), &["rev-parse", "HEAD"]);
+    let commit = place.git_in(&place.project(), &["rev-parse", "HEAD"]);
     assert_eq!(commit.len(), 64);
     assert_seen(&see(&place, &place.project(), ADDS), &commit[..10]);
 }
@@ -121,11 +121,11 @@ fn packed_objects_links_submodules_and_odd_names_are_looked_at() {
     committed(&place, &["."]);
     symlink("calc.sh", place.path("link")).expect("linked");
     place.write("tab\tand \"quote\".txt", "odd\n");
-    let head = git(&place, &place.project(), &["rev-parse", "HEAD"]);
-    git(&place, &place.project(), &["add", "."]);
-    git(&place, &place.project(), &["update-index", "--add", "--cacheinfo", &format!("160000,{head},sub")]);
-    git(&place, &place.project(), &["commit", "-qm", "more"]);
-    git(&place, &place.project(), &["gc", "-q"]);
+    let head = place.git_in(&place.project(), &["rev-parse", "HEAD"]);
+    place.git_in(&place.project(), &["add", "."]);
+    place.git_in(&place.project(), &["update-index", "--add", "--cacheinfo", &format!("160000,{head},sub")]);
+    place.git_in(&place.project(), &["commit", "-qm", "more"]);
+    place.git_in(&place.project(), &["gc", "-q"]);
     let command = "[ -L link ] && [ -d sub ] && [ \"$(sh link add 1 2)\" = 3 ] && [ -f tab*quote*.txt ]";
     assert_seen(&see(&place, &place.project(), command), "commit ");
 }
@@ -139,15 +139,14 @@ fn files_that_git_changes_on_the_way_are_no_forgeries() {
     place.write("it.id", "$Id$\n");
     // A file that was committed with the line ends of another system, before anybody said how they should be.
     place.write("old.raw", "one\r\ntwo\r\n");
-    let old = git(&place, &place.project(), &["hash-object", "-w", "--no-filters", "old.raw"]);
+    let old = place.git_in(&place.project(), &["hash-object", "-w", "--no-filters", "old.raw"]);
     fs::remove_file(place.path("old.raw")).expect("removed");
-    git(&place, &place.project(), &["add", "."]);
-    git(
-        &place,
+    place.git_in(&place.project(), &["add", "."]);
+    place.git_in(
         &place.project(),
         &["update-index", "--add", "--cacheinfo", &format!("100644,{old},old.txt")],
     );
-    git(&place, &place.project(), &["commit", "-qm", "more"]);
+    place.git_in(&place.project(), &["commit", "-qm", "more"]);
     let command = "grep -q $'\\r' run.bat && grep -q $'\\r' old.txt && grep -q 'Id: ' it.id";
     assert_seen(&see(&place, &place.project(), command), "commit ");
 }

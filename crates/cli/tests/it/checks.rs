@@ -1,6 +1,6 @@
 //! Checks end to end: what an agent says is claimed, what our own process has seen is verified.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -169,21 +169,9 @@ fn files_that_checks_judge_by_cannot_be_changed_and_are_put_back() {
 #[test]
 fn what_is_committed_decides_not_what_lies_about() {
     let place = place();
-    let git = |args: &[&str]| {
-        let status = Command::new("git")
-            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
-            .args(args)
-            .current_dir(place.project())
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", place.home())
-            .status()
-            .expect("git");
-        assert!(status.success());
-    };
-    git(&["init", "-q", "-b", "main", "."]);
-    git(&["add", "SPEC.md"]);
-    git(&["commit", "-qm", "begin"]);
+    place.git(&["init", "-q", "-b", "main", "."]);
+    place.git(&["add", "SPEC.md"]);
+    place.git(&["commit", "-qm", "begin"]);
     // It works where it lies, and another thing is committed.
     let turns = [
         writes("echo 5", false),

@@ -22,7 +22,7 @@ pub fn in_its_words(script: &str) -> String {
     script.replace(r#"tool = "Bash", input = { command ="#, r#"tool = "exec_command", input = { cmd ="#)
 }
 
-const PASS: &str = r#"
+pub const PASS: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
   [[conversation.turn]]
@@ -63,20 +63,21 @@ fn codex_is_held_by_the_same_gates() {
     assert_followed(&model);
 }
 
+/// Writes a file in each of the ways that Codex has.
+pub const WRITES: &str = r#"
+  [[conversation.turn]]
+  call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: src.txt\n+x\n*** End Patch\n" }]
+  [[conversation.turn]]
+  call = [{ tool = "exec_command", input = { cmd = "echo x > other.txt" } }]
+  [[conversation.turn]]
+  text = "done"
+"#;
+
 #[test]
 fn codex_changes_nothing_in_sync() {
     let Some(codex) = codex() else { return };
     let place = Place::with_status(&[("A", "passed")]);
-    let model = model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: src.txt\n+x\n*** End Patch\n" }]
-          [[conversation.turn]]
-          call = [{ tool = "exec_command", input = { cmd = "echo x > other.txt" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ));
+    let model = model(&always(WRITES));
     let run = codex.run(&place, &model, &["sync", "--backend", "codex", "-n", "1"]);
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());

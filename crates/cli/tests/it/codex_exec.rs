@@ -8,7 +8,7 @@ use std::process::Command;
 use autonoe_scripted::Server;
 use serde_json::Value;
 
-use super::codex::{in_its_words, program};
+use super::codex::{PASS, in_its_words, program};
 use super::native::MCP_SERVER;
 use super::support::{Place, Run, always, assert_followed, assert_nothing_left, builder, model};
 use super::vendors::Vendor;
@@ -45,13 +45,6 @@ fn run(place: &Place, model: &Server, further: &str, args: &[&str]) -> Option<Ru
 fn says_so(event: &&Value) -> bool {
     event["message"].as_str().is_some_and(|message| message.contains("`codex exec` is used"))
 }
-
-const PASS: &str = r#"
-  [[conversation.turn]]
-  call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-  [[conversation.turn]]
-  text = "done"
-"#;
 
 #[test]
 fn codex_does_the_main_job_without_its_app_server() {

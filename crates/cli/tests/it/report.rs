@@ -1,8 +1,7 @@
 //! `autonoe report`: a run as one page, in both forms, with whatever agents wrote as text and nothing else.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::json;
 
@@ -30,23 +29,6 @@ const TURNS: &str = r#"
     text = "done"
 "#;
 
-fn git(place: &Place, args: &[&str]) {
-    git_in(&place.project(), place, args);
-}
-
-fn git_in(directory: &Path, place: &Place, args: &[&str]) {
-    let status = Command::new("git")
-        .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
-        .args(args)
-        .current_dir(directory)
-        .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", place.home())
-        .status()
-        .expect("git");
-    assert!(status.success());
-}
-
 /// A project in whose only run A was verified, B claimed and C blocked.
 fn built() -> Place {
     let place = Place::new();
@@ -58,9 +40,9 @@ fn built() -> Place {
     ]});
     place.write(".autonoe/status.json", &status.to_string());
     place.write("SPEC.md", SPEC);
-    git(&place, &["init", "-q", "-b", "main", "."]);
-    git(&place, &["add", "SPEC.md"]);
-    git(&place, &["commit", "-qm", "what was there before"]);
+    place.git(&["init", "-q", "-b", "main", "."]);
+    place.git(&["add", "SPEC.md"]);
+    place.git(&["commit", "-qm", "what was there before"]);
     let model = model(&always(TURNS));
     let run = place.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
@@ -181,8 +163,8 @@ fn a_run_is_one_page_in_two_forms() {
 fn a_run_shows_its_own_changes_and_no_later_ones() {
     let place = built();
     place.write("later.txt", "later\n");
-    git(&place, &["add", "later.txt"]);
-    git(&place, &["commit", "-qm", "after the run"]);
+    place.git(&["add", "later.txt"]);
+    place.git(&["commit", "-qm", "after the run"]);
     let model = model(&always("[[conversation.turn]]\ntext = \"nothing to do\""));
     place.run(&model, &["run"]);
 
@@ -200,15 +182,15 @@ fn a_project_may_be_a_part_of_a_repository_that_is_not_whole() {
     let origin = place.home().join("origin");
     fs::create_dir_all(origin.join("part")).expect("directory");
     fs::write(origin.join("part/SPEC.md"), "# Spec\n\nBuild A.\n").expect("written");
-    git_in(&origin, &place, &["init", "-q", "-b", "main", "."]);
+    place.git_in(&origin, &["init", "-q", "-b", "main", "."]);
     for subject in ["long ago", "before"] {
-        git_in(&origin, &place, &["add", "."]);
-        git_in(&origin, &place, &["commit", "-qm", subject]);
+        place.git_in(&origin, &["add", "."]);
+        place.git_in(&origin, &["commit", "-qm", subject]);
         fs::write(origin.join("beside.txt"), "beside\n").expect("written");
     }
     fs::remove_file(place.path("SPEC.md")).expect("removed");
     let url = format!("file://{}", origin.display());
-    git(&place, &["clone", "-q", "--depth", "1", &url, "."]);
+    place.git(&["clone", "-q", "--depth", "1", &url, "."]);
     let deliverable = json!({
         "id": "A", "description": "a", "acceptanceCriteria": ["a"], "passed": false, "blocked": false,
     });

@@ -93,6 +93,26 @@ impl Place {
         entries.next().expect("one project").join("journal.db")
     }
 
+    /// Calls git in a directory, with nobody's settings, and returns what it said.
+    pub fn git_in(&self, directory: &Path, args: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
+            .args(args)
+            .current_dir(directory)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.home())
+            .output()
+            .expect("git");
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// The same in the project.
+    pub fn git(&self, args: &[&str]) -> String {
+        self.git_in(&self.project(), args)
+    }
+
     /// The binary, in the project, with nothing in its environment but what it needs.
     pub fn autonoe(&self, model: Option<&Server>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_autonoe"));

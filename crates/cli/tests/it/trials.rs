@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use autonoe_core::check::Check;
@@ -77,21 +76,6 @@ pub fn try_out(place: &Place, root: &Path, limits: Limits, checks: &[Check]) -> 
 /// What came of one check on a project's checkout.
 pub fn tried(place: &Place, limits: Limits, check: Check) -> Trial {
     try_out(place, &place.project(), limits, &[check]).trials.remove(0).1
-}
-
-/// Calls git, with nobody's settings, and returns what it said.
-pub fn git(place: &Place, directory: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
-        .args(arguments)
-        .current_dir(directory)
-        .env_clear()
-        .env("PATH", PATH)
-        .env("HOME", place.home())
-        .output()
-        .expect("git");
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// How many processes have `part` among their arguments.
