@@ -147,7 +147,7 @@ struct Heard {
 impl Heard {
     /// Listens until the agent is done; an error says how else it ended.
     async fn listen(&mut self, agent: &mut dyn Agent, prompt: &str) -> Result<(), String> {
-        let instruction = Instruction { name: InstructionName::Coding, text: prompt.to_owned() };
+        let instruction = Instruction::briefed(InstructionName::Coding, prompt.to_owned(), None);
         let mut events = agent.query(instruction);
         while let Some(event) = events.next().await {
             match event {

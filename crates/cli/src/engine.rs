@@ -219,7 +219,8 @@ impl Engine<'_> {
 
         let builders = Arc::new(Builders::default());
         let sinks = self.sinks(telemetry.as_ref(), &builders);
-        let options = JournalOptions { secrets, crash: self.environment.crash_point()? };
+        let options =
+            JournalOptions { secrets, crash: self.environment.crash_point()?, ..JournalOptions::default() };
         let spec_hash = sha256_hex(spec.as_bytes());
         let resume = if self.args.resume { last_conversation(self.project)? } else { None };
         let journal_file = self.project.journal_file();

@@ -38,6 +38,8 @@ pub struct Instruction {
     pub name: InstructionName,
     /// The words.
     pub text: String,
+    /// The step of a declarative agent that it belongs to.
+    pub step: Option<String>,
 }
 
 impl Instruction {
@@ -47,7 +49,20 @@ impl Instruction {
             Some(briefing) => format!("{}\n\n{briefing}", text.trim_end()),
             None => text,
         };
-        Self { name, text }
+        Self { name, text, step: None }
+    }
+
+    /// The words of a step of a declarative agent.
+    pub fn of_step(name: InstructionName, step: &str, text: String) -> Self {
+        Self { name, text, step: Some(step.to_owned()) }
+    }
+
+    /// What it is called on record: its name, and its step if it has one.
+    pub fn label(&self) -> String {
+        match &self.step {
+            Some(step) => format!("{} {step}", self.name),
+            None => self.name.to_string(),
+        }
     }
 }
 

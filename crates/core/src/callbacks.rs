@@ -161,6 +161,8 @@ impl<C: AgentCallbacks> Sink for CallbackSink<C> {
             | Event::StatusChanged(_)
             | Event::Checked { .. }
             | Event::Disputed { .. }
+            | Event::StepEnded { .. }
+            | Event::Escalated { .. }
             | Event::Retrying { .. }
             | Event::Waiting { .. }
             | Event::Outcome(_) => {}

@@ -83,7 +83,13 @@ fn is_personal(outcome: &Outcome) -> bool {
         Outcome::QuotaExceeded { .. } => true,
         Outcome::Failed { fault } | Outcome::MaxRetriesExceeded { fault, .. } => match fault.layer {
             Layer::Config | Layer::Model | Layer::Agent => true,
-            Layer::Store | Layer::Plan | Layer::System => false,
+            Layer::Store
+            | Layer::Plan
+            | Layer::System
+            | Layer::Lifecycle
+            | Layer::Loop
+            | Layer::Completion
+            | Layer::Prompt => false,
         },
         _ => false,
     }

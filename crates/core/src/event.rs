@@ -120,6 +120,9 @@ pub enum Event {
         number: u32,
         /// Which instruction it was given.
         instruction: InstructionName,
+        /// The step of a declarative agent that it belongs to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<String>,
         /// The backend.
         backend: String,
         /// The model.
@@ -168,6 +171,26 @@ pub enum Event {
         /// The file.
         path: String,
         /// What is the matter, and how to decide.
+        message: String,
+    },
+    /// A step of a declarative agent ended.
+    StepEnded {
+        /// The step.
+        step: String,
+        /// Whether its check passed; a step without one passes when it is through.
+        passed: bool,
+        /// Why, and what follows from it, in a sentence.
+        message: String,
+        /// The step that comes next; none when the steps are through.
+        next: Option<String>,
+    },
+    /// A declarative agent calls for help.
+    Escalated {
+        /// The step that cannot go on.
+        step: String,
+        /// Where to: a step, an address, or whoever reads the log.
+        to: String,
+        /// Why.
         message: String,
     },
     /// A session failed; another try follows after a pause.

@@ -24,6 +24,32 @@ pub enum Layer {
     Plan,
     /// The machine: disk, processes, pipes.
     System,
+    /// The life of a declarative agent: created, started, stopped.
+    Lifecycle,
+    /// The loop of a declarative agent: its steps, retries and limits.
+    Loop,
+    /// The condition under which a declarative agent is done.
+    Completion,
+    /// A prompt of a declarative agent.
+    Prompt,
+}
+
+impl Layer {
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Store => "store",
+            Self::Model => "model",
+            Self::Agent => "agent",
+            Self::Plan => "plan",
+            Self::System => "system",
+            Self::Lifecycle => "lifecycle",
+            Self::Loop => "loop",
+            Self::Completion => "completion",
+            Self::Prompt => "prompt",
+        }
+    }
 }
 
 /// Whether trying the same thing again may help.

@@ -24,6 +24,10 @@ pub enum InstructionName {
     Verify,
     /// `run`, at its end, if the user wants it: somebody else than the builder has a look.
     Review,
+    /// `agent run`: a step of a declarative agent.
+    Step,
+    /// `agent run`: a step of a declarative agent, or a look at one, that may only read.
+    Inspection,
 }
 
 /// One of the deliverable tools.
@@ -63,7 +67,7 @@ impl DeliverableTool {
 }
 
 impl InstructionName {
-    /// All of them.
+    /// Those that have a text of their own. What a step is told, its definition says.
     pub const ALL: [Self; 5] = [Self::Initializer, Self::Coding, Self::Sync, Self::Verify, Self::Review];
 
     /// Its name, also of its override file `.autonoe/<name>.md`.
@@ -74,6 +78,8 @@ impl InstructionName {
             Self::Sync => "sync",
             Self::Verify => "verify",
             Self::Review => "review",
+            Self::Step => "step",
+            Self::Inspection => "inspection",
         }
     }
 
@@ -85,6 +91,7 @@ impl InstructionName {
             Self::Sync => include_str!("instructions/sync.md"),
             Self::Verify => include_str!("instructions/verify.md"),
             Self::Review => include_str!("instructions/review.md"),
+            Self::Step | Self::Inspection => "",
         }
     }
 
@@ -92,7 +99,7 @@ impl InstructionName {
     pub fn is_planning(self) -> bool {
         match self {
             Self::Initializer | Self::Sync => true,
-            Self::Coding | Self::Verify | Self::Review => false,
+            Self::Coding | Self::Verify | Self::Review | Self::Step | Self::Inspection => false,
         }
     }
 
@@ -105,14 +112,15 @@ impl InstructionName {
             Self::Sync => &[Create, Deprecate, List],
             Self::Verify => &[SetStatus, Verify, List],
             Self::Review => &[Review, List],
+            Self::Step | Self::Inspection => &[],
         }
     }
 
     /// True when a session in this phase may write project files.
     pub fn may_write(self) -> bool {
         match self {
-            Self::Initializer | Self::Coding => true,
-            Self::Sync | Self::Verify | Self::Review => false,
+            Self::Initializer | Self::Coding | Self::Step => true,
+            Self::Sync | Self::Verify | Self::Review | Self::Inspection => false,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::fault::Fault;
 use crate::instruction::InstructionName;
 use crate::ledger::Ledger;
 use crate::outcome::{Outcome, RunReport};
+use crate::plan::Said;
 use crate::quota::QuotaWait;
 
 /// A fact the run depends on; durable once [`Journal::record`] returns.
@@ -20,6 +21,8 @@ pub enum Record {
         number: u32,
         /// Its instruction.
         instruction: InstructionName,
+        /// The step of a declarative agent that it belongs to.
+        step: Option<String>,
         /// The backend's name.
         backend: String,
         /// The model's name.
@@ -37,6 +40,8 @@ pub enum Record {
         spent: Ledger,
         /// How long it took.
         duration: Duration,
+        /// What was said in a step of a declarative agent: it is judged by that.
+        said: Option<Box<Said>>,
     },
     /// The quota is used up.
     QuotaWait(QuotaWait),

@@ -37,8 +37,11 @@ impl Mode {
 impl From<InstructionName> for Mode {
     fn from(instruction: InstructionName) -> Self {
         match instruction {
-            InstructionName::Initializer | InstructionName::Coding => Self::Run,
-            InstructionName::Sync | InstructionName::Verify | InstructionName::Review => Self::Sync,
+            InstructionName::Initializer | InstructionName::Coding | InstructionName::Step => Self::Run,
+            InstructionName::Sync
+            | InstructionName::Verify
+            | InstructionName::Review
+            | InstructionName::Inspection => Self::Sync,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Outcome: how a session or a run ended. One enum stands behind the exit code, the JSON,
 //! the journal and every message, so that they cannot disagree.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -50,6 +51,11 @@ pub enum Outcome {
     AllVerified,
     /// Every active deliverable is blocked.
     AllBlocked,
+    /// The condition under which a declarative agent is done holds.
+    ConditionMet {
+        /// Which one, in a sentence.
+        reason: String,
+    },
     /// The allowed number of sessions is used up.
     MaxIterations {
         /// The allowed number.
@@ -105,7 +111,7 @@ impl Outcome {
     /// The process's exit code for this end.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Completed | Self::AllPassed | Self::AllVerified => exit::DONE,
+            Self::Completed | Self::AllPassed | Self::AllVerified | Self::ConditionMet { .. } => exit::DONE,
             Self::AllBlocked => exit::BLOCKED,
             Self::MaxTurns
             | Self::BudgetExceeded { .. }
@@ -140,6 +146,7 @@ impl Outcome {
             | Self::AllPassed
             | Self::AllVerified
             | Self::AllBlocked
+            | Self::ConditionMet { .. }
             | Self::Unverified { .. }
             | Self::Failed { .. } => false,
         }
@@ -158,6 +165,7 @@ impl Outcome {
             Self::AllPassed => "all_passed",
             Self::AllVerified => "all_verified",
             Self::AllBlocked => "all_blocked",
+            Self::ConditionMet { .. } => "condition_met",
             Self::MaxIterations { .. } => "max_iterations",
             Self::MaxRetriesExceeded { .. } => "max_retries_exceeded",
             Self::Stuck { .. } => "stuck",
@@ -181,6 +189,7 @@ impl Outcome {
             | Self::AllPassed
             | Self::AllVerified
             | Self::AllBlocked
+            | Self::ConditionMet { .. }
             | Self::MaxIterations { .. }
             | Self::Stuck { .. }
             | Self::Unverified { .. } => None,
@@ -191,8 +200,11 @@ impl Outcome {
 /// The exit code for a fault that ends the process.
 pub fn fault_exit_code(fault: &Fault) -> u8 {
     match fault.layer {
-        Layer::Config | Layer::Plan => exit::USAGE,
-        Layer::Store | Layer::Model | Layer::Agent | Layer::System => exit::ERROR,
+        Layer::Config | Layer::Plan | Layer::Prompt => exit::USAGE,
+        Layer::Loop => exit::STUCK,
+        Layer::Store | Layer::Model | Layer::Agent | Layer::System | Layer::Lifecycle | Layer::Completion => {
+            exit::ERROR
+        }
     }
 }
 
@@ -230,6 +242,24 @@ pub struct RunReport {
     pub duration: Duration,
     /// What all sessions cost; none when a price was not known.
     pub cost_usd: Option<Usd>,
+    /// How a declarative agent went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Box<AgentReport>>,
+}
+
+/// How a declarative agent went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentReport {
+    /// Its name.
+    pub name: String,
+    /// The steps that it finished, in order.
+    pub path: Vec<String>,
+    /// How often each step was entered; retries do not count.
+    pub visits: BTreeMap<String, u32>,
+    /// How each of its conditions stands.
+    pub conditions: BTreeMap<String, bool>,
+    /// The step that it is at, unless it is through.
+    pub at: Option<String>,
 }
 
 #[cfg(test)]
@@ -245,6 +275,8 @@ mod tests {
             (Outcome::Completed, exit::DONE),
             (Outcome::AllPassed, 0),
             (Outcome::AllVerified, 0),
+            (Outcome::ConditionMet { reason: "Three iterations.".into() }, 0),
+            (Outcome::Failed { fault: fault(Layer::Loop) }, 7),
             (Outcome::Failed { fault: fault(Layer::System) }, 1),
             (Outcome::ExecutionError { fault: fault(Layer::Agent) }, 1),
             (Outcome::Failed { fault: fault(Layer::Config) }, 2),

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::Instruction;
+use crate::event::Event;
 use crate::fault::Fault;
 use crate::ledger::Ledger;
-use crate::outcome::Outcome;
+use crate::outcome::{AgentReport, Outcome};
 use crate::quota::QuotaWait;
 use crate::status::{ProjectStatus, Tally};
 use crate::verification::Progress;
@@ -36,6 +38,8 @@ pub struct RunState {
 /// A session that has finished.
 #[derive(Debug, Clone)]
 pub struct Iteration {
+    /// Its number within the run.
+    pub number: u32,
     /// The instruction it was given.
     pub instruction: Instruction,
     /// How it ended.
@@ -44,16 +48,68 @@ pub struct Iteration {
     pub spent: Ledger,
     /// How long it took.
     pub duration: Duration,
+    /// What came of it beside what it changed.
+    pub said: Said,
+}
+
+/// What an agent said in a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Said {
+    /// All its words, or the end of them.
+    pub text: String,
+    /// Its answer in the form that it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<serde_json::Value>,
+    /// The tools that it used, each once.
+    #[serde(default)]
+    pub tools: Vec<String>,
+}
+
+/// The most that is kept of what an agent said, in bytes.
+const MAX_SAID: usize = 256 * 1024;
+
+impl Said {
+    /// Takes note of an event of the session.
+    pub fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Text { text } => {
+                if !self.text.is_empty() {
+                    self.text.push('\n');
+                }
+                self.text.push_str(text);
+                let excess = self.text.len().saturating_sub(MAX_SAID);
+                let cut = (excess..=self.text.len()).find(|at| self.text.is_char_boundary(*at));
+                self.text.drain(..cut.unwrap_or_default());
+            }
+            Event::Answer { value } => self.answer = Some(value.clone()),
+            Event::ToolCall(call) if !self.tools.contains(&call.name) => self.tools.push(call.name.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// A session to hold.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    /// What to do.
+    pub instruction: Instruction,
+    /// The conversation to go on with; none begins a new one.
+    pub history: Option<serde_json::Value>,
+    /// The JSON Schema that the answer must fit, if it must fit one.
+    pub answer: Option<serde_json::Value>,
+}
+
+impl From<Instruction> for Assignment {
+    fn from(instruction: Instruction) -> Self {
+        Self { instruction, history: None, answer: None }
+    }
 }
 
 /// What comes next.
 #[derive(Debug, Clone)]
 pub enum Next {
-    /// A session with this instruction.
-    Session {
-        /// What to do.
-        instruction: Instruction,
-    },
+    /// A session.
+    Session(Assignment),
     /// Nothing: the plan is done.
     Done(Outcome),
 }
@@ -72,12 +128,14 @@ pub enum Verdict {
 }
 
 /// How far a plan is, for summaries.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Standing {
     /// Deliverables.
     pub tally: Tally,
     /// Verification, in `sync`.
     pub progress: Progress,
+    /// The steps of a declarative agent.
+    pub agent: Option<Box<AgentReport>>,
 }
 
 /// Decides the next instruction and judges the session just finished.
@@ -103,4 +161,20 @@ pub trait Plan: Send {
 pub trait StatusReader: Send + Sync {
     /// The deliverables, or none when there is no status file yet. A file that cannot be read is a fault.
     async fn load(&self) -> Result<Option<ProjectStatus>, Fault>;
+}
+
+/// Keeps what a plan must remember when its process dies; the store keeps it with the journal.
+#[async_trait]
+pub trait PlanMemory: Send + Sync {
+    /// What was kept last in this run, if anything was.
+    async fn recall(&self) -> Result<Option<serde_json::Value>, Fault>;
+
+    /// Keeps this instead; on disk when it returns.
+    async fn keep(&self, state: &serde_json::Value) -> Result<(), Fault>;
+
+    /// The newest session of this run that has ended, with what was said in it.
+    async fn last_session(&self) -> Result<Option<Iteration>, Fault>;
+
+    /// The newest conversation of this run.
+    async fn conversation(&self) -> Result<Option<serde_json::Value>, Fault>;
 }

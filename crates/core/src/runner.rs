@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Instruction, SessionSpec};
+use crate::agent::SessionSpec;
 use crate::clock::{Clock, elapsed};
 use crate::crew::{Crew, Member};
 use crate::event::Event;
@@ -22,7 +22,7 @@ use crate::journal::{Journal, Record};
 use crate::limits::{DEFAULT_MAX_RETRIES, Limits, MAX_IDLE_SESSIONS};
 use crate::outcome::{Outcome, RunReport};
 use crate::pause::{self, COUNTDOWN_EVERY, DEFAULT_SESSION_DELAY};
-use crate::plan::{Iteration, Next, Plan, RunState, Verdict};
+use crate::plan::{Assignment, Iteration, Next, Plan, RunState, Verdict};
 use crate::quota::{self, QuotaWait};
 use crate::session::{Allowance, Session};
 use crate::sink::Sinks;
@@ -124,16 +124,16 @@ impl Runner<'_> {
     async fn step(&mut self, state: &mut RunState, start: Timestamp) -> Result<ControlFlow<Outcome>, Fault> {
         // Checks may take long; an interrupt does not wait for them.
         let interrupt = self.interrupt.clone();
-        let instruction = match unless_interrupted(&interrupt, self.plan.next(state)).await? {
+        let assignment = match unless_interrupted(&interrupt, self.plan.next(state)).await? {
             None => return Ok(ControlFlow::Break(Outcome::Interrupted)),
             Some(Next::Done(outcome)) => return Ok(ControlFlow::Break(outcome)),
-            Some(Next::Session { instruction }) => instruction,
+            Some(Next::Session(assignment)) => assignment,
         };
         self.wait_for_quota(state, start).await;
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
             return Ok(ControlFlow::Break(outcome));
         }
-        let finished = self.session(state, start, instruction).await?;
+        let finished = self.session(state, start, assignment).await?;
         let assessment = self.assess(&finished).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
@@ -151,8 +151,9 @@ impl Runner<'_> {
         &mut self,
         state: &mut RunState,
         start: Timestamp,
-        instruction: Instruction,
+        assignment: Assignment,
     ) -> Result<Iteration, Fault> {
+        let Assignment { instruction, history, answer } = assignment;
         state.sessions += 1;
         let number = state.sessions;
         let Member { backend: opener, models } = self.crew.choose(instruction.name).clone();
@@ -161,13 +162,20 @@ impl Runner<'_> {
             .record(Record::SessionStarted {
                 number,
                 instruction: instruction.name,
+                step: instruction.step.clone(),
                 backend: backend.clone(),
                 model: model.clone(),
             })
             .await?;
         self.emit(
             Some(number),
-            &Event::SessionStarted { number, instruction: instruction.name, backend, model: model.clone() },
+            &Event::SessionStarted {
+                number,
+                instruction: instruction.name,
+                step: instruction.step.clone(),
+                backend,
+                model: model.clone(),
+            },
         );
         let session = Session {
             backend: opener,
@@ -179,11 +187,11 @@ impl Runner<'_> {
             allowance: self.allowance(state, start),
         };
         let spec = SessionSpec {
-            history: self.resume.take(),
+            history: self.resume.take().or(history),
             phase: instruction.name,
             model,
             thinking: self.options.thinking,
-            answer: None,
+            answer,
             gates: (self.gates)(instruction.name),
             stop: self.interrupt.child_token(),
         };
@@ -196,6 +204,7 @@ impl Runner<'_> {
                 outcome: finished.outcome.clone(),
                 spent: finished.spent,
                 duration: finished.duration,
+                said: finished.instruction.step.as_ref().map(|_| Box::new(finished.said.clone())),
             })
             .await?;
         state.iterations += u32::from(!finished.outcome.was_cut_short());
@@ -390,6 +399,7 @@ impl Runner<'_> {
             verified_total: standing.progress.total,
             duration: self.elapsed(state, start),
             cost_usd: state.spent.total(),
+            agent: standing.agent,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::money::Usd;
 use crate::outcome::Outcome;
-use crate::plan::Iteration;
+use crate::plan::{Iteration, Said};
 use crate::sink::Sinks;
 use crate::span::{SessionSpans, SpanContext};
 
@@ -53,7 +53,7 @@ impl Session<'_> {
     /// Holds the session. Only a journal that cannot be written is an error; everything else is an outcome.
     pub async fn run(&self, spec: SessionSpec, instruction: Instruction) -> Result<Iteration, Fault> {
         let start = self.clock.now();
-        let mut spent = Ledger::default();
+        let (mut spent, mut said) = (Ledger::default(), Said::default());
         let stop = spec.stop.clone();
         let outcome = tokio::select! {
             biased;
@@ -62,7 +62,7 @@ impl Session<'_> {
             opened = self.backend.open(spec) => match opened {
                 Err(fault) => Ok(Outcome::ExecutionError { fault }),
                 Ok(mut agent) => {
-                    let outcome = self.follow(agent.as_mut(), instruction.clone(), &mut spent).await;
+                    let outcome = self.follow(agent.as_mut(), instruction.clone(), &mut spent, &mut said).await;
                     stop.cancel();
                     tokio::select! {
                         () = agent.dispose() => {}
@@ -72,7 +72,8 @@ impl Session<'_> {
                 }
             },
         };
-        Ok(Iteration { instruction, outcome: outcome?, spent, duration: elapsed(start, self.clock.now()) })
+        let duration = elapsed(start, self.clock.now());
+        Ok(Iteration { number: self.number(), instruction, outcome: outcome?, spent, duration, said })
     }
 
     /// Follows the agent's events until it ends or must be ended.
@@ -81,6 +82,7 @@ impl Session<'_> {
         agent: &mut dyn Agent,
         instruction: Instruction,
         spent: &mut Ledger,
+        said: &mut Said,
     ) -> Result<Outcome, Fault> {
         let mut spans = SessionSpans::new(self.span.clone());
         self.sinks.emit(&self.span, &Event::Instructed { text: instruction.text.clone() });
@@ -108,6 +110,7 @@ impl Session<'_> {
                 self.journal.event(self.number(), &event).await?;
             }
             self.sinks.emit(&spans.of(&event), &event);
+            said.hear(&event);
             match event {
                 Event::End { outcome } => return Ok(outcome),
                 Event::Usage(usage) => {
@@ -137,6 +140,8 @@ impl Session<'_> {
                 | Event::StatusChanged(_)
                 | Event::Checked { .. }
                 | Event::Disputed { .. }
+                | Event::StepEnded { .. }
+                | Event::Escalated { .. }
                 | Event::Retrying { .. }
                 | Event::Waiting { .. }
                 | Event::Outcome(_) => {}

@@ -158,6 +158,8 @@ impl SessionSpans {
             | Event::StatusChanged(_)
             | Event::Checked { .. }
             | Event::Disputed { .. }
+            | Event::StepEnded { .. }
+            | Event::Escalated { .. }
             | Event::Retrying { .. }
             | Event::Waiting { .. }
             | Event::Outcome(_) => self.session.clone(),

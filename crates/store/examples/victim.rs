@@ -33,7 +33,8 @@ async fn main() {
 }
 
 async fn open_store(project: &Project, crash: Option<String>) -> StatusStore {
-    let options = JournalOptions { secrets: Vec::new(), crash: crash.map(|text| text.parse().unwrap()) };
+    let options =
+        JournalOptions { crash: crash.map(|text| text.parse().unwrap()), ..JournalOptions::default() };
     let path = project.journal_file();
     let (journal, _) = Journal::begin(&path, "run", SPEC, Timestamp::now(), options).await.unwrap();
     StatusStore::open(project, journal, Arc::new(SystemTime)).await.unwrap()

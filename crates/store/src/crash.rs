@@ -28,6 +28,10 @@ pub enum JournalPoint {
     SessionEnded,
     /// A verification is on record.
     Verified,
+    /// What a plan remembers is about to be recorded.
+    PlanMoving,
+    /// What a plan remembers is on record.
+    PlanMoved,
     /// A quota wait is on record.
     QuotaWait,
     /// The run's end is about to be recorded.
@@ -38,7 +42,7 @@ pub enum JournalPoint {
 
 impl JournalPoint {
     /// Every point, in the order a run meets them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::RunStarted,
         Self::SessionStarted,
         Self::EventWritten,
@@ -49,6 +53,8 @@ impl JournalPoint {
         Self::SessionEnding,
         Self::SessionEnded,
         Self::Verified,
+        Self::PlanMoving,
+        Self::PlanMoved,
         Self::QuotaWait,
         Self::RunEnding,
         Self::RunEnded,
@@ -67,6 +73,8 @@ impl JournalPoint {
             Self::SessionEnding => "session-ending",
             Self::SessionEnded => "session-ended",
             Self::Verified => "verified",
+            Self::PlanMoving => "plan-moving",
+            Self::PlanMoved => "plan-moved",
             Self::QuotaWait => "quota-wait",
             Self::RunEnding => "run-ending",
             Self::RunEnded => "run-ended",

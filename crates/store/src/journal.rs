@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use autonoe_core::event::{Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::journal::{Journal as JournalPort, Record};
-use autonoe_core::plan::RunState;
+use autonoe_core::plan::{Iteration, PlanMemory, RunState};
 use autonoe_core::plans::VerificationReader;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::StatusChange;
@@ -35,9 +35,23 @@ const CONVERSATIONS_KEPT: u32 = 5;
 /// The longest event body kept; what is longer is cut and says so.
 const MAX_EVENT_BYTES: usize = 64 * 1024;
 
+/// Whether a run goes on with an earlier one of the same command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Earlier {
+    /// If the process of that was killed.
+    #[default]
+    IfKilled,
+    /// It begins anew.
+    Never,
+    /// Whatever ended that before it was done; without one there is nothing to go on with.
+    Always,
+}
+
 /// What a journal is opened with.
 #[derive(Default)]
 pub struct JournalOptions {
+    /// Whether the run goes on with an earlier one.
+    pub earlier: Earlier,
     /// Values that must never be written down, beside everything that has the shape of a secret.
     pub secrets: Vec<String>,
     /// Where to kill the process, in tests.
@@ -85,11 +99,11 @@ impl Journal {
         options: JournalOptions,
     ) -> Result<(Arc<Self>, Begun), Fault> {
         let writer = Writer::open(path)?;
-        let (command, spec) = (command.to_owned(), spec.to_owned());
+        let (command, spec, earlier) = (command.to_owned(), spec.to_owned(), options.earlier);
         let begun = writer
             .run(move |db| {
                 records::prune_events(db, RUNS_WITH_EVENTS)?;
-                records::begin_run(db, &command, &spec, now)
+                records::begin_run(db, &command, &spec, earlier, now)
             })
             .await?;
         let journal = Self::bind(writer, RunId(begun.run), options);
@@ -228,6 +242,37 @@ impl JournalPort for Journal {
 impl VerificationReader for Journal {
     async fn verification(&self) -> Result<Verification, Fault> {
         self.writer.run(records::verification).await
+    }
+}
+
+#[async_trait]
+impl PlanMemory for Journal {
+    async fn recall(&self) -> Result<Option<serde_json::Value>, Fault> {
+        let run = self.run;
+        let state = self.writer.run(move |db| records::recall(db, run)).await?;
+        Ok(state.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    async fn keep(&self, state: &serde_json::Value) -> Result<(), Fault> {
+        let run = self.run;
+        let mut state = state.clone();
+        self.redactor.value(&mut state);
+        let state = state.to_string();
+        self.point(JournalPoint::PlanMoving);
+        self.writer.run(move |db| records::keep(db, run, &state)).await?;
+        self.point(JournalPoint::PlanMoved);
+        Ok(())
+    }
+
+    async fn last_session(&self) -> Result<Option<Iteration>, Fault> {
+        let run = self.run;
+        self.writer.run(move |db| records::last_session(db, run)).await
+    }
+
+    async fn conversation(&self) -> Result<Option<serde_json::Value>, Fault> {
+        let run = self.run;
+        let history = self.writer.run(move |db| records::last_conversation(db, run)).await?;
+        Ok(history.and_then(|text| serde_json::from_str(&text).ok()))
     }
 }
 

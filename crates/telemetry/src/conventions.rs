@@ -26,6 +26,7 @@ pub const RUN: &str = "autonoe.run";
 pub const SESSION: &str = "autonoe.session";
 pub const SESSIONS_BEFORE: &str = "autonoe.sessions_before";
 pub const INSTRUCTION: &str = "autonoe.instruction";
+pub const STEP: &str = "autonoe.step";
 pub const OUTCOME: &str = "autonoe.outcome";
 pub const EXIT_CODE: &str = "autonoe.exit_code";
 pub const ITERATIONS: &str = "autonoe.iterations";

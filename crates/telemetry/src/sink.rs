@@ -51,7 +51,7 @@ impl Sink for TelemetrySink {
                     run.detail(name::SESSIONS_BEFORE, i64::from(*sessions_before));
                 });
             }
-            Event::SessionStarted { number, instruction, backend, model } => {
+            Event::SessionStarted { number, instruction, step, backend, model } => {
                 let (provider, model) = provider_of(model, backend);
                 self.begin(Kind::Session, span, backend, |session| {
                     session.tell(name::AGENT, backend.clone());
@@ -59,6 +59,9 @@ impl Sink for TelemetrySink {
                     session.tell(name::MODEL, model.to_owned());
                     session.detail(name::SESSION, i64::from(*number));
                     session.detail(name::INSTRUCTION, instruction.name());
+                    if let Some(step) = step {
+                        session.detail(name::STEP, step.clone());
+                    }
                 });
             }
             Event::Instructed { text } => self.capture(span, text, |session, text| {
@@ -106,6 +109,8 @@ impl Sink for TelemetrySink {
             | Event::StatusChanged(_)
             | Event::Checked { .. }
             | Event::Disputed { .. }
+            | Event::StepEnded { .. }
+            | Event::Escalated { .. }
             | Event::Waiting { .. } => {}
         }
     }
@@ -315,6 +320,7 @@ impl TelemetrySink {
             | Outcome::AllPassed
             | Outcome::AllVerified
             | Outcome::AllBlocked
+            | Outcome::ConditionMet { .. }
             | Outcome::MaxIterations { .. } => None,
         }
     }

@@ -119,7 +119,7 @@ async fn session(
     streaming: Arc<AtomicUsize>,
 ) -> std::result::Result<(), String> {
     let mut agent = backend.open(spec).await.map_err(|fault| fault.message)?;
-    let instruction = Instruction { name: PHASE, text: "Read file.txt and tell what it says.".to_owned() };
+    let instruction = Instruction::briefed(PHASE, "Read file.txt and tell what it says.".to_owned(), None);
     let (mut has_read, mut streams, mut end) = (false, false, None);
     let mut events = agent.query(instruction);
     while let Some(event) = events.next().await {

@@ -81,7 +81,7 @@ fn interrupted_run(runtime: &Runtime, sessions: u32) -> Result<Place> {
 async fn hold_session(journal: &Journal, number: u32, ends: bool) -> std::result::Result<(), Fault> {
     let instruction = InstructionName::Coding;
     let (backend, model) = ("native".to_owned(), "sonnet".to_owned());
-    journal.record(Record::SessionStarted { number, instruction, backend, model }).await?;
+    journal.record(Record::SessionStarted { number, instruction, step: None, backend, model }).await?;
     for event in 0..EVENTS_PER_SESSION {
         journal.event(number, &Event::Text { text: format!("{event} {}", "x".repeat(760)) }).await?;
     }
@@ -90,7 +90,9 @@ async fn hold_session(journal: &Journal, number: u32, ends: bool) -> std::result
     journal.cost(number, &usage).await?;
     if ends {
         let (outcome, duration, spent) = (Outcome::Completed, Duration::from_secs(60), Ledger::default());
-        journal.record(Record::SessionEnded { number, instruction, outcome, spent, duration }).await?;
+        journal
+            .record(Record::SessionEnded { number, instruction, outcome, spent, duration, said: None })
+            .await?;
     }
     Ok(())
 }

@@ -78,6 +78,8 @@ impl Presenter {
             | Event::StatusChanged(_)
             | Event::Checked { .. }
             | Event::Disputed { .. }
+            | Event::StepEnded { .. }
+            | Event::Escalated { .. }
             | Event::Retrying { .. } => {}
         });
     }
@@ -96,8 +98,9 @@ impl Sink for Presenter {
             Event::RunStarted { sessions_before, .. } => self.info(&format!(
                 "Going on with a run whose process ended unexpectedly after {sessions_before} session(s)."
             )),
-            Event::SessionStarted { number, instruction, model, .. } => {
-                self.info(&format!("Session {number} started ({instruction}, {model})"));
+            Event::SessionStarted { number, instruction, step, model, .. } => {
+                let step = step.as_ref().map(|step| format!(" {step}")).unwrap_or_default();
+                self.info(&format!("Session {number} started ({instruction}{step}, {model})"));
             }
             Event::SessionEnded { number, outcome, cost_usd, duration } => {
                 let ended = match outcome {
@@ -121,6 +124,13 @@ impl Sink for Presenter {
             }
             Event::Disputed { path, message } => {
                 self.console.line(Level::Warning, &format!("Disputed: {path}: {message}"));
+            }
+            Event::StepEnded { step, passed, message, next } => {
+                let (level, line) = words::step_ended(step, *passed, message, next.as_deref());
+                self.say(level, &line);
+            }
+            Event::Escalated { step, to, message } => {
+                self.console.line(Level::Warning, &format!("Step {step} calls for help ({to}): {message}"));
             }
             Event::BackendChanged { from, to, reason } => {
                 let why = reason.replace('_', " ");

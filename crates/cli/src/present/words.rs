@@ -62,11 +62,16 @@ pub fn overall(command: &str, report: &RunReport) -> String {
         "sync" => format!("{}/{} verified, ", report.verified, report.verified_total),
         _ => String::new(),
     };
+    let work = match &report.agent {
+        Some(agent) => format!("{} step(s) finished", agent.path.len()),
+        None => format!(
+            "{verified}{}/{} deliverables passed{blocked}",
+            report.deliverables_passed, report.deliverables_total
+        ),
+    };
     format!(
-        "Overall: {} session(s), {verified}{}/{} deliverables passed{blocked}, cost={}, duration={}",
+        "Overall: {} session(s), {work}, cost={}, duration={}",
         report.iterations,
-        report.deliverables_passed,
-        report.deliverables_total,
         cost(report.cost_usd),
         format_duration(report.duration),
     )
@@ -119,6 +124,7 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
     let text = |text: &str| text.to_owned();
     match outcome {
         Outcome::AllPassed => (Level::Good, text("All achievable deliverables passed."), None),
+        Outcome::ConditionMet { reason } => (Level::Good, format!("Done: {reason}"), None),
         Outcome::AllVerified => (Level::Good, text("All deliverables verified."), None),
         Outcome::Completed => (Level::Info, text("Completed."), None),
         Outcome::AllBlocked => (
@@ -180,6 +186,13 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
     }
 }
 
+/// How a step of a declarative agent ended, and what comes next.
+pub fn step_ended(step: &str, passed: bool, message: &str, next: Option<&str>) -> (Level, String) {
+    let (level, word) = if passed { (Level::Good, "PASS") } else { (Level::Setback, "FAIL") };
+    let next = next.map(|next| format!(" -> {next}")).unwrap_or_default();
+    (level, format!("[{word}] Step {step}: {message}{next}"))
+}
+
 /// A call in few words: the tool, and of its input what tells most.
 pub fn tool_line(call: &ToolCall, redactor: &Redactor) -> String {
     let told = TELLING.iter().find_map(|name| call.input.get(name)?.as_str());
@@ -226,6 +239,8 @@ pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
         | Event::StatusChanged(_)
         | Event::Checked { .. }
         | Event::Disputed { .. }
+        | Event::StepEnded { .. }
+        | Event::Escalated { .. }
         | Event::Retrying { .. }
         | Event::Waiting { .. }
         | Event::Outcome(_) => return None,
@@ -279,6 +294,7 @@ mod tests {
             verified_total: 3,
             duration: Duration::from_secs(90),
             cost_usd: Some(Usd(0.5)),
+            agent: None,
         };
         assert_eq!(
             overall("run", &report),

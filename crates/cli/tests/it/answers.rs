@@ -91,7 +91,7 @@ impl Bench {
         let place = Place::with_status(&[("A", "pending")]);
         let project = Project::open(&place.project(), &place.home().join("state")).expect("a project");
         project.check_writable().expect("writable");
-        let options = JournalOptions { secrets: Vec::new(), crash: None };
+        let options = JournalOptions::default();
         let file = project.journal_file();
         let (journal, _) =
             Journal::begin(&file, "run", "", Timestamp::now(), options).await.expect("a journal");

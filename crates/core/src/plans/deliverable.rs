@@ -72,7 +72,7 @@ impl DeliverablePlan {
         self.reviews -= 1;
         let name = InstructionName::Review;
         let text = self.instructions.resolve(name).await?;
-        Ok(Next::Session { instruction: Instruction::briefed(name, text, Some(briefing)) })
+        Ok(Next::Session(Instruction::briefed(name, text, Some(briefing)).into()))
     }
 
     /// How the run has ended, if it has: what passed is looked at once more before that is believed.
@@ -154,7 +154,7 @@ impl Plan for DeliverablePlan {
         }
         let briefing = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let text = self.instructions.resolve(name).await?;
-        Ok(Next::Session { instruction: Instruction::briefed(name, text, briefing) })
+        Ok(Next::Session(Instruction::briefed(name, text, briefing).into()))
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {
@@ -185,6 +185,6 @@ impl Plan for DeliverablePlan {
     }
 
     fn standing(&self) -> Standing {
-        self.standing
+        self.standing.clone()
     }
 }

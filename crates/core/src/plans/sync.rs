@@ -77,7 +77,7 @@ impl Plan for SyncPlan {
         let briefing = to_verify.map(|(status, pass)| briefing(status, Some(pass)));
         self.seen = seen;
         let text = self.instructions.resolve(name).await?;
-        Ok(Next::Session { instruction: Instruction::briefed(name, text, briefing) })
+        Ok(Next::Session(Instruction::briefed(name, text, briefing).into()))
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {
@@ -96,6 +96,6 @@ impl Plan for SyncPlan {
     }
 
     fn standing(&self) -> Standing {
-        self.standing
+        self.standing.clone()
     }
 }

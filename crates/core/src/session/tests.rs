@@ -34,7 +34,7 @@ async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
         gates: Vec::new(),
         stop: world.interrupt.child_token(),
     };
-    let instruction = Instruction { name: InstructionName::Coding, text: "coding".to_owned() };
+    let instruction = Instruction::briefed(InstructionName::Coding, "coding".to_owned(), None);
     session.run(spec, instruction).await
 }
 

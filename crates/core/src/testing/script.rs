@@ -189,7 +189,7 @@ impl Actor {
 #[async_trait]
 impl Agent for Actor {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
-        let Instruction { name, text } = instruction;
+        let Instruction { name, text, .. } = instruction;
         self.world.note(Entry::Asked { name, text });
         let world = &self.world;
         let acts = futures::stream::iter(std::mem::take(&mut self.script.acts));

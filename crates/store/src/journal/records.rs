@@ -1,12 +1,13 @@
 //! What is written and how it is read back when a run goes on.
 
+use autonoe_core::agent::Instruction;
 use autonoe_core::event::Usage;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::Record;
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::Outcome;
-use autonoe_core::plan::RunState;
+use autonoe_core::outcome::{Outcome, RunReport, exit};
+use autonoe_core::plan::{Iteration, RunState};
 use autonoe_core::quota::QuotaWait;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::StatusChange;
@@ -15,7 +16,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use std::time::Duration;
 
-use super::{Begun, PendingStatus};
+use super::{Begun, Earlier, PendingStatus};
 
 /// A run's id.
 #[derive(Debug, Clone, Copy)]
@@ -48,18 +49,27 @@ pub(super) fn conversation(
     Ok(())
 }
 
-/// Begins a run, or takes up the newest one of this command if its process never came to record its end.
-pub(super) fn begin_run(db: &Connection, command: &str, spec: &str, now: Timestamp) -> Result<Begun> {
-    let unfinished: Option<(i64, String)> = db
-        .query_row(
-            "SELECT id, command FROM runs WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()?;
-    let resumed = unfinished.as_ref().is_some_and(|(_, earlier)| earlier == command);
-    let run = match unfinished {
-        Some((id, _)) if resumed => {
+/// Begins a run, or goes on with the newest one.
+pub(super) fn begin_run(
+    db: &Connection,
+    command: &str,
+    spec: &str,
+    earlier: Earlier,
+    now: Timestamp,
+) -> Result<Begun> {
+    let taken_up = match earlier {
+        Earlier::IfKilled => killed(db)?.filter(|(_, earlier)| earlier == command).map(|(id, _)| id),
+        Earlier::Never => None,
+        Earlier::Always => unfinished(db, command)?,
+    };
+    let resumed = taken_up.is_some();
+    let run = match taken_up {
+        Some(id) => {
+            db.execute("UPDATE runs SET ended_at = NULL, report = NULL WHERE id = ?1", [id])?;
+            db.execute(
+                "UPDATE runs SET ended_at = ?1 WHERE ended_at IS NULL AND id <> ?2",
+                params![now.to_string(), id],
+            )?;
             db.execute(
                 "UPDATE sessions SET ended_at = ?2, outcome = '{\"outcome\":\"interrupted\"}'
                  WHERE run = ?1 AND ended_at IS NULL",
@@ -67,7 +77,7 @@ pub(super) fn begin_run(db: &Connection, command: &str, spec: &str, now: Timesta
             )?;
             id
         }
-        _ => {
+        None => {
             db.execute("UPDATE runs SET ended_at = ?1 WHERE ended_at IS NULL", [now.to_string()])?;
             db.execute(
                 "INSERT INTO runs (command, started_at) VALUES (?1, ?2)",
@@ -81,6 +91,30 @@ pub(super) fn begin_run(db: &Connection, command: &str, spec: &str, now: Timesta
     }
     let state = RunState { quota: quota(db, now)?, ..restore(db, run)? };
     Ok(Begun { run, state, resumed })
+}
+
+/// The newest run whose process never came to record its end.
+fn killed(db: &Connection) -> Result<Option<(i64, String)>> {
+    db.query_row("SELECT id, command FROM runs WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1", [], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })
+    .optional()
+}
+
+/// The newest run of a command, unless it has come to its own end.
+fn unfinished(db: &Connection, command: &str) -> Result<Option<i64>> {
+    let newest: Option<(i64, Option<String>)> = db
+        .query_row(
+            "SELECT id, report FROM runs WHERE command = ?1 ORDER BY id DESC LIMIT 1",
+            [command],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    Ok(newest.and_then(|(id, report)| {
+        let report = report.and_then(|text| serde_json::from_str::<RunReport>(&text).ok());
+        let is_done = report.is_some_and(|report| report.exit_code == exit::DONE);
+        (!is_done).then_some(id)
+    }))
 }
 
 /// A pass of `sync` goes on if it was not finished and the specification is the same.
@@ -164,13 +198,20 @@ pub(super) fn record(
 ) -> Result<()> {
     let now = now.to_string();
     match record {
-        Record::SessionStarted { number, instruction, backend, model } => db.execute(
+        Record::SessionStarted { number, instruction, step, backend, model } => db.execute(
             "INSERT INTO sessions (run, number, instruction, backend, model, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![run, number, instruction.name(), backend, redactor.text(model), now],
+            params![run, number, label(*instruction, step.as_deref()), backend, redactor.text(model), now],
         ),
-        Record::SessionEnded { number, instruction, outcome, spent: _, duration } => {
+        Record::SessionEnded { number, instruction, outcome, spent: _, duration, said } => {
             if *instruction == InstructionName::Sync && *outcome == Outcome::Completed {
                 db.execute("UPDATE passes SET synced = 1 WHERE ended_at IS NULL", [])?;
+            }
+            if let Some(said) = said {
+                db.execute("DELETE FROM said WHERE run = ?1", [run])?;
+                db.execute(
+                    "INSERT INTO said (run, session, body) VALUES (?1, ?2, ?3)",
+                    params![run, number, redactor.json(said).unwrap_or_default()],
+                )?;
             }
             db.execute(
                 "UPDATE sessions SET ended_at = ?3, outcome = ?4, duration_seconds = ?5 WHERE run = ?1 AND number = ?2",
@@ -198,6 +239,66 @@ pub(super) fn record(
         }
     }
     .map(drop)
+}
+
+/// What a session is called on record: its instruction, and its step if it has one.
+fn label(instruction: InstructionName, step: Option<&str>) -> String {
+    step.map_or_else(|| instruction.to_string(), |step| format!("{instruction} {step}"))
+}
+
+/// The instruction and the step that a session on record had.
+fn read_label(label: &str) -> Option<(InstructionName, String)> {
+    let (name, step) = label.split_once(' ')?;
+    let names = [InstructionName::Step, InstructionName::Inspection];
+    Some((names.into_iter().find(|known| known.name() == name)?, step.to_owned()))
+}
+
+/// What the plan of a run remembers.
+pub(super) fn recall(db: &Connection, RunId(run): RunId) -> Result<Option<String>> {
+    db.query_row("SELECT state FROM plans WHERE run = ?1", [run], |row| row.get(0)).optional()
+}
+
+/// Has the plan of a run remember this.
+pub(super) fn keep(db: &Connection, RunId(run): RunId, state: &str) -> Result<()> {
+    db.execute(
+        "INSERT INTO plans (run, state) VALUES (?1, ?2) ON CONFLICT (run) DO UPDATE SET state = excluded.state",
+        params![run, state],
+    )
+    .map(drop)
+}
+
+/// The newest session of a step that has ended, as far as a plan needs it to judge.
+pub(super) fn last_session(db: &Connection, RunId(run): RunId) -> Result<Option<Iteration>> {
+    let row: Option<(u32, String, String, f64, String)> = db
+        .query_row(
+            "SELECT s.number, s.instruction, s.outcome, COALESCE(s.duration_seconds, 0), t.body
+             FROM said t JOIN sessions s ON s.run = t.run AND s.number = t.session
+             WHERE t.run = ?1 AND s.outcome IS NOT NULL ORDER BY s.number DESC LIMIT 1",
+            [run],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+        )
+        .optional()?;
+    Ok(row.and_then(|(number, label, outcome, seconds, said)| {
+        let (name, step) = read_label(&label)?;
+        Some(Iteration {
+            number,
+            instruction: Instruction::of_step(name, &step, String::new()),
+            outcome: serde_json::from_str(&outcome).ok()?,
+            spent: Ledger::default(),
+            duration: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+            said: serde_json::from_str(&said).ok()?,
+        })
+    }))
+}
+
+/// The newest conversation of a run.
+pub(super) fn last_conversation(db: &Connection, RunId(run): RunId) -> Result<Option<String>> {
+    db.query_row(
+        "SELECT history FROM conversations WHERE run = ?1 ORDER BY session DESC LIMIT 1",
+        [run],
+        |row| row.get(0),
+    )
+    .optional()
 }
 
 /// Writes one event of a session.

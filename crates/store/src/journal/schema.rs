@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Result};
 
 /// Each entry leads from the version that is its index to the next one. Never edit, only append.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
@@ -96,6 +96,19 @@ const MIGRATIONS: [&str; 3] = [
         before TEXT,
         after TEXT
     );
+",
+    // What the plan of a run must remember, and what was said in the session that it has yet to judge.
+    "
+    CREATE TABLE plans (
+        run INTEGER PRIMARY KEY REFERENCES runs,
+        state TEXT NOT NULL
+    );
+    CREATE TABLE said (
+        run INTEGER NOT NULL,
+        session INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (run, session)
+    ) WITHOUT ROWID;
 ",
 ];
 

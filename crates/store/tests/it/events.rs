@@ -47,7 +47,8 @@ async fn a_secret_reaches_the_disk_by_no_way() {
         .hint(secrets[0])
     };
     let bench = Bench::new();
-    let options = JournalOptions { secrets: secrets.map(str::to_owned).to_vec(), crash: None };
+    let options =
+        JournalOptions { secrets: secrets.map(str::to_owned).to_vec(), ..JournalOptions::default() };
     let (journal, _) = bench.try_begin("run", SPEC, Timestamp::now(), options).await.unwrap();
     journal.record(started(1)).await.unwrap();
     for secret in secrets {
@@ -121,7 +122,7 @@ async fn what_has_the_shape_of_a_secret_is_not_kept() {
 #[tokio::test]
 async fn redacted_events_are_still_events() {
     let bench = Bench::new();
-    let options = JournalOptions { secrets: vec!["hunter2-\"x\"".to_owned()], crash: None };
+    let options = JournalOptions { secrets: vec!["hunter2-\"x\"".to_owned()], ..JournalOptions::default() };
     let (journal, begun) = bench.try_begin("run", SPEC, Timestamp::now(), options).await.unwrap();
     journal.record(started(1)).await.unwrap();
     journal.event(1, &text("it is hunter2-\"x\"!")).await.unwrap();

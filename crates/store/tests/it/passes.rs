@@ -27,6 +27,7 @@ fn synced() -> Record {
         outcome: Outcome::Completed,
         spent: Ledger::default(),
         duration: Duration::ZERO,
+        said: None,
     }
 }
 

@@ -145,6 +145,7 @@ pub fn started(number: u32) -> Record {
     Record::SessionStarted {
         number,
         instruction: InstructionName::Coding,
+        step: None,
         backend: "native".to_owned(),
         model: "claude-sonnet-5".to_owned(),
     }
@@ -153,7 +154,7 @@ pub fn started(number: u32) -> Record {
 pub fn ended(number: u32, outcome: Outcome, seconds: u64) -> Record {
     let duration = Duration::from_secs(seconds);
     let instruction = InstructionName::Coding;
-    Record::SessionEnded { number, instruction, outcome, spent: Ledger::default(), duration }
+    Record::SessionEnded { number, instruction, outcome, spent: Ledger::default(), duration, said: None }
 }
 
 /// Records a whole session that takes ten seconds.
@@ -192,6 +193,7 @@ pub fn report(outcome: Outcome) -> RunReport {
         verified_total: 3,
         duration: Duration::from_millis(61_500),
         cost_usd: Some(Usd(0.25)),
+        agent: None,
     }
 }
 

@@ -73,6 +73,7 @@ pub fn started(number: u32) -> Event {
     Event::SessionStarted {
         number,
         instruction: InstructionName::Coding,
+        step: None,
         backend: "native".into(),
         model: "claude-sonnet-5".into(),
     }
@@ -97,6 +98,7 @@ pub fn report(outcome: Outcome) -> RunReport {
         verified_total: 0,
         duration: Duration::from_secs(2),
         cost_usd: Some(Usd(0.75)),
+        agent: None,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::testing::World;
 async fn ended(world: &World) -> Option<Outcome> {
     match world.deliverable_plan().next(&RunState::default()).await.expect("a readable project") {
         Next::Done(outcome) => Some(outcome),
-        Next::Session { .. } => None,
+        Next::Session(_) => None,
     }
 }
 
@@ -17,7 +17,7 @@ async fn ended(world: &World) -> Option<Outcome> {
 async fn sync_ended(world: &World) -> Option<Outcome> {
     match world.sync_plan().next(&RunState::default()).await.expect("a readable project") {
         Next::Done(outcome) => Some(outcome),
-        Next::Session { .. } => None,
+        Next::Session(_) => None,
     }
 }
 

@@ -100,6 +100,7 @@ async fn a_session_is_recorded_with_what_it_was_and_what_it_did() {
     let started = |number| Record::SessionStarted {
         number,
         instruction: Coding,
+        step: None,
         backend: "scripted".to_owned(),
         model: "worker".to_owned(),
     };

@@ -1,0 +1,10 @@
+//! Declarative agents: a team describes its agent, its steps, its prompts and when it is done in files; this is what
+//! reads those files, finds what is wrong in them, and makes of them one more plan for the one loop.
+//!
+//! It asks nothing of the machine itself: commands, files, services and memory are given to it.
+
+pub mod definition;
+pub mod faults;
+mod outside;
+
+pub use outside::{CommandEnd, Notice, Outside};
