@@ -22,7 +22,6 @@ use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::{Activity, Chunk, Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::instruction::InstructionName;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
@@ -145,7 +144,6 @@ pub(crate) async fn open(
     Ok(Box::new(AcpAgent {
         named: Named { name: manner.shown.clone(), log_in: manner.log_in.clone() },
         earlier: history.and_then(|history| history["acp_session"].as_str().map(str::to_owned)),
-        phase: spec.phase,
         model: spec.model,
         guides: guides::read(&settings.root),
         settings: settings.clone(),
@@ -171,7 +169,6 @@ struct AcpAgent {
     manner: Manner,
     named: Named,
     settings: VendorSettings,
-    phase: InstructionName,
     model: String,
     /// The session to go on with.
     earlier: Option<String>,
@@ -264,7 +261,7 @@ impl AcpAgent {
     /// Greets the agent and has it begin a session, or go on with an earlier one.
     async fn begin(&mut self, emitter: &Emitter) -> Result<(), Halt> {
         let greeted = self.request("initialize", session::greeting(self.manner.is_served), emitter).await?;
-        let place = session::place(&self.settings, self.phase, &greeted);
+        let place = session::place(&self.settings, &greeted);
         let begun = match self.earlier.take().filter(|_| session::can_load(&greeted)) {
             Some(earlier) => self.load(earlier, place.clone(), emitter).await?,
             None => None,

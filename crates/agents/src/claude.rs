@@ -16,7 +16,6 @@ use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec}
 use autonoe_core::event::{Activity, Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
-use autonoe_core::instruction::InstructionName;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::{DeliverableService, answer_message};
@@ -162,7 +161,6 @@ impl Backend for ClaudeBackend {
             guides: guides::read(&self.settings.root),
             seen: Seen::default(),
             settings: self.settings.clone(),
-            phase: spec.phase,
             deliverables: Arc::clone(&self.deliverables),
         }))
     }
@@ -176,7 +174,6 @@ struct ClaudeAgent {
     guides: String,
     seen: Seen,
     settings: VendorSettings,
-    phase: InstructionName,
     deliverables: Arc<DeliverableService>,
 }
 
@@ -322,8 +319,7 @@ impl ClaudeAgent {
                 self.talk.say(&json!({ "type": "control_response", "response": response })).await;
             }
             Message::ToServer { request, message } => {
-                let service = self.deliverables.as_ref();
-                let answer = answer_message(self.phase, service, env!("CARGO_PKG_VERSION"), &message).await;
+                let answer = answer_message(&self.deliverables, &message).await;
                 let answer = json!({ "mcp_response": answer.unwrap_or_else(|| json!({ "jsonrpc": "2.0", "result": {} })) });
                 let response = json!({ "subtype": "success", "request_id": request, "response": answer });
                 self.talk.say(&json!({ "type": "control_response", "response": response })).await;

@@ -86,7 +86,7 @@ impl Backend for CodexBackend {
         let expected = Expected::new(spec.answer)?;
         let Start { launch, reach, mut desk } =
             self.settings.prepare(spec.gates, spec.phase, &self.deliverables).await?;
-        let told = config::config(&self.settings, reach.as_ref(), spec.phase, Asks::Always);
+        let told = config::config(&self.settings, reach.as_ref(), Asks::Always);
         self.settings.write("config.toml", &told)?;
         forget_rules(&self.settings.home)?;
         let env = env(&self.settings, reach.as_ref());

@@ -15,7 +15,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::files::FileRules;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
-use autonoe_deliverables::{Caller, DeliverableService, tools_for};
+use autonoe_deliverables::{DeliverableService, tools_for};
 use autonoe_model::{Conversation, ModelChoice, Models, Provider, Tuning};
 use autonoe_sandbox::{Premises, Quarters};
 use autonoe_tools::{McpHost, McpServers, ServerConfig, ToolOptions, Workspace, builtin};
@@ -87,8 +87,8 @@ impl Backend for NativeBackend {
             .map_err(|error| Fault::lasting(Layer::System, "workspace", error.to_string()))?;
         let workspace = Arc::new(workspace);
         self.deliverables.enter(spec.phase);
-        let caller: Arc<dyn Caller> = Arc::clone(&self.deliverables) as _;
-        let fixed = builtin(&workspace, &settings.tools).into_iter().chain(tools_for(spec.phase, &caller));
+        let fixed =
+            builtin(&workspace, &settings.tools).into_iter().chain(tools_for(spec.phase, &self.deliverables));
         let servers = (!settings.mcp_servers.is_empty()).then(|| {
             McpServers::start(
                 settings.mcp_servers.clone(),

@@ -12,7 +12,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
-use autonoe_deliverables::{Caller, DeliverableService};
+use autonoe_deliverables::DeliverableService;
 
 use crate::emit::{Emitter, events};
 pub use cassette::{Cassette, Recorded, Recording};

@@ -15,7 +15,7 @@ use autonoe_core::fault::{Fault, Layer as FaultLayer};
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
-use autonoe_deliverables::DeliverableService;
+use autonoe_deliverables::{DeliverableService, MESSENGER_ARG};
 use autonoe_model::PriceList;
 use autonoe_sandbox::{Exit, Launch, OpenError, Premises, Quarters};
 use autonoe_tools::ServerConfig;
@@ -117,12 +117,10 @@ impl VendorSettings {
         Ok(launch.args(args).envs(self.env.iter().map(|(name, value)| (name, value))).cwd(&self.root))
     }
 
-    /// How the deliverable tools of a phase are served to a program in the room: a command.
-    pub(crate) fn deliverable_server(&self, phase: InstructionName) -> (String, Vec<String>) {
+    /// How the deliverable tools are served to a program in the room: a command.
+    pub(crate) fn deliverable_server(&self) -> (String, [String; 2]) {
         let ourselves = self.premises.sandbox.ourselves_inside().display().to_string();
-        let socket = self.calls.display().to_string();
-        let args = ["mcp", "--socket", &socket, "--phase", phase.name()];
-        (ourselves, args.map(str::to_owned).to_vec())
+        (ourselves, [MESSENGER_ARG.to_owned(), self.calls.display().to_string()])
     }
 
     /// Writes a file of its settings, which only the user may read.

@@ -23,7 +23,7 @@ use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
-use autonoe_deliverables::{CallServer, Caller, DeliverableService};
+use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{Permissions, PolicyOptions, ToolPattern, gates_for, path_rules_for};
 use autonoe_sandbox::{Premises, Sandbox};
@@ -264,14 +264,13 @@ impl Engine<'_> {
             }),
         );
         let deliverables = Arc::new(deliverables.examined_by(Arc::clone(&examiner)));
-        let _calls =
-            CallServer::start(&socket, Arc::clone(&deliverables) as Arc<dyn Caller>).map_err(|error| {
-                Fault::lasting(
-                    Layer::System,
-                    "socket",
-                    format!("The socket {} cannot be opened: {error}.", socket.display()),
-                )
-            })?;
+        let _calls = CallServer::start(&socket, Arc::clone(&deliverables)).map_err(|error| {
+            Fault::lasting(
+                Layer::System,
+                "socket",
+                format!("The socket {} cannot be opened: {error}.", socket.display()),
+            )
+        })?;
         let policy = Arc::new(policy);
         let mut plan = self.plan(status, &journal, instructions, examiner, is_strict, verifier.is_some());
         let (crew, verifier) = self.assemble(parts, verifier, &policy, socket, &deliverables)?;

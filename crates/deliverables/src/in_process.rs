@@ -7,25 +7,25 @@ use autonoe_core::instruction::{DeliverableTool, InstructionName};
 use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec};
 use serde_json::Value;
 
-use crate::service::Caller;
+use crate::service::DeliverableService;
 use crate::spec::spec;
 
 /// How clients that name MCP tools name ours: the server is called `autonoe`.
 pub const MCP_PREFIX: &str = "mcp__autonoe__";
 
-/// The tools of a phase, carried out by `caller`.
-pub fn tools_for(phase: InstructionName, caller: &Arc<dyn Caller>) -> Vec<Arc<dyn Tool>> {
+/// The tools of a phase, carried out by `service`.
+pub fn tools_for(phase: InstructionName, service: &Arc<DeliverableService>) -> Vec<Arc<dyn Tool>> {
     phase
         .tools()
         .iter()
-        .map(|tool| Arc::new(InProcess { tool: *tool, phase, caller: Arc::clone(caller) }) as Arc<dyn Tool>)
+        .map(|tool| Arc::new(InProcess { tool: *tool, phase, service: Arc::clone(service) }) as Arc<dyn Tool>)
         .collect()
 }
 
 struct InProcess {
     tool: DeliverableTool,
     phase: InstructionName,
-    caller: Arc<dyn Caller>,
+    service: Arc<DeliverableService>,
 }
 
 #[async_trait]
@@ -36,7 +36,7 @@ impl Tool for InProcess {
     }
 
     async fn call(&self, arguments: Value, _: &ToolContext) -> ToolOutput {
-        let answer = self.caller.call(self.tool.name(), arguments).await;
+        let answer = self.service.call(self.tool.name(), arguments).await;
         match answer.is_error {
             true => ToolOutput::error(ToolErrorCode::ValidationError, answer.content),
             false => ToolOutput::ok(answer.content),

@@ -1,19 +1,21 @@
 //! The deliverable tools: `create`, `set_status`, `deprecate`, `verify` and `list`.
 //!
 //! [`DeliverableService`] carries them out and is the only one who does. The native agent calls it in
-//! process ([`tools_for`]); a client that carries MCP messages itself has them answered one by one ([`answer_message`]); any
-//! other speaks MCP with `autonoe mcp` ([`serve_stdio`]), which passes each call over a socket ([`CallServer`]) to the
-//! process that holds the project, if one does.
+//! process ([`tools_for`]). Any other speaks MCP, and each of its messages is answered where the service is ([`answer_message`]): it
+//! comes with what the agent says, or over a socket ([`CallServer`]), to which our binary carries it in the part of a messenger
+//! ([`play_part`]), or on standard input where no other process holds the project ([`serve_stdio`]).
 
 mod arguments;
 mod in_process;
 mod mcp;
+mod messenger;
 mod service;
 mod socket;
 mod spec;
 
 pub use in_process::{MCP_PREFIX, tools_for};
-pub use mcp::{answer_message, serve_stdio};
-pub use service::{Answer, Caller, DeliverableService};
-pub use socket::{CallServer, SocketCaller};
+pub use mcp::answer_message;
+pub use messenger::{MESSENGER_ARG, carry, carry_stdio, play_part};
+pub use service::{Answer, DeliverableService};
+pub use socket::{CallServer, serve_stdio};
 pub use spec::spec;

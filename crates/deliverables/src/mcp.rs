@@ -1,107 +1,64 @@
-//! The MCP server `autonoe`: on standard input and output for any client that speaks MCP, and message by message for one
-//! that carries them itself.
-
-use std::sync::Arc;
+//! The MCP server `autonoe`, message by message, whoever carries them.
 
 use autonoe_core::instruction::{DeliverableTool, InstructionName};
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-};
-use rmcp::service::{RequestContext, RoleServer};
-use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 
-use crate::service::Caller;
+use crate::service::DeliverableService;
 use crate::spec::spec;
 
-/// Serves the tools of a phase until the client goes away.
-pub async fn serve_stdio(
-    phase: InstructionName,
-    caller: Arc<dyn Caller>,
-    version: &str,
-) -> Result<(), String> {
-    let server = Server { phase, caller, version: version.to_owned() };
-    let running = server.serve(rmcp::transport::stdio()).await.map_err(|error| error.to_string())?;
-    running.waiting().await.map(drop).map_err(|error| error.to_string())
-}
+/// The versions of the protocol that begin with a greeting and have all that is said here; the newest first.
+const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// Answers one message of a client whose tools are those of a phase; nothing, if it wants no answer.
-pub async fn answer_message(
-    phase: InstructionName,
-    caller: &dyn Caller,
-    version: &str,
-    message: &Value,
-) -> Option<Value> {
+/// The code of JSON-RPC for what is no JSON.
+const NO_JSON: i32 = -32_700;
+/// The code of JSON-RPC for a method that is not known.
+const NO_SUCH_METHOD: i32 = -32_601;
+
+/// Answers one message of a client; nothing, if it wants no answer. The service's own phase decides which tools there are.
+pub async fn answer_message(service: &DeliverableService, message: &Value) -> Option<Value> {
     let id = message.get("id")?;
     let params = &message["params"];
     let result = match message["method"].as_str().unwrap_or_default() {
         "initialize" => json!({
-            "protocolVersion": params["protocolVersion"],
+            "protocolVersion": version(&params["protocolVersion"]),
             "capabilities": { "tools": {} },
-            "serverInfo": { "name": "autonoe", "version": version },
+            "serverInfo": { "name": "autonoe", "version": env!("CARGO_PKG_VERSION") },
         }),
         "ping" => json!({}),
-        "tools/list" => json!({ "tools": tools(phase) }),
+        "tools/list" => json!({ "tools": tools(service.phase()) }),
         "tools/call" => {
-            let answer =
-                caller.call(params["name"].as_str().unwrap_or_default(), params["arguments"].clone()).await;
+            let name = params["name"].as_str().unwrap_or_default();
+            let answer = service.call(name, params["arguments"].clone()).await;
             json!({ "content": [{ "type": "text", "text": answer.content }], "isError": answer.is_error })
         }
-        other => {
-            let error = json!({ "code": NO_SUCH_METHOD, "message": format!("there is no method {other}") });
-            return Some(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
-        }
+        other => return Some(error(id, NO_SUCH_METHOD, &format!("there is no method {other}"))),
     };
     Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
 }
 
-/// The code of JSON-RPC for a method that is not known.
-const NO_SUCH_METHOD: i32 = -32_601;
+/// Answers one line of a client that should be a message.
+pub(crate) async fn answer_line(service: &DeliverableService, line: &[u8]) -> Option<Value> {
+    match serde_json::from_slice(line) {
+        Ok(message) => answer_message(service, &message).await,
+        Err(_) if line.trim_ascii().is_empty() => None,
+        Err(why) => Some(error(&Value::Null, NO_JSON, &format!("this is no JSON: {why}"))),
+    }
+}
 
-fn tools(phase: InstructionName) -> Vec<Tool> {
+/// The answer to a request that has no result.
+pub(crate) fn error(id: &Value, code: i32, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
+
+/// The version that a client asks for, or else the newest of ours.
+fn version(asked: &Value) -> &'static str {
+    VERSIONS.into_iter().find(|known| asked == known).unwrap_or(VERSIONS[0])
+}
+
+fn tools(phase: InstructionName) -> Vec<Value> {
     let describe = |tool: &DeliverableTool| {
         let spec = spec(*tool, phase);
-        let schema = match spec.input_schema {
-            Value::Object(schema) => schema,
-            _ => serde_json::Map::new(),
-        };
-        Tool::new(spec.name, spec.description, Arc::new(schema))
+        json!({ "name": spec.name, "description": spec.description, "inputSchema": spec.input_schema })
     };
     phase.tools().iter().map(describe).collect()
-}
-
-struct Server {
-    phase: InstructionName,
-    caller: Arc<dyn Caller>,
-    version: String,
-}
-
-impl ServerHandler for Server {
-    fn get_info(&self) -> ServerConfig {
-        let mut config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
-        config.server_info = Implementation::new("autonoe", self.version.clone());
-        config
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools(self.phase)))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        let answer = self.caller.call(&request.name, arguments).await;
-        let content = vec![ContentBlock::text(answer.content)];
-        let result =
-            if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
-        Ok(result.into())
-    }
 }

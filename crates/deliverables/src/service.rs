@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use async_trait::async_trait;
 use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::examiner::{Examination, Examiner};
@@ -13,25 +12,17 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::plans::VerificationReader;
 use autonoe_core::status::{Refusal, StatusChange};
 use autonoe_store::{Journal, StatusStore};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Create, DEFAULT_LIST_LIMIT, List, Look, SetStatus, Target};
 
 /// What a tool call gave: one line of JSON for the model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The JSON.
     pub content: String,
     /// True when the call was refused or failed.
     pub is_error: bool,
-}
-
-/// Someone who can have a deliverable tool carried out.
-#[async_trait]
-pub trait Caller: Send + Sync {
-    /// Calls a tool by its short name.
-    async fn call(&self, tool: &str, arguments: Value) -> Answer;
 }
 
 /// Told of every change of a deliverable's status.
@@ -86,8 +77,27 @@ impl DeliverableService {
         *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = phase;
     }
 
-    fn phase(&self) -> InstructionName {
+    /// The phase that it is in.
+    pub(crate) fn phase(&self) -> InstructionName {
         *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Calls a tool by its short name.
+    pub async fn call(&self, tool: &str, arguments: Value) -> Answer {
+        let phase = self.phase();
+        let Some(tool) = phase.tools().iter().copied().find(|offered| offered.name() == tool) else {
+            let offered: Vec<_> = phase.tools().iter().map(|tool| tool.name()).collect();
+            let message = format!(
+                "Tool {tool} is not available in the {phase} phase, which has: {}",
+                offered.join(", ")
+            );
+            return failed(&message, "NOT_AVAILABLE");
+        };
+        match self.perform(tool, arguments).await {
+            Ok(value) => Answer { content: value.to_string(), is_error: false },
+            Err(Failure::Refused(refusal)) => failed(&refusal.to_string(), refusal.code()),
+            Err(Failure::Broken(fault)) => failed(&fault.message, "STORE_ERROR"),
+        }
     }
 
     async fn perform(&self, tool: DeliverableTool, arguments: Value) -> Result<Value, Failure> {
@@ -265,28 +275,8 @@ fn done(message: String) -> Value {
     json!({ "success": true, "message": message })
 }
 
-#[async_trait]
-impl Caller for DeliverableService {
-    async fn call(&self, tool: &str, arguments: Value) -> Answer {
-        let phase = self.phase();
-        let Some(tool) = phase.tools().iter().copied().find(|offered| offered.name() == tool) else {
-            let offered: Vec<_> = phase.tools().iter().map(|tool| tool.name()).collect();
-            let message = format!(
-                "Tool {tool} is not available in the {phase} phase, which has: {}",
-                offered.join(", ")
-            );
-            return failed(&message, "NOT_AVAILABLE");
-        };
-        match self.perform(tool, arguments).await {
-            Ok(value) => Answer { content: value.to_string(), is_error: false },
-            Err(Failure::Refused(refusal)) => failed(&refusal.to_string(), refusal.code()),
-            Err(Failure::Broken(fault)) => failed(&fault.message, "STORE_ERROR"),
-        }
-    }
-}
-
 /// The answer to a call that did not succeed.
-pub(crate) fn failed(message: &str, code: &str) -> Answer {
+fn failed(message: &str, code: &str) -> Answer {
     Answer {
         content: json!({ "success": false, "message": message, "error": code }).to_string(),
         is_error: true,

@@ -1,42 +1,48 @@
-//! The socket between `autonoe mcp` and the process that holds the project: one JSON object a line.
+//! Where clients of the MCP server are heard: at a socket of the process that holds the project, or on standard input and output
+//! of one that holds it for its client alone. One message a line.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
-use tokio::task::JoinHandle;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
+use tokio::net::UnixListener;
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::service::{Answer, Caller, failed};
+use crate::mcp::answer_line;
+use crate::service::DeliverableService;
 
-/// The longest line either side accepts.
-const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
+/// The longest line that a client may send.
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-#[derive(Serialize, Deserialize)]
-struct Call {
-    tool: String,
-    arguments: Value,
-}
+/// How many messages of a client are answered at the same time; more have to wait.
+const MAX_AT_ONCE: usize = 32;
 
-/// Takes calls from other processes for as long as it lives.
+/// Answers clients in other processes for as long as it lives.
 pub struct CallServer {
     path: PathBuf,
     task: JoinHandle<()>,
 }
 
 impl CallServer {
-    /// Listens at `path`, which only this user may open, and has `caller` carry out what arrives.
-    pub fn start(path: &Path, caller: Arc<dyn Caller>) -> io::Result<Self> {
+    /// Listens at `path`, which only this user may open, and has `service` carry out what arrives.
+    pub fn start(path: &Path, service: Arc<DeliverableService>) -> io::Result<Self> {
         let _ = std::fs::remove_file(path);
         let listener = UnixListener::bind(path)?;
         private(path)?;
         let task = tokio::spawn(async move {
+            let mut clients = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer_all(stream, Arc::clone(&caller)));
+                while clients.try_join_next().is_some() {}
+                let service = Arc::clone(&service);
+                clients.spawn(async move {
+                    let (reader, writer) = stream.into_split();
+                    answer_all(reader, writer, &service).await
+                });
             }
         });
         Ok(Self { path: path.to_owned(), task })
@@ -55,59 +61,44 @@ fn private(path: &Path) -> io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
 }
 
-async fn answer_all(stream: UnixStream, caller: Arc<dyn Caller>) {
-    let mut stream = BufReader::new(stream);
-    while let Ok(Some(call)) = read_line::<Call>(&mut stream).await {
-        let answer = caller.call(&call.tool, call.arguments).await;
-        if write_line(stream.get_mut(), &answer).await.is_err() {
-            return;
+/// Answers the client on standard input and output until it goes away.
+pub async fn serve_stdio(service: &DeliverableService) -> io::Result<()> {
+    answer_all(tokio::io::stdin(), tokio::io::stdout(), service).await
+}
+
+/// Answers each line, several at the same time: one may take as long as the checks of a deliverable. What was asked before the
+/// client closed its side is still answered.
+async fn answer_all(
+    reader: impl AsyncRead + Unpin,
+    mut writer: impl AsyncWrite + Unpin,
+    service: &DeliverableService,
+) -> io::Result<()> {
+    let mut reader = BufReader::new(reader);
+    let (mut line, mut is_open, mut answers) = (Vec::new(), true, FuturesUnordered::new());
+    loop {
+        tokio::select! {
+            read = read_on(&mut reader, &mut line), if is_open && answers.len() < MAX_AT_ONCE => {
+                is_open = read?;
+                if is_open {
+                    let line = std::mem::take(&mut line);
+                    answers.push(async move { answer_line(service, &line).await });
+                }
+            }
+            Some(answer) = answers.next() => {
+                if let Some(answer) = answer {
+                    writer.write_all(format!("{answer}\n").as_bytes()).await?;
+                    writer.flush().await?;
+                }
+            }
+            else => return Ok(()),
         }
     }
 }
 
-/// Passes calls on to the process that holds the project.
-pub struct SocketCaller {
-    path: PathBuf,
-}
-
-impl SocketCaller {
-    /// Will connect to the socket at `path` for each call.
-    pub fn new(path: PathBuf) -> Self {
-        Self { path }
-    }
-
-    async fn pass_on(&self, call: &Call) -> io::Result<Answer> {
-        let mut stream = BufReader::new(UnixStream::connect(&self.path).await?);
-        write_line(stream.get_mut(), call).await?;
-        read_line(&mut stream).await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-    }
-}
-
-#[async_trait]
-impl Caller for SocketCaller {
-    async fn call(&self, tool: &str, arguments: Value) -> Answer {
-        let call = Call { tool: tool.to_owned(), arguments };
-        self.pass_on(&call).await.unwrap_or_else(|error| {
-            let message = format!(
-                "The autonoe process that holds this project does not answer ({error}); its run has ended."
-            );
-            failed(&message, "NO_ANSWER")
-        })
-    }
-}
-
-async fn write_line(stream: &mut UnixStream, value: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
-    stream.write_all(&line).await
-}
-
-async fn read_line<T: for<'de> Deserialize<'de>>(
-    stream: &mut BufReader<UnixStream>,
-) -> io::Result<Option<T>> {
-    let mut line = Vec::new();
-    if stream.take(MAX_LINE_BYTES).read_until(b'\n', &mut line).await? == 0 {
-        return Ok(None);
-    }
-    Ok(Some(serde_json::from_slice(&line)?))
+/// Reads on until the line is whole. False if it will not be, for there is no more of it or too much. Cancel safe: what was read
+/// is in `line`.
+async fn read_on(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> io::Result<bool> {
+    let left = MAX_LINE_BYTES.saturating_sub(line.len()) as u64;
+    reader.take(left).read_until(b'\n', line).await?;
+    Ok(line.ends_with(b"\n"))
 }

@@ -19,8 +19,12 @@ use super::table::Row;
 use crate::Result;
 use comparison::Line;
 use contestant::{Contestant, Runner};
+use meter::Look;
 
+/// Runs of each that are timed.
 const ROUNDS: usize = 7;
+/// Runs of each before those, in which its memory is looked at.
+const WEIGHINGS: usize = 3;
 
 /// Measures all of them, prints how they compare and returns what that says about our targets.
 pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
@@ -33,7 +37,7 @@ pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
         let first = round % runners.len();
         runners.rotate_left(first);
         for runner in &mut runners {
-            runner.run();
+            runner.run(Look::Time);
         }
         runners.rotate_right(first);
     }
@@ -42,11 +46,12 @@ pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
     Ok(targets::rows(&lines))
 }
 
-/// Gets it ready with one run that does not count.
+/// Gets it ready with one run that does not count, and weighs it.
 fn warm<'a>(contestant: &'a Contestant, autonoe: &Path) -> Runner<'a> {
     eprintln!("warming up {} …", contestant.name);
     let mut runner = Runner::new(contestant, autonoe);
-    runner.run();
+    runner.run(Look::Time);
     runner.forget();
+    (0..WEIGHINGS).for_each(|_| runner.run(Look::Memory));
     runner
 }

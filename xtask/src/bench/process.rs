@@ -11,11 +11,20 @@ pub fn largest_peak_mb(root: u32) -> f64 {
 
 /// The memory of all processes at or below one that run `program`, in megabytes, what they share with others counted in part.
 pub fn share_mb(root: u32, program: &fs::Metadata) -> f64 {
-    let below: f64 = children(root).into_iter().map(|process| share_mb(process, program)).sum();
+    let memory = fs::read_to_string(format!("/proc/{root}/smaps_rollup")).unwrap_or_default();
+    let below = children(root).into_iter().filter(|child| !lives_in(*child, &memory));
+    let below: f64 = below.map(|child| share_mb(child, program)).sum();
     let is_it = fs::metadata(format!("/proc/{root}/exe"))
         .is_ok_and(|running| (running.dev(), running.ino()) == (program.dev(), program.ino()));
-    let own = if is_it { value_mb(&format!("/proc/{root}/smaps_rollup"), "Pss:") } else { None };
+    let own = if is_it { kibibytes_in_mb(&memory, "Pss:") } else { None };
     below + own.unwrap_or_default()
+}
+
+/// Whether a process lives in this memory, as one does between its start and that of its program: then it has none of its own.
+fn lives_in(process: u32, memory: &str) -> bool {
+    let range = |memory: &str| memory.split_whitespace().next().map(str::to_owned);
+    let own = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
+    range(&own).is_some_and(|own| Some(own) == range(memory))
 }
 
 /// The processes that a process has started, or taken over, and that have not been waited for.
@@ -38,12 +47,32 @@ pub fn resident_mb(process: u32) -> Option<f64> {
 }
 
 fn status_mb(process: u32, key: &str) -> Option<f64> {
-    value_mb(&format!("/proc/{process}/status"), key)
+    kibibytes_in_mb(&fs::read_to_string(format!("/proc/{process}/status")).ok()?, key)
 }
 
-fn value_mb(file: &str, key: &str) -> Option<f64> {
-    let text = fs::read_to_string(file).ok()?;
+fn kibibytes_in_mb(text: &str, key: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes * 1024.0 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::{Command, Stdio};
+
+    use super::{lives_in, share_mb};
+
+    #[test]
+    fn a_process_with_its_own_program_has_memory_of_its_own() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let memory = |process: u32| fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap();
+        assert!(lives_in(child.id(), &memory(child.id())));
+        assert!(!lives_in(child.id(), &memory(std::process::id())));
+        let program = fs::metadata(format!("/proc/{}/exe", child.id())).unwrap();
+        let share = share_mb(std::process::id(), &program);
+        assert!(share > 0.0 && share < 100.0, "{share} MB");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
 }

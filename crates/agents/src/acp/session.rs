@@ -1,6 +1,5 @@
 //! How a session with an agent is begun: what is said to it, and what it answers.
 
-use autonoe_core::instruction::InstructionName;
 use autonoe_tools::Way;
 use serde_json::{Value, json};
 
@@ -28,8 +27,8 @@ pub(super) fn can_load(answer: &Value) -> bool {
 }
 
 /// Where it works and with which MCP servers.
-pub(super) fn place(settings: &VendorSettings, phase: InstructionName, greeted: &Value) -> Value {
-    let (command, args) = settings.deliverable_server(phase);
+pub(super) fn place(settings: &VendorSettings, greeted: &Value) -> Value {
+    let (command, args) = settings.deliverable_server();
     let mut servers = vec![json!({ "name": "autonoe", "command": command, "args": args, "env": [] })];
     let takes_http = greeted["agentCapabilities"]["mcpCapabilities"]["http"].as_bool().unwrap_or_default();
     let pairs = |pairs: &std::collections::BTreeMap<String, String>| -> Vec<Value> {

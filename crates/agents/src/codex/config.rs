@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use autonoe_core::instruction::InstructionName;
 use autonoe_tools::Way;
 use serde_json::{Map, Value, json};
 
@@ -129,12 +128,7 @@ impl UserProvider {
 }
 
 /// The settings of a session.
-pub(super) fn config(
-    settings: &VendorSettings,
-    reach: Option<&Reach>,
-    phase: InstructionName,
-    asks: Asks,
-) -> String {
+pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, asks: Asks) -> String {
     let off: Map<String, Value> =
         FEATURES_OFF.iter().map(|name| ((*name).to_owned(), json!(false))).collect();
     // A project that is trusted brings settings of its own.
@@ -154,7 +148,7 @@ pub(super) fn config(
         },
         "sandbox_workspace_write": { "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true },
         "projects": untrusted,
-        "mcp_servers": servers(settings, phase, asks),
+        "mcp_servers": servers(settings, asks),
     });
     match reach {
         Some(reach) => {
@@ -199,8 +193,8 @@ fn provider(settings: &VendorSettings, user: &UserProvider, reach: &Reach) -> Va
 }
 
 /// The deliverable tools, which judge for themselves, and the servers whose every call is asked about where it can be.
-fn servers(settings: &VendorSettings, phase: InstructionName, asks: Asks) -> Value {
-    let (command, args) = settings.deliverable_server(phase);
+fn servers(settings: &VendorSettings, asks: Asks) -> Value {
+    let (command, args) = settings.deliverable_server();
     let mut servers = json!({ "autonoe": {
         "command": command, "args": args, "default_tools_approval_mode": "approve",
         "startup_timeout_sec": SERVER_START_SECONDS,

@@ -1,13 +1,13 @@
 //! `autonoe mcp`
 
-use std::path::PathBuf;
+use std::io;
 use std::sync::Arc;
 
 use autonoe_core::clock::Clock;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::exit;
-use autonoe_deliverables::{Caller, DeliverableService, SocketCaller, serve_stdio};
+use autonoe_deliverables::{DeliverableService, carry_stdio, serve_stdio};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Holder, Journal, Project, ProjectLock, StatusStore, sha256_hex};
 use clap::{Args, ValueEnum};
@@ -18,18 +18,14 @@ use crate::system::{SystemClock, runtime};
 
 /// Serve the deliverable tools over MCP on standard input and output
 ///
-/// While a run holds the project, calls are passed to it: there is only ever one writer.
+/// While a run holds the project, it answers, and its own phase decides which tools there are: there is only ever one writer.
 #[derive(Debug, Args)]
 pub struct McpArgs {
     /// The project.
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// Pass calls to this socket instead of looking for the process that holds the project
-    #[arg(long, value_name = "PATH", hide = true)]
-    socket: Option<PathBuf>,
-
-    /// Which tools to offer
+    /// Which tools to offer, while no run holds the project
     #[arg(long, default_value = "coding")]
     phase: Phase,
 }
@@ -62,20 +58,11 @@ impl From<Phase> for InstructionName {
 
 /// Serves until the client goes away.
 pub fn cmd_mcp(args: &McpArgs, environment: Environment) -> Result<u8, Fault> {
-    let phase = InstructionName::from(args.phase);
-    if let Some(socket) = &args.socket {
-        let caller = Arc::new(SocketCaller::new(socket.clone()));
-        runtime()?.block_on(serve(phase, caller))?;
-        return Ok(exit::DONE);
-    }
     let project = environment.project(&args.project)?;
-    runtime()?.block_on(async {
-        let holder = ProjectLock::holder(&project);
-        match holder.and_then(|holder| holder.socket) {
-            Some(socket) => serve(phase, Arc::new(SocketCaller::new(socket))).await,
-            None => serve_alone(&project, phase).await,
-        }
-    })?;
+    match ProjectLock::holder(&project).and_then(|holder| holder.socket) {
+        Some(socket) => carry_stdio(&socket).map_err(|error| broken(&error))?,
+        None => runtime()?.block_on(serve_alone(&project, args.phase.into()))?,
+    }
     Ok(exit::DONE)
 }
 
@@ -90,11 +77,9 @@ async fn serve_alone(project: &Project, phase: InstructionName) -> Result<(), Fa
     let journal = Journal::visit(&project.journal_file(), &spec, now, JournalOptions::default()).await?;
     let status = Arc::new(StatusStore::open(project, Arc::clone(&journal), clock).await?);
     let service = DeliverableService::new(status, journal, phase, Box::new(|_| {}));
-    serve(phase, Arc::new(service)).await
+    serve_stdio(&service).await.map_err(|error| broken(&error))
 }
 
-async fn serve(phase: InstructionName, caller: Arc<dyn Caller>) -> Result<(), Fault> {
-    serve_stdio(phase, caller, env!("CARGO_PKG_VERSION"))
-        .await
-        .map_err(|error| Fault::lasting(Layer::Agent, "mcp", format!("The MCP connection failed: {error}.")))
+fn broken(error: &io::Error) -> Fault {
+    Fault::lasting(Layer::Agent, "mcp", format!("The MCP connection failed: {error}."))
 }

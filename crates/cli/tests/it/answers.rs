@@ -17,7 +17,7 @@ use autonoe_core::agent::Backend;
 use autonoe_core::clock::Clock;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::mode::Mode;
-use autonoe_deliverables::{CallServer, Caller, DeliverableService};
+use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{PolicyOptions, path_rules_for};
 use autonoe_sandbox::{Bounds, DoorRules, Key, Layer, Premises, Route, Sandbox};
@@ -100,8 +100,7 @@ impl Bench {
         let phase = InstructionName::Coding;
         let deliverables = Arc::new(DeliverableService::new(status, journal, phase, Box::new(|_| {})));
         let calls = place.home().join("calls.sock");
-        let server =
-            CallServer::start(&calls, Arc::clone(&deliverables) as Arc<dyn Caller>).expect("a socket");
+        let server = CallServer::start(&calls, Arc::clone(&deliverables)).expect("a socket");
         Self { place, project, deliverables, calls, _server: server }
     }
 

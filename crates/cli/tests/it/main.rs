@@ -8,6 +8,7 @@ mod acp_requests;
 mod answers;
 mod bad_checks;
 mod bad_input;
+mod binary;
 mod browser;
 mod checkouts;
 mod checks;

@@ -3,10 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::support::{Place, model, signal, wait_until};
+use super::support::{Place, model, wait_until};
 
 struct Client {
     child: Child,
@@ -40,7 +39,12 @@ impl Client {
         writeln!(self.input, "{message}").expect("sent");
     }
 
+    /// Asks something that has a result.
     fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.answer(method, params)["result"].take()
+    }
+
+    fn answer(&mut self, method: &str, params: Value) -> Value {
         self.id += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }));
         loop {
@@ -48,7 +52,7 @@ impl Client {
             assert!(self.output.read_line(&mut line).expect("read") > 0, "the server went away");
             let message: Value = serde_json::from_str(&line).expect("JSON");
             if message["id"] == self.id {
-                return message["result"].clone();
+                return message;
             }
         }
     }
@@ -125,19 +129,19 @@ fn while_a_run_holds_the_project_calls_go_through_it() {
     let (answer, failed) = client.call("set_status", json!({ "deliverableId": "B", "status": "blocked" }));
     assert!(!failed, "{answer}");
     let mut liar = Client::start(&place, "initializer");
+    assert_eq!(liar.tools(), ["set_status", "list"], "the run's own phase decides, not the client's word");
     let (answer, failed) = liar.call(
         "create",
         json!({ "deliverables": [{ "id": "X", "description": "x", "acceptanceCriteria": ["x"] }] }),
     );
-    assert!(failed, "the run's own phase decides, not the client's word: {answer}");
+    assert!(failed && answer["error"] == "NOT_AVAILABLE", "{answer}");
     place.write("go.txt", "");
     let run = super::support::Run::from(child.wait_with_output().expect("ended"));
     assert_eq!(run.of_type("status_changed").count(), 1, "the run tells of it");
     assert_eq!(place.statuses(), [("A".into(), "pending"), ("B".into(), "blocked")]);
-    let (answer, failed) = client.call("list", json!({}));
-    assert!(failed, "after the run nobody answers: {answer}");
-    signal(&client.child, Signal::TERM);
-    signal(&liar.child, Signal::TERM);
-    client.child.wait().expect("ended");
-    liar.child.wait().expect("ended");
+    let answer = client.answer("tools/call", json!({ "name": "list", "arguments": {} }));
+    let told = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(told.contains("its run has ended"), "after the run nobody answers: {answer}");
+    client.end();
+    liar.end();
 }

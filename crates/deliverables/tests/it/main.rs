@@ -2,9 +2,13 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod change;
+mod client;
 mod list;
+mod mcp;
+mod messenger;
 mod phases;
 mod schemas;
+mod slow;
 mod socket;
 mod support;
 mod verify;

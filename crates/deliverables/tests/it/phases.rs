@@ -1,10 +1,8 @@
 //! Which tools there are in which phase, and what a call of any other is told.
 
-use std::sync::Arc;
-
 use autonoe_core::instruction::DeliverableTool::{Create, Deprecate, List, Review, SetStatus, Verify};
 use autonoe_core::instruction::{DeliverableTool, InstructionName};
-use autonoe_deliverables::{Caller, MCP_PREFIX, tools_for};
+use autonoe_deliverables::{MCP_PREFIX, tools_for};
 use autonoe_tools::ToolContext;
 use serde_json::{Value, json};
 
@@ -84,8 +82,7 @@ async fn the_native_agent_is_offered_the_same_under_the_names_of_mcp() {
     assert_eq!(MCP_PREFIX, "mcp__autonoe__");
     for (phase, offered) in OFFERED {
         let bench = Bench::with(phase, &["A"]).await;
-        let caller: Arc<dyn Caller> = bench.service.clone();
-        let tools = tools_for(phase, &caller);
+        let tools = tools_for(phase, &bench.service);
         let names: Vec<String> = tools.iter().map(|tool| tool.spec().name).collect();
         let wanted: Vec<String> =
             offered.iter().map(|tool| format!("mcp__autonoe__{}", tool.name())).collect();

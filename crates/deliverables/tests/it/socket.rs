@@ -1,30 +1,31 @@
-//! The socket between `autonoe mcp` and the process that holds the project.
+//! The socket at which the process that holds the project answers.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autonoe_core::instruction::InstructionName::{Coding, Initializer, Sync};
-use autonoe_deliverables::{Answer, CallServer, Caller, SocketCaller};
+use autonoe_core::instruction::InstructionName::{Coding, Initializer, Review, Sync};
+use autonoe_deliverables::CallServer;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
+use crate::client::{at_the_socket, off_the_runtime};
+use crate::slow::Slow;
 use crate::support::{Bench, deliverable};
 
-fn socket(bench: &Bench) -> PathBuf {
+pub fn socket(bench: &Bench) -> PathBuf {
     bench.dir.path().join("calls.sock")
 }
 
-fn serve(bench: &Bench, path: &Path) -> CallServer {
-    CallServer::start(path, Arc::clone(&bench.service) as Arc<dyn Caller>).unwrap()
+pub fn serve(bench: &Bench, path: &Path) -> CallServer {
+    CallServer::start(path, Arc::clone(&bench.service)).unwrap()
 }
 
-/// Speaks to the socket as a client of another make would, off the runtime's threads.
-async fn raw<T: Send + 'static>(path: &Path, talk: impl FnOnce(UnixStream) -> T + Send + 'static) -> T {
-    let path = path.to_owned();
-    tokio::task::spawn_blocking(move || talk(UnixStream::connect(path).unwrap())).await.unwrap()
+async fn is_served(path: &Path) -> bool {
+    at_the_socket(path, |mut client| !client.call("list", json!({})).1).await
 }
 
 #[tokio::test]
@@ -32,7 +33,6 @@ async fn a_call_over_the_socket_is_answered_as_if_it_were_made_here() {
     let bench = Bench::with(Coding, &["A"]).await;
     let path = socket(&bench);
     let _server = serve(&bench, &path);
-    let caller = SocketCaller::new(path);
     for (tool, arguments) in [
         ("list", json!({})),
         ("list", Value::Null),
@@ -41,30 +41,33 @@ async fn a_call_over_the_socket_is_answered_as_if_it_were_made_here() {
         ("nonsense\n\"tool\"", json!({ "text": "with\nlines" })),
     ] {
         let here = bench.call(tool, arguments.clone()).await;
-        assert_eq!(caller.call(tool, arguments).await, here, "{tool:?}");
+        let there = at_the_socket(&path, move |mut client| client.call(tool, arguments)).await;
+        assert_eq!(there, (here.content, here.is_error), "{tool:?}");
     }
-    let answer = caller.call("set_status", json!({ "deliverableId": "A", "status": "passed" })).await;
-    assert!(!answer.is_error, "{}", answer.content);
+    let passed = json!({ "deliverableId": "A", "status": "passed" });
+    let (content, failed) = at_the_socket(&path, |mut client| client.call("set_status", passed)).await;
+    assert!(!failed, "{content}");
     assert_eq!(bench.file()[0]["passed"], true);
     assert_eq!(bench.told().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn twenty_callers_at_once_are_all_served() {
+async fn twenty_clients_at_once_are_all_served() {
     let bench = Bench::new(Initializer).await;
     let path = socket(&bench);
     let _server = serve(&bench, &path);
-    let caller = Arc::new(SocketCaller::new(path));
     let calls: Vec<_> = (0..20)
         .map(|number| {
-            let caller = Arc::clone(&caller);
+            let path = path.clone();
             let batch = json!({ "deliverables": [deliverable(&format!("D-{number:02}"))] });
-            tokio::spawn(async move { caller.call("create", batch).await })
+            tokio::spawn(
+                async move { at_the_socket(&path, move |mut client| client.call("create", batch)).await },
+            )
         })
         .collect();
     for call in calls {
-        let answer = call.await.unwrap();
-        assert!(!answer.is_error, "{}", answer.content);
+        let (content, failed) = call.await.unwrap();
+        assert!(!failed, "{content}");
     }
     let mut ids: Vec<String> =
         bench.file().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect();
@@ -73,87 +76,79 @@ async fn twenty_callers_at_once_are_all_served() {
 }
 
 #[tokio::test]
-async fn one_connection_may_make_many_calls() {
-    let bench = Bench::with(Coding, &["A"]).await;
+async fn what_takes_long_holds_nothing_else_up() {
+    let mut bench = Bench::with(Review, &["A"]).await;
+    let slow = Arc::new(Slow(Semaphore::new(0)));
+    let service = Arc::into_inner(bench.service).unwrap();
+    bench.service = Arc::new(service.examined_by(Arc::clone(&slow) as _));
     let path = socket(&bench);
     let _server = serve(&bench, &path);
-    let answers = raw(&path, |mut stream| {
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        (0..3)
-            .map(|_| {
-                stream.write_all(b"{\"tool\":\"list\",\"arguments\":{}}\n").unwrap();
-                let mut line = String::new();
-                reader.read_line(&mut line).unwrap();
-                serde_json::from_str::<Answer>(&line).unwrap()
-            })
-            .collect::<Vec<_>>()
+    at_the_socket(&path, move |mut client| {
+        let look = json!({ "deliverableId": "A", "holds": true, "reason": "I saw it" });
+        client.ask(1, "tools/call", json!({ "name": "review", "arguments": look }));
+        for id in 2..100 {
+            client.ask(id, "ping", json!({}));
+            assert_eq!(client.hear().unwrap()["id"], id);
+        }
+        client.close();
+        slow.0.add_permits(1);
+        let last = client.hear().expect("what was asked before is still answered");
+        assert_eq!((&last["id"], &last["result"]["isError"]), (&json!(1), &json!(false)), "{last}");
+        assert_eq!(client.hear(), None);
     })
     .await;
-    assert!(answers.iter().all(|answer| !answer.is_error && answer.content.contains("What A is")));
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_is_said_to_be_so() {
-    let bench = Bench::with(Coding, &["A"]).await;
-    let path = socket(&bench);
-    let caller = SocketCaller::new(path.clone());
-    let gone = async || {
-        let answer = caller.call("list", json!({})).await;
-        assert!(answer.is_error);
-        let json: Value = serde_json::from_str(&answer.content).expect("JSON, as every answer is");
-        assert_eq!((&json["success"], &json["error"]), (&json!(false), &json!("NO_ANSWER")));
-        json["message"].as_str().unwrap().to_owned()
-    };
-    assert!(gone().await.contains("does not answer"), "never started");
-
-    let server = serve(&bench, &path);
-    assert!(!caller.call("list", json!({})).await.is_error);
-    drop(server);
-    assert!(!path.exists(), "it takes its socket along");
-    assert!(gone().await.contains("its run has ended"), "ended");
-
-    drop(UnixListener::bind(&path).unwrap());
-    assert!(gone().await.contains("Connection refused"), "died");
-}
-
-#[tokio::test]
-async fn a_server_that_hangs_up_or_answers_nonsense_is_no_answer() {
-    let bench = Bench::new(Coding).await;
-    let path = socket(&bench);
-    let listener = UnixListener::bind(&path).unwrap();
-    let server = std::thread::spawn(move || {
-        for response in [&b""[..], b"nonsense\n", b"{\"content\":\"cut o"] {
-            let (mut stream, _) = listener.accept().unwrap();
-            BufReader::new(stream.try_clone().unwrap()).read_line(&mut String::new()).unwrap();
-            stream.write_all(response).unwrap();
-        }
-    });
-    for _ in 0..3 {
-        let answer = SocketCaller::new(path.clone()).call("list", json!({})).await;
-        assert!(answer.is_error && answer.content.contains("NO_ANSWER"), "{}", answer.content);
-    }
-    server.join().unwrap();
-}
-
-#[tokio::test]
-async fn garbage_closes_its_connection_and_harms_nobody() {
+async fn garbage_is_said_to_be_so_and_harms_nobody() {
     let bench = Bench::with(Sync, &["A"]).await;
     let path = socket(&bench);
     let _server = serve(&bench, &path);
     let before = bench.text();
-    for garbage in [&b"garbage\n"[..], b"{\"tool\":1}\n", b"[]\n", b"\n", b"\xff\xfe\n", b"{\"tool\":\"li"] {
-        let answered = raw(&path, move |mut stream| {
-            stream.write_all(garbage).unwrap();
-            stream.shutdown(std::net::Shutdown::Write).unwrap();
-            let mut rest = Vec::new();
-            stream.read_to_end(&mut rest).unwrap();
-            rest
+    for garbage in [&b"garbage"[..], b"\xff\xfe", b"{\"id\":1"] {
+        at_the_socket(&path, move |mut client| {
+            client.say(garbage);
+            let answer = client.hear().unwrap();
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32700)), "{answer}");
+            assert!(!client.call("list", json!({})).1, "the same client is still served");
         })
         .await;
-        assert_eq!(answered, b"", "{garbage:?}");
+    }
+    for nothing in [&b""[..], b"[]", b"1", b"{\"tool\":1}"] {
+        at_the_socket(&path, move |mut client| {
+            client.say(nothing);
+            assert!(!client.call("list", json!({})).1, "{nothing:?} has no answer");
+        })
+        .await;
     }
     assert_eq!(bench.text(), before);
-    assert!(!SocketCaller::new(path).call("list", json!({})).await.is_error, "others are still served");
+}
+
+#[tokio::test]
+async fn a_line_without_end_closes_its_connection() {
+    let bench = Bench::with(Coding, &["A"]).await;
+    let path = socket(&bench);
+    let _server = serve(&bench, &path);
+    let endless = vec![b'x'; 17 * 1024 * 1024];
+    let there = path.clone();
+    let sent = off_the_runtime(move || UnixStream::connect(there).unwrap().write_all(&endless)).await;
+    assert_eq!(sent.unwrap_err().kind(), ErrorKind::BrokenPipe);
+    assert!(is_served(&path).await, "others are still served");
+}
+
+#[tokio::test]
+async fn a_server_that_ends_hangs_up() {
+    let bench = Bench::with(Coding, &["A"]).await;
+    let path = socket(&bench);
+    let server = serve(&bench, &path);
+    let mut client = at_the_socket(&path, |mut client| {
+        assert!(!client.call("list", json!({})).1);
+        client
+    })
+    .await;
+    drop(server);
+    assert!(!path.exists(), "it takes its socket along");
+    assert_eq!(off_the_runtime(move || client.hear()).await, None);
 }
 
 #[tokio::test]
@@ -173,18 +168,17 @@ async fn what_a_dead_process_left_is_replaced() {
     drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists(), "a socket nobody listens on");
     let server = serve(&bench, &path);
-    assert!(!SocketCaller::new(path.clone()).call("list", json!({})).await.is_error);
+    assert!(is_served(&path).await);
     drop(server);
     fs::write(&path, "a plain file").unwrap();
     let _server = serve(&bench, &path);
-    assert!(!SocketCaller::new(path).call("list", json!({})).await.is_error);
+    assert!(is_served(&path).await);
 }
 
 #[tokio::test]
 async fn a_path_that_cannot_be_a_socket_is_an_error() {
     let bench = Bench::new(Coding).await;
     for path in [bench.dir.path().join("no/such/directory"), bench.dir.path().join("x".repeat(200))] {
-        let caller = Arc::clone(&bench.service) as Arc<dyn Caller>;
-        assert!(CallServer::start(&path, caller).is_err(), "{}", path.display());
+        assert!(CallServer::start(&path, Arc::clone(&bench.service)).is_err(), "{}", path.display());
     }
 }

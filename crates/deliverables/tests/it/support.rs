@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use autonoe_core::clock::Clock;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::status::StatusChange;
-use autonoe_deliverables::{Answer, Caller, DeliverableService};
+use autonoe_deliverables::{Answer, DeliverableService};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Journal, Project, StatusStore};
 use jiff::Timestamp;

@@ -35,11 +35,17 @@ pub struct Readings {
 impl Readings {
     /// Adds a run.
     pub fn add(&mut self, reading: Reading) {
-        self.wall.add(reading.wall);
-        self.cpu.add(reading.cpu);
-        self.first_request.add(reading.first_request);
-        self.peak_mb = self.peak_mb.max(reading.peak_mb);
-        self.own_mb = self.own_mb.max(reading.own_mb);
+        match reading {
+            Reading::Time { wall, cpu, first_request } => {
+                self.wall.add(wall);
+                self.cpu.add(cpu);
+                self.first_request.add(first_request);
+            }
+            Reading::Memory { peak_mb, own_mb } => {
+                self.peak_mb = self.peak_mb.max(peak_mb);
+                self.own_mb = self.own_mb.max(own_mb);
+            }
+        }
     }
 }
 
@@ -67,4 +73,24 @@ pub fn render(lines: &[Line], rounds: usize) -> String {
 fn spread(sample: &Sample) -> String {
     let [least, most] = [0.0, 100.0].map(|percent| sample.percentile(percent));
     format!("{:.0} ms ({least:.0} to {most:.0})", sample.median())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Reading, Readings};
+
+    #[test]
+    fn a_run_is_timed_or_weighed() {
+        let mut readings = Readings::default();
+        let [wall, cpu, first_request] = [3, 2, 1].map(Duration::from_secs);
+        readings.add(Reading::Memory { peak_mb: 3.0, own_mb: 1.0 });
+        readings.add(Reading::Time { wall, cpu, first_request });
+        readings.add(Reading::Memory { peak_mb: 2.0, own_mb: 2.0 });
+        assert_eq!([readings.peak_mb, readings.own_mb], [3.0, 2.0]);
+        let timed =
+            [&readings.wall, &readings.cpu, &readings.first_request].map(|sample| sample.percentile(0.0));
+        assert_eq!(timed, [3_000.0, 2_000.0, 1_000.0]);
+    }
 }

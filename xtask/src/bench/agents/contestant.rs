@@ -9,7 +9,7 @@ use autonoe_store::journal::history::History;
 
 use super::comparison::{Line, Readings};
 use super::install::{Package, install};
-use super::meter::{Reading, meter};
+use super::meter::{Look, Reading, meter};
 use crate::Result;
 use crate::bench::place::{Place, serve};
 use crate::bench::script::{call, conversation, passed, turn, turn_after, word};
@@ -96,9 +96,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Does the task once more, unless it failed before.
-    pub fn run(&mut self) {
+    pub fn run(&mut self, look: Look) {
         let Ok(ready) = &mut self.state else { return };
-        match run(self.contestant, ready) {
+        match run(self.contestant, ready, look) {
             Ok((reading, events)) => {
                 ready.readings.add(reading);
                 ready.readings.events = events;
@@ -133,14 +133,14 @@ impl<'a> Runner<'a> {
     }
 }
 
-fn run(contestant: &Contestant, ready: &Ready) -> Result<(Reading, usize)> {
+fn run(contestant: &Contestant, ready: &Ready, look: Look) -> Result<(Reading, usize)> {
     let model = serve(&script(contestant))?;
     if contestant.origin.is_run() {
         // It passed in the run before.
         ready.place.ask_for(1)?;
     }
     let command = (contestant.command)(&ready.programs, &ready.place, &model)?;
-    let reading = meter(command, &ready.programs.autonoe, &model, PATIENCE)?;
+    let reading = meter(command, &ready.programs.autonoe, &model, look, PATIENCE)?;
     did_the_task(&model)?;
     let events = if contestant.origin.is_run() { events(&ready.place)? } else { 0 };
     Ok((reading, events))

@@ -1,4 +1,4 @@
-//! One run of a program with the scripted model: how long, how much processor time, how much memory, and when it first asked.
+//! One run of a program with the scripted model: how long, how much processor time and when it first asked, or else how much memory.
 
 use std::fs;
 use std::io;
@@ -25,19 +25,34 @@ const WEIGH_EVERY: Duration = Duration::from_millis(10);
 /// How long a program's children may outlive it.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// What is looked at in a run: never at both, since looking at memory takes time, and more of it the more processes there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// At the clock.
+    Time,
+    /// At the memory, many times.
+    Memory,
+}
+
 /// What one run took.
 #[derive(Clone, Copy)]
-pub struct Reading {
-    /// From its start to its end.
-    pub wall: Duration,
-    /// Of it and of all it started, user and system.
-    pub cpu: Duration,
-    /// The largest resident memory that any one of its processes had, in megabytes.
-    pub peak_mb: f64,
-    /// The most memory that all processes of one program among them had together, in megabytes.
-    pub own_mb: f64,
-    /// From its start until the model had its first request.
-    pub first_request: Duration,
+pub enum Reading {
+    /// As the clock has it.
+    Time {
+        /// From its start to its end.
+        wall: Duration,
+        /// Of it and of all it started, user and system.
+        cpu: Duration,
+        /// From its start until the model had its first request.
+        first_request: Duration,
+    },
+    /// As it was weighed.
+    Memory {
+        /// The largest resident memory that any one of its processes had, in megabytes.
+        peak_mb: f64,
+        /// The most memory that all processes of one program among them had together, in megabytes.
+        own_mb: f64,
+    },
 }
 
 /// Makes us the parent of what our children leave behind, so that it is counted, and ended.
@@ -47,15 +62,21 @@ pub fn adopt_orphans() -> Result {
     Ok(())
 }
 
-/// Runs a program to its end, and looks how much memory is `ours` meanwhile. One at a time: the processor time is that of all our
+/// Runs a program to its end. Of its memory, what is `ours` is told apart. One at a time: the processor time is that of all our
 /// children.
-pub fn meter(mut command: Command, ours: &Path, model: &Server, patience: Duration) -> Result<Reading> {
+pub fn meter(
+    mut command: Command,
+    ours: &Path,
+    model: &Server,
+    look: Look,
+    patience: Duration,
+) -> Result<Reading> {
     let mut words = tempfile::tempfile()?;
     command.stdin(Stdio::null()).stdout(words.try_clone()?).stderr(words.try_clone()?);
     let cpu_before = cpu_of_children()?;
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
-    let watched = watch(&mut child, start, &fs::metadata(ours)?, model, patience);
+    let watched = watch(&mut child, start, &fs::metadata(ours)?, model, look, patience);
     end_leftovers()?;
     let Watched { status, wall, first_request, peak_mb, own_mb } = watched?;
     let cpu = cpu_of_children()?.saturating_sub(cpu_before);
@@ -63,7 +84,10 @@ pub fn meter(mut command: Command, ours: &Path, model: &Server, patience: Durati
         return Err(format!("it ended with {status}: {}", last_words(&mut words)?).into());
     }
     let first_request = first_request.ok_or("it did not ask the model")?;
-    Ok(Reading { wall, cpu, peak_mb, own_mb, first_request })
+    Ok(match look {
+        Look::Time => Reading::Time { wall, cpu, first_request },
+        Look::Memory => Reading::Memory { peak_mb, own_mb },
+    })
 }
 
 struct Watched {
@@ -79,6 +103,7 @@ fn watch(
     start: Instant,
     ours: &fs::Metadata,
     model: &Server,
+    look: Look,
     patience: Duration,
 ) -> Result<Watched> {
     let (mut first_request, mut peak_mb, mut own_mb, mut weighed) = (None, 0.0_f64, 0.0_f64, start);
@@ -96,7 +121,7 @@ fn watch(
             child.wait()?;
             return Err(format!("it had not ended after {} s", patience.as_secs()).into());
         }
-        if weighed.elapsed() > WEIGH_EVERY {
+        if look == Look::Memory && weighed.elapsed() > WEIGH_EVERY {
             peak_mb = peak_mb.max(largest_peak_mb(child.id()));
             own_mb = own_mb.max(share_mb(child.id(), ours));
             weighed = Instant::now();

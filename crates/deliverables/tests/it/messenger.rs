@@ -1,0 +1,152 @@
+//! The messenger between a client and the process that holds the project.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use autonoe_core::instruction::InstructionName::{Coding, Verify};
+use autonoe_deliverables::carry;
+use serde_json::{Value, json};
+
+use crate::client::{Client, off_the_runtime};
+use crate::socket::{serve, socket};
+use crate::support::Bench;
+
+/// A client, and a messenger that carries its messages to a socket.
+struct Carried {
+    client: Client,
+    messenger: JoinHandle<()>,
+}
+
+impl Carried {
+    fn start(path: &Path) -> Self {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let path = path.to_owned();
+        let messenger = std::thread::spawn(move || {
+            carry(&path, theirs.try_clone().unwrap(), &theirs).unwrap();
+            theirs.shutdown(Shutdown::Both).unwrap();
+        });
+        Self { client: Client::new(ours), messenger }
+    }
+
+    /// What a request is told to which there is no answer.
+    fn told(&mut self, id: impl Into<Value>) -> String {
+        let id = id.into();
+        self.client.ask(id.clone(), "ping", json!({}));
+        complaint(&self.client.hear().expect("an answer"), &id)
+    }
+
+    fn end(mut self) {
+        self.client.close();
+        assert_eq!(self.client.hear(), None, "nothing more");
+        self.messenger.join().unwrap();
+    }
+}
+
+fn complaint(answer: &Value, id: &Value) -> String {
+    assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), id), "{answer}");
+    assert_eq!(answer["error"]["code"], -32000);
+    answer["error"]["message"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn what_is_asked_and_answered_is_carried_as_it_is() {
+    let bench = Bench::with(Verify, &["A"]).await;
+    let path = socket(&bench);
+    let _server = serve(&bench, &path);
+    off_the_runtime(move || {
+        let mut carried = Carried::start(&path);
+        carried.client.ask("hello", "initialize", json!({ "protocolVersion": "2025-06-18" }));
+        assert_eq!(carried.client.hear().unwrap()["result"]["serverInfo"]["name"], "autonoe");
+        carried.client.say(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        let (content, failed) = carried.client.call("verify", json!({ "deliverableId": "A" }));
+        assert!(!failed && content.contains("A marked as verified"), "{content}");
+        let (content, failed) = carried.client.call("create", json!({ "padding": "x".repeat(1_000_000) }));
+        assert!(failed && content.contains("NOT_AVAILABLE"), "the run's phase decides: {content}");
+        carried.client.say(b"garbage");
+        assert_eq!(carried.client.hear().unwrap()["error"]["code"], -32700);
+        carried.end();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_that_has_said_everything_still_hears_the_answers() {
+    let bench = Bench::with(Coding, &["A"]).await;
+    let path = socket(&bench);
+    let _server = serve(&bench, &path);
+    off_the_runtime(move || {
+        let mut carried = Carried::start(&path);
+        for id in 0..10 {
+            carried.client.ask(id, "tools/call", json!({ "name": "list" }));
+        }
+        carried.client.close();
+        let mut heard: Vec<_> =
+            (0..10).map(|_| carried.client.hear().unwrap()["id"].as_u64().unwrap()).collect();
+        heard.sort_unstable();
+        assert_eq!(heard, (0..10).collect::<Vec<_>>());
+        carried.end();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_process_that_is_gone_is_said_to_be_so_and_found_again() {
+    let bench = Bench::with(Coding, &["A"]).await;
+    let path = socket(&bench);
+    let mut carried = Carried::start(&path);
+    let ask = |mut carried: Carried, id: u64| {
+        off_the_runtime(move || {
+            let told = carried.told(id);
+            (carried, told)
+        })
+    };
+    let list = |mut carried: Carried| {
+        off_the_runtime(move || {
+            assert!(!carried.client.call("list", json!({})).1);
+            carried
+        })
+    };
+    let mut told;
+    (carried, told) = ask(carried, 1).await;
+    assert!(told.contains("does not answer"), "never started: {told}");
+    let server = serve(&bench, &path);
+    carried = list(carried).await;
+    drop(server);
+    (carried, told) = ask(carried, 2).await;
+    assert!(told.contains("its run has ended"), "ended: {told}");
+    drop(UnixListener::bind(&path).unwrap());
+    (carried, told) = ask(carried, 3).await;
+    assert!(told.contains("Connection refused"), "died: {told}");
+    let _server = serve(&bench, &path);
+    list(carried).await.end();
+}
+
+#[test]
+fn whoever_waits_when_the_process_hangs_up_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let path: PathBuf = directory.path().join("calls.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    for response in [&b""[..], b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n{\"id\":2,\"res"] {
+        let mut carried = Carried::start(&path);
+        for id in [json!(1), json!(2), json!("three")] {
+            carried.client.ask(id, "ping", json!({}));
+        }
+        carried.client.say(br#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut heard = BufReader::new(stream.try_clone().unwrap()).lines();
+        (0..4).for_each(|_| drop(heard.next().unwrap().unwrap()));
+        stream.write_all(response).unwrap();
+        drop((stream, heard));
+        if !response.is_empty() {
+            assert_eq!(carried.client.hear().unwrap(), json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
+        } else {
+            complaint(&carried.client.hear().unwrap(), &json!(1));
+        }
+        complaint(&carried.client.hear().unwrap(), &json!(2));
+        complaint(&carried.client.hear().unwrap(), &json!("three"));
+        carried.end();
+    }
+}
