@@ -5,6 +5,9 @@
 
 pub mod definition;
 pub mod faults;
+pub mod graph;
 mod outside;
+#[cfg(test)]
+mod samples;
 
 pub use outside::{CommandEnd, Notice, Outside};
