@@ -6,8 +6,10 @@
 pub mod definition;
 pub mod faults;
 pub mod graph;
+mod names;
 mod outside;
 #[cfg(test)]
 mod samples;
+pub mod validate;
 
 pub use outside::{CommandEnd, Notice, Outside};
