@@ -6,6 +6,7 @@
 pub mod definition;
 pub mod faults;
 pub mod graph;
+pub mod load;
 mod names;
 mod outside;
 #[cfg(test)]
