@@ -11,6 +11,7 @@ mod names;
 mod outside;
 #[cfg(test)]
 mod samples;
+pub mod schema;
 pub mod validate;
 
 pub use outside::{CommandEnd, Notice, Outside};
