@@ -4,6 +4,7 @@
 //! It asks nothing of the machine itself: commands, files, services and memory are given to it.
 
 pub mod definition;
+pub mod draw;
 pub mod faults;
 pub mod graph;
 pub mod load;
