@@ -133,3 +133,13 @@ fn a_picture_needs_nothing_else() {
     let opened = drawn.matches("<text ").count();
     assert_eq!(opened, drawn.matches("</text>").count());
 }
+
+#[test]
+fn as_many_steps_as_there_may_be_are_drawn() {
+    let steps = (0..500).map(|number| {
+        let next = format!("a{}", (number * 7 + 1) % 500);
+        (format!("a{number}"), json!({ "prompt": "plan.md", "next": next }))
+    });
+    let many = of_steps(json!({}), serde_json::Value::Object(steps.collect()));
+    assert!(text(&many).contains("a499") && mermaid(&many).contains("a499") && svg(&many).contains("a499"));
+}

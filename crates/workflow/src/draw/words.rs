@@ -37,9 +37,9 @@ pub(super) fn order(definition: &AgentDefinition, edges: &[Edge]) -> Vec<String>
     let steps = &definition.steps.steps;
     let mut order: Vec<String> = Vec::new();
     let entry = std::iter::once(&definition.steps.entry_step).filter(|entry| steps.contains_key(*entry));
+    let mut at = 0;
     for first in entry.chain(steps.keys()) {
         add(definition, first, &mut order);
-        let mut at = 0;
         while at < order.len() {
             let from = order[at].clone();
             for edge in edges.iter().filter(|edge| edge.from == from) {
