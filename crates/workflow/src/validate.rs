@@ -18,9 +18,11 @@ mod transitions;
 use std::ops::Deref;
 
 use autonoe_core::fault::Fault;
+use serde_json::Value;
 
 use crate::definition::AgentDefinition;
 use crate::faults::CONFIGURATION_VALIDATION;
+use problem::Place;
 
 pub use agent::ITERATIONS_LIMIT;
 pub use parameters::RUNTIME_VARIABLES;
@@ -28,9 +30,18 @@ pub use problem::{Problem, ValidationResult};
 pub use steps::TIME_LIMIT;
 pub use transitions::{CALLS_LIMIT, RETRIES_LIMIT};
 
+/// How many steps an agent may have.
+pub const STEPS_LIMIT: usize = 500;
+
 /// Looks at everything that can be wrong. It changes nothing.
 pub fn validate(definition: &AgentDefinition) -> ValidationResult {
     let mut result = ValidationResult::default();
+    if definition.steps.steps.len() > STEPS_LIMIT {
+        let count = definition.steps.steps.len();
+        let what = format!("there are {count} steps, and an agent may have at most {STEPS_LIMIT}");
+        result.error(&Place::steps("steps"), Value::Null, what, "Make several agents of it.");
+        return result;
+    }
     agent::check(definition, &mut result);
     parameters::check(definition, &mut result);
     steps::check(definition, &mut result);

@@ -150,9 +150,11 @@ fn seen_before(definition: &AgentDefinition, edges: &[Edge], result: &mut Valida
 
 /// The ways with those from the end to the entry step, if the agent may have to begin anew.
 fn begun_anew(definition: &AgentDefinition, edges: &[Edge]) -> Vec<Edge> {
-    let anew = !matches!(definition.agent.completion, Completion::StepMachine);
-    let entry = &definition.steps.entry_step;
-    let to =
-        |edge: &Edge| if anew { edge.to.clone().or_else(|| Some(entry.clone())) } else { edge.to.clone() };
-    edges.iter().map(|edge| Edge { to: to(edge), ..edge.clone() }).collect()
+    let is_last = |edge: &Edge| matches!(edge.kind, EdgeKind::Complete | EdgeKind::Abort);
+    let begins_anew = !matches!(definition.agent.completion, Completion::StepMachine);
+    let mut edges = edges.to_vec();
+    for edge in edges.iter_mut().filter(|edge| begins_anew && edge.to.is_none() && !is_last(edge)) {
+        edge.to = Some(definition.steps.entry_step.clone());
+    }
+    edges
 }

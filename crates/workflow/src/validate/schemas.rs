@@ -5,6 +5,10 @@ use serde_json::Value;
 
 use super::problem::{Place, ValidationResult};
 
+/// How much is told of why something is no schema, in characters.
+const MAX_WHY_CHARS: usize = 200;
+
+/// What has no other schemas to give.
 struct Nothing;
 
 impl Retrieve for Nothing {
@@ -20,8 +24,11 @@ pub(super) fn check(at: &Place, schema: &Value, result: &mut ValidationResult) {
         return result.error(at, schema.clone(), "that is no JSON Schema: it must be an object", remedy);
     }
     if let Err(error) = jsonschema::options().with_retriever(Nothing).build(schema) {
-        let place = error.instance_path().to_string();
-        let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
-        result.error(at, Value::Null, format!("that is no JSON Schema: {error}{place}"), remedy);
+        let why: String = error.to_string().chars().take(MAX_WHY_CHARS).collect();
+        let place = match error.instance_path().to_string() {
+            place if place.is_empty() => place,
+            place => format!(", at {place}"),
+        };
+        result.error(at, Value::Null, format!("that is no JSON Schema: {why}{place}"), remedy);
     }
 }

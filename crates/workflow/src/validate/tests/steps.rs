@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Row, errors, fine, warnings};
-use crate::samples::patched;
+use super::{Row, errors, fine, told, validate, warnings};
+use crate::samples::{of_steps, patched};
 
 fn row(step: &str, over: Value, path: &'static str, words: &'static str) -> Row {
     (json!({}), json!({ "steps": { step: over } }), "steps.json", path, words)
@@ -24,7 +24,12 @@ fn what_is_wrong_with_a_step_is_told() {
         row("plan", json!({ "prompt": null }), "$.steps.plan.prompt", "no prompt"),
         row("format", json!({ "prompt": null }), "$.steps.format.prompt", "no prompt"),
         row("plan", json!({ "prompt": null }), "$.steps.plan.output", "nobody gives this answer"),
-        row("plan", json!({ "output": { "type": "thing" } }), "$.steps.plan.output", "no JSON Schema"),
+        row(
+            "plan",
+            json!({ "output": { "type": "thing" } }),
+            "$.steps.plan.output",
+            "is not valid under any",
+        ),
         row("plan", json!({ "output": "object" }), "$.steps.plan.output", "must be an object"),
         row(
             "plan",
@@ -290,4 +295,19 @@ fn nothing_else_leads_to_a_sub_step() {
             "as a part of",
         ),
     ]);
+}
+
+#[test]
+fn an_agent_has_not_too_many_steps() {
+    let many = |count: usize| {
+        let steps = (0..count).map(|number| (format!("a{number}"), json!({ "prompt": "plan.md" })));
+        validate(&of_steps(json!({}), Value::Object(steps.collect())))
+    };
+    told(
+        &many(501).errors,
+        "steps.json",
+        "$.steps",
+        "there are 501 steps, and an agent may have at most 500",
+    );
+    assert!(many(500).errors.iter().all(|error| error.path != "$.steps"));
 }
