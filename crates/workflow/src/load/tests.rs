@@ -202,6 +202,14 @@ fn no_symbolic_link_is_followed() {
     refused(&link, CONFIGURATION_PARSE, &["link is a symbolic link"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_neither_a_file_nor_a_directory_is_not_opened() {
+    let (_agents, fix) = agents();
+    let _socket = std::os::unix::net::UnixListener::bind(fix.join("socket")).unwrap();
+    refused(&fix, CONFIGURATION_PARSE, &["socket is neither a file nor a directory"]);
+}
+
 #[test]
 fn an_agent_is_found_by_its_name_only() {
     let (agents, fix) = agents();
@@ -228,10 +236,9 @@ fn a_name_that_two_agents_have_is_an_error_that_names_both() {
     write(agents.path(), "copy/agent.json", AGENT);
     let fault = find(agents.path(), "fix").unwrap_err();
     assert_eq!(fault.code, CONFIGURATION_VALIDATION.code);
-    assert!(
-        fault.message.contains("copy") && fault.message.contains("fix and") | fault.message.contains("and"),
-        "{fault}"
-    );
+    let both =
+        format!("{} and {}", agents.path().join("copy").display(), agents.path().join("fix").display());
+    assert!(fault.message.contains(&both), "{fault}");
     let problems = names_claimed_twice(agents.path()).unwrap();
     let [problem] = problems.as_slice() else { panic!("{problems:?}") };
     assert!(problem.what.contains("copy") && problem.what.contains("fix"), "{problem}");
