@@ -4,7 +4,15 @@
 //! It asks nothing of the machine itself: commands, files, services and memory are given to it.
 
 pub mod definition;
+pub mod draw;
 pub mod faults;
+pub mod graph;
+pub mod load;
+mod names;
 mod outside;
+#[cfg(test)]
+mod samples;
+pub mod schema;
+pub mod validate;
 
 pub use outside::{CommandEnd, Notice, Outside};

@@ -1,0 +1,61 @@
+//! Reads the directory of an agent: its files, and their syntax. Whether they make sense together is `validate`'s to say.
+
+mod agents;
+mod files;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::Fault;
+
+use crate::definition::{AGENT_FILE, AgentDefinition, STEPS_FILE};
+use crate::faults::CONFIGURATION_NOT_FOUND;
+
+pub use agents::{find, list, names_claimed_twice};
+pub use files::{FILES_LIMIT, JSON_BYTES_LIMIT, OTHER_BYTES_LIMIT, PROMPT_BYTES_LIMIT, TOTAL_BYTES_LIMIT};
+
+/// Reads the agent of this directory. It changes nothing, and follows no symbolic link.
+pub fn load(directory: &Path) -> Result<AgentDefinition, Fault> {
+    let directory = named(directory);
+    if !directory.is_dir() {
+        let what = format!("There is no directory {}.", directory.display());
+        return Err(not_found(what, directory.parent()));
+    }
+    let files = files::read(&directory)?;
+    let agent = shape::parse(&directory, AGENT_FILE, text(&directory, &files, AGENT_FILE)?)?;
+    let steps = shape::parse(&directory, STEPS_FILE, text(&directory, &files, STEPS_FILE)?)?;
+    Ok(AgentDefinition { directory, agent, steps, files })
+}
+
+fn text<'a>(directory: &Path, files: &'a files::Files, name: &str) -> Result<&'a str, Fault> {
+    files.get(name).map(String::as_str).ok_or_else(|| {
+        let what = format!("{} is no agent: it has no {name}.", directory.display());
+        not_found(what, directory.parent())
+    })
+}
+
+/// A directory such as `.` has no name of its own to compare with the agent's.
+fn named(directory: &Path) -> PathBuf {
+    match directory.file_name() {
+        Some(_) => directory.to_owned(),
+        None => directory.canonicalize().unwrap_or_else(|_| directory.to_owned()),
+    }
+}
+
+/// A fault with what could have been meant.
+fn not_found(what: String, agents_dir: Option<&Path>) -> Fault {
+    let names: Vec<String> = agents_dir
+        .and_then(|agents| list(agents).ok())
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|agent| Some(agent.file_name()?.to_string_lossy().into_owned()))
+        .collect();
+    let make = "`autonoe agent init NAME` makes a new one.";
+    let hint = match names.as_slice() {
+        [] => format!("There are no agents yet; {make}"),
+        names => format!("The agents that there are: {}. {make}", names.join(", ")),
+    };
+    CONFIGURATION_NOT_FOUND.fault(what).hint(hint)
+}

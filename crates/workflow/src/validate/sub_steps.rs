@@ -1,0 +1,95 @@
+//! Sub-steps: each is part of exactly one step, and leads nowhere by itself.
+
+use serde_json::Value;
+
+use super::problem::{Place, ValidationResult};
+use super::steps::missing;
+use crate::definition::{AgentDefinition, Step, StepKind};
+
+pub(super) fn check(
+    at: &Place,
+    definition: &AgentDefinition,
+    id: &str,
+    step: &Step,
+    result: &mut ValidationResult,
+) {
+    if step.sequential == Some(false) {
+        let what = "sub-steps are run one after the other, and there is no other way";
+        let remedy = "Take it away; for work side by side start several agents, as a fleet does.";
+        result.error(&at.key("sequential"), false, what, remedy);
+    }
+    parent(at, definition, step, result);
+    if step.kind == StepKind::SubStep {
+        part(at, definition, id, step, result);
+    }
+}
+
+fn parent(at: &Place, definition: &AgentDefinition, step: &Step, result: &mut ValidationResult) {
+    if step.kind == StepKind::Gateway && !step.sub_steps.is_empty() {
+        let what = "a gateway only branches, and has no sub-steps";
+        result.error(&at.key("subSteps"), Value::Null, what, "Move them to a step before it.");
+    }
+    for (number, sub) in step.sub_steps.iter().enumerate() {
+        let at = at.key("subSteps").item(number);
+        match definition.step(sub).map(|step| step.kind) {
+            None => missing(&at, definition, sub, result),
+            Some(StepKind::SubStep) => {
+                if step.sub_steps[..number].contains(sub) {
+                    result.error(&at, sub.as_str(), "it is there twice", "Take one of them away.");
+                }
+            }
+            Some(StepKind::Normal | StepKind::Gateway) => {
+                let what = "this step is not a sub-step";
+                result.error(
+                    &at,
+                    sub.as_str(),
+                    what,
+                    "Set its `type` to subStep, or lead to it with `next`.",
+                );
+            }
+        }
+    }
+}
+
+fn part(at: &Place, definition: &AgentDefinition, id: &str, step: &Step, result: &mut ValidationResult) {
+    let parents: Vec<&str> = definition
+        .steps
+        .steps
+        .iter()
+        .filter(|(_, step)| step.sub_steps.iter().any(|sub| sub == id))
+        .map(|(parent, _)| parent.as_str())
+        .collect();
+    match parents.as_slice() {
+        [_] => {}
+        [] => {
+            let what = "no step has it among its `subSteps`";
+            result.error(
+                &at.key("type"),
+                "subStep",
+                what,
+                "Add it to those of one step, or make it a normal step.",
+            );
+        }
+        parents => {
+            let what = format!("it is part of several steps: {}", parents.join(", "));
+            result.error(
+                &at.key("type"),
+                "subStep",
+                what,
+                "Keep it in one of them, and make a copy for each other.",
+            );
+        }
+    }
+    let remedy = "Leave it out; what comes after a sub-step is said by the step that it is part of.";
+    if let Some(next) = &step.next {
+        result.error(&at.key("next"), next.as_str(), "a sub-step leads nowhere by itself", remedy);
+    }
+    if let Some(next) = step.check.as_ref().and_then(|check| check.on_pass()?.next.as_deref()) {
+        let at = at.key("check").key("onPass").key("next");
+        result.error(&at, next, "a sub-step leads nowhere by itself", remedy);
+    }
+    if !step.sub_steps.is_empty() {
+        let what = "a sub-step has no sub-steps of its own";
+        result.error(&at.key("subSteps"), Value::Null, what, "Add them to the step that it is part of.");
+    }
+}

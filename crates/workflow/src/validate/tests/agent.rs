@@ -1,0 +1,132 @@
+//! The head of `agent.json`, and its parameters.
+
+use serde_json::{Value, json};
+
+use super::super::RUNTIME_VARIABLES;
+use super::{Row, errors, told, validate, warnings};
+use crate::samples::patched;
+
+fn row(agent: Value, path: &'static str, words: &'static str) -> Row {
+    (agent, json!({}), "agent.json", path, words)
+}
+
+fn parameter(parameter: Value) -> Value {
+    json!({ "parameters": { "x": parameter } })
+}
+
+#[test]
+fn what_is_wrong_in_the_head_of_the_agent_is_told() {
+    errors(vec![
+        row(json!({ "version": "v1" }), "$.version", "three numbers"),
+        row(json!({ "name": "Fix it" }), "$.name", "cannot be the name"),
+        row(json!({ "name": "mend" }), "$.name", "its directory has another name: fix"),
+        row(json!({ "maxIterations": 0 }), "$.maxIterations", "from 1 to 10000"),
+        row(json!({ "maxIterations": 10_001 }), "$.maxIterations", "from 1 to 10000"),
+        row(json!({ "stepLoopLimit": 0 }), "$.stepLoopLimit", "from 1 to 10000"),
+        row(
+            json!({ "environment": ["HOME_TEAM", "A-B"] }),
+            "$.environment[1]",
+            "name of an environment variable",
+        ),
+        row(json!({ "environment": ["HOME_TEAM", "HOME_TEAM"] }), "$.environment[1]", "twice"),
+        row(
+            json!({ "environment": ["HOME_TEAM", "issue"] }),
+            "$.environment[1]",
+            "a parameter has the same name",
+        ),
+        row(json!({ "environment": ["HOME_TEAM", "step"] }), "$.environment[1]", "supplied in every run"),
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_a_parameter_is_told() {
+    errors(vec![
+        row(
+            json!({ "parameters": { "Big": { "type": "string" } } }),
+            "$.parameters.Big",
+            "name of a parameter",
+        ),
+        row(
+            json!({ "parameters": { "a b": { "type": "string" } } }),
+            "$.parameters[\"a b\"]",
+            "name of a parameter",
+        ),
+        row(parameter(json!({ "type": "number", "default": "3" })), "$.parameters.x.default", "type number"),
+        row(parameter(json!({ "type": "string", "default": 3 })), "$.parameters.x.default", "type string"),
+        row(
+            parameter(json!({ "type": "boolean", "default": "yes" })),
+            "$.parameters.x.default",
+            "type boolean",
+        ),
+        row(parameter(json!({ "type": "array", "default": [1] })), "$.parameters.x.default", "type array"),
+        row(
+            parameter(json!({ "type": "number", "default": 0, "validation": { "min": 1 } })),
+            "$.parameters.x.default",
+            "less than the minimum, which is 1",
+        ),
+        row(
+            parameter(json!({ "type": "number", "default": 9, "validation": { "max": 8 } })),
+            "$.parameters.x.default",
+            "more than the maximum, which is 8",
+        ),
+        row(
+            parameter(json!({ "type": "string", "default": "ab1", "validation": { "pattern": "[a-z]+" } })),
+            "$.parameters.x.default",
+            "does not fit the pattern",
+        ),
+        row(
+            parameter(
+                json!({ "type": "array", "default": ["a", "c"], "validation": { "enum": ["a", "b"] } }),
+            ),
+            "$.parameters.x.default",
+            "none of \"a\", \"b\"",
+        ),
+        row(
+            parameter(json!({ "type": "number", "validation": { "min": 3, "max": 2 } })),
+            "$.parameters.x.validation.min",
+            "greater than the maximum",
+        ),
+        row(
+            parameter(json!({ "type": "string", "validation": { "min": 3 } })),
+            "$.parameters.x.validation.min",
+            "Only a number",
+        ),
+        row(
+            parameter(json!({ "type": "string", "validation": { "pattern": "(" } })),
+            "$.parameters.x.validation.pattern",
+            "unclosed group",
+        ),
+        row(
+            parameter(json!({ "type": "number", "validation": { "pattern": "1" } })),
+            "$.parameters.x.validation.pattern",
+            "Only a text",
+        ),
+        row(
+            parameter(json!({ "type": "string", "validation": { "enum": [] } })),
+            "$.parameters.x.validation.enum",
+            "no value could be given",
+        ),
+        row(
+            parameter(json!({ "type": "number", "validation": { "enum": [1, "2"] } })),
+            "$.parameters.x.validation.enum[1]",
+            "type number",
+        ),
+    ]);
+}
+
+#[test]
+fn names_that_the_runtime_supplies_cannot_be_taken() {
+    for name in RUNTIME_VARIABLES {
+        let result = validate(&patched(json!({ "parameters": { name: { "type": "string" } } }), json!({})));
+        told(&result.errors, "agent.json", &format!("$.parameters.{name}"), "supplied in every run");
+    }
+}
+
+#[test]
+fn a_parameter_that_must_be_given_needs_no_default() {
+    warnings(vec![row(
+        parameter(json!({ "type": "string", "required": true, "default": "a" })),
+        "$.parameters.x.default",
+        "never used",
+    )]);
+}
