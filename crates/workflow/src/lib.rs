@@ -6,5 +6,9 @@
 pub mod definition;
 pub mod faults;
 mod outside;
+pub mod parameters;
+pub mod prompt;
+pub mod template;
+pub mod variables;
 
 pub use outside::{CommandEnd, Notice, Outside};
