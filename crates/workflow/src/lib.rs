@@ -5,6 +5,7 @@
 
 pub mod definition;
 pub mod faults;
+pub mod machine;
 mod outside;
 pub mod parameters;
 pub mod prompt;

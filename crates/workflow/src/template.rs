@@ -90,13 +90,13 @@ fn placeholder(text: &str) -> Result<Option<(&str, &str)>, String> {
     if !text.starts_with(PREFIX) {
         return Ok(None);
     }
-    let line = text.lines().next().unwrap_or_default();
-    let Some(end) = line.find('}') else {
+    let end = text.find(['}', '\n']).filter(|end| text[*end..].starts_with('}'));
+    let Some(end) = end else {
         return Err("`{uv-` is not closed on its line; write it as `{uv-name}`".to_owned());
     };
-    match &line[PREFIX.len()..end] {
+    match &text[PREFIX.len()..end] {
         "" => Err("`{uv-}` names no variable; write it as `{uv-name}`".to_owned()),
-        name if is_name(name) => Ok(Some((name, &line[..=end]))),
+        name if is_name(name) => Ok(Some((name, &text[..=end]))),
         name => Err(format!(
             "`{}` is not the name of a variable; a name begins with a letter or `_`, and goes on with letters, \
              digits, `_` and `-`",
