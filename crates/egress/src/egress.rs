@@ -112,7 +112,7 @@ fn client(rules: &Rules) -> io::Result<reqwest::Client> {
         .connect_timeout(CONNECT_LIMIT)
         .read_timeout(IDLE_LIMIT);
     if let Some(upstream) = &rules.upstream {
-        builder = builder.proxy(upstream.for_routes().map_err(io::Error::other)?);
+        builder = builder.proxy(upstream.for_client().map_err(io::Error::other)?);
     }
     builder.build().map_err(io::Error::other)
 }

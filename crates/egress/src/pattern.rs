@@ -41,6 +41,11 @@ pub struct PatternError {
 }
 
 impl HostPattern {
+    /// Whether it speaks of this `host:port`.
+    pub fn names(&self, authority: &str) -> bool {
+        Target::parse(authority).is_ok_and(|target| self.reach(&target).is_some())
+    }
+
     /// How far a connection to `target` may lead, or none if this pattern does not speak of it.
     pub(crate) fn reach(&self, target: &Target) -> Option<Reach> {
         let host_matches = match (&self.host, &target.host) {

@@ -48,8 +48,8 @@ impl UpstreamProxy {
         self.matcher.intercept(&format!("http://{host}").parse().ok()?)
     }
 
-    /// The same proxy for the client that serves routes.
-    pub(crate) fn for_routes(&self) -> reqwest::Result<Proxy> {
+    /// The same proxy for an HTTP client.
+    pub fn for_client(&self) -> reqwest::Result<Proxy> {
         Ok(Proxy::all(&self.url)?.no_proxy(NoProxy::from_string(&self.no_proxy)))
     }
 }

@@ -26,9 +26,9 @@ pub const STOP_LIMIT: Duration = Duration::from_secs(5);
 pub struct Launch {
     room: Arc<Entrance>,
     order: Order,
-    stdin: Stream,
+    pub(crate) stdin: Stream,
     stdout: Stream,
-    stderr: Stream,
+    pub(crate) stderr: Stream,
 }
 
 /// What one of a program's standard streams is.

@@ -7,9 +7,11 @@
 //!
 //! Our binary plays three parts: the orchestrator, the keeper and the room's first process; see [`play_part`].
 
+mod beneath;
 mod bounds;
 mod bubblewrap;
 mod entrance;
+mod errand;
 mod git;
 mod keep;
 mod launch;
@@ -47,7 +49,9 @@ pub fn play_part(first_argument: Option<&OsStr>) -> Option<i32> {
 }
 
 pub use autonoe_egress::{HostPattern, Key, Refusal, Route, Rules as DoorRules, UpstreamProxy};
+pub use beneath::open_beneath;
 pub use bounds::{Bounds, Layer, Limits};
+pub use errand::{Ending, Errand, Kept, MAX_OUTPUT, Printed, Ran};
 pub use git::Repository;
 pub use keep::{EXIT_KEEPER_FAILED, EXIT_NOT_FOUND, EXIT_NOT_STARTED, KEEP_ARG, STOP_GRACE};
 pub use launch::{Child, Exit, Launch, STOP_LIMIT, Stream};

@@ -30,4 +30,4 @@ pub use lock::{Holder, ProjectLock};
 pub use project::Project;
 pub use status_store::StatusStore;
 pub use trust::Widening;
-pub use user_config::{AgentCommand, UserConfig};
+pub use user_config::{AgentCommand, UserConfig, WebhooksConfig};

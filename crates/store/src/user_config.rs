@@ -39,6 +39,8 @@ pub struct UserConfig {
     pub agents: BTreeMap<String, AgentCommand>,
     /// `[checks]`.
     pub checks: ChecksConfig,
+    /// `[webhooks]`.
+    pub webhooks: WebhooksConfig,
 }
 
 /// `[checks]`: what checks of projects may do.
@@ -47,6 +49,16 @@ pub struct UserConfig {
 pub struct ChecksConfig {
     /// Whether a check that says that it needs the network reaches what commands of `run` reach.
     pub network: bool,
+}
+
+/// `[webhooks]`: whom declarative agents may call for help.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhooksConfig {
+    /// The hosts, as they were written.
+    pub hosts: Vec<String>,
+    /// The variable that holds the secret by which messages are signed.
+    pub secret_variable: Option<String>,
 }
 
 /// `[agents.NAME]`: an agent that speaks the Agent Client Protocol.
@@ -196,8 +208,23 @@ impl UserConfig {
                 ));
             }
         }
+        if config.webhooks.secret_variable.as_deref().is_some_and(|name| !is_variable(name)) {
+            // What stands there may be the secret itself.
+            return Err(
+                "field webhooks.secret_variable: it is not the name of a variable, such as HOOK_SECRET; the \
+                        secret itself does not belong into this file"
+                    .to_owned(),
+            );
+        }
         Ok(config)
     }
+}
+
+/// Whether a variable of the environment can have this name.
+fn is_variable(name: &str) -> bool {
+    !name.starts_with(|first: char| first.is_ascii_digit())
+        && !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// What widens the sandbox must come from the user. A directory that others may write needs no look: the file they

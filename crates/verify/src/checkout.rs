@@ -13,13 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_sandbox::{Bounds, DoorRules, Premises, Quarters, Repository};
+use autonoe_sandbox::{Bounds, DoorRules, Premises, Quarters, Repository, open_beneath};
 use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::beneath::open_beneath;
 use crate::git;
 use crate::inquiry::{Answer, Inquiry};
 use crate::oracles::directory_within;

@@ -1,7 +1,6 @@
 //! Verified means verified: checks that our own process runs on a clean checkout, files that nobody who is judged can change,
 //! evidence that anybody can look at.
 
-mod beneath;
 mod briefing;
 mod builders;
 mod changes;

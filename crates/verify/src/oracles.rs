@@ -6,12 +6,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_sandbox::open_beneath;
 use autonoe_store::{CheckBook, Dispute, MAX_FILE_BYTES, Project, sha256_hex};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use jiff::Timestamp;
-
-use crate::beneath::open_beneath;
 
 /// How many files the globs of a project may name.
 const MAX_FILES: usize = 5_000;

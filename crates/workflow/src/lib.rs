@@ -6,13 +6,11 @@
 pub mod definition;
 pub mod draw;
 pub mod faults;
-pub mod graph;
-pub mod load;
-mod names;
+pub mod machine;
 mod outside;
-#[cfg(test)]
-mod samples;
-pub mod schema;
-pub mod validate;
+pub mod parameters;
+pub mod prompt;
+pub mod template;
+pub mod variables;
 
 pub use outside::{CommandEnd, Notice, Outside};

@@ -41,7 +41,9 @@ fn patterns_allow_what_they_say_and_nothing_near_it() {
     ] {
         let allowed = pattern.parse::<HostPattern>().unwrap();
         assert_eq!(allowed.reach(&Target::parse(target).unwrap()), expected, "{pattern} {target}");
+        assert_eq!(allowed.names(target), expected.is_some(), "{pattern} {target}");
     }
+    assert!(!"a.example".parse::<HostPattern>().unwrap().names("a.example"), "a target has a port");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod door;
 mod ends;
+mod errand;
 mod holds;
 mod landlock;
 mod limits;

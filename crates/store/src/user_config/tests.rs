@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{SandboxConfig, UserConfig};
+use super::{SandboxConfig, UserConfig, WebhooksConfig};
 use crate::byte_size::ByteSize;
 use crate::config::AgentConfig;
 
@@ -39,6 +39,8 @@ fn the_documented_examples_are_read() {
     assert_eq!(config.sandbox.max_memory, ByteSize::new(8 << 30));
     assert_eq!(config.sandbox.max_file_size, ByteSize::new(4 << 30));
     assert_eq!(config.network.allow, ["artifacts.example.com", "*.internal.example.com:8443"]);
+    assert_eq!(config.webhooks.hosts, ["hooks.example.com"]);
+    assert_eq!(config.webhooks.secret_variable.as_deref(), Some("HOOK_SECRET"));
 }
 
 #[test]
@@ -88,6 +90,29 @@ fn what_is_wrong_is_named_with_field_line_and_choices() {
         ("[sandbox]\nread = [\"~/../you\"]", vec!["sandbox.read[0]", "'..'"]),
     ] {
         let message = parse(text).expect_err(text);
+        for part in wanted {
+            assert!(message.contains(part), "{message:?} lacks {part:?}");
+        }
+    }
+}
+
+#[test]
+fn webhooks_go_to_hosts_that_the_user_named_and_are_signed_with_a_variable() {
+    assert_eq!(parse("").expect("valid").webhooks, WebhooksConfig::default());
+    let webhooks = parse("[webhooks]\nhosts = [\"hooks.example.org\"]\nsecret_variable = \"_HOOK_2\"")
+        .expect("valid")
+        .webhooks;
+    assert_eq!(webhooks.hosts, ["hooks.example.org"]);
+    assert_eq!(webhooks.secret_variable.as_deref(), Some("_HOOK_2"));
+    for (text, wanted) in [
+        ("[webhooks]\nhost = []", vec!["webhooks.host", "`hosts`", "`secret_variable`", "line 2"]),
+        ("[webhooks]\nhosts = [1]", vec!["webhooks.hosts[0]", "string", "line 2"]),
+        ("[webhooks]\nsecret_variable = \"\"", vec!["webhooks.secret_variable", "HOOK_SECRET"]),
+        ("[webhooks]\nsecret_variable = \"2A\"", vec!["webhooks.secret_variable"]),
+        ("[webhooks]\nsecret_variable = \"whsec-7+x\"", vec!["webhooks.secret_variable", "does not belong"]),
+    ] {
+        let message = parse(text).expect_err(text);
+        assert!(!message.contains("whsec"), "{message}");
         for part in wanted {
             assert!(message.contains(part), "{message:?} lacks {part:?}");
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 /// Opens an ordinary file below `root` to read it. Whatever is put into its way meanwhile, it leads nowhere else.
-pub(crate) fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
+pub fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
     let file = open(root, path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),

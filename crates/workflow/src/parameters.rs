@@ -1,0 +1,212 @@
+//! Parameters: what an agent is given as `--arg NAME=VALUE`, held against what it declares. All that is wrong is told at once.
+
+use std::collections::BTreeMap;
+
+use autonoe_core::fault::Fault;
+use regex::Regex;
+use serde_json::{Number, Value};
+
+use crate::definition::{AgentFile, Parameter, ParameterKind, Validation};
+use crate::faults;
+
+/// How much of a value is shown.
+const MAX_SHOWN: usize = 200;
+
+/// The agent's arguments by their names, defaults included. What is not given and has no default is not among them.
+pub fn read_arguments(
+    agent: &AgentFile,
+    given: &[(String, String)],
+) -> Result<BTreeMap<String, Value>, Fault> {
+    let mut problems = Problems::default();
+    let mut arguments = BTreeMap::new();
+    for (name, text) in given {
+        let Some(parameter) = agent.parameters.get(name) else {
+            problems.wrong.push(undeclared(agent, name));
+            continue;
+        };
+        if arguments.contains_key(name) {
+            problems.wrong.push(format!("`{}` is given more than once; give it once", shown(name)));
+            continue;
+        }
+        let value = read(parameter.kind, text);
+        let problem =
+            value.as_ref().map_or_else(|why| Some(why.clone()), |value| problem_with(parameter, value));
+        if let Some(problem) = problem {
+            problems
+                .wrong
+                .push(format!("`{name}` is `{}`, {problem}; give it as --arg {name}=VALUE", shown(text)));
+        }
+        arguments.insert(name.clone(), value.unwrap_or(Value::Null));
+    }
+    for (name, parameter) in &agent.parameters {
+        match &parameter.default {
+            _ if arguments.contains_key(name) => {}
+            Some(default) => {
+                arguments.insert(name.clone(), default.clone());
+            }
+            None if parameter.required => problems.missing.push(missing(name, parameter)),
+            None => {}
+        }
+    }
+    problems.none_or(arguments, agent)
+}
+
+/// What is wrong, told at once.
+#[derive(Default)]
+struct Problems {
+    wrong: Vec<String>,
+    missing: Vec<String>,
+}
+
+impl Problems {
+    fn none_or<T>(self, value: T, agent: &AgentFile) -> Result<T, Fault> {
+        let class = match (self.wrong.as_slice(), self.missing.as_slice()) {
+            ([], []) => return Ok(value),
+            ([], _) => faults::DEPENDENCY_RESOLUTION,
+            (_, _) => faults::CONFIGURATION_VALIDATION,
+        };
+        let all: Vec<String> = self.wrong.into_iter().chain(self.missing).collect();
+        let message = format!("The agent {} cannot be started: {}.", agent.name, all.join(". "));
+        Err(class
+            .fault(message)
+            .hint("`parameters` in its agent.json says what it is given, and what each must be like."))
+    }
+}
+
+fn undeclared(agent: &AgentFile, name: &str) -> String {
+    let known: Vec<String> = agent.parameters.keys().map(|known| format!("`{known}`")).collect();
+    let known = match known.as_slice() {
+        [] => "it has none".to_owned(),
+        known => format!("it has {}", known.join(", ")),
+    };
+    format!("`{}` is no parameter of it; {known}", shown(name))
+}
+
+fn missing(name: &str, parameter: &Parameter) -> String {
+    let purpose = match parameter.description.trim().trim_end_matches('.') {
+        "" => String::new(),
+        purpose => format!(" ({})", shown(purpose)),
+    };
+    format!("`{name}`{purpose} is missing; give it as --arg {name}=VALUE, {}", allowed(parameter))
+}
+
+/// What a text is as a value of this kind, or why it is none.
+fn read(kind: ParameterKind, text: &str) -> Result<Value, String> {
+    match kind {
+        ParameterKind::String => Ok(text.into()),
+        ParameterKind::Number => {
+            number(text.trim()).map(Value::Number).ok_or_else(|| NOT_A_NUMBER.to_owned())
+        }
+        ParameterKind::Boolean => match text.trim() {
+            "true" => Ok(true.into()),
+            "false" => Ok(false.into()),
+            _ => Err(NOT_A_BOOLEAN.to_owned()),
+        },
+        ParameterKind::Array if text.trim().is_empty() => Ok(Value::Array(Vec::new())),
+        ParameterKind::Array => Ok(text.split(',').map(str::trim).collect()),
+    }
+}
+
+const NOT_A_NUMBER: &str = "which is not a number, such as 3 or 2.5";
+const NOT_A_BOOLEAN: &str = "which is neither true nor false";
+
+fn number(text: &str) -> Option<Number> {
+    let whole = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
+    whole.ok().or_else(|| Number::from_f64(text.parse().ok()?))
+}
+
+/// What is wrong with a value of a parameter, if something is; it follows the value in a sentence.
+pub fn problem_with(parameter: &Parameter, value: &Value) -> Option<String> {
+    let wrong_kind = match (parameter.kind, value) {
+        (ParameterKind::String, Value::String(_))
+        | (ParameterKind::Number, Value::Number(_))
+        | (ParameterKind::Boolean, Value::Bool(_))
+        | (ParameterKind::Array, Value::Array(_)) => None,
+        (ParameterKind::String, _) => Some("which is not a text"),
+        (ParameterKind::Number, _) => Some(NOT_A_NUMBER),
+        (ParameterKind::Boolean, _) => Some(NOT_A_BOOLEAN),
+        (ParameterKind::Array, _) => Some("which is not a list"),
+    };
+    if let Some(wrong_kind) = wrong_kind {
+        return Some(wrong_kind.to_owned());
+    }
+    let validation = parameter.validation.as_ref()?;
+    match value {
+        Value::Array(items) => items.iter().zip(1..).find_map(|(item, number)| {
+            violation(validation, item).map(|violation| format!("whose part {number} {violation}"))
+        }),
+        value => violation(validation, value).map(|violation| format!("which {violation}")),
+    }
+}
+
+fn violation(Validation { min, max, pattern, choices }: &Validation, value: &Value) -> Option<String> {
+    if let Some(number) = value.as_f64() {
+        match (min, max) {
+            (Some(min), _) if number < *min => return Some(format!("is below {min}")),
+            (_, Some(max)) if number > *max => return Some(format!("is above {max}")),
+            (_, _) => {}
+        }
+    }
+    if let (Some(pattern), Some(text)) = (pattern, value.as_str()) {
+        match whole(pattern) {
+            Ok(regex) if regex.is_match(text) => {}
+            Ok(_) => return Some(format!("does not fit the pattern `{pattern}`")),
+            Err(_) => {
+                return Some(format!("cannot be held against `{pattern}`, which is no regular expression"));
+            }
+        }
+    }
+    let choices = choices.as_ref().filter(|choices| !choices.iter().any(|choice| is_same(choice, value)))?;
+    Some(format!("is not among {}", listed(choices)))
+}
+
+/// A regular expression that all of a text must fit.
+fn whole(pattern: &str) -> Result<Regex, regex::Error> {
+    Regex::new(&format!(r"\A(?:{pattern})\z"))
+}
+
+/// Whole numbers and others are the same if they are equal.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one.as_f64(), other.as_f64()) {
+        (Some(one), Some(other)) => one == other,
+        (_, _) => one == other,
+    }
+}
+
+/// What is allowed, in words.
+fn allowed(parameter: &Parameter) -> String {
+    let kind = match parameter.kind {
+        ParameterKind::String => "a text",
+        ParameterKind::Number => "a number",
+        ParameterKind::Boolean => "true or false",
+        ParameterKind::Array => "texts with commas between",
+    };
+    let mut words = vec![kind.to_owned()];
+    if let Some(Validation { min, max, pattern, choices }) = &parameter.validation {
+        words.extend(min.map(|min| format!("from {min}")));
+        words.extend(max.map(|max| format!("to {max}")));
+        words.extend(pattern.as_ref().map(|pattern| format!("of the pattern `{pattern}`")));
+        words.extend(choices.as_ref().map(|choices| format!("one of {}", listed(choices))));
+    }
+    words.join(" ")
+}
+
+fn listed(choices: &[Value]) -> String {
+    let choices: Vec<String> =
+        choices.iter().map(|choice| format!("`{}`", shown(&crate::variables::text_of(choice)))).collect();
+    choices.join(", ")
+}
+
+/// The beginning of a value, on one line.
+fn shown(text: &str) -> String {
+    let one_line = |char: char| if char.is_control() { ' ' } else { char };
+    let mut shown: String = text.chars().take(MAX_SHOWN).map(one_line).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.pop();
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests;
