@@ -1,6 +1,7 @@
 //! `cargo xtask docs`: the documents that the binary writes about itself.
 //!
-//! docs/cli.md holds the help of every command, docs/man/ one page per command of the first level. `--check` compares
+//! docs/cli.md holds the help of every command, docs/man/ one page per command of the first level, docs/schemas/ the JSON Schemas of
+//! the files that people write. `--check` compares
 //! instead of writing, so that neither can fall behind the binary.
 
 use std::collections::BTreeMap;
@@ -71,6 +72,10 @@ fn generate(autonoe: &Path) -> Result<Documents> {
     documents.insert(man.join("autonoe.1"), say(autonoe, &["man"])?);
     for command in commands(&say(autonoe, &["--help"])?) {
         documents.insert(man.join(format!("autonoe-{command}.1")), say(autonoe, &["man", &command])?);
+    }
+    for file in ["agent", "steps"] {
+        let schema = say(autonoe, &["agent", "schema", file])?;
+        documents.insert(format!("docs/schemas/{file}.schema.json").into(), schema);
     }
     Ok(documents)
 }

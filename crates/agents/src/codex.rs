@@ -299,8 +299,8 @@ impl CodexAgent {
                 params["threadId"] = json!(thread);
                 self.ask("thread/resume", params, emitter).await?.map_err(|error| {
                     let message = format!("Codex cannot go on with the conversation {thread}: {error}.");
-                    Fault::lasting(Layer::Config, "conversation_lost", message)
-                        .hint("Begin a new one: run without --resume.")
+                    // The next try begins a new one.
+                    Fault::passing(Layer::Agent, "conversation_lost", message)
                 })
             }
         }

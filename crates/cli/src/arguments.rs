@@ -24,7 +24,7 @@ pub struct ProjectArgs {
     pub project_dir: Option<PathBuf>,
 }
 
-/// What `run` and `sync` share.
+/// What all commands share that run agents.
 #[derive(Debug, Clone, Args)]
 pub struct CommonArgs {
     /// The project.
@@ -51,15 +51,11 @@ pub struct CommonArgs {
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = autonoe_core::duration::parse, allow_hyphen_values = true)]
     pub session_delay: Duration,
 
-    /// Model for coding and verification: a name such as sonnet, gpt-5 or gemini-3-pro, or PROVIDER/NAME
+    /// Model for the work: a name such as sonnet, gpt-5 or gemini-3-pro, or PROVIDER/NAME
     ///
     /// [default: sonnet, or the default of the agent]
     #[arg(long, short, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub model: Option<String>,
-
-    /// Model for reading the specification [default: opus, or what --model says if that is not Anthropic's]
-    #[arg(long, short = 'P', value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub plan_model: Option<String>,
 
     /// Agent to drive: claude, codex, gemini, native (our own, on any model provider), acp:'COMMAND' (any that speaks the
     /// Agent Client Protocol), one of your config.toml, replay:FILE, or auto, the first that is ready
@@ -73,10 +69,6 @@ pub struct CommonArgs {
     /// Let the model think first, with a budget in tokens [default: 8192 if given without one]
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, default_missing_value = DEFAULT_THINKING, value_parser = thinking_budget, allow_negative_numbers = true)]
     pub thinking: Option<u32>,
-
-    /// Go on with the conversation of the last session
-    #[arg(long)]
-    pub resume: bool,
 
     /// Wait for the quota to reset instead of ending
     #[arg(long)]
@@ -97,6 +89,18 @@ pub struct CommonArgs {
     /// Say only what went wrong and how it ended
     #[arg(long, short, conflicts_with_all = ["verbose", "debug"])]
     pub quiet: bool,
+}
+
+/// What only those commands have that read SPEC.md.
+#[derive(Debug, Clone, Args)]
+pub struct SpecArgs {
+    /// Model for reading the specification [default: opus, or what --model says if that is not Anthropic's]
+    #[arg(long, short = 'P', value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub plan_model: Option<String>,
+
+    /// Go on with the conversation of the last session
+    #[arg(long)]
+    pub resume: bool,
 }
 
 fn whole_number_from_1(text: &str) -> Result<NonZeroU32, String> {

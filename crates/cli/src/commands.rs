@@ -1,5 +1,6 @@
 //! The commands, one file each: its arguments, then what it does.
 
+pub mod agent;
 pub mod checks;
 pub mod completions;
 pub mod demo;

@@ -26,6 +26,7 @@ pub struct Hired {
 /// The agent for this run first, then those who step in. `checks` has the native agent's models looked up.
 pub fn hire(
     args: &CommonArgs,
+    plan_model: Option<&str>,
     environment: &Environment,
     providers: &[Provider],
     checks: bool,
@@ -42,7 +43,7 @@ pub fn hire(
         }
     };
     // What was typed for the first one is not for those who step in: they know other names.
-    let own = models(&first, args.model.as_deref(), args.plan_model.as_deref(), providers)?;
+    let own = models(&first, args.model.as_deref(), plan_model, providers)?;
     let mut hired = vec![Hired { backend: first, models: own, because }];
     for Substitute { backend, model } in &args.fallback {
         let models = models(backend, model.as_deref(), None, providers)?;

@@ -67,6 +67,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(Command::Verify(args)) => commands::verify::cmd_verify(&args, &environment),
         Some(Command::Checks(args)) => commands::checks::cmd_checks(&args, &environment),
         Some(Command::Report(args)) => commands::report::cmd_report(&args, &environment),
+        Some(Command::Agent(args)) => commands::agent::cmd_agent(args, &environment),
         Some(Command::Init(args)) => commands::init::cmd_init(&args),
         Some(Command::Doctor(args)) => commands::doctor::cmd_doctor(&args, &environment),
         Some(Command::Demo(args)) => commands::demo::cmd_demo(args, environment),

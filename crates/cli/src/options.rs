@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::agent::AgentArgs;
 use crate::commands::checks::ChecksArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::demo::DemoArgs;
@@ -61,6 +62,8 @@ pub enum Command {
     Checks(ChecksArgs),
     /// Write a run as one page for a reviewer
     Report(ReportArgs),
+    /// Run agents that are described in files
+    Agent(AgentArgs),
     /// Write a first SPEC.md and configuration
     Init(InitArgs),
     /// Tell what is installed and whether a run would work

@@ -172,6 +172,9 @@ pub trait PlanMemory: Send + Sync {
     /// Keeps this instead; on disk when it returns.
     async fn keep(&self, state: &serde_json::Value) -> Result<(), Fault>;
 
+    /// Writes down something that happened between sessions.
+    async fn note(&self, event: &Event) -> Result<(), Fault>;
+
     /// The newest session of this run that has ended, with what was said in it.
     async fn last_session(&self) -> Result<Option<Iteration>, Fault>;
 

@@ -264,6 +264,10 @@ impl PlanMemory for Journal {
         Ok(())
     }
 
+    async fn note(&self, event: &Event) -> Result<(), Fault> {
+        self.event(0, event).await
+    }
+
     async fn last_session(&self) -> Result<Option<Iteration>, Fault> {
         let run = self.run;
         self.writer.run(move |db| records::last_session(db, run)).await

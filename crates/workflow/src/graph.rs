@@ -7,7 +7,7 @@ mod ways;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::definition::AgentDefinition;
+use crate::definition::{AgentDefinition, Step};
 
 pub use ways::edges;
 
@@ -67,6 +67,40 @@ impl EdgeKind {
             | Self::SubStep
             | Self::Return => true,
             Self::Retry | Self::Escalation | Self::Abort => false,
+        }
+    }
+}
+
+/// The steps in the order in which they are come to, each followed by its sub-steps; then those that nothing leads to.
+pub fn in_order(definition: &AgentDefinition, edges: &[Edge]) -> Vec<String> {
+    let steps = &definition.steps.steps;
+    let mut order: Vec<String> = Vec::new();
+    let entry = std::iter::once(&definition.steps.entry_step).filter(|entry| steps.contains_key(*entry));
+    let mut at = 0;
+    for first in entry.chain(steps.keys()) {
+        add(definition, first, &mut order);
+        while at < order.len() {
+            let from = order[at].clone();
+            for edge in edges.iter().filter(|edge| edge.from == from) {
+                if let Some(to) = edge.to.as_ref().filter(|to| steps.contains_key(*to)) {
+                    add(definition, to, &mut order);
+                }
+            }
+            at += 1;
+        }
+    }
+    order
+}
+
+fn add(definition: &AgentDefinition, id: &str, order: &mut Vec<String>) {
+    if order.iter().any(|known| known == id) {
+        return;
+    }
+    order.push(id.to_owned());
+    let subs: &[String] = definition.step(id).map_or(&[], |step: &Step| &step.sub_steps);
+    for sub in subs.iter().filter(|sub| definition.step(sub).is_some()) {
+        if !order.contains(sub) {
+            order.push(sub.clone());
         }
     }
 }

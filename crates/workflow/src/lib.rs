@@ -1,16 +1,44 @@
 //! Declarative agents: a team describes its agent, its steps, its prompts and when it is done in files; this is what
 //! reads those files, finds what is wrong in them, and makes of them one more plan for the one loop.
 //!
-//! It asks nothing of the machine itself: commands, files, services and memory are given to it.
+//! Sessions are held by the loop, memory is kept by the store; commands, files and services it reaches through [`Outside`].
 
+mod check;
+mod completion;
+mod context;
 pub mod definition;
 pub mod draw;
 pub mod faults;
+mod flow;
+pub mod graph;
+mod lifecycle;
+mod load;
 pub mod machine;
+mod names;
 mod outside;
-pub mod parameters;
-pub mod prompt;
-pub mod template;
-pub mod variables;
+mod parameters;
+mod plan;
+mod prompt;
+mod rehearsal;
+#[cfg(test)]
+mod samples;
+pub mod schema;
+mod supply;
+mod template;
+mod validate;
+mod variables;
 
+pub use check::{ActionResult, StepCheckResult, by_action, by_keyword, by_opinion, opinion_schema};
+pub use completion::{CompletionContext, CompletionResult, Condition, ConditionState, criteria, kind};
+pub use context::{Carry, Context, IterationSummary};
+pub use flow::{At, FlowState};
+pub use lifecycle::{AgentResult, BuildOptions, Created, StartOptions, Started, build, nothing_to_resume};
+pub use load::{check_name, find, list, load};
 pub use outside::{CommandEnd, Notice, Outside};
+pub use parameters::read_arguments;
+pub use plan::{Beginning, Over, PlanState, StepPlan, Tell};
+pub use prompt::{PromptResolver, Resolved};
+pub use rehearsal::{Rehearsed, Spoken};
+pub use supply::RUNTIME_NAMES;
+pub use validate::{Problem, Validated, ValidationResult, validate};
+pub use variables::Variables;

@@ -13,8 +13,9 @@ use autonoe_core::fault::Fault;
 use crate::definition::{AGENT_FILE, AgentDefinition, STEPS_FILE};
 use crate::faults::CONFIGURATION_NOT_FOUND;
 
-pub use agents::{find, list, names_claimed_twice};
-pub use files::{FILES_LIMIT, JSON_BYTES_LIMIT, OTHER_BYTES_LIMIT, PROMPT_BYTES_LIMIT, TOTAL_BYTES_LIMIT};
+pub use agents::{check_name, find, list};
+#[cfg(test)]
+use files::{FILES_LIMIT, JSON_BYTES_LIMIT, PROMPT_BYTES_LIMIT};
 
 /// Reads the agent of this directory. It changes nothing, and follows no symbolic link.
 pub fn load(directory: &Path) -> Result<AgentDefinition, Fault> {

@@ -38,7 +38,7 @@ pub struct Machine {
     pub root: PathBuf,
     /// The agent's directory, where its programs are.
     pub directory: PathBuf,
-    /// Where commands and programs run.
+    /// Where commands and programs run, each in a room of its own.
     pub quarters: Arc<Quarters>,
     /// Who tells of issues.
     pub issues: Issues,
@@ -114,6 +114,10 @@ impl Machine {
             let hosts: Vec<String> = refusals.into_iter().map(|refusal| refusal.host).collect();
             let how = self.quarters.how_to_allow();
             sentence.push_str(&format!("; it had no way out to {}. {how}", hosts.join(", ")));
+        }
+        // Nothing of it is left for whoever comes next, neither a process nor a setting that would have git run something.
+        for put_right in self.quarters.close().await {
+            sentence.push_str(&format!("; {}", put_right.trim_end_matches('.')));
         }
         CommandEnd { exit, output: ran.output.text(), sentence: sentence.trim_end().to_owned() }
     }

@@ -120,12 +120,12 @@ pub fn problem_with(parameter: &Parameter, value: &Value) -> Option<String> {
     let wrong_kind = match (parameter.kind, value) {
         (ParameterKind::String, Value::String(_))
         | (ParameterKind::Number, Value::Number(_))
-        | (ParameterKind::Boolean, Value::Bool(_))
-        | (ParameterKind::Array, Value::Array(_)) => None,
+        | (ParameterKind::Boolean, Value::Bool(_)) => None,
+        (ParameterKind::Array, Value::Array(items)) if items.iter().all(Value::is_string) => None,
         (ParameterKind::String, _) => Some("which is not a text"),
         (ParameterKind::Number, _) => Some(NOT_A_NUMBER),
         (ParameterKind::Boolean, _) => Some(NOT_A_BOOLEAN),
-        (ParameterKind::Array, _) => Some("which is not a list"),
+        (ParameterKind::Array, _) => Some("which is not a list of texts"),
     };
     if let Some(wrong_kind) = wrong_kind {
         return Some(wrong_kind.to_owned());
@@ -161,7 +161,9 @@ fn violation(Validation { min, max, pattern, choices }: &Validation, value: &Val
 }
 
 /// A regular expression that all of a text must fit.
-fn whole(pattern: &str) -> Result<Regex, regex::Error> {
+pub(crate) fn whole(pattern: &str) -> Result<Regex, regex::Error> {
+    // One that is whole only because of what is put around it is none.
+    Regex::new(pattern)?;
     Regex::new(&format!(r"\A(?:{pattern})\z"))
 }
 

@@ -24,11 +24,7 @@ use crate::definition::AgentDefinition;
 use crate::faults::CONFIGURATION_VALIDATION;
 use problem::Place;
 
-pub use agent::ITERATIONS_LIMIT;
-pub use parameters::RUNTIME_VARIABLES;
 pub use problem::{Problem, ValidationResult};
-pub use steps::TIME_LIMIT;
-pub use transitions::{CALLS_LIMIT, RETRIES_LIMIT};
 
 /// How many steps an agent may have.
 pub const STEPS_LIMIT: usize = 500;
@@ -70,6 +66,13 @@ impl TryFrom<AgentDefinition> for Validated {
         };
         let message = format!("The agent '{}' has {count}:{}", definition.name(), errors.concat());
         Err(CONFIGURATION_VALIDATION.fault(message).hint("Mend what is named; nothing was run."))
+    }
+}
+
+impl Validated {
+    /// The definition.
+    pub fn into_inner(self) -> AgentDefinition {
+        self.0
     }
 }
 

@@ -4,14 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
 use autonoe_scripted::{Script, Server};
 use clap::{Args, Parser};
 use tempfile::TempDir;
 
-use crate::arguments::CommonArgs;
-use crate::engine::{Request, drive};
+use crate::arguments::{CommonArgs, SpecArgs};
+use crate::engine::{Job, Request, drive};
 use crate::environment::Environment;
 use crate::present;
 
@@ -65,18 +64,19 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
          Costs are what such tokens would cost at list price; nothing is spent.\n\n",
         directory.display()
     ));
+    let typed = options(&directory, args.debug)?;
     let request = Request {
-        mode: Mode::Run,
-        args: &options(&directory, args.debug)?,
+        job: Job::Run { is_strict: false, verifier: None },
+        args: &typed.common,
+        plan_model: typed.spec.plan_model.as_deref(),
+        resume: false,
         allow_destructive: false,
         // The project is a shell script, so that it needs nothing installed; `sh` is in no profile.
         allow_commands: vec!["sh".to_owned()],
         no_sandbox: false,
-        is_strict: false,
-        verifier: None,
         warning: None,
     };
-    let code = drive(&request, &environment)?;
+    let code = drive(request, &environment)?;
     let problems = server.problems();
     if !problems.is_empty() {
         let message = format!("The demonstration did not follow its script: {}", problems.join("; "));
@@ -104,15 +104,17 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
 struct Typed {
     #[command(flatten)]
     common: CommonArgs,
+    #[command(flatten)]
+    spec: SpecArgs,
 }
 
-fn options(directory: &Path, debug: bool) -> Result<CommonArgs, Fault> {
+fn options(directory: &Path, debug: bool) -> Result<Typed, Fault> {
     let place = directory.display().to_string();
     let detail = if debug { "--debug" } else { "--verbose" };
     let mut typed =
         vec!["run", "--project-dir", &place, "--session-delay", "1s", "--max-iterations", "8", detail];
     typed.extend(["--plan-model", "anthropic/opus", "--model", "workshop/scripted-coder"]);
-    let read = Typed::try_parse_from(typed).map(|typed| typed.common);
+    let read = Typed::try_parse_from(typed);
     read.map_err(|error| {
         Fault::lasting(Layer::System, "demo", format!("The demonstration cannot start: {error}."))
     })

@@ -1,23 +1,26 @@
 //! `autonoe run`
 
 use autonoe_core::fault::Fault;
-use autonoe_core::mode::Mode;
 use clap::Args;
 
-use crate::arguments::CommonArgs;
+use crate::arguments::{CommonArgs, SpecArgs};
 use crate::backend_name::Substitute;
-use crate::engine::{Request, drive};
+use crate::engine::{Job, Request, drive};
 use crate::environment::Environment;
 
-const DESTRUCTIVE: &str =
+pub const DESTRUCTIVE: &str =
     "destructive commands (rm, mv) are enabled; files can be deleted within the project directory.";
 
 /// Build what SPEC.md asks for
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// Options shared with `sync`.
+    /// Options shared with other commands.
     #[command(flatten)]
     pub common: CommonArgs,
+
+    /// Options shared with `sync`.
+    #[command(flatten)]
+    pub spec: SpecArgs,
 
     /// Run without the sandbox
     #[arg(long)]
@@ -39,14 +42,14 @@ pub struct RunArgs {
 /// Builds what SPEC.md asks for.
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
     let request = Request {
-        mode: Mode::Run,
+        job: Job::Run { is_strict: args.strict, verifier: args.verifier.as_ref() },
         args: &args.common,
+        plan_model: args.spec.plan_model.as_deref(),
+        resume: args.spec.resume,
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
-        is_strict: args.strict,
-        verifier: args.verifier.as_ref(),
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
-    drive(&request, &environment)
+    drive(request, &environment)
 }

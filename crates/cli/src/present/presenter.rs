@@ -30,14 +30,14 @@ pub enum Detail {
 pub struct Presenter {
     console: Arc<Console>,
     detail: Detail,
-    command: &'static str,
+    command: String,
     /// Set while the run waits for a quota, so that the wait is announced once.
     waiting: AtomicBool,
 }
 
 impl Presenter {
     /// A presenter of `command` on the console.
-    pub fn new(console: Arc<Console>, detail: Detail, command: &'static str) -> Self {
+    pub fn new(console: Arc<Console>, detail: Detail, command: String) -> Self {
         Self { console, detail, command, waiting: AtomicBool::new(false) }
     }
 
@@ -150,7 +150,7 @@ impl Sink for Presenter {
             Event::Outcome(report) => {
                 self.console.stop();
                 self.info("");
-                self.info(&words::overall(self.command, report));
+                self.info(&words::overall(&self.command, report));
                 let (level, text, hint) = words::ending(&report.outcome);
                 let prefix = if level == Level::Error { "error: " } else { "" };
                 let assurance = match report.deliverables_passed {

@@ -10,6 +10,7 @@ use autonoe_store::JournalPoint;
 use rusqlite::Connection;
 use rustix::process::Signal;
 
+use super::declared::kill_agent_at;
 use super::support::{Place, Run, assert_followed, assert_nothing_left, builder, model, signal, wait_until};
 use super::sync;
 
@@ -169,6 +170,16 @@ fn run_ended() {
 #[test]
 fn verified() {
     kill_sync_at(JournalPoint::Verified);
+}
+
+#[test]
+fn plan_moving() {
+    kill_agent_at(JournalPoint::PlanMoving);
+}
+
+#[test]
+fn plan_moved() {
+    kill_agent_at(JournalPoint::PlanMoved);
 }
 
 #[test]

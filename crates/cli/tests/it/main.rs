@@ -16,6 +16,7 @@ mod claude;
 mod codex;
 mod codex_exec;
 mod commands;
+mod declared;
 mod demo;
 mod endurance;
 mod gemini;

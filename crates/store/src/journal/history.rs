@@ -174,6 +174,21 @@ impl History {
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
+    /// The newest run of a command that can be gone on with, and what its plan remembers, if anything.
+    pub fn unfinished(&self, command: &str) -> std::result::Result<Option<(i64, Option<Value>)>, Fault> {
+        self.guard(|db| {
+            let Some(run) = super::records::unfinished(db, command)? else {
+                return Ok(None);
+            };
+            // A journal that was written before plans were kept has none.
+            let state: Option<String> = match db.table_exists(None, "plans")? {
+                true => super::records::recall(db, super::records::RunId(run))?,
+                false => None,
+            };
+            Ok(Some((run, state.and_then(|text| serde_json::from_str(&text).ok()))))
+        })
+    }
+
     /// Checks that the database is whole.
     pub fn integrity(&self) -> std::result::Result<String, Fault> {
         self.guard(|db| db.query_row("PRAGMA integrity_check", [], |row| row.get(0)))

@@ -102,7 +102,7 @@ fn killed(db: &Connection) -> Result<Option<(i64, String)>> {
 }
 
 /// The newest run of a command, unless it has come to its own end.
-fn unfinished(db: &Connection, command: &str) -> Result<Option<i64>> {
+pub(super) fn unfinished(db: &Connection, command: &str) -> Result<Option<i64>> {
     let newest: Option<(i64, Option<String>)> = db
         .query_row(
             "SELECT id, report FROM runs WHERE command = ?1 ORDER BY id DESC LIMIT 1",

@@ -162,7 +162,10 @@ async fn a_journal_of_an_earlier_version_can_still_be_looked_at() {
     let bench = Bench::new();
     let (journal, begun) = bench.begin("run").await;
     drop(journal);
-    bench.sql().execute_batch("DROP TABLE commits; PRAGMA user_version = 2").unwrap();
+    bench
+        .sql()
+        .execute_batch("DROP TABLE said; DROP TABLE plans; DROP TABLE commits; PRAGMA user_version = 2")
+        .unwrap();
     assert_eq!(history(&bench).commits(begun.run).unwrap(), None);
     let (journal, _) = bench.begin("run").await;
     assert_eq!(journal.began_on(Some("c1")).await.unwrap().as_deref(), Some("c1"), "the table is made");

@@ -7,7 +7,7 @@ use crate::graph::{self, Edge};
 /// Draws the steps as a Mermaid flowchart.
 pub fn mermaid(definition: &AgentDefinition) -> String {
     let edges = graph::edges(definition);
-    let order = words::order(definition, &edges);
+    let order = graph::in_order(definition, &edges);
     let mut lines = vec!["flowchart TD".to_owned()];
     if let Some(entry) = place(&order, &definition.steps.entry_step) {
         lines.push("    start((start))".to_owned());

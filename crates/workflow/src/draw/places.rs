@@ -3,7 +3,6 @@
 
 use super::boxes::{Frame, SMALL_LETTER, boxes, cell, edge_of, width};
 use super::tracks::{Plan, Side, go_around, plans, ports, to_the_right, tracks};
-use super::words;
 use crate::definition::AgentDefinition;
 use crate::graph;
 
@@ -38,7 +37,7 @@ pub(super) struct Way {
 /// Finds a place for everything.
 pub(super) fn places(definition: &AgentDefinition) -> Picture {
     let edges = graph::edges(definition);
-    let order = words::order(definition, &edges);
+    let order = graph::in_order(definition, &edges);
     let (mut boxes, numbers) = boxes(definition, &order, &edges);
     let mut plans = plans(&edges, &numbers, &mut boxes);
     across(&mut boxes, &plans);

@@ -10,7 +10,7 @@ fn a_terminal_shows_the_entry_first_and_every_step_with_its_ways() {
     let drawn = text(&good());
     let expected = "\
 fix 1.0.0: Fixes an issue.
-Done when its steps are through; 100 iterations at most.
+Done when all steps are through; 100 iterations at most.
 
 ▶ plan  (entry)
     prompt  plan.md

@@ -1,6 +1,7 @@
 //! The steps for a terminal: one after the other, each with what it does and where it leads.
 
 use super::words;
+use crate::completion::criteria;
 use crate::definition::{AgentDefinition, Step, StepKind};
 use crate::graph::{self, Edge, EdgeKind};
 
@@ -10,7 +11,7 @@ const LEGEND: &str =
 /// Draws the steps for a terminal.
 pub fn text(definition: &AgentDefinition) -> String {
     let edges = graph::edges(definition);
-    let order = words::order(definition, &edges);
+    let order = graph::in_order(definition, &edges);
     let agent = &definition.agent;
     let mut lines = vec![
         format!(
@@ -21,7 +22,7 @@ pub fn text(definition: &AgentDefinition) -> String {
         ),
         format!(
             "Done when {}; {} iterations at most.",
-            line(&words::condition(&agent.completion)),
+            line(&criteria(&agent.completion)),
             agent.max_iterations
         ),
     ];

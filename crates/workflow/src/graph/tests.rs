@@ -60,10 +60,7 @@ fn who_was_called_for_help_leads_back_and_not_to_the_end() {
             }),
         )
     };
-    assert_eq!(
-        ways(&edges(&called("abort", "c")), "c"),
-        [way("the end", "called for help: abort", EdgeKind::Abort)]
-    );
+    assert_eq!(ways(&edges(&called("abort", "c")), "c"), [way("the end", "helped: abort", EdgeKind::Return)]);
     assert_eq!(ways(&edges(&called("restart", "c")), "c"), [way("a", "helped: restart", EdgeKind::Return)]);
     let by_webhook = edges(&called("abort", "https://example.com/x"));
     assert!(ways(&by_webhook, "b").contains(&way("the end", "called for help: abort", EdgeKind::Abort)));

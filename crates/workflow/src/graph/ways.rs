@@ -138,6 +138,8 @@ impl Ways<'_> {
         };
         match flow {
             ReturnFlow::Resume => self.add(helper, Some(id.to_owned()), "helped: resume", EdgeKind::Return),
+            // One who helped has done what it is there for.
+            ReturnFlow::Abort if helper != id => self.add(helper, None, "helped: abort", EdgeKind::Return),
             ReturnFlow::Abort => self.add(helper, None, "called for help: abort", EdgeKind::Abort),
             ReturnFlow::Restart => {
                 self.add(helper, Some(steps.entry_step.clone()), "helped: restart", EdgeKind::Return);

@@ -13,7 +13,16 @@ use super::not_found;
 use crate::definition::AGENT_FILE;
 use crate::faults::{CONFIGURATION_PARSE, CONFIGURATION_VALIDATION};
 use crate::names;
-use crate::validate::Problem;
+
+/// Whether an agent may have this name.
+pub fn check_name(name: &str) -> Result<(), Fault> {
+    match names::is_agent(name) {
+        true => Ok(()),
+        false => Err(CONFIGURATION_VALIDATION
+            .fault(format!("'{name}' cannot be the name of an agent."))
+            .hint("Use small letters, digits and dashes, and begin with a letter.")),
+    }
+}
 
 /// The directory of the agent of this name.
 pub fn find(agents_dir: &Path, name: &str) -> Result<PathBuf, Fault> {
@@ -23,9 +32,8 @@ pub fn find(agents_dir: &Path, name: &str) -> Result<PathBuf, Fault> {
     }
     let agents = list(agents_dir)?;
     if let Some(claimants) = claims(&agents).remove(name).filter(|claimants| claimants.len() > 1) {
-        let problem = claimed_twice(name, &claimants);
         let what = format!("{} agents call themselves '{name}': {}.", claimants.len(), shown(&claimants));
-        return Err(CONFIGURATION_VALIDATION.fault(what).hint(problem.remedy));
+        return Err(CONFIGURATION_VALIDATION.fault(what).hint("Give each the name of its own directory."));
     }
     agents.into_iter().find(|agent| agent.file_name().is_some_and(|found| found == name)).ok_or_else(|| {
         let what = format!("There is no agent '{name}' in {}.", agents_dir.display());
@@ -56,13 +64,6 @@ pub fn list(agents_dir: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(agents)
 }
 
-/// The names that more than one agent has, each a problem that names all of them.
-pub fn names_claimed_twice(agents_dir: &Path) -> Result<Vec<Problem>, Fault> {
-    let claims = claims(&list(agents_dir)?);
-    let twice = claims.iter().filter(|(_, claimants)| claimants.len() > 1);
-    Ok(twice.map(|(name, claimants)| claimed_twice(name, claimants)).collect())
-}
-
 /// Who calls itself what. Of a file that cannot be read nothing is known here; who loads it will be told.
 fn claims(agents: &[PathBuf]) -> BTreeMap<String, Vec<PathBuf>> {
     let mut claims: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
@@ -81,16 +82,6 @@ fn name_in(file: &Path) -> Option<String> {
     }
     let agent: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     Some(agent.get("name")?.as_str()?.to_owned())
-}
-
-fn claimed_twice(name: &str, claimants: &[PathBuf]) -> Problem {
-    Problem {
-        file: AGENT_FILE.to_owned(),
-        path: "$.name".to_owned(),
-        value: Value::from(name),
-        what: format!("{} agents have this name: {}", claimants.len(), shown(claimants)),
-        remedy: "Give each the name of its own directory.".to_owned(),
-    }
 }
 
 fn shown(paths: &[PathBuf]) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{FILES_LIMIT, JSON_BYTES_LIMIT, PROMPT_BYTES_LIMIT, find, list, load, names_claimed_twice};
+use super::{FILES_LIMIT, JSON_BYTES_LIMIT, PROMPT_BYTES_LIMIT, find, list, load};
 use crate::faults::{
     CONFIGURATION_NOT_FOUND, CONFIGURATION_PARSE, CONFIGURATION_VALIDATION, Class, PROMPT_PARSE,
 };
@@ -232,14 +232,10 @@ fn agents_are_listed_in_order_and_none_is_no_error() {
 #[test]
 fn a_name_that_two_agents_have_is_an_error_that_names_both() {
     let (agents, _) = agents();
-    assert!(names_claimed_twice(agents.path()).unwrap().is_empty());
     write(agents.path(), "copy/agent.json", AGENT);
     let fault = find(agents.path(), "fix").unwrap_err();
     assert_eq!(fault.code, CONFIGURATION_VALIDATION.code);
     let both =
         format!("{} and {}", agents.path().join("copy").display(), agents.path().join("fix").display());
     assert!(fault.message.contains(&both), "{fault}");
-    let problems = names_claimed_twice(agents.path()).unwrap();
-    let [problem] = problems.as_slice() else { panic!("{problems:?}") };
-    assert!(problem.what.contains("copy") && problem.what.contains("fix"), "{problem}");
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::parameters::RUNTIME_VARIABLES;
 use super::problem::{Place, ValidationResult};
 use crate::definition::AgentDefinition;
 use crate::names;
+use crate::supply::RUNTIME_NAMES;
 
 /// The most iterations that an agent can be given, and the most runs of one step in a row.
 pub const ITERATIONS_LIMIT: u32 = 10_000;
@@ -60,7 +60,7 @@ fn environment(definition: &AgentDefinition, result: &mut ValidationResult) {
         } else if definition.agent.parameters.contains_key(name) {
             let what = "a parameter has the same name, and only one of them can be the variable";
             result.error(&at, value, what, "Rename the parameter, or take the environment variable away.");
-        } else if RUNTIME_VARIABLES.contains(&name.as_str()) {
+        } else if RUNTIME_NAMES.contains(&name.as_str()) {
             let what = "a variable of this name is supplied in every run";
             result.error(&at, value, what, "Take it away.");
         }

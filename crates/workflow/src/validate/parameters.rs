@@ -1,28 +1,12 @@
 //! The parameters of an agent: their names, their defaults, and what is asked of their values.
 
-use regex::Regex;
 use serde_json::Value;
 
 use super::problem::{Place, ValidationResult};
 use crate::definition::{AgentDefinition, Parameter, ParameterKind, Validation};
 use crate::names;
-
-/// The variables that are supplied in every run. Nothing else may have one of these names.
-pub const RUNTIME_VARIABLES: [&str; 13] = [
-    "iteration",
-    "completed_iterations",
-    "completion_keyword",
-    "completion_criteria",
-    "max_iterations",
-    "remaining",
-    "previous_summary",
-    "previous_response",
-    "check_count",
-    "max_checks",
-    "input_text",
-    "step",
-    "visit",
-];
+use crate::parameters::{problem_with, whole};
+use crate::supply::RUNTIME_NAMES;
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
     for (name, parameter) in &definition.agent.parameters {
@@ -30,7 +14,7 @@ pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult)
         if !names::is_parameter(name) {
             let remedy = "Use small letters, digits, hyphens and underscores, with a letter first.";
             result.error(&at, name.as_str(), "that cannot be the name of a parameter", remedy);
-        } else if RUNTIME_VARIABLES.contains(&name.as_str()) {
+        } else if RUNTIME_NAMES.contains(&name.as_str()) {
             let what = "a variable of this name is supplied in every run";
             result.error(&at, name.as_str(), what, "Give the parameter another name.");
         }
@@ -102,43 +86,16 @@ fn default(at: &Place, parameter: &Parameter, result: &mut ValidationResult) {
         let what = "the parameter must be given, so its default is never used";
         result.warning(&at, default.clone(), what, "Leave out `required` or `default`.");
     }
-    if !is_of(parameter.kind, default) {
-        let what = format!("the parameter is of the type {}", word(parameter.kind));
-        return result.error(&at, default.clone(), what, "Write a value of that type.");
+    if let Some(problem) = problem_with(parameter, default) {
+        let what =
+            format!("the parameter is of the type {} and has a default {problem}", word(parameter.kind));
+        result.error(
+            &at,
+            default.clone(),
+            what,
+            "Write a value that its own type and validation let through.",
+        );
     }
-    let Some(rules) = &parameter.validation else { return };
-    if let Some(what) = misfit(default, rules) {
-        result.error(&at, default.clone(), what, "Write a value that its own validation lets through.");
-    }
-}
-
-/// What is wrong with a value of the right type, if something is.
-fn misfit(value: &Value, rules: &Validation) -> Option<String> {
-    if let Value::Array(items) = value {
-        return items.iter().find_map(|item| misfit(item, rules));
-    }
-    if let Some(number) = value.as_f64() {
-        if let Some(min) = rules.min.filter(|min| number < *min) {
-            return Some(format!("it is less than the minimum, which is {min}"));
-        }
-        if let Some(max) = rules.max.filter(|max| number > *max) {
-            return Some(format!("it is more than the maximum, which is {max}"));
-        }
-    }
-    if let (Some(text), Some(pattern)) = (value.as_str(), &rules.pattern)
-        && whole(pattern).is_ok_and(|pattern| !pattern.is_match(text))
-    {
-        return Some(format!("it does not fit the pattern {pattern}"));
-    }
-    let choices = rules.choices.as_ref().filter(|choices| !choices.contains(value))?;
-    let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
-    Some(format!("it is none of {}", choices.join(", ")))
-}
-
-/// An expression that all of a text must fit.
-fn whole(pattern: &str) -> Result<Regex, regex::Error> {
-    Regex::new(pattern)?;
-    Regex::new(&format!("^(?:{pattern})$"))
 }
 
 fn is_of(kind: ParameterKind, value: &Value) -> bool {

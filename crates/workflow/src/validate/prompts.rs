@@ -2,18 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use regex::Regex;
-
-use super::parameters::RUNTIME_VARIABLES;
 use super::problem::{Place, ValidationResult};
 use crate::definition::{AgentDefinition, Check, Completion, PROMPTS_DIR, PromptRef, Resource, Step};
-use crate::names;
+use crate::prompt::{SYSTEM_PROMPT, checked_paths_of, paths_of};
+use crate::supply::RUNTIME_NAMES;
+use crate::template;
 
 /// The variables that have no value before the first iteration is over.
 const OF_LATER_ITERATIONS: [&str; 3] = ["completed_iterations", "previous_summary", "previous_response"];
-
-/// The prompt that stands before every other if the definition names none.
-const SYSTEM_PROMPT: &str = "system.md";
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
     system(definition, result);
@@ -55,56 +51,42 @@ fn file(
     prompt: &PromptRef,
     result: &mut ValidationResult,
 ) -> Option<String> {
-    let (path, fallback) = paths(prompt);
-    let mut is_wrong = false;
-    for path in [Some(&path), fallback.as_ref()].into_iter().flatten() {
-        if !names::is_path_below(path) {
-            let what = "that is no path below the directory of prompts";
+    let written = paths_of(prompt).first().cloned().unwrap_or_default();
+    let paths = match checked_paths_of(prompt) {
+        Ok(paths) => paths,
+        Err(fault) => {
             let remedy = "Write a path such as steps/plan.md, without `..` and not from the root.";
-            result.error(at, path.as_str(), what, remedy);
-            is_wrong = true;
+            let what = "that is no path below the directory of prompts";
+            result.error(at, written, format!("{what} ({})", fault.message.trim_end_matches('.')), remedy);
+            return None;
         }
-    }
-    if is_wrong {
-        return None;
-    }
-    let in_files = |path: &String| {
-        Some(format!("{PROMPTS_DIR}/{path}")).filter(|file| definition.files.contains_key(file))
     };
-    let (first, second) = (in_files(&path), fallback.as_ref().and_then(in_files));
-    if let (Some(_), Some(fallback), None) = (&first, &fallback, &second) {
-        let what = "the fallback is not there, though it is not needed now";
-        result.warning(
-            at,
-            fallback.as_str(),
-            what,
-            format!("Write {PROMPTS_DIR}/{fallback}, or take it away."),
-        );
-    }
-    let Some(file) = first.or(second) else {
-        let what = match &fallback {
-            Some(fallback) => format!("there is neither {PROMPTS_DIR}/{path} nor {PROMPTS_DIR}/{fallback}"),
-            None => format!("there is no {PROMPTS_DIR}/{path}"),
+    let files: Vec<String> = paths.iter().map(|path| format!("{PROMPTS_DIR}/{path}")).collect();
+    let Some(file) = files.iter().find(|file| definition.files.contains_key(*file)) else {
+        let what = match files.as_slice() {
+            [file] => format!("there is no {file}"),
+            files => format!("there is neither {}", files.join(" nor ")),
         };
-        result.error(at, path.as_str(), what, format!("Write the prompt into {PROMPTS_DIR}/{path}."));
+        result.error(at, written, what, format!("Write the prompt into {PROMPTS_DIR}/{}.", paths[0]));
         return None;
     };
-    if definition.files[&file].trim().is_empty() {
-        result.error(at, path.as_str(), format!("{file} is empty"), "Write the prompt into it.");
+    if let Some(missing) =
+        fallback(prompt).filter(|path| !definition.files.contains_key(&format!("{PROMPTS_DIR}/{path}")))
+    {
+        let what = "the fallback is not there, though it is not needed now";
+        result.warning(at, missing, what, format!("Write {PROMPTS_DIR}/{missing}, or take it away."));
     }
-    Some(file)
+    if definition.files[file].trim().is_empty() {
+        result.error(at, written, format!("{file} is empty"), "Write the prompt into it.");
+    }
+    Some(file.clone())
 }
 
-/// The paths of a prompt below the directory of prompts: its own, and the one that is read without it.
-fn paths(prompt: &PromptRef) -> (String, Option<String>) {
+fn fallback(prompt: &PromptRef) -> Option<&str> {
     match prompt {
-        PromptRef::Path(path) => (path.clone(), None),
-        PromptRef::File(file) => (file.path.clone(), file.fallback.clone()),
-        PromptRef::C3l(place) => {
-            let adaptation = place.adaptation.as_ref().map(|name| format!("_{name}")).unwrap_or_default();
-            let name = format!("f_{}{adaptation}.md", place.edition);
-            (format!("{}/{}/{}/{name}", place.c1, place.c2, place.c3), place.fallback.clone())
-        }
+        PromptRef::Path(_) => None,
+        PromptRef::File(file) => file.fallback.as_deref(),
+        PromptRef::C3l(place) => place.fallback.as_deref(),
     }
 }
 
@@ -116,7 +98,14 @@ fn variables(
     file: &str,
     result: &mut ValidationResult,
 ) {
-    for name in placeholders(&definition.files[file]) {
+    let template = match template::parse(&definition.files[file]) {
+        Ok(template) => template,
+        Err(error) => {
+            result.error(at, file, format!("{file}:{error}"), "Mend the prompt at that place.");
+            return;
+        }
+    };
+    for name in template.variables() {
         let is_input = step.is_some_and(|step| step.inputs.contains_key(&name));
         if name == "input_text" && !definition.agent.stdin {
             let what = format!("{file} uses {{uv-{name}}}, and the agent does not read its standard input");
@@ -174,11 +163,10 @@ fn is_declared(definition: &AgentDefinition, name: &str) -> bool {
     let agent = &definition.agent;
     agent.parameters.contains_key(name)
         || agent.environment.iter().any(|variable| variable == name)
-        || RUNTIME_VARIABLES.contains(&name)
+        || RUNTIME_NAMES.contains(&name)
 }
 
-/// The variables of a text.
+/// The variables of a text; of one that is not written rightly none, and that is another problem.
 fn placeholders(text: &str) -> BTreeSet<String> {
-    let Ok(pattern) = Regex::new(r"\{uv-([A-Za-z_][A-Za-z0-9_-]*)\}") else { return BTreeSet::new() };
-    pattern.captures_iter(text).map(|found| found[1].to_owned()).collect()
+    template::parse(text).map(|template| template.variables()).unwrap_or_default()
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::parameters::RUNTIME_VARIABLES;
 use super::problem::{Place, ValidationResult};
 use super::{branches, schemas, sub_steps, transitions};
 use crate::definition::{Access, AgentDefinition, Check, Step, StepKind};
 use crate::names;
+use crate::supply::RUNTIME_NAMES;
 
 /// The longest time that a command or a program may be given, in seconds.
 pub const TIME_LIMIT: u64 = 3_600;
@@ -130,7 +130,7 @@ fn inputs(at: &Place, definition: &AgentDefinition, step: &Step, result: &mut Va
         if !names::is_variable(name) {
             let remedy = "Use letters, digits, hyphens and underscores, with no digit first.";
             result.error(&at, name.as_str(), "that cannot be the name of a variable", remedy);
-        } else if RUNTIME_VARIABLES.contains(&name.as_str()) {
+        } else if RUNTIME_NAMES.contains(&name.as_str()) {
             let what = "a variable of this name is supplied in every run";
             result.error(&at, name.as_str(), what, "Give the input another name.");
         } else if agent.parameters.contains_key(name) || agent.environment.contains(name) {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::RUNTIME_VARIABLES;
 use super::{Row, errors, told, validate, warnings};
 use crate::samples::patched;
+use crate::supply::RUNTIME_NAMES;
 
 fn row(agent: Value, path: &'static str, words: &'static str) -> Row {
     (agent, json!({}), "agent.json", path, words)
@@ -62,12 +62,12 @@ fn what_is_wrong_with_a_parameter_is_told() {
         row(
             parameter(json!({ "type": "number", "default": 0, "validation": { "min": 1 } })),
             "$.parameters.x.default",
-            "less than the minimum, which is 1",
+            "below 1",
         ),
         row(
             parameter(json!({ "type": "number", "default": 9, "validation": { "max": 8 } })),
             "$.parameters.x.default",
-            "more than the maximum, which is 8",
+            "above 8",
         ),
         row(
             parameter(json!({ "type": "string", "default": "ab1", "validation": { "pattern": "[a-z]+" } })),
@@ -79,7 +79,7 @@ fn what_is_wrong_with_a_parameter_is_told() {
                 json!({ "type": "array", "default": ["a", "c"], "validation": { "enum": ["a", "b"] } }),
             ),
             "$.parameters.x.default",
-            "none of \"a\", \"b\"",
+            "not among `a`, `b`",
         ),
         row(
             parameter(json!({ "type": "number", "validation": { "min": 3, "max": 2 } })),
@@ -116,7 +116,7 @@ fn what_is_wrong_with_a_parameter_is_told() {
 
 #[test]
 fn names_that_the_runtime_supplies_cannot_be_taken() {
-    for name in RUNTIME_VARIABLES {
+    for name in RUNTIME_NAMES {
         let result = validate(&patched(json!({ "parameters": { name: { "type": "string" } } }), json!({})));
         told(&result.errors, "agent.json", &format!("$.parameters.{name}"), "supplied in every run");
     }

@@ -25,7 +25,7 @@ fn every_prompt_is_there() {
         ),
         plan(
             json!({ "c1": "a", "c2": "b", "c3": "c", "adaptation": "x" }),
-            "no prompts/a/b/c/f_default_x.md",
+            "neither prompts/a/b/c/f_default_x.md",
         ),
         (
             json!({ "systemPrompt": "none.md" }),

@@ -207,7 +207,7 @@ fn values_that_an_answer_cannot_have_are_told() {
     ]);
 }
 
-/// SubStep契約: sequential: true; 並列実行はスコープ外
+/// SubStep契約: sequential: true; 並列実行はスコープ外。並列実行について: 複数のAgentインスタンスを起動
 #[test]
 fn sub_steps_are_run_one_after_the_other() {
     errors(vec![row(

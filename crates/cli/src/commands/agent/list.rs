@@ -1,0 +1,66 @@
+//! `autonoe agent list`
+
+use autonoe_core::fault::Fault;
+use autonoe_core::outcome::exit;
+use autonoe_workflow::{criteria, list, load, validate};
+use clap::Args;
+use comfy_table::{Table, presets};
+use serde_json::json;
+
+use super::directory;
+use crate::arguments::ProjectArgs;
+use crate::environment::Environment;
+use crate::present;
+
+/// List the agents of the project
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    project: ProjectArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists them, also those that cannot be read.
+pub fn cmd_list(args: &ListArgs, environment: &Environment) -> Result<u8, Fault> {
+    let project = environment.project(&args.project)?;
+    let mut rows = Vec::new();
+    for place in list(&directory(&project))? {
+        let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        rows.push(match load(&place) {
+            Ok(definition) => {
+                let found = validate(&definition);
+                let state = match found.errors.len() {
+                    0 => "ready".to_owned(),
+                    count => format!("{count} error(s)"),
+                };
+                let done = criteria(&definition.agent.completion);
+                let steps = definition.steps.steps.len();
+                (name, steps, done, state, definition.agent.description)
+            }
+            Err(fault) => (name, 0, String::new(), "cannot be read".to_owned(), fault.message),
+        });
+    }
+    if args.json {
+        let agents: Vec<_> = rows
+            .iter()
+            .map(|(name, steps, done, state, description)| {
+                json!({ "name": name, "steps": steps, "doneWhen": done, "state": state, "description": description })
+            })
+            .collect();
+        present::print(&format!("{:#}\n", json!(agents)));
+    } else if rows.is_empty() {
+        present::print("There are no agents in .autonoe/agents. `autonoe agent init NAME` writes one.\n");
+    } else {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(["NAME", "STEPS", "DONE WHEN", "STATE", "DESCRIPTION"]);
+        for (name, steps, done, state, description) in rows {
+            let (done, description) = (present::cut(&done, 40), present::cut(&description, 60));
+            table.add_row([name, steps.to_string(), done, state, description]);
+        }
+        present::print(&format!("{}\n", table.trim_fmt()));
+    }
+    Ok(exit::DONE)
+}

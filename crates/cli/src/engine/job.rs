@@ -1,0 +1,270 @@
+//! What a run is to do, and the plan that follows from it.
+
+use std::sync::Arc;
+
+use autonoe_core::check::Check;
+use autonoe_core::clock::Clock;
+use autonoe_core::event::Event;
+use autonoe_core::examiner::Examiner;
+use autonoe_core::fault::Fault;
+use autonoe_core::files::Guarded;
+use autonoe_core::instruction::InstructionName;
+use autonoe_core::mode::Mode;
+use autonoe_core::plan::Plan;
+use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
+use autonoe_core::sink::Sinks;
+use autonoe_core::span::SpanContext;
+use autonoe_store::journal::Earlier;
+use autonoe_store::{Journal, Project, ProjectInstructions, StatusStore, sha256_hex};
+use autonoe_verify::{Builders, ProjectExaminer, Site, last_commit, written_checks};
+use autonoe_workflow::{AgentResult, Created, Outside, StartOptions, Started};
+
+use crate::backend_name::Substitute;
+use crate::hiring::Hired;
+
+/// What a run is to do.
+pub enum Job<'a> {
+    /// Build what SPEC.md asks for.
+    Run {
+        /// Whether nothing counts but what is verified.
+        is_strict: bool,
+        /// Who has an independent look in the end.
+        verifier: Option<&'a Substitute>,
+    },
+    /// Bring the deliverables in line with SPEC.md.
+    Sync,
+    /// Run a declarative agent.
+    Agent(Box<AgentJob>),
+}
+
+/// A declarative agent to run.
+pub struct AgentJob {
+    /// Its name.
+    pub name: String,
+    /// It, ready to be started.
+    pub agent: Created,
+    /// Whether it goes on with an earlier run.
+    pub resumes: bool,
+    /// Gives it the means to ask something of the machine, once there is a sandbox.
+    pub outside: OutsideMaker,
+}
+
+/// Makes what an agent reaches the machine through, from where its children run.
+pub type OutsideMaker = Box<dyn FnOnce(&autonoe_sandbox::Premises) -> Arc<dyn Outside>>;
+
+/// How a run is called.
+pub struct Title {
+    /// The command, as it is on record.
+    pub command: String,
+    /// What is said when it begins.
+    pub announcement: String,
+    /// Whether a model of its own reads the specification.
+    pub plans: bool,
+}
+
+impl Job<'_> {
+    /// Which of our two modes its configuration and its policy are those of.
+    pub fn mode(&self) -> Mode {
+        match self {
+            Self::Run { .. } | Self::Agent(_) => Mode::Run,
+            Self::Sync => Mode::Sync,
+        }
+    }
+
+    /// How it is called.
+    pub fn title(&self) -> Title {
+        let (command, announcement, plans) = match self {
+            Self::Run { .. } => ("run".to_owned(), "Starting coding agent session...".to_owned(), true),
+            Self::Sync => ("sync".to_owned(), "Starting sync mode...".to_owned(), true),
+            Self::Agent(job) => {
+                let begins = if job.resumes { "Going on with" } else { "Starting" };
+                (format!("agent {}", job.name), format!("{begins} the agent {}...", job.name), false)
+            }
+        };
+        Title { command, announcement, plans }
+    }
+
+    /// Reads what it works on. What is wrong with that is found here.
+    pub fn prepare(self, project: &Project) -> Result<Work, Fault> {
+        let (mode, is_strict) = match self {
+            Self::Agent(job) => return Ok(Work::Agent(job)),
+            Self::Run { is_strict, .. } => (Mode::Run, is_strict),
+            Self::Sync => (Mode::Sync, false),
+        };
+        let spec = project.read_spec()?;
+        let written = written_checks(project, &spec)?;
+        let instructions = ProjectInstructions::new(project);
+        instructions.check_all()?;
+        let status = StatusStore::read(project)?;
+        let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
+        Ok(Work::Deliverables(Deliverables { mode, spec, written, instructions, is_strict, is_over }))
+    }
+}
+
+/// What a run works on.
+pub enum Work {
+    /// What SPEC.md asks for.
+    Deliverables(Deliverables),
+    /// The steps of an agent.
+    Agent(Box<AgentJob>),
+}
+
+/// What SPEC.md asks for.
+pub struct Deliverables {
+    mode: Mode,
+    spec: String,
+    written: Vec<Check>,
+    instructions: ProjectInstructions,
+    is_strict: bool,
+    is_over: bool,
+}
+
+impl Work {
+    /// Whether there is nothing left to do, so that nobody is needed to do it.
+    pub fn is_over(&self) -> bool {
+        match self {
+            Self::Deliverables(deliverables) => deliverables.is_over,
+            Self::Agent(_) => false,
+        }
+    }
+
+    /// The hash of the specification.
+    pub fn spec_hash(&self) -> String {
+        match self {
+            Self::Deliverables(deliverables) => sha256_hex(deliverables.spec.as_bytes()),
+            Self::Agent(_) => String::new(),
+        }
+    }
+
+    /// The phase that its first session is in.
+    pub fn first_phase(&self) -> InstructionName {
+        match self {
+            Self::Deliverables(deliverables) => deliverables.mode.first_instruction(),
+            Self::Agent(_) => InstructionName::Inspection,
+        }
+    }
+
+    /// Whether it goes on with an earlier run.
+    pub fn earlier(&self) -> Earlier {
+        match self {
+            Self::Deliverables(_) => Earlier::IfKilled,
+            Self::Agent(job) if job.resumes => Earlier::Always,
+            Self::Agent(_) => Earlier::Never,
+        }
+    }
+}
+
+/// What plans are made with.
+pub struct Surroundings<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// Its journal.
+    pub journal: Arc<Journal>,
+    /// Its status.
+    pub status: Arc<StatusStore>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Where checks are run.
+    pub site: Site,
+    /// The files that no builder may touch.
+    pub guarded: Guarded,
+    /// Who has built what.
+    pub builders: Arc<Builders>,
+    /// Who is shown what happens.
+    pub sinks: Sinks,
+    /// The run's own span.
+    pub span: SpanContext,
+}
+
+/// A plan, and who decides about claims.
+pub enum Planned {
+    /// Over deliverables.
+    Deliverables {
+        /// The plan.
+        plan: Box<dyn Plan>,
+        /// Decides about claims.
+        examiner: Arc<dyn Examiner>,
+    },
+    /// Over the steps of an agent.
+    Agent(Box<Started>),
+}
+
+impl Planned {
+    /// The plan, for the loop.
+    pub fn plan(&mut self) -> &mut dyn Plan {
+        match self {
+            Self::Deliverables { plan, .. } => plan.as_mut(),
+            Self::Agent(started) => started.plan(),
+        }
+    }
+
+    /// Stops an agent and tells how it went.
+    pub fn stop(self) -> Option<AgentResult> {
+        match self {
+            Self::Deliverables { .. } => None,
+            Self::Agent(started) => Some(started.stop()),
+        }
+    }
+
+    /// Who decides about claims.
+    pub fn examiner(&self) -> Option<Arc<dyn Examiner>> {
+        match self {
+            Self::Deliverables { examiner, .. } => Some(Arc::clone(examiner)),
+            Self::Agent(_) => None,
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    /// The plan for some work.
+    pub async fn plan(
+        self,
+        work: Work,
+        verifier: Option<&Hired>,
+        premises: &autonoe_sandbox::Premises,
+    ) -> Result<Planned, Fault> {
+        let tell = {
+            let (sinks, span) = (self.sinks.clone(), self.span.clone());
+            Box::new(move |event: &Event| sinks.emit(&span, event))
+        };
+        match work {
+            Work::Agent(job) => {
+                let options = StartOptions {
+                    memory: Arc::clone(&self.journal) as _,
+                    outside: (job.outside)(premises),
+                    tell,
+                    resumes: job.resumes,
+                };
+                Ok(Planned::Agent(Box::new(job.agent.start(options).await?)))
+            }
+            Work::Deliverables(work) => {
+                let base = self.journal.began_on(last_commit(self.project.root()).as_deref()).await?;
+                let examiner: Arc<dyn Examiner> = Arc::new(ProjectExaminer {
+                    project: self.project.clone(),
+                    site: self.site,
+                    written: work.written,
+                    status: Arc::clone(&self.status),
+                    journal: Arc::clone(&self.journal),
+                    clock: self.clock,
+                    tell,
+                    guarded: self.guarded,
+                    builders: self.builders,
+                    is_strict: work.is_strict,
+                    complaints: Default::default(),
+                    base: std::sync::Mutex::new(base),
+                    working: Default::default(),
+                });
+                let instructions = Arc::new(work.instructions);
+                let plan: Box<dyn Plan> = match work.mode {
+                    Mode::Run => {
+                        let plan = DeliverablePlan::new(self.status, instructions)
+                            .examined_by(Arc::clone(&examiner), work.is_strict);
+                        Box::new(if verifier.is_some() { plan.with_review() } else { plan })
+                    }
+                    Mode::Sync => Box::new(SyncPlan::new(self.status, self.journal as _, instructions)),
+                };
+                Ok(Planned::Deliverables { plan, examiner })
+            }
+        }
+    }
+}

@@ -1,0 +1,636 @@
+//! Declarative agents end to end: the examples that ship, on our own agent and on a vendor's, what is wrong in a definition, and
+//! going on after a kill.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output, Stdio};
+
+use autonoe_scripted::Server;
+use autonoe_store::JournalPoint;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::claude::claude;
+use super::codex;
+use super::support::{Place, Run, assert_followed, assert_nothing_left, model, signal, wait_until};
+use super::vendors::Vendor;
+
+/// Who plays an example.
+enum Who {
+    Native,
+    Claude(Vendor),
+    Codex(Vendor),
+}
+
+impl Who {
+    fn command(&self, place: &Place, model: &Server, args: &[&str]) -> Command {
+        let with =
+            |vendor: &Vendor, name| vendor.command(place, model, &[args, &["--backend", name]].concat());
+        match self {
+            Self::Native => place.command(model, args),
+            Self::Claude(vendor) => with(vendor, "claude"),
+            Self::Codex(vendor) => with(vendor, "codex"),
+        }
+    }
+
+    fn run(&self, place: &Place, model: &Server, args: &[&str]) -> Run {
+        Run::from(self.command(place, model, args).output().expect("started"))
+    }
+
+    /// A turn that gives a structured answer.
+    fn answers(&self, answer: &Value) -> String {
+        match self {
+            Self::Native | Self::Codex(_) => format!("[[conversation.turn]]\ntext = '''{answer}'''\n"),
+            Self::Claude(_) => {
+                let input = inline(answer);
+                format!("[[conversation.turn]]\ncall = [{{ tool = 'StructuredOutput', input = {input} }}]\n")
+            }
+        }
+    }
+
+    /// A turn that writes a file.
+    fn writes(&self, path: &str, content: &str) -> String {
+        let call = match self {
+            Self::Native | Self::Claude(_) => {
+                format!("tool = 'Write', input = {{ file_path = '{path}', content = '{content}' }}")
+            }
+            Self::Codex(_) => {
+                format!(
+                    "tool = 'exec_command', input = {{ cmd = \"mkdir -p docs && echo {content} > {path}\" }}"
+                )
+            }
+        };
+        format!("[[conversation.turn]]\ncall = [{{ {call} }}]\n")
+    }
+}
+
+/// A JSON value as TOML on one line.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name} = {}", inline(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+/// A conversation that is held when its prompt has these words.
+fn conversation(when: &str, turns: &[String]) -> String {
+    format!("[[conversation]]\nwhen = {when}\n{}", turns.concat())
+}
+
+fn says(text: &str) -> String {
+    format!("[[conversation.turn]]\ntext = '{text}'\n")
+}
+
+/// A project with one of the examples in it.
+fn with_example(example: &str) -> Place {
+    let place = Place::empty();
+    place.git(&["init", "-q", "-b", "main"]);
+    let output =
+        place.autonoe(None).args(["agent", "init", example, "--from", example]).output().expect("started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    place
+}
+
+fn path(run: &Run) -> Vec<String> {
+    serde_json::from_value(run.outcome()["agent"]["path"].clone()).expect("a path")
+}
+
+fn the_issue_fixer_iterates_until_the_tests_pass(who: &Who) {
+    let place = with_example("issue-fixer");
+    place.write("run-tests.sh", "grep -q mended code.txt || { echo 'code.txt is still broken'; exit 1; }\n");
+    place.write("code.txt", "broken\n");
+    let understood = json!({ "cause": "code.txt is broken", "plan": "mend it" });
+    let script = [
+        conversation("'Find the cause of this issue'", &[who.answers(&understood)]),
+        conversation(
+            "['Mend the cause', 'It did not pass', 'code.txt is still broken']",
+            &[who.writes("code.txt", "mended"), says("Now it works.")],
+        ),
+        conversation(
+            "['Mend the cause', 'It is broken', 'code.txt is broken', 'mend it']",
+            &[who.writes("code.txt", "changed"), says("I am sure that it works.")],
+        ),
+    ];
+    let model = model(&script.concat());
+    let run = who.run(&place, &model, &["agent", "run", "issue-fixer", "--arg", "issue=It is broken"]);
+    run.assert_ended("condition_met", 0);
+    assert_eq!(path(&run), ["understand", "fix", "fix"]);
+    assert_eq!(place.read("code.txt").trim(), "mended");
+    assert_followed(&model);
+}
+
+#[test]
+fn the_native_agent_fixes_an_issue() {
+    the_issue_fixer_iterates_until_the_tests_pass(&Who::Native);
+}
+
+#[test]
+fn claude_fixes_an_issue() {
+    let Some(vendor) = claude() else { return };
+    the_issue_fixer_iterates_until_the_tests_pass(&Who::Claude(vendor));
+}
+
+#[test]
+fn codex_fixes_an_issue() {
+    let Some(vendor) = codex::program() else { return };
+    the_issue_fixer_iterates_until_the_tests_pass(&Who::Codex(vendor));
+}
+
+fn the_reviewer_reads_and_gives_a_verdict(who: &Who) {
+    let place = with_example("reviewer");
+    let verdict = json!({ "verdict": "request_changes", "findings": [{ "file": "a.txt", "line": 1, "finding": "it lies" }] });
+    let turns = [who.writes("a.txt", "x"), who.answers(&verdict)];
+    let model = model(&conversation("'with an eye to security above all'", &turns));
+    let run = who.run(&place, &model, &["agent", "run", "reviewer", "--arg", "focus=security"]);
+    run.assert_ended("condition_met", 0);
+    assert!(!place.path("a.txt").exists(), "it changes nothing");
+    assert_eq!(run.sessions(), ["inspection"]);
+    let answers: Vec<_> = run.of_type("answer").collect();
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0]["value"], verdict);
+    assert_followed(&model);
+}
+
+#[test]
+fn the_native_agent_reviews() {
+    the_reviewer_reads_and_gives_a_verdict(&Who::Native);
+}
+
+#[test]
+fn claude_reviews() {
+    let Some(vendor) = claude() else { return };
+    the_reviewer_reads_and_gives_a_verdict(&Who::Claude(vendor));
+}
+
+#[test]
+fn a_verdict_is_printed_for_people() {
+    let place = with_example("reviewer");
+    let verdict = json!({ "verdict": "approve", "findings": [] });
+    let model = model(&conversation("'with an eye to correctness'", &[Who::Native.answers(&verdict)]));
+    let output = place
+        .autonoe(Some(&model))
+        .args(["agent", "run", "reviewer", "--backend", "native", "--quiet"])
+        .output()
+        .expect("started");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let start = text.find('{').expect("JSON");
+    assert_eq!(serde_json::from_str::<Value>(&text[start..]).expect("JSON"), verdict, "{text}");
+}
+
+fn the_docs_writer_has_parts_is_looked_at_and_calls_for_help(who: &Who) {
+    let place = with_example("docs-writer");
+    place.write("README.md", "x\n");
+    place.git(&["add", "README.md"]);
+    place.git(&["commit", "-qm", "first"]);
+    let commit = match who {
+        Who::Native | Who::Claude(_) => {
+            "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'git add docs && git commit -qm docs', description = 'Commit' } }]\n"
+        }
+        Who::Codex(_) => {
+            "[[conversation.turn]]\ncall = [{ tool = 'exec_command', input = { cmd = 'git add docs && git commit -qm docs' } }]\n"
+        }
+    };
+    let opinion = |passed: bool| who.answers(&json!({ "passed": passed, "reason": "It was read." }));
+    let script = [
+        conversation(
+            "'make an outline of a page about gates'",
+            &[says("OUTLINE of gates"), who.writes("docs/guide.md", "gates"), says("It is drafted.")],
+        ),
+        conversation(
+            "['make it shorter and clearer', 'What was done before', 'It is drafted']",
+            &[says("It is polished.")],
+        ),
+        format!(
+            "{}plays = 2\n{}",
+            "[[conversation]]\nname = 'doubts'\nwhen = ['Has it passed', 'It is polished']\n",
+            opinion(false)
+        ),
+        conversation("'Has it passed'", &[opinion(true)]),
+        conversation("'was not accepted'", &[says("I took out what I could not show.")]),
+        conversation("'Commit docs/guide.md'", &[commit.to_owned(), says("PAGE_COMMITTED")]),
+    ];
+    let model = model(&script.concat());
+    let run = who.run(&place, &model, &["agent", "run", "docs-writer", "--arg", "topic=gates"]);
+    run.assert_ended("condition_met", 0);
+    let parts = ["outline", "draft", "polish"];
+    let expected = [&parts[..], &parts, &["simplify"], &parts, &["write", "file"]].concat();
+    assert_eq!(path(&run), expected);
+    assert_eq!(run.of_type("escalated").count(), 1);
+    let conversations = model.requests();
+    assert!(!conversations.is_empty());
+    assert!(place.git(&["log", "--oneline"]).contains("docs"));
+    assert_followed(&model);
+}
+
+#[test]
+fn the_native_agent_writes_documentation() {
+    the_docs_writer_has_parts_is_looked_at_and_calls_for_help(&Who::Native);
+}
+
+#[test]
+fn claude_writes_documentation() {
+    let Some(vendor) = claude() else { return };
+    the_docs_writer_has_parts_is_looked_at_and_calls_for_help(&Who::Claude(vendor));
+}
+
+/// An agent of this definition, in a project of its own.
+fn with_agent(agent: &Value, steps: &Value, prompts: &[(&str, &str)]) -> Place {
+    let place = Place::empty();
+    write_agent(&place, "worker", agent, steps, prompts);
+    place
+}
+
+fn write_agent(place: &Place, directory: &str, agent: &Value, steps: &Value, prompts: &[(&str, &str)]) {
+    let mut whole = json!({ "version": "1.0.0", "name": "worker", "description": "Works." });
+    for (name, value) in agent.as_object().expect("an object") {
+        whole[name] = value.clone();
+    }
+    let steps = json!({ "version": "1.0.0", "entryStep": "work", "steps": steps });
+    place.write(&format!(".autonoe/agents/{directory}/agent.json"), &format!("{whole:#}"));
+    place.write(&format!(".autonoe/agents/{directory}/steps.json"), &format!("{steps:#}"));
+    for (path, text) in prompts {
+        place.write(&format!(".autonoe/agents/{directory}/prompts/{path}"), text);
+    }
+}
+
+fn agent(place: &Place, args: &[&str]) -> Output {
+    place.autonoe(None).arg("agent").args(args).output().expect("started")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+const ONE_STEP: [(&str, &str); 1] = [("work.md", "Work on {uv-task}.")];
+
+fn one_step() -> (Value, Value) {
+    let agent = json!({
+        "parameters": { "task": { "type": "string", "required": true } },
+        "completion": { "type": "keywordSignal", "keywords": ["ALL_DONE"] },
+    });
+    (agent, json!({ "work": { "prompt": "work.md" } }))
+}
+
+#[test]
+fn a_first_agent_is_written_shown_validated_rehearsed_and_run() {
+    let place = Place::empty();
+    assert!(text(&agent(&place, &["list"])).contains("There are no agents"));
+    assert!(agent(&place, &["init", "mine"]).status.success());
+    assert_eq!(agent(&place, &["init", "mine"]).status.code(), Some(2));
+    assert_eq!(agent(&place, &["init", "../mine"]).status.code(), Some(2));
+    let listed = text(&agent(&place, &["list"]));
+    assert!(listed.contains("mine") && listed.contains("ready"), "{listed}");
+    let shown = text(&agent(&place, &["show", "mine"]));
+    assert!(shown.contains("work"), "{shown}");
+    assert!(text(&agent(&place, &["show", "mine", "--format", "mermaid"])).starts_with("flowchart"));
+    assert!(text(&agent(&place, &["show", "mine", "--format", "svg"])).starts_with("<svg"));
+    assert!(agent(&place, &["validate", "mine"]).status.success());
+    let rehearsed = text(&agent(&place, &["run", "mine", "--dry-run", "--arg", "task=sweep the floor"]));
+    assert!(rehearsed.contains("sweep the floor") && rehearsed.contains("TASK_COMPLETE"), "{rehearsed}");
+
+    let model = model(&conversation("'sweep the floor'", &[says("TASK_COMPLETE")]));
+    let run = place.run(&model, &["agent", "run", "mine", "--arg", "task=sweep the floor"]);
+    run.assert_ended("condition_met", 0);
+    assert_eq!(run.outcome()["reason"], "The agent said 'TASK_COMPLETE' in iteration 1.");
+    assert!(run.stderr.contains("Starting the agent mine"), "{}", run.stderr);
+    let sessions = text(&place.autonoe(None).args(["sessions", "list"]).output().expect("started"));
+    assert!(sessions.contains("step work"), "{sessions}");
+}
+
+#[test]
+fn what_is_wrong_is_found_before_any_model_is_asked() {
+    let (good, steps) = one_step();
+    let unreachable = json!({ "work": { "prompt": "work.md" }, "lost": { "prompt": "work.md" } });
+    let composite = json!({ "completion": { "type": "composite", "mode": "any", "conditions": [
+        { "type": "composite", "mode": "any", "conditions": [{ "type": "stepMachine" }] }] } });
+    let cases: [(&str, Value, Value, &str, &[&str]); 8] = [
+        (
+            "a step that is not there",
+            good.clone(),
+            json!({ "work": { "prompt": "work.md", "next": "nowhere" } }),
+            "x",
+            &["$.steps.work.next", "nowhere"],
+        ),
+        ("a step that nothing leads to", good.clone(), unreachable, "x", &["lost"]),
+        (
+            "a fallback without a step",
+            good.clone(),
+            json!({ "work": { "prompt": "work.md", "check": {
+            "type": "keyword", "keywords": ["X"], "onFail": { "retry": { "onExhausted": "fallback" } } } } }),
+            "x",
+            &["fallbackStep"],
+        ),
+        ("a variable that nobody gives", good.clone(), steps.clone(), "{uv-nobody}", &["nobody", "work.md"]),
+        (
+            "a prompt that is not there",
+            good.clone(),
+            json!({ "work": { "prompt": "other.md" } }),
+            "x",
+            &["other.md"],
+        ),
+        ("a condition within a condition", composite, steps.clone(), "x", &["composite"]),
+        (
+            "a cycle without an exit",
+            json!({}),
+            json!({
+            "work": { "prompt": "work.md", "next": "back" }, "back": { "prompt": "work.md", "next": "work" } }),
+            "x",
+            &["work", "back"],
+        ),
+        ("broken syntax", good, steps, "line one\n  {uv-task is not closed\n", &["work.md:2:3"]),
+    ];
+    for (what, agent_file, steps, prompt, words) in cases {
+        let place = with_agent(&agent_file, &steps, &[("work.md", prompt)]);
+        let model = model(&conversation("'x'", &[says("x")]));
+        for args in [
+            &["agent", "validate", "worker"][..],
+            &["agent", "run", "worker", "--arg", "task=x", "--backend", "native"],
+        ] {
+            let output = place.autonoe(Some(&model)).args(args).output().expect("started");
+            let said = text(&output);
+            assert_eq!(output.status.code(), Some(2), "{what}: {said}");
+            assert!(words.iter().all(|word| said.contains(word)), "{what}: {said}");
+            assert!(said.contains(".json") || said.contains(".md"), "{what} names its file: {said}");
+        }
+        assert!(model.requests().is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_one_sentence() {
+    let (agent_file, steps) = one_step();
+    let place = with_agent(&agent_file, &steps, &ONE_STEP);
+    let run = |words: &[&str], change: &dyn Fn(&Place)| {
+        change(&place);
+        let output = agent(&place, &["run", "worker", "--arg", "task=x"]);
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{words:?}: {said}");
+        write_agent(&place, "worker", &agent_file, &steps, &ONE_STEP);
+    };
+    let file = |name: &str| format!(".autonoe/agents/worker/{name}");
+    run(&["agent.json", "line 1"], &|place| place.write(&file("agent.json"), "{ not json"));
+    run(&["agent.json", "$.completion"], &|place| {
+        place.write(
+            &file("agent.json"),
+            r#"{"version":"1.0.0","name":"worker","description":"x","completion":{"type":"sometime"}}"#,
+        );
+    });
+    run(&["steps.json", "promt"], &|place| {
+        place.write(
+            &file("steps.json"),
+            r#"{"version":"1.0.0","entryStep":"work","steps":{"work":{"promt":"work.md"}}}"#,
+        );
+    });
+    run(&["work.md", "1048576"], &|place| place.write(&file("prompts/work.md"), &"x".repeat(1024 * 1024)));
+    for (args, words) in [
+        (&["run", "nobody"][..], &["nobody", "worker"][..]),
+        (&["run", "../worker"], &["../worker"]),
+        (&["run", "worker"], &["task", "--arg task="]),
+        (&["run", "worker", "--arg", "task=x", "--arg", "other=y"], &["other"]),
+        (&["run", "worker", "--arg", "task"], &["NAME=VALUE"]),
+        (&["run", "worker", "--resume"], &["No run of the agent 'worker' is unfinished"]),
+    ] {
+        let output = agent(&place, args);
+        let said = text(&output);
+        let code = if args.contains(&"--resume") { 1 } else { 2 };
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn two_agents_of_one_name_are_refused() {
+    let (agent_file, steps) = one_step();
+    let place = with_agent(&agent_file, &steps, &ONE_STEP);
+    write_agent(&place, "other", &agent_file, &steps, &ONE_STEP);
+    for args in [&["run", "worker", "--arg", "task=x"][..], &["validate", "--all"]] {
+        let output = agent(&place, args);
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("other") && said.contains("worker"), "{said}");
+    }
+}
+
+#[test]
+fn an_endless_transition_to_itself_ends_as_a_fault() {
+    let steps = json!({ "work": { "prompt": "work.md", "check": {
+        "type": "keyword", "keywords": ["GOOD"], "onFail": { "next": "work" } } } });
+    let place = with_agent(&json!({}), &steps, &[("work.md", "Work.")]);
+    let model = model(&conversation("'Work.'", &[says("bad")]));
+    let run = place.run(&model, &["agent", "run", "worker"]);
+    run.assert_ended("failed", 7);
+    assert_eq!(run.outcome()["fault"]["code"], "step_loop");
+    assert_eq!(run.sessions().len(), 10);
+}
+
+#[test]
+fn a_webhook_goes_only_where_the_user_allowed_and_one_that_never_answers_is_a_fault() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://127.0.0.1:{}/hook", listener.local_addr().expect("address").port());
+    let steps = json!({ "work": {
+        "prompt": "work.md",
+        "check": { "type": "keyword", "keywords": ["GOOD"], "onFail": { "retry": false } },
+        "escalation": { "escalateTo": address },
+    } });
+    let place = with_agent(&json!({}), &steps, &[("work.md", "Work.")]);
+    let server = model(&conversation("'Work.'", &[says("bad")]));
+    let output = place
+        .autonoe(Some(&server))
+        .args(["agent", "run", "worker", "--backend", "native"])
+        .output()
+        .expect("started");
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("[webhooks]"), "{said}");
+    assert!(server.requests().is_empty());
+
+    let host = address.trim_start_matches("http://").trim_end_matches("/hook");
+    place.write("../home/.config/autonoe/config.toml", &format!("[webhooks]\nhosts = ['{host}']\n"));
+    // Whoever connects is never answered, and the connection is closed with the listener.
+    drop(listener);
+    let run = place.run(&server, &["agent", "run", "worker"]);
+    run.assert_ended("failed", 7);
+    assert_eq!(run.outcome()["fault"]["code"], "not_notified");
+}
+
+#[test]
+fn an_action_is_run_in_the_sandbox() {
+    let steps = json!({ "work": {
+        "prompt": "work.md",
+        "actions": [{ "type": "look", "command": "ls ~/.local/state/autonoe; touch ../outside.txt; echo x > inside.txt" }],
+        "check": { "type": "action", "action": "look", "onFail": { "retry": false } },
+    } });
+    let place = with_agent(&json!({}), &steps, &[("work.md", "Work.")]);
+    let model = model(&conversation("'Work.'", &[says("done")]));
+    place.run(&model, &["agent", "run", "worker"]).assert_ended("condition_met", 0);
+    assert_eq!(place.read("inside.txt"), "x\n");
+    assert!(!place.path("../outside.txt").exists());
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn a_program_of_the_agent_decides_when_it_is_done() {
+    use std::os::unix::fs::PermissionsExt;
+    let agent_file = json!({ "completion": { "type": "custom", "program": "decide.sh" } });
+    let place = with_agent(&agent_file, &json!({ "work": { "prompt": "work.md" } }), &[("work.md", "Work.")]);
+    let program = ".autonoe/agents/worker/decide.sh";
+    place.write(program, "#!/bin/sh\ngrep -q '\"iteration\":3' && echo '{\"complete\":true,\"reason\":\"third\"}' || echo '{\"complete\":false}'\n");
+    let model = model(&conversation("'Work.'", &[says("done")]));
+    let output = place
+        .autonoe(Some(&model))
+        .args(["agent", "run", "worker", "--backend", "native"])
+        .output()
+        .expect("started");
+    assert_eq!(output.status.code(), Some(2), "it must be one that can be run");
+    assert!(text(&output).contains("chmod +x"), "{}", text(&output));
+    std::fs::set_permissions(place.path(program), std::fs::Permissions::from_mode(0o755)).expect("mode");
+    let run = place.run(&model, &["agent", "run", "worker"]);
+    run.assert_ended("condition_met", 0);
+    assert_eq!((&run.outcome()["reason"], run.sessions().len()), (&json!("third"), 3));
+}
+
+#[test]
+fn standard_input_and_named_variables_reach_a_prompt() {
+    use std::io::Write;
+    let agent_file = json!({
+        "stdin": true, "environment": ["CITY"], "completion": { "type": "iterationBudget", "maxIterations": 1 },
+    });
+    let place = with_agent(
+        &agent_file,
+        &json!({ "work": { "prompt": "work.md" } }),
+        &[("work.md", "In {uv-CITY}: {input_text}!")],
+    );
+    let model = model(&conversation("'In Tokyo: hello {uv-CITY}!'", &[says("ok")]));
+    let mut command = place.command(&model, &["agent", "run", "worker"]);
+    let mut child = command
+        .env("CITY", "Tokyo")
+        .env("SECRET", "no")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    child.stdin.take().expect("stdin").write_all(b"hello {uv-CITY}").expect("written");
+    Run::from(child.wait_with_output().expect("ended")).assert_ended("condition_met", 0);
+    assert_followed(&model);
+}
+
+/// Steps with a retry, a look and a second step, for kills at any moment.
+fn eventful() -> (Value, Value, String) {
+    let steps = json!({
+        "work": { "prompt": "work.md", "check": {
+            "type": "keyword", "keywords": ["GOOD"], "onFail": { "retry": { "maxRetries": 2 } } }, "next": "look" },
+        "look": { "prompt": "look.md", "check": { "type": "prompt", "prompt": "check.md" }, "next": "after" },
+        "after": { "prompt": "after.md", "session": "history" },
+    });
+    let script = [
+        "[[conversation]]\nname = 'bad'\nwhen = 'Work here'\nplays = 1\n[[conversation.turn]]\ntext = 'bad'\n".to_owned(),
+        conversation("'Work here'", &[says("GOOD")]),
+        conversation("'Look here'", &[says("looked")]),
+        conversation("'Is it good'", &[Who::Native.answers(&json!({ "passed": true, "reason": "yes" }))]),
+        conversation("'After that'", &[says("over")]),
+    ];
+    (json!({}), steps, script.concat())
+}
+
+const EVENTFUL: [(&str, &str); 4] = [
+    ("work.md", "Work here."),
+    ("look.md", "Look here."),
+    ("check.md", "Is it good?"),
+    ("after.md", "After that."),
+];
+
+/// Kills an agent at every hit of a point; `--resume` ends it as if nothing had happened.
+pub fn kill_agent_at(point: JournalPoint) {
+    let (agent_file, steps, script) = eventful();
+    let args = ["agent", "run", "worker"];
+    for hit in 1.. {
+        let place = with_agent(&agent_file, &steps, &EVENTFUL);
+        let model = model(&script);
+        let crash = format!("{}:{hit}", point.name());
+        let output = place.command(&model, &args).env("AUTONOE_CRASH_AT", &crash).output().expect("started");
+        if output.status.signal() != Some(9) {
+            assert!(output.status.success(), "{crash}: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(hit > 1, "{} was never met", point.name());
+            return;
+        }
+        assert_nothing_left(&place);
+        let run = place.run(&model, &["agent", "run", "worker", "--resume"]);
+        run.assert_ended("condition_met", 0);
+        assert_eq!(path(&run), ["work", "look", "after"], "{crash}");
+        assert_eq!(run.outcome()["agent"]["visits"], json!({ "work": 1, "look": 1, "after": 1 }), "{crash}");
+        let journal = rusqlite::Connection::open(place.journal()).expect("journal");
+        let completed: i64 = journal
+            .query_row(
+                "SELECT COUNT(*) FROM sessions WHERE json_extract(outcome, '$.outcome') = 'completed'",
+                [],
+                |row| row.get(0),
+            )
+            .expect("count");
+        assert!(completed <= 5, "{crash}: no session that ended is held again, and there were {completed}");
+    }
+}
+
+#[test]
+fn killed_when_a_session_of_it_has_started() {
+    kill_agent_at(JournalPoint::SessionStarted);
+}
+
+#[test]
+fn killed_when_a_session_of_it_has_ended() {
+    kill_agent_at(JournalPoint::SessionEnded);
+}
+
+#[test]
+fn a_changed_definition_is_refused_with_the_difference() {
+    let (agent_file, steps, script) = eventful();
+    let place = with_agent(&agent_file, &steps, &EVENTFUL);
+    let model = model(&script);
+    let output = place
+        .command(&model, &["agent", "run", "worker"])
+        .env("AUTONOE_CRASH_AT", "session-ended:1")
+        .output()
+        .expect("started");
+    assert_eq!(output.status.signal(), Some(9));
+    place.write(".autonoe/agents/worker/prompts/after.md", "After this.");
+    let output = place.command(&model, &["agent", "run", "worker", "--resume"]).output().expect("started");
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("-After that.") && said.contains("+After this."), "{said}");
+}
+
+#[test]
+fn an_interrupted_agent_goes_on_and_one_that_is_done_does_not() {
+    let steps =
+        json!({ "work": { "prompt": "work.md", "next": "after" }, "after": { "prompt": "after.md" } });
+    let place = with_agent(&json!({}), &steps, &[("work.md", "Work here."), ("after.md", "After that.")]);
+    let waits = "[[conversation]]\nname = 'waits'\nwhen = 'After that'\nplays = 1\n[[conversation.turn]]\n\
+                 call = [{ tool = 'Bash', input = { command = 'touch ready.txt; tail -f /dev/null' } }]\n";
+    let server = model(
+        &[
+            conversation("'Work here'", &[says("ok")]),
+            waits.to_owned(),
+            conversation("'After that'", &[says("over")]),
+        ]
+        .concat(),
+    );
+    let mut command = place.command(&server, &["agent", "run", "worker"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    signal(&child, Signal::INT);
+    Run::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
+    assert_nothing_left(&place);
+    let run = place.run(&server, &["agent", "run", "worker", "--resume"]);
+    run.assert_ended("condition_met", 0);
+    assert_eq!(run.sessions().len(), 1, "only the step that it was in");
+    assert_eq!(path(&run), ["work", "after"]);
+    let again = place.command(&server, &["agent", "run", "worker", "--resume"]).output().expect("started");
+    assert_eq!(again.status.code(), Some(1), "{}", text(&again));
+    assert!(text(&again).contains("unfinished"), "{}", text(&again));
+}

@@ -1,0 +1,127 @@
+//! Steps and where they lead: transitions, gateways, visits and the loop limit.
+
+use serde_json::{Value, json};
+
+use crate::stage::{Played, Stage, answers, created, definition, says};
+
+async fn play(agent: Value, steps: Value, stage: &Stage) -> Played {
+    let (_place, definition) = definition(agent, steps, &[("work.md", "Work.")]);
+    stage.play(created(definition, &[]).unwrap()).await
+}
+
+/// ステップ遷移契約: `ループ（A→B→A）は許可するが、訪問回数を記録する`
+#[tokio::test]
+async fn steps_may_lead_back_and_visits_are_counted() {
+    let steps = json!({ "steps": {
+        "work": { "prompt": "work.md", "next": "look" },
+        "look": { "prompt": "work.md", "check": {
+            "type": "keyword", "keywords": ["GOOD"], "onPass": { "complete": true }, "onFail": { "next": "work" },
+        } },
+    } });
+    let stage = Stage::new(|number, _| says(if number == 5 { "GOOD" } else { "bad" }));
+    let played = play(json!({}), steps, &stage).await;
+    assert!(played.result.success);
+    assert_eq!(played.path(), ["work", "look", "work", "look", "work", "look"]);
+    let visits = &played.report.agent.as_ref().unwrap().visits;
+    assert_eq!((visits["work"], visits["look"]), (3, 3));
+}
+
+/// ステップ遷移契約: `同一ステップの連続実行（retry除く）が STEP_LOOP_LIMIT を超えた場合、LoopError を発生させる`, `STEP_LOOP_LIMIT = 10; // 設定可能`
+#[tokio::test]
+async fn the_same_step_in_a_row_more_often_than_the_limit_is_a_fault() {
+    let steps = json!({ "steps": { "work": { "prompt": "work.md", "check": {
+        "type": "keyword", "keywords": ["GOOD"], "onFail": { "next": "work" },
+    } } } });
+    for (agent, limit) in [(json!({}), 10), (json!({ "stepLoopLimit": 4 }), 4)] {
+        let stage = Stage::saying(vec![says("bad")]);
+        let played = play(agent, steps.clone(), &stage).await;
+        assert_eq!((played.code(), played.report.exit_code), ("step_loop", 7));
+        assert_eq!(stage.asked().len(), limit);
+    }
+    let stage = Stage::new(|number, _| says(if number == 9 { "GOOD" } else { "bad" }));
+    assert!(play(json!({}), steps, &stage).await.result.success, "as often as the limit is no fault");
+}
+
+#[tokio::test]
+async fn retries_do_not_count_toward_the_limit() {
+    let steps = json!({ "steps": { "work": { "prompt": "work.md", "check": {
+        "type": "keyword", "keywords": ["GOOD"], "onFail": { "retry": { "maxRetries": 20 } },
+    } } } });
+    let stage = Stage::new(|number, _| says(if number == 15 { "GOOD" } else { "bad" }));
+    let played = play(json!({ "stepLoopLimit": 2 }), steps, &stage).await;
+    assert!(played.result.success);
+    assert_eq!(stage.asked().len(), 16);
+}
+
+/// `type StepType`: `gateway: 分岐/合流ポイント`
+#[tokio::test]
+async fn a_gateway_branches_on_an_answer_without_a_session_of_its_own() {
+    let steps = json!({ "steps": {
+        "work": { "prompt": "work.md", "output": { "type": "object" }, "next": "choose" },
+        "choose": { "type": "gateway", "branch": {
+            "from": "work", "field": "next.kind", "targets": { "left": "left", "stop": null, "true": "right" }, "default": "right",
+        } },
+        "left": { "prompt": "work.md" },
+        "right": { "prompt": "work.md" },
+    } });
+    for (answer, path) in [
+        (json!({ "next": { "kind": "left" } }), vec!["work", "choose", "left"]),
+        (json!({ "next": { "kind": "stop" } }), vec!["work", "choose"]),
+        (json!({ "next": { "kind": true } }), vec!["work", "choose", "right"]),
+        (json!({ "next": {} }), vec!["work", "choose", "right"]),
+    ] {
+        let stage = Stage::saying(vec![answers(answer.clone())]);
+        let played = play(json!({}), steps.clone(), &stage).await;
+        assert!(played.result.success, "{answer}: {:?}", played.report.outcome);
+        assert_eq!(played.path(), path);
+        assert_eq!(stage.asked().len(), path.len() - 1);
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_with_a_prompt_branches_on_its_own_answer_or_its_check() {
+    let steps = json!({ "steps": {
+        "work": { "type": "gateway", "prompt": "work.md", "output": { "type": "object" }, "branch": {
+            "field": "go", "targets": { "on": "other" },
+        } },
+        "other": { "type": "gateway", "prompt": "work.md", "check": {
+            "type": "keyword", "keywords": ["YES"], "onPass": { "next": "end" }, "onFail": { "next": "work" },
+        } },
+        "end": { "prompt": "work.md" },
+    } });
+    let stage = Stage::saying(vec![
+        answers(json!({ "go": "on" })),
+        says("no"),
+        answers(json!({ "go": "on" })),
+        says("YES"),
+        says("end"),
+    ]);
+    let played = play(json!({}), steps, &stage).await;
+    assert_eq!(played.path(), ["work", "other", "work", "other", "end"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_leads_nowhere_is_a_fault_that_names_it() {
+    let steps = json!({ "steps": {
+        "work": { "type": "gateway", "prompt": "work.md", "output": { "type": "object" }, "branch": {
+            "field": "go", "targets": { "on": null },
+        } },
+    } });
+    let stage = Stage::saying(vec![answers(json!({ "go": "elsewhere" }))]);
+    let played = play(json!({}), steps, &stage).await;
+    assert_eq!(played.code(), "no_branch");
+    assert!(played.report.outcome.fault().unwrap().message.contains("elsewhere"));
+}
+
+#[tokio::test]
+async fn gateways_that_lead_to_each_other_end_as_a_fault() {
+    let steps = json!({ "steps": {
+        "work": { "prompt": "work.md", "output": { "type": "object" }, "next": "one" },
+        "one": { "type": "gateway", "branch": { "from": "work", "field": "x", "targets": { "end": null }, "default": "two" } },
+        "two": { "type": "gateway", "branch": { "from": "work", "field": "x", "targets": { "end": null }, "default": "one" } },
+    } });
+    let stage = Stage::saying(vec![answers(json!({ "x": "round" }))]);
+    let played = play(json!({}), steps, &stage).await;
+    assert_eq!(played.code(), "step_loop");
+    assert_eq!(stage.asked().len(), 1);
+}
