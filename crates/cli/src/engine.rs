@@ -23,7 +23,7 @@ use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
-use autonoe_sandbox::{Premises, Sandbox};
+use autonoe_sandbox::Premises;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{AgentCommand, Holder, Journal, Project, ProjectLock, StatusStore};
@@ -77,6 +77,9 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     let project = environment.project(&args.project)?;
     let config = AgentConfig::load(&project)?;
     let user = environment.user_config()?;
+    let runtime = runtime()?;
+    let without_sandbox = premises::disabled_by(request.no_sandbox, environment, &user);
+    let survey = runtime.spawn(premises::survey(&project, environment, without_sandbox.is_some())?);
     args.backend
         .name()
         .iter()
@@ -86,7 +89,7 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     policy.tools.extend(tools_of_servers(&config, mode, &user));
     policy.readable = premises::readable(environment, &user);
     policy.readable.extend(prepared_outputs(&project));
-    let Request { job, resume, no_sandbox, warning, plan_model, .. } = request;
+    let Request { job, resume, warning, plan_model, .. } = request;
     let verifier = match &job {
         Job::Run { verifier, .. } => *verifier,
         Job::Sync | Job::Agent(_) => None,
@@ -108,15 +111,14 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     }));
     let warn = |warning: &str| console.line(Level::Warning, &format!("Warning: {warning}"));
     warning.iter().for_each(|warning| warn(warning));
-    let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        let sandbox = match premises::disabled_by(no_sandbox, environment, &user) {
-            Some(what) => {
-                warn(&format!("the sandbox is disabled by {what}; system-level isolation is not enforced."));
-                Sandbox::none(environment.ourselves()?)
-            }
-            None => premises::find_sandbox(environment, project.state_dir()).await?,
-        };
+        if let Some(what) = without_sandbox {
+            warn(&format!("the sandbox is disabled by {what}; system-level isolation is not enforced."));
+        }
+        let surveyed = survey.await.map_err(|error| {
+            Fault::lasting(Layer::System, "sandbox", format!("The sandbox was not looked for: {error}."))
+        })?;
+        let sandbox = surveyed.sandbox?;
         premises::shortcomings(sandbox.layer()).iter().for_each(|shortcoming| warn(shortcoming));
         if let Some(home) = premises::home_in_project(&project, environment) {
             warn(&format!(
@@ -125,7 +127,8 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
             ));
         }
         policy.temp = premises::temporary(sandbox.layer(), &project);
-        let mut premises = premises::lay_out(&project, environment, &user, &policy, sandbox)?;
+        let mut premises =
+            premises::lay_out(&project, environment, &user, &policy, sandbox, &surveyed.identity)?;
         let site = premises::check_site(&project, environment, &user, &premises, "checkouts");
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
         premises.bounds.read.extend(tools.installed.iter().cloned());

@@ -1,5 +1,6 @@
 //! Where an agent's children run: the sandbox that this machine has, and the bounds of a project in it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -64,16 +65,47 @@ pub fn disabled_by(flag: bool, environment: &Environment, user: &UserConfig) -> 
     }
 }
 
+/// What is looked for while a run gets ready, since each takes other programs.
+pub struct Surveyed {
+    /// The sandbox that this machine has.
+    pub sandbox: Result<Sandbox, Fault>,
+    /// Who the user is to git.
+    pub identity: Identity,
+}
+
+/// Looks for a sandbox, unless there shall be none, and for the user's name, at the same time.
+pub fn survey(
+    project: &Project,
+    environment: &Environment,
+    without_sandbox: bool,
+) -> Result<impl Future<Output = Surveyed> + Send + use<>, Fault> {
+    let (ourselves, path) = (environment.ourselves()?, environment.path.clone());
+    let (home, scratch) = (environment.home.clone(), project.state_dir().to_owned());
+    Ok(async move {
+        let asked = {
+            let path = path.clone();
+            tokio::task::spawn_blocking(move || Identity::ask(&path, home.as_deref()))
+        };
+        let sandbox = match without_sandbox {
+            true => Ok(Sandbox::none(&ourselves)),
+            false => find_sandbox(&ourselves, &path, &scratch).await,
+        };
+        Surveyed { sandbox, identity: asked.await.unwrap_or_default() }
+    })
+}
+
 /// The sandbox that this machine has. `scratch` is a directory to try it out in.
-pub async fn find_sandbox(environment: &Environment, scratch: &Path) -> Result<Sandbox, Fault> {
-    let trial = tempfile::Builder::new().prefix("trial-").tempdir_in(scratch).map_err(|error| {
+pub async fn find_sandbox(ourselves: &Path, path: &OsStr, scratch: &Path) -> Result<Sandbox, Fault> {
+    let made = fs::create_dir_all(scratch);
+    let trial = made.and_then(|()| tempfile::Builder::new().prefix("trial-").tempdir_in(scratch));
+    let trial = trial.map_err(|error| {
         Fault::lasting(
             FaultLayer::System,
             "sandbox",
             format!("{} cannot be written: {error}.", scratch.display()),
         )
     })?;
-    let found = Sandbox::find(&environment.ourselves()?, &environment.path, trial.path()).await;
+    let found = Sandbox::find(ourselves, path, trial.path()).await;
     found.map_err(|error| {
         let why = error.reasons.join("; ");
         Fault::lasting(FaultLayer::Config, "no_sandbox", format!("No sandbox can be built on this machine ({why})."))
@@ -105,12 +137,13 @@ pub fn lay_out(
     user: &UserConfig,
     policy: &PolicyOptions,
     sandbox: Sandbox,
+    identity: &Identity,
 ) -> Result<Premises, Fault> {
     let bounds = bounds(project, environment, user, policy);
     let mut env = environment.for_children.clone();
     env.extend(environment.toolchain().env);
     if sandbox.layer() != Layer::None {
-        introduce(&bounds.home, environment);
+        identity.write(&bounds.home);
         env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
         // A new repository gets no hooks: they are read-only in the next session.
         env.push(("GIT_TEMPLATE_DIR".to_owned(), String::new()));
@@ -146,14 +179,12 @@ pub async fn site_outside_runs(
     no_sandbox: bool,
 ) -> Result<Site, Fault> {
     let user = environment.user_config()?;
-    let sandbox = match disabled_by(no_sandbox, environment, &user) {
-        Some(_) => Sandbox::none(environment.ourselves()?),
-        None => find_sandbox(environment, project.state_dir()).await?,
-    };
+    let without_sandbox = disabled_by(no_sandbox, environment, &user).is_some();
+    let Surveyed { sandbox, identity } = survey(project, environment, without_sandbox)?.await;
     let in_force = AgentConfig::load(project)?.effective(Mode::Run);
     let policy =
         PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
-    let premises = lay_out(project, environment, &user, &policy, sandbox)?;
+    let premises = lay_out(project, environment, &user, &policy, sandbox?, &identity)?;
     let site = check_site(project, environment, &user, &premises, "looks");
     site.forget_leftovers(LEFTOVER_AGE);
     Ok(site)
@@ -231,28 +262,56 @@ fn door(environment: &Environment, user: &UserConfig, policy: &PolicyOptions) ->
     })
 }
 
-/// Tells git in the private home who the user is; nothing else of their settings goes there.
-fn introduce(home: &Path, environment: &Environment) {
-    let mut git = Command::new("git");
-    git.args(["config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"])
-        .env_clear()
-        .env("PATH", &environment.path)
-        .current_dir("/");
-    git.envs(environment.home.as_ref().map(|home| ("HOME", home)));
-    let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let settings =
-        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let ask = |key: &str| {
-        // The last of several holds.
-        let value =
-            settings.rsplit('\0').find_map(|setting| setting.strip_prefix(key)?.strip_prefix('\n'))?.trim();
-        // A value that could end its line could begin another setting.
-        (!value.is_empty() && !value.contains(['\n', '"', '\\'])).then_some(value)
-    };
-    let name = ask("user.name").unwrap_or(SOMEBODY.0);
-    let email = ask("user.email").unwrap_or(SOMEBODY.1);
-    // Without it, git says itself what is missing.
-    let _ = fs::create_dir_all(home).and_then(|()| {
-        fs::write(home.join(".gitconfig"), format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n"))
-    });
+/// Who the user is to git.
+pub struct Identity {
+    name: String,
+    email: String,
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        let (name, email) = SOMEBODY;
+        Self { name: name.to_owned(), email: email.to_owned() }
+    }
+}
+
+impl Identity {
+    /// Asks the user's own git.
+    fn ask(path: &OsStr, home: Option<&Path>) -> Self {
+        let mut git = Command::new("git");
+        git.args(["config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"])
+            .env_clear()
+            .env("PATH", path)
+            .envs(home.map(|home| ("HOME", home)))
+            .current_dir("/");
+        let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let settings =
+            output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        let ask = |key: &str| {
+            // The last of several holds.
+            let value = settings
+                .rsplit('\0')
+                .find_map(|setting| setting.strip_prefix(key)?.strip_prefix('\n'))?
+                .trim();
+            // A value that could end its line could begin another setting.
+            (!value.is_empty() && !value.contains(['\n', '"', '\\'])).then(|| value.to_owned())
+        };
+        let nobody = Self::default();
+        Self {
+            name: ask("user.name").unwrap_or(nobody.name),
+            email: ask("user.email").unwrap_or(nobody.email),
+        }
+    }
+
+    /// Tells git in the private home; nothing else of the user's settings goes there.
+    fn write(&self, home: &Path) {
+        let Self { name, email } = self;
+        // Without it, git says itself what is missing.
+        let _ = fs::create_dir_all(home).and_then(|()| {
+            fs::write(
+                home.join(".gitconfig"),
+                format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n"),
+            )
+        });
+    }
 }

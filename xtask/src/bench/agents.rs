@@ -22,7 +22,7 @@ use contestant::{Contestant, Runner};
 use meter::Look;
 
 /// Runs of each that are timed.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 21;
 /// Runs of each before those, in which its memory is looked at.
 const WEIGHINGS: usize = 3;
 

@@ -180,8 +180,13 @@ fn sandbox(environment: &Environment) -> Vec<Finding> {
             "sandbox: disabled by {what}; commands of agents are not confined"
         ))];
     }
-    let found = runtime()
-        .and_then(|runtime| runtime.block_on(premises::find_sandbox(environment, &std::env::temp_dir())));
+    let found = runtime().and_then(|runtime| {
+        runtime.block_on(premises::find_sandbox(
+            &environment.ourselves()?,
+            &environment.path,
+            &std::env::temp_dir(),
+        ))
+    });
     match found {
         Ok(sandbox) => holds(sandbox.layer())
             .into_iter()
