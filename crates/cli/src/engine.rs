@@ -32,7 +32,7 @@ use autonoe_verify::{Builders, Site, last_commit};
 use autonoe_workflow::AgentResult;
 use tokio_util::sync::CancellationToken;
 
-pub use self::job::{AgentJob, Job};
+pub use self::job::{AgentJob, Job, agent_command};
 use self::job::{Planned, Surroundings, Title, Work};
 use self::means::{
     NativeTools, last_conversation, native_tools, outputs, policy, prepared_outputs, secrets, socket_path,

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use autonoe_sandbox::{
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, UserConfig};
 use autonoe_verify::Site;
+use tokio::process::Command;
 
 use crate::environment::Environment;
 
@@ -82,15 +83,14 @@ pub fn survey(
     let (ourselves, path) = (environment.ourselves()?, environment.path.clone());
     let (home, scratch) = (environment.home.clone(), project.state_dir().to_owned());
     Ok(async move {
-        let asked = {
-            let path = path.clone();
-            tokio::task::spawn_blocking(move || Identity::ask(&path, home.as_deref()))
+        let sandbox = async {
+            match without_sandbox {
+                true => Ok(Sandbox::none(&ourselves)),
+                false => find_sandbox(&ourselves, &path, &scratch).await,
+            }
         };
-        let sandbox = match without_sandbox {
-            true => Ok(Sandbox::none(&ourselves)),
-            false => find_sandbox(&ourselves, &path, &scratch).await,
-        };
-        Surveyed { sandbox, identity: asked.await.unwrap_or_default() }
+        let (sandbox, identity) = tokio::join!(sandbox, Identity::ask(&path, home.as_deref()));
+        Surveyed { sandbox, identity }
     })
 }
 
@@ -277,14 +277,14 @@ impl Default for Identity {
 
 impl Identity {
     /// Asks the user's own git.
-    fn ask(path: &OsStr, home: Option<&Path>) -> Self {
+    async fn ask(path: &OsStr, home: Option<&Path>) -> Self {
         let mut git = Command::new("git");
         git.args(["config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"])
             .env_clear()
             .env("PATH", path)
             .envs(home.map(|home| ("HOME", home)))
             .current_dir("/");
-        let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let output = git.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).output().await;
         let settings =
             output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
         let ask = |key: &str| {

@@ -78,7 +78,7 @@ impl Job<'_> {
             Self::Sync => ("sync".to_owned(), "Starting sync mode...".to_owned(), true),
             Self::Agent(job) => {
                 let begins = if job.resumes { "Going on with" } else { "Starting" };
-                (format!("agent {}", job.name), format!("{begins} the agent {}...", job.name), false)
+                (agent_command(&job.name), format!("{begins} the agent {}...", job.name), false)
             }
         };
         Title { command, announcement, plans }
@@ -99,6 +99,11 @@ impl Job<'_> {
         let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
         Ok(Work::Deliverables(Deliverables { mode, spec, written, instructions, is_strict, is_over }))
     }
+}
+
+/// How a run of a declarative agent is called on record.
+pub fn agent_command(name: &str) -> String {
+    format!("agent run {name}")
 }
 
 /// What a run works on.
@@ -227,6 +232,7 @@ impl Surroundings<'_> {
             let (sinks, span) = (self.sinks.clone(), self.span.clone());
             Box::new(move |event: &Event| sinks.emit(&span, event))
         };
+        let base = self.journal.began_on(last_commit(self.project.root()).as_deref()).await?;
         match work {
             Work::Agent(job) => {
                 let options = StartOptions {
@@ -238,7 +244,6 @@ impl Surroundings<'_> {
                 Ok(Planned::Agent(Box::new(job.agent.start(options).await?)))
             }
             Work::Deliverables(work) => {
-                let base = self.journal.began_on(last_commit(self.project.root()).as_deref()).await?;
                 let examiner: Arc<dyn Examiner> = Arc::new(ProjectExaminer {
                     project: self.project.clone(),
                     site: self.site,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use autonoe_core::duration::format as format_duration;
+use autonoe_core::event::Event;
 use autonoe_core::money::Usd;
 use autonoe_core::redact::Redactor;
 use autonoe_store::journal::history::SessionRow;
@@ -25,6 +26,20 @@ pub fn document(facts: &Facts, changed: &Result<Changes, String>, redactor: &Red
     let title = format!("{}: {} {} of {day}", facts.project, run.command, run.id);
     let mut blocks = outcome(facts);
     blocks.extend(decisions(facts));
+    blocks.push(match &facts.steps {
+        Some(events) => section("Steps", vec![steps(events)]),
+        None => deliverables(facts),
+    });
+    blocks.push(section("Who built it", vec![builders(&facts.sessions)]));
+    blocks.push(section("Sessions", vec![sessions(&facts.sessions)]));
+    blocks.push(section("What was changed", changes(facts, changed)));
+    let version = env!("CARGO_PKG_VERSION");
+    blocks.push(paragraph(format!("Written by autonoe {version} on {}.", shown(Timestamp::now()))));
+    cleaned(Document { title, blocks }, redactor)
+}
+
+/// Each deliverable, and what stands behind it.
+fn deliverables(facts: &Facts) -> Block {
     let mut parts: Vec<Block> = facts.status.active().map(|item| deliverable(item, facts)).collect();
     parts.extend(project_checks(facts));
     if parts.is_empty() {
@@ -34,13 +49,40 @@ pub fn document(facts: &Facts, changed: &Result<Changes, String>, redactor: &Red
         let note = "They are shown as they stand now; a later run may have changed them.";
         parts.insert(0, paragraph(note));
     }
-    blocks.push(section("Deliverables", parts));
-    blocks.push(section("Who built it", vec![builders(&facts.sessions)]));
-    blocks.push(section("Sessions", vec![sessions(&facts.sessions)]));
-    blocks.push(section("What was changed", changes(facts, changed)));
-    let version = env!("CARGO_PKG_VERSION");
-    blocks.push(paragraph(format!("Written by autonoe {version} on {}.", shown(Timestamp::now()))));
-    cleaned(Document { title, blocks }, redactor)
+    section("Deliverables", parts)
+}
+
+/// How each step of a declarative agent ended, in the order of time.
+fn steps(events: &[Event]) -> Block {
+    let rows: Vec<Vec<Line>> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::StepEnded { step, passed, message, next } => {
+                let (tone, word) = if *passed { (Tone::Good, "passed") } else { (Tone::Bad, "failed") };
+                let next = next.clone().unwrap_or_default();
+                Some(vec![
+                    vec![code(step.as_str())],
+                    vec![badge(tone, word)],
+                    vec![text(message.as_str())],
+                    vec![text(next)],
+                ])
+            }
+            Event::Escalated { step, to, message } => {
+                let help = badge(Tone::Open, "calls for help");
+                Some(vec![
+                    vec![code(step.as_str())],
+                    vec![help],
+                    vec![text(message.as_str())],
+                    vec![text(to.as_str())],
+                ])
+            }
+            _ => None,
+        })
+        .collect();
+    match rows.is_empty() {
+        true => paragraph("No step has ended."),
+        false => Block::Table { head: vec!["Step", "Result", "Why", "Next"], rows },
+    }
 }
 
 /// How the run ended, in a sentence and in numbers.
@@ -71,7 +113,11 @@ fn outcome(facts: &Facts) -> Vec<Block> {
         }
     };
     let name = name.replace('_', " ");
-    let mut blocks = vec![Block::Paragraph(vec![badge(tone, name), text(format!(" {sentence} {counts}."))])];
+    let sentence = match facts.steps {
+        Some(_) => format!(" {sentence}"),
+        None => format!(" {sentence} {counts}."),
+    };
+    let mut blocks = vec![Block::Paragraph(vec![badge(tone, name), text(sentence)])];
     blocks.extend(next.map(paragraph));
 
     let (total, blocked) = match &run.report {
@@ -87,7 +133,15 @@ fn outcome(facts: &Facts) -> Vec<Block> {
     if let Some(report) = &run.report {
         list.push(("Exit code", vec![text(report.exit_code.to_string())]));
     }
-    list.push(("Deliverables", vec![text(format!("{total}, of which {blocked} blocked; {counts}"))]));
+    match &facts.steps {
+        Some(events) => {
+            let left = events.iter().filter(|event| matches!(event, Event::StepEnded { .. })).count();
+            list.push(("Steps", vec![text(format!("{left} ended"))]));
+        }
+        None => {
+            list.push(("Deliverables", vec![text(format!("{total}, of which {blocked} blocked; {counts}"))]));
+        }
+    }
     list.push(("Cost", vec![text(cost(spent))]));
     if let Some(report) = &run.report {
         list.push(("Duration", vec![text(format_duration(report.duration))]));

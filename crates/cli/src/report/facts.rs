@@ -14,6 +14,9 @@ use jiff::Timestamp;
 
 use crate::commands::checks::known;
 
+/// How runs of declarative agents are called on record.
+const AGENT_RUN: &str = "agent run ";
+
 /// What is known of a run.
 pub struct Facts {
     /// The project's name.
@@ -36,6 +39,8 @@ pub struct Facts {
     pub book: CheckBook,
     /// The evidence of what is verified, by deliverable.
     pub evidence: BTreeMap<String, Evidence>,
+    /// How each step of a declarative agent ended, the first first; none if the run was over deliverables.
+    pub steps: Option<Vec<Event>>,
     /// What was last seen of checks in this run, by deliverable and name.
     pub seen: BTreeMap<(Option<String>, String), Seen>,
 }
@@ -82,6 +87,7 @@ pub fn gather(project: &Project, number: Option<i64>) -> Result<Facts, Fault> {
         let found = Evidence::load(project, &item.id)?.filter(|evidence| is_about(evidence, item));
         evidence.extend(found.map(|evidence| (item.id.clone(), evidence)));
     }
+    let between = history.between_sessions(run.id)?;
     Ok(Facts {
         project: project.root().file_name().unwrap_or_default().to_string_lossy().into_owned(),
         is_last,
@@ -91,10 +97,16 @@ pub fn gather(project: &Project, number: Option<i64>) -> Result<Facts, Fault> {
         checks: known(project, &book)?,
         book,
         evidence,
-        seen: history.between_sessions(run.id)?.into_iter().filter_map(seen).collect(),
+        steps: run.command.starts_with(AGENT_RUN).then(|| between.iter().filter_map(step).collect()),
+        seen: between.into_iter().filter_map(seen).collect(),
         status,
         run,
     })
+}
+
+fn step(row: &EventRow) -> Option<Event> {
+    let event = serde_json::from_value(row.event.clone()).ok()?;
+    matches!(event, Event::StepEnded { .. } | Event::Escalated { .. }).then_some(event)
 }
 
 /// Whether evidence is about what a deliverable's status rests on.

@@ -221,8 +221,11 @@ fn the_docs_writer_has_parts_is_looked_at_and_calls_for_help(who: &Who) {
     let expected = [&parts[..], &parts, &["simplify"], &parts, &["write", "file"]].concat();
     assert_eq!(path(&run), expected);
     assert_eq!(run.of_type("escalated").count(), 1);
-    let conversations = model.requests();
-    assert!(!conversations.is_empty());
+    let report = text(&place.autonoe(None).arg("report").output().expect("started"));
+    for said in ["`autonoe agent run docs-writer`", "## Steps", "calls for help", "simplify", "docs/guide.md"]
+    {
+        assert!(report.contains(said), "{said}: {report}");
+    }
     assert!(place.git(&["log", "--oneline"]).contains("docs"));
     assert_followed(&model);
 }

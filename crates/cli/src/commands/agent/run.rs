@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::{read, rehearse};
 use crate::arguments::CommonArgs;
 use crate::commands::run::DESTRUCTIVE;
-use crate::engine::{AgentJob, Job, Request, drive};
+use crate::engine::{AgentJob, Job, Request, agent_command, drive};
 use crate::environment::Environment;
 use crate::present;
 use crate::programs::find_program;
@@ -133,9 +133,8 @@ fn prepare(
 
 /// What the last run of the agent remembers; none if it died before it remembered anything.
 fn earlier(project: &Project, definition: &AgentDefinition) -> Result<Option<PlanState>, Fault> {
-    let command = format!("agent {}", definition.name());
     let unfinished = match History::open(&project.journal_file())? {
-        Some(history) => history.unfinished(&command)?,
+        Some(history) => history.unfinished(&agent_command(definition.name()))?,
         None => None,
     };
     let (_, kept) = unfinished.ok_or_else(|| nothing_to_resume(definition.name()))?;
