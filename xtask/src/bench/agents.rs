@@ -36,8 +36,10 @@ pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
         eprintln!("round {round} of {ROUNDS} …");
         let first = round % runners.len();
         runners.rotate_left(first);
-        for runner in &mut runners {
-            runner.run(Look::Time);
+        // There and back, so that nobody always comes after the same one.
+        match round % 2 {
+            0 => runners.iter_mut().for_each(|runner| runner.run(Look::Time)),
+            _ => runners.iter_mut().rev().for_each(|runner| runner.run(Look::Time)),
         }
         runners.rotate_right(first);
     }

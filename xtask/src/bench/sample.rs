@@ -43,6 +43,15 @@ impl Sample {
         sorted.get(rank.saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
     }
 
+    /// How many times as long as another this took, in the median of the rounds in which both were taken: a machine that is slow for a
+    /// while is slow for both.
+    pub fn times(&self, other: &Self) -> f64 {
+        let ratio = |(one, other): (&Duration, &Duration)| one.as_secs_f64() / other.as_secs_f64();
+        let mut ratios: Vec<f64> = self.0.iter().zip(&other.0).map(ratio).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
     /// Median and 95th percentile for people.
     pub fn summary(&self) -> String {
         format!("{:.2} ms median, {:.2} ms p95", self.median(), self.percentile(95.0))
@@ -62,6 +71,13 @@ mod tests {
         assert_eq!(sample.percentile(95.0), 95.0);
         assert_eq!(sample.percentile(99.0), 99.0);
         assert_eq!(sample.percentile(100.0), 100.0);
+    }
+
+    #[test]
+    fn what_is_compared_was_taken_in_the_same_round() {
+        let sample = |times: [u64; 3]| Sample(times.map(Duration::from_millis).to_vec());
+        assert_eq!(sample([10, 200, 30]).times(&sample([10, 100, 60])), 1.0);
+        assert!(Sample::default().times(&sample([1, 2, 3])).is_nan());
     }
 
     #[test]

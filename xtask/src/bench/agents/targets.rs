@@ -53,9 +53,9 @@ fn driven(line: &Line, lines: &[Line]) -> Option<[Row; 2]> {
     let vendor = line.name.split("--backend ").nth(1)?.split('`').next()?;
     let alone = lines.iter().find(|other| other.name.starts_with(beside))?;
     let (ours, bare) = (line.readings.as_ref().ok()?, alone.readings.as_ref().ok()?);
-    let (driven, undriven) = (ours.wall.median(), bare.wall.median());
-    let more = driven / undriven - 1.0;
-    let (a_session, an_event) = (driven - undriven, (driven - undriven) / ours.events.max(1) as f64);
+    let more = ours.wall.times(&bare.wall) - 1.0;
+    let a_session = more * bare.wall.median();
+    let an_event = a_session / ours.events.max(1) as f64;
     let time = Row {
         what: format!("{TASK}: {vendor} driven by autonoe, wall time"),
         target: format!("at most {:.0} % more than alone", DRIVING_PART * 100.0),
