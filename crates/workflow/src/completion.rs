@@ -71,17 +71,10 @@ impl<'a> Condition<'a> {
         outside: &dyn Outside,
     ) -> Result<CompletionResult, Fault> {
         self.state.checks += 1;
-        let result = match self.what {
-            Completion::Composite { mode, conditions } => {
-                check_parts(*mode, conditions, &mut self.state.parts, over, outside).await?
-            }
-            Completion::IterationBudget { .. }
-            | Completion::CheckBudget { .. }
-            | Completion::KeywordSignal { .. }
-            | Completion::StructuredSignal { .. }
-            | Completion::ExternalState { .. }
-            | Completion::StepMachine
-            | Completion::Custom { .. } => ask(self.what, self.state.checks, over, outside).await?,
+        let result = if let Completion::Composite { mode, conditions } = self.what {
+            check_parts(*mode, conditions, &mut self.state.parts, over, outside).await?
+        } else {
+            ask(self.what, self.state.checks, over, outside).await?
         };
         self.state.complete = result.complete;
         self.state.reason.clone_from(&result.reason);
@@ -106,19 +99,12 @@ impl<'a> Condition<'a> {
 
 /// How each part of a condition stands.
 pub(crate) fn condition_states(what: &Completion, state: &ConditionState) -> BTreeMap<String, bool> {
-    match what {
-        Completion::Composite { conditions, .. } => {
-            let stands = |place: usize| state.parts.get(place).is_some_and(|part| part.complete);
-            let named = |(place, part)| (format!("{} {}", place + 1, kind(part)), stands(place));
-            conditions.iter().enumerate().map(named).collect()
-        }
-        Completion::IterationBudget { .. }
-        | Completion::CheckBudget { .. }
-        | Completion::KeywordSignal { .. }
-        | Completion::StructuredSignal { .. }
-        | Completion::ExternalState { .. }
-        | Completion::StepMachine
-        | Completion::Custom { .. } => [(kind(what).to_owned(), state.complete)].into(),
+    if let Completion::Composite { conditions, .. } = what {
+        let stands = |place: usize| state.parts.get(place).is_some_and(|part| part.complete);
+        let named = |(place, part)| (format!("{} {}", place + 1, kind(part)), stands(place));
+        conditions.iter().enumerate().map(named).collect()
+    } else {
+        [(kind(what).to_owned(), state.complete)].into()
     }
 }
 

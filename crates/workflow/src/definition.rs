@@ -7,12 +7,14 @@ mod steps;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use agent::{Access, AgentFile, DEFAULT_MAX_ITERATIONS, Parameter, ParameterKind, Validation};
+pub use agent::{
+    Access, AgentFile, DEFAULT_MAX_ITERATIONS, Parameter, ParameterKind, STEP_LOOP_LIMIT, Validation,
+};
 pub use completion::{Completion, Mode, Resource};
 pub use steps::{
     Action, Branch, Check, Continuity, DEFAULT_MAX_RETRIES, Escalation, Input, Notification, OnExhausted,
-    PromptFile, PromptPlace, PromptRef, Retry, RetryPolicy, ReturnFlow, STEP_LOOP_LIMIT, Step, StepKind,
-    StepsFile, Transition,
+    PromptFile, PromptPlace, PromptRef, Retry, RetryPolicy, ReturnFlow, Step, StepKind, StepsFile,
+    Transition,
 };
 
 /// The file that says what an agent is.

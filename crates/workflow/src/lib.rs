@@ -23,6 +23,7 @@ mod rehearsal;
 #[cfg(test)]
 mod samples;
 pub mod schema;
+mod state;
 mod supply;
 mod template;
 mod validate;
@@ -36,9 +37,10 @@ pub use lifecycle::{AgentResult, BuildOptions, Created, StartOptions, Started, b
 pub use load::{check_name, find, list, load};
 pub use outside::{CommandEnd, Notice, Outside};
 pub use parameters::read_arguments;
-pub use plan::{Beginning, Over, PlanState, StepPlan, Tell};
+pub use plan::{StepPlan, Tell};
 pub use prompt::{PromptResolver, Resolved};
 pub use rehearsal::{Rehearsed, Spoken};
+pub use state::{Beginning, Over, PlanState};
 pub use supply::RUNTIME_NAMES;
 pub use validate::{Problem, Validated, ValidationResult, validate};
 pub use variables::Variables;

@@ -15,8 +15,9 @@ use crate::definition::{AgentDefinition, Completion, Notification, Resource};
 use crate::faults::{ALREADY_STARTED, DEFINITION_CHANGED, DEPENDENCY_RESOLUTION, NOTHING_TO_RESUME};
 use crate::flow::{Flow, Move};
 use crate::outside::Outside;
-use crate::plan::{Beginning, Over, PlanState, StepPlan, Tell};
+use crate::plan::{StepPlan, Tell};
 use crate::prompt::PromptResolver;
+use crate::state::{Beginning, Over, PlanState};
 use crate::supply::Supply;
 use crate::validate::Validated;
 use crate::variables::gather;
@@ -123,33 +124,19 @@ pub fn build(definition: Validated, options: BuildOptions<'_>) -> Result<Created
 }
 
 fn needs_gh(completion: &Completion) -> bool {
-    match completion {
-        Completion::ExternalState { resource: Resource::GithubIssue { .. }, .. } => true,
-        Completion::Composite { conditions, .. } => conditions.iter().any(needs_gh),
-        Completion::IterationBudget { .. }
-        | Completion::CheckBudget { .. }
-        | Completion::KeywordSignal { .. }
-        | Completion::StructuredSignal { .. }
-        | Completion::ExternalState { .. }
-        | Completion::StepMachine
-        | Completion::Custom { .. } => false,
-    }
+    let asks = |part: &Completion| {
+        matches!(part, Completion::ExternalState { resource: Resource::GithubIssue { .. }, .. })
+    };
+    completion.parts().iter().any(asks)
 }
 
 /// The program of a condition must be one that can be run.
 fn check_program(definition: &AgentDefinition) -> Result<(), Fault> {
     use std::os::unix::fs::PermissionsExt;
-    let programs: Vec<&String> = match &definition.agent.completion {
-        Completion::Custom { program, .. } => vec![program],
-        Completion::Composite { conditions, .. } => conditions
-            .iter()
-            .filter_map(|part| match part {
-                Completion::Custom { program, .. } => Some(program),
-                _ => None,
-            })
-            .collect(),
-        _ => Vec::new(),
-    };
+    let programs = definition.agent.completion.parts().iter().filter_map(|part| match part {
+        Completion::Custom { program, .. } => Some(program),
+        _ => None,
+    });
     for program in programs {
         let file = definition.directory.join(Path::new(program));
         let is_executable = std::fs::symlink_metadata(&file)

@@ -1,7 +1,6 @@
 //! StepPlan: the plan of `agent run`. The next session is that of the current step; what it said decides where that leads and
 //! whether the agent is done. What it remembers is kept after every session, so that a process that dies loses nothing.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,67 +9,20 @@ use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::{AgentReport, Outcome};
-use autonoe_core::plan::{Assignment, Iteration, Next, Plan, PlanMemory, RunState, Said, Standing, Verdict};
-use serde::{Deserialize, Serialize};
+use autonoe_core::plan::{Assignment, Iteration, Next, Plan, PlanMemory, RunState, Standing, Verdict};
 use serde_json::Value;
 
 use crate::check::{StepCheckResult, by_opinion, opinion_schema};
-use crate::completion::{CompletionContext, Condition, ConditionState, condition_states};
+use crate::completion::{CompletionContext, Condition, condition_states};
 use crate::context::Context;
 use crate::definition::{Access, AgentDefinition, Check, Continuity, Step};
 use crate::faults::{CONFIGURATION_VALIDATION, NOT_NOTIFIED, STEP_CUT_SHORT};
-use crate::flow::{At, Flow, FlowState, Move};
+use crate::flow::{At, Flow, Move};
 use crate::outside::Outside;
 use crate::prompt::PromptResolver;
+use crate::state::{Over, PlanState};
 use crate::supply::Supply;
 use crate::template;
-
-/// What the plan remembers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct PlanState {
-    /// What the run was begun with.
-    pub begun_with: Beginning,
-    /// Where it is.
-    pub flow: FlowState,
-    /// What it knows.
-    pub context: Context,
-    /// How its condition stands.
-    pub condition: ConditionState,
-    /// What was said in the last iteration, until its step is decided.
-    pub said: Said,
-    /// The words of the last step, for when they are said again.
-    pub told: Option<(String, String)>,
-    /// The number of the last session that was judged.
-    pub judged: u32,
-    /// How it ended.
-    pub over: Option<Over>,
-}
-
-/// What a run was begun with: it is gone on with by no other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Beginning {
-    /// The files of the definition.
-    pub files: BTreeMap<String, String>,
-    /// What is known of them even where they hold something that is not written down.
-    pub fingerprint: String,
-    /// The arguments that it was given.
-    pub arguments: BTreeMap<String, Value>,
-    /// What came on standard input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<String>,
-}
-
-/// How an agent ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Over {
-    /// Its condition holds.
-    Done(String),
-    /// It cannot go on.
-    Failed(Fault),
-    /// Its iterations are used up.
-    UsedUp(u32),
-}
 
 /// Is told what happened, once it is on record.
 pub type Tell = Box<dyn Fn(&Event) + Send + Sync>;

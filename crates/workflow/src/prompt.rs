@@ -9,8 +9,8 @@ use autonoe_core::fault::Fault;
 
 use crate::definition::{AgentDefinition, AgentFile, PROMPTS_DIR, PromptRef};
 use crate::faults;
-use crate::template::{self, INPUT_TEXT, Template};
-use crate::variables::Variables;
+use crate::template::{self, Template};
+use crate::variables::{INPUT_TEXT, Variables};
 
 /// The prompt that stands before every other, if the agent does not name one.
 pub const SYSTEM_PROMPT: &str = "system.md";

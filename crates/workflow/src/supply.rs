@@ -6,7 +6,7 @@ use autonoe_core::fault::Fault;
 use crate::completion::criteria;
 use crate::definition::{AgentDefinition, Completion, Step};
 use crate::faults::PROMPT_VARIABLE;
-use crate::plan::PlanState;
+use crate::state::PlanState;
 use crate::variables::{Variables, text_of};
 
 /// The names that the run itself gives values to; no parameter may have one of them.
@@ -123,36 +123,22 @@ fn inputs(step: &Step, id: &str, state: &PlanState) -> Result<Variables, Fault> 
     Ok(variables)
 }
 
-/// Looks through a condition and those that it is made of.
-fn find<T>(what: &Completion, pick: &dyn Fn(&Completion) -> Option<T>) -> Option<T> {
-    pick(what).or_else(|| match what {
-        Completion::Composite { conditions, .. } => conditions.iter().find_map(pick),
-        Completion::IterationBudget { .. }
-        | Completion::CheckBudget { .. }
-        | Completion::KeywordSignal { .. }
-        | Completion::StructuredSignal { .. }
-        | Completion::ExternalState { .. }
-        | Completion::StepMachine
-        | Completion::Custom { .. } => None,
-    })
-}
-
 fn keyword(what: &Completion) -> Option<String> {
-    find(what, &|what| match what {
+    what.parts().iter().find_map(|part| match part {
         Completion::KeywordSignal { keywords } => keywords.first().cloned(),
         _ => None,
     })
 }
 
 fn iteration_budget(what: &Completion) -> Option<u32> {
-    find(what, &|what| match what {
+    what.parts().iter().find_map(|part| match part {
         Completion::IterationBudget { max_iterations } => Some(*max_iterations),
         _ => None,
     })
 }
 
 fn max_checks(what: &Completion) -> Option<u32> {
-    find(what, &|what| match what {
+    what.parts().iter().find_map(|part| match part {
         Completion::CheckBudget { max_checks } => Some(*max_checks),
         _ => None,
     })

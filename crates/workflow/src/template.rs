@@ -4,10 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::variables::Variables;
-
-/// The variable that holds what came on standard input.
-pub const INPUT_TEXT: &str = "input_text";
+use crate::variables::{INPUT_TEXT, Variables};
 
 const INPUT_PLACEHOLDER: &str = "{input_text}";
 const PREFIX: &str = "{uv-";

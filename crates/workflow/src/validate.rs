@@ -11,6 +11,7 @@ mod prompts;
 mod schemas;
 mod steps;
 mod sub_steps;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod transitions;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::definition::AgentFile;
-use crate::template::INPUT_TEXT;
+
+/// The variable that holds what came on standard input.
+pub const INPUT_TEXT: &str = "input_text";
 
 /// Values by the names of their variables, without the prefix `uv-`.
 pub type Variables = BTreeMap<String, String>;

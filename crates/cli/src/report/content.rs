@@ -16,7 +16,7 @@ use super::cleaning::cleaned;
 use super::decisions::decisions;
 use super::deliverable::{deliverable, project_checks};
 use super::document::{Block, Document, Line, Tone, badge, code, paragraph, section, text};
-use super::facts::Facts;
+use super::facts::{Facts, shown, time};
 use crate::present::{self, Level, cost};
 
 /// Says what is known of a run. What was changed may not be known; then it is said why.
@@ -194,14 +194,4 @@ fn table(head: Vec<&'static str>, rows: Vec<Vec<Line>>) -> Block {
         true => paragraph("There was no session."),
         false => Block::Table { head, rows },
     }
-}
-
-/// A time of the journal as it is written into files: in UTC.
-pub fn time(utc: &str) -> String {
-    utc.parse().map_or_else(|_| utc.to_owned(), shown)
-}
-
-/// The same of any time.
-pub fn shown(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }

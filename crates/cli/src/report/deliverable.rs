@@ -5,9 +5,9 @@ use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
 use autonoe_verify::{Evidence, Proof, coverage};
 
-use super::content::{shown, time};
 use super::document::{Block, Code, Kind, Line, Span, Tone, badge, code, paragraph, section, text};
 use super::facts::Facts;
+use super::facts::{shown, time};
 use crate::commands::checks::state;
 use crate::present::cost;
 

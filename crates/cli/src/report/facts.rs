@@ -127,3 +127,13 @@ fn seen(row: EventRow) -> Option<((Option<String>, String), Seen)> {
         _ => None,
     }
 }
+
+/// A time of the journal as it is written into files: in UTC.
+pub fn time(utc: &str) -> String {
+    utc.parse().map_or_else(|_| utc.to_owned(), shown)
+}
+
+/// The same of any time.
+pub fn shown(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}

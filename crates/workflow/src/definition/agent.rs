@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::completion::Completion;
-use super::steps::STEP_LOOP_LIMIT;
 
 /// Iterations after which an agent is stopped, if its definition does not say.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 100;
+
+/// How often the same step may be run in a row, retries aside, if the definition does not say.
+pub const STEP_LOOP_LIMIT: u32 = 10;
 
 /// `agent.json`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

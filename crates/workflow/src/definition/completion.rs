@@ -82,6 +82,13 @@ pub enum Completion {
     },
 }
 
+impl Completion {
+    /// The conditions that it is made of; of one that is not made of others, it alone.
+    pub fn parts(&self) -> &[Self] {
+        if let Self::Composite { conditions, .. } = self { conditions } else { std::slice::from_ref(self) }
+    }
+}
+
 /// How long a program or a command of a definition may take, in seconds, if that does not say.
 const DEFAULT_TIME_LIMIT: u64 = 300;
 

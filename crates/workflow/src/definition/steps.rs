@@ -9,9 +9,6 @@ use serde_json::Value;
 use super::agent::Access;
 use super::completion::default_time_limit;
 
-/// How often the same step may be run in a row, retries aside, if the definition does not say.
-pub const STEP_LOOP_LIMIT: u32 = 10;
-
 /// How often a step is tried again, if its definition does not say.
 pub const DEFAULT_MAX_RETRIES: u32 = 3;
 

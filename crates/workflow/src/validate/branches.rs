@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::problem::{Place, ValidationResult};
-use super::steps::missing;
-use super::transitions::target;
+use super::targets::{missing, target};
 use crate::definition::{AgentDefinition, Branch, Step, StepKind};
 
 pub(super) fn check(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::problem::{Place, ValidationResult};
+use super::targets::missing;
 use super::{branches, schemas, sub_steps, transitions};
 use crate::definition::{Access, AgentDefinition, Check, Step, StepKind};
 use crate::names;
@@ -55,16 +56,6 @@ fn entry(definition: &AgentDefinition, result: &mut ValidationResult) {
         }
         Some(StepKind::Normal | StepKind::Gateway) => {}
     }
-}
-
-/// Notes that there is no such step.
-pub(super) fn missing(at: &Place, definition: &AgentDefinition, name: &str, result: &mut ValidationResult) {
-    let names: Vec<&str> = definition.steps.steps.keys().map(String::as_str).collect();
-    let remedy = match names.as_slice() {
-        [] => "Add it to `steps`, where there are none.".to_owned(),
-        names => format!("Add it to `steps`, or name one of these: {}.", names.join(", ")),
-    };
-    result.error(at, name, "there is no step of this name", remedy);
 }
 
 fn kind(at: &Place, step: &Step, result: &mut ValidationResult) {

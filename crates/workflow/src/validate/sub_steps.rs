@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::problem::{Place, ValidationResult};
-use super::steps::missing;
+use super::targets::missing;
 use crate::definition::{AgentDefinition, Step, StepKind};
 
 pub(super) fn check(

@@ -4,9 +4,9 @@ use serde_json::Value;
 use url::{Host, Url};
 
 use super::problem::{Place, ValidationResult};
-use super::steps::missing;
+use super::targets::target;
 use crate::definition::{
-    AgentDefinition, Escalation, Notification, OnExhausted, RetryPolicy, Step, StepKind, Transition,
+    AgentDefinition, Escalation, Notification, OnExhausted, RetryPolicy, Step, Transition,
 };
 
 /// How often a step can be tried again at most.
@@ -38,18 +38,6 @@ pub(super) fn check(
     }
     if let Some(escalation) = &step.escalation {
         help(&at.key("escalation"), definition, id, escalation, result);
-    }
-}
-
-/// Notes a step that does not exist, or that nothing may lead to.
-pub(super) fn target(at: &Place, definition: &AgentDefinition, name: &str, result: &mut ValidationResult) {
-    match definition.step(name).map(|step| step.kind) {
-        None => missing(at, definition, name, result),
-        Some(StepKind::SubStep) => {
-            let what = "a sub-step is only run as a part of its own step";
-            result.error(at, name, what, "Name the step that it is part of.");
-        }
-        Some(StepKind::Normal | StepKind::Gateway) => {}
     }
 }
 
