@@ -69,7 +69,7 @@ pub const ALREADY_STARTED: Class = Class::lasting(
     "AlreadyStartedError",
     Layer::Lifecycle,
     "already_started",
-    "the agent was started before, or another process works in the project",
+    "a run that is on record was to be started a second time",
 );
 /// There is nothing to go on with.
 pub const NOTHING_TO_RESUME: Class = Class::lasting(

@@ -186,11 +186,14 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
     }
 }
 
+/// How much is shown of why a step ended as it did.
+const MAX_WHY: usize = 300;
+
 /// How a step of a declarative agent ended, and what comes next.
 pub fn step_ended(step: &str, passed: bool, message: &str, next: Option<&str>) -> (Level, String) {
     let (level, word) = if passed { (Level::Good, "PASS") } else { (Level::Setback, "FAIL") };
     let next = next.map(|next| format!(" -> {next}")).unwrap_or_default();
-    (level, format!("[{word}] Step {step}: {message}{next}"))
+    (level, format!("[{word}] Step {step}: {}{next}", cut(message, MAX_WHY)))
 }
 
 /// A call in few words: the tool, and of its input what tells most.
