@@ -15,6 +15,7 @@ use autonoe_core::clock::Clock;
 use autonoe_core::crew::{Crew, Member, Models};
 use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::instruction::InstructionName;
 use autonoe_core::limits::Limits;
 use autonoe_core::outcome::RunReport;
 use autonoe_core::runner::{RunOptions, Runner};
@@ -32,7 +33,7 @@ use autonoe_verify::{Builders, Site, last_commit};
 use autonoe_workflow::AgentResult;
 use tokio_util::sync::CancellationToken;
 
-pub use self::job::{AgentJob, Job, agent_command};
+pub use self::job::{AgentJob, Job, OutsideMaker, agent_command};
 use self::job::{Planned, Surroundings, Title, Work};
 use self::means::{
     NativeTools, last_conversation, native_tools, outputs, policy, prepared_outputs, secrets, socket_path,
@@ -224,6 +225,7 @@ impl Engine<'_> {
             clock: Arc::clone(&clock),
             site,
             guarded: Arc::clone(&policy.guarded),
+            gates: gates_for(InstructionName::Step, &policy),
             builders,
             sinks: sinks.clone(),
             span: span.clone(),
@@ -276,7 +278,7 @@ impl Engine<'_> {
     /// The deliverable tools of the run.
     fn deliverables(
         &self,
-        first: autonoe_core::instruction::InstructionName,
+        first: InstructionName,
         planned: &Planned,
         status: Arc<StatusStore>,
         journal: &Arc<Journal>,

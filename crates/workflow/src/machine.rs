@@ -14,8 +14,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::fault::Fault;
+use autonoe_core::gate::{self, Gate, Ruling, ToolCall};
 use autonoe_sandbox::{Ending, Errand, Kept, Launch, MAX_OUTPUT, Printed, Quarters};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::outside::{CommandEnd, Notice, Outside};
 
@@ -32,7 +33,6 @@ const TOLD_LINES: usize = 5;
 const TOLD_CHARS: usize = 500;
 
 /// The machine that an agent works on.
-#[derive(Debug)]
 pub struct Machine {
     /// The project's directory.
     pub root: PathBuf,
@@ -44,11 +44,16 @@ pub struct Machine {
     pub issues: Issues,
     /// Who may be called for help.
     pub webhooks: Webhooks,
+    /// Asked before commands and programs where no sandbox holds them; none where one does.
+    pub gates: Option<Vec<Arc<dyn Gate>>>,
 }
 
 #[async_trait]
 impl Outside for Machine {
     async fn command(&self, command: &str, time_limit: Duration) -> CommandEnd {
+        if let Some(why) = self.refused(command).await {
+            return not_run(why);
+        }
         let launch = match self.quarters.shell(command).await {
             Ok(launch) => launch,
             Err(error) => return not_run(format!("its room cannot be opened ({error})")),
@@ -63,6 +68,9 @@ impl Outside for Machine {
             Ok(Err(why)) => return not_run(why),
             Err(error) => return not_run(error.to_string()),
         };
+        if let Some(why) = self.refused(&found.to_string_lossy()).await {
+            return not_run(why);
+        }
         match self.quarters.command(found).await {
             Ok(launch) => self.run(launch, Input::Json(input), time_limit).await,
             Err(error) => not_run(format!("its room cannot be opened ({error})")),
@@ -93,6 +101,21 @@ enum Input<'a> {
 }
 
 impl Machine {
+    /// Why a command must not be run, if it must not: what no sandbox holds, the command policy has to.
+    async fn refused(&self, command: &str) -> Option<String> {
+        let call = ToolCall {
+            id: String::new(),
+            name: "Bash".to_owned(),
+            input: json!({ "command": command, "description": "an action of a declarative agent" }),
+        };
+        match gate::ask(self.gates.as_ref()?, &call).await {
+            Ruling::Allowed => None,
+            Ruling::Denied { reason, .. } => {
+                Some(format!("without a sandbox the command policy decides, and it says: {reason}"))
+            }
+        }
+    }
+
     async fn run(&self, launch: Launch, input: Input<'_>, time_limit: Duration) -> CommandEnd {
         let (input, keeps_errors_apart) = match input {
             Input::None => (Vec::new(), false),

@@ -8,12 +8,14 @@ use autonoe_core::event::Event;
 use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::Fault;
 use autonoe_core::files::Guarded;
+use autonoe_core::gate::Gate;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::mode::Mode;
 use autonoe_core::plan::Plan;
 use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::sink::Sinks;
 use autonoe_core::span::SpanContext;
+use autonoe_sandbox::Premises;
 use autonoe_store::journal::Earlier;
 use autonoe_store::{Journal, Project, ProjectInstructions, StatusStore, sha256_hex};
 use autonoe_verify::{Builders, ProjectExaminer, Site, last_commit, written_checks};
@@ -49,8 +51,8 @@ pub struct AgentJob {
     pub outside: OutsideMaker,
 }
 
-/// Makes what an agent reaches the machine through, from where its children run.
-pub type OutsideMaker = Box<dyn FnOnce(&autonoe_sandbox::Premises) -> Arc<dyn Outside>>;
+/// Makes what an agent reaches the machine through, from where its children run and what they are judged by.
+pub type OutsideMaker = Box<dyn FnOnce(&Premises, Vec<Arc<dyn Gate>>) -> Arc<dyn Outside>>;
 
 /// How a run is called.
 pub struct Title {
@@ -173,6 +175,8 @@ pub struct Surroundings<'a> {
     pub site: Site,
     /// The files that no builder may touch.
     pub guarded: Guarded,
+    /// What stands before the tools of a step.
+    pub gates: Vec<Arc<dyn Gate>>,
     /// Who has built what.
     pub builders: Arc<Builders>,
     /// Who is shown what happens.
@@ -226,7 +230,7 @@ impl Surroundings<'_> {
         self,
         work: Work,
         verifier: Option<&Hired>,
-        premises: &autonoe_sandbox::Premises,
+        premises: &Premises,
     ) -> Result<Planned, Fault> {
         let tell = {
             let (sinks, span) = (self.sinks.clone(), self.span.clone());
@@ -237,7 +241,7 @@ impl Surroundings<'_> {
             Work::Agent(job) => {
                 let options = StartOptions {
                     memory: Arc::clone(&self.journal) as _,
-                    outside: (job.outside)(premises),
+                    outside: (job.outside)(premises, self.gates),
                     tell,
                     resumes: job.resumes,
                 };

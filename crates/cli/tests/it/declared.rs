@@ -478,6 +478,27 @@ fn an_action_is_run_in_the_sandbox() {
 }
 
 #[test]
+fn without_a_sandbox_the_command_policy_decides_about_actions() {
+    let run = |command: &str| {
+        let steps = json!({ "work": {
+            "prompt": "work.md",
+            "actions": [{ "type": "look", "command": command }],
+            "check": { "type": "action", "action": "look", "onFail": { "retry": false } },
+        } });
+        let place = with_agent(&json!({}), &steps, &[("work.md", "Work.")]);
+        let model = model(&conversation("'Work.'", &[says("done")]));
+        (place.run(&model, &["agent", "run", "worker", "--no-sandbox"]), place)
+    };
+    let (allowed, _) = run("ls");
+    allowed.assert_ended("condition_met", 0);
+    let (refused, place) = run("touch ../outside.txt; rm -rf ~");
+    refused.assert_ended("failed", 7);
+    let message = refused.outcome()["fault"]["message"].to_string();
+    assert!(message.contains("without a sandbox the command policy decides"), "{message}");
+    assert!(!place.path("../outside.txt").exists() && place.home().exists());
+}
+
+#[test]
 fn a_program_of_the_agent_decides_when_it_is_done() {
     use std::os::unix::fs::PermissionsExt;
     let agent_file = json!({ "completion": { "type": "custom", "program": "decide.sh" } });

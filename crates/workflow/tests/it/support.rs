@@ -60,7 +60,8 @@ impl Bench {
         };
         let webhooks =
             Webhooks { hosts: Vec::new(), signer: None, proxy: None, patience: Patience::default() };
-        let machine = Machine { root, directory, quarters: Arc::new(quarters), issues, webhooks };
+        let machine =
+            Machine { root, directory, quarters: Arc::new(quarters), issues, webhooks, gates: None };
         Self { dir, machine }
     }
 

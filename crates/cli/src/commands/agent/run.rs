@@ -5,8 +5,9 @@ use std::io::{IsTerminal, Read};
 use std::sync::Arc;
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::gate::Gate;
 use autonoe_core::outcome::exit;
-use autonoe_sandbox::{HostPattern, Premises, Quarters, UpstreamProxy};
+use autonoe_sandbox::{HostPattern, Layer as SandboxLayer, Premises, Quarters, UpstreamProxy};
 use autonoe_store::journal::history::History;
 use autonoe_store::{Project, UserConfig};
 use autonoe_workflow::definition::{AgentDefinition, AgentFile};
@@ -21,7 +22,7 @@ use serde_json::Value;
 use super::{read, rehearse};
 use crate::arguments::CommonArgs;
 use crate::commands::run::DESTRUCTIVE;
-use crate::engine::{AgentJob, Job, Request, agent_command, drive};
+use crate::engine::{AgentJob, Job, OutsideMaker, Request, agent_command, drive};
 use crate::environment::Environment;
 use crate::present;
 use crate::programs::find_program;
@@ -85,12 +86,7 @@ pub fn cmd_run(args: RunArgs, environment: &Environment) -> Result<u8, Fault> {
     }
     let outside = outside(&project, &agent, environment)?;
     let request = Request {
-        job: Job::Agent(Box::new(AgentJob {
-            name: args.name,
-            agent,
-            resumes: args.resume,
-            outside: Box::new(outside),
-        })),
+        job: Job::Agent(Box::new(AgentJob { name: args.name, agent, resumes: args.resume, outside })),
         args: &args.common,
         plan_model: None,
         resume: false,
@@ -168,11 +164,7 @@ fn read_input(agent: &AgentFile) -> Result<Option<String>, Fault> {
 }
 
 /// What the agent reaches the machine through.
-fn outside(
-    project: &Project,
-    agent: &Created,
-    environment: &Environment,
-) -> Result<impl FnOnce(&Premises) -> Arc<dyn Outside> + use<>, Fault> {
+fn outside(project: &Project, agent: &Created, environment: &Environment) -> Result<OutsideMaker, Fault> {
     let user = environment.user_config()?;
     let upstream = environment.upstream.as_ref();
     let proxy = upstream.map(|(url, except)| UpstreamProxy::new(url, except)).transpose();
@@ -200,10 +192,11 @@ fn outside(
         patience: Patience::default(),
     };
     let (root, directory) = (project.root().to_owned(), agent.definition().directory.clone());
-    Ok(move |premises: &Premises| {
+    Ok(Box::new(move |premises: &Premises, gates: Vec<Arc<dyn Gate>>| {
         let quarters = Arc::new(Quarters::new(premises.clone()));
-        Arc::new(Machine { root, directory, quarters, issues, webhooks }) as Arc<dyn Outside>
-    })
+        let gates = (premises.sandbox.layer() == SandboxLayer::None).then_some(gates);
+        Arc::new(Machine { root, directory, quarters, issues, webhooks, gates }) as Arc<dyn Outside>
+    }))
 }
 
 /// The hosts that webhooks may be on.
