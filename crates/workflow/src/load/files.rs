@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use autonoe_core::fault::Fault;
+use autonoe_sandbox::open_beneath;
 
 use crate::definition::PROMPTS_DIR;
 use crate::faults::{CONFIGURATION_PARSE, Class, PROMPT_PARSE};
@@ -136,7 +137,8 @@ impl Walk<'_> {
     fn file(&mut self, path: String) -> Result<(), Fault> {
         let role = Role::of(&path);
         let place = self.directory.join(&path);
-        let bytes = at_most(&place, role.limit()).map_err(|error| unreadable(&place, &error))?;
+        let bytes =
+            at_most(self.directory, &path, role.limit()).map_err(|error| unreadable(&place, &error))?;
         let Some(bytes) = bytes else {
             return match role.too_large() {
                 Some((class, what)) => Err(self.too_large(&path, class, what, role.limit())),
@@ -186,10 +188,11 @@ impl Walk<'_> {
     }
 }
 
-/// The bytes of a file; none if there are more of them than that, which are not read.
-fn at_most(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+/// The bytes of a file; none if there are more of them than that, which are not read. A link that is put into the way meanwhile leads
+/// nowhere.
+fn at_most(directory: &Path, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    open_beneath(directory, Path::new(path))?.take(limit + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
