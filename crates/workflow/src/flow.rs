@@ -93,6 +93,14 @@ pub(crate) enum Move {
     Settled,
 }
 
+/// What comes after the session of a step.
+pub(crate) fn after_work(definition: &AgentDefinition, id: &str) -> Move {
+    match definition.step(id).and_then(|step| step.sub_steps.first()) {
+        Some(sub) => Move::Enter(sub.clone()),
+        None => Move::Conclude(id.to_owned()),
+    }
+}
+
 /// Moves an agent among its steps.
 pub(crate) struct Flow<'a> {
     pub definition: &'a AgentDefinition,
@@ -126,14 +134,6 @@ impl Flow<'_> {
                 Move::Settled => return Ok(()),
             };
         }
-    }
-
-    /// What comes after the session of a step.
-    pub fn after_work(&self, id: &str) -> Result<Move, Fault> {
-        Ok(match self.step(id)?.sub_steps.first() {
-            Some(sub) => Move::Enter(sub.clone()),
-            None => Move::Conclude(id.to_owned()),
-        })
     }
 
     fn step(&self, id: &str) -> Result<&Step, Fault> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::plan::PlanMemory;
 use serde_json::Value;
@@ -13,7 +14,7 @@ use similar::TextDiff;
 use crate::context::IterationSummary;
 use crate::definition::{AgentDefinition, Completion, Notification, Resource};
 use crate::faults::{ALREADY_STARTED, DEFINITION_CHANGED, DEPENDENCY_RESOLUTION, NOTHING_TO_RESUME};
-use crate::flow::{Flow, Move};
+use crate::flow::Move;
 use crate::outside::Outside;
 use crate::plan::{StepPlan, Tell};
 use crate::prompt::PromptResolver;
@@ -180,9 +181,13 @@ impl Created {
             }
             // One that died before it remembered anything has not begun.
             (None, _) => {
-                let state = begin(&definition, beginning, outside.as_ref()).await?;
+                let (state, events) = begin(&definition, beginning, outside.as_ref()).await?;
                 let kept = serde_json::to_value(&state).map_err(|error| unreadable(&error))?;
                 memory.keep(&kept).await?;
+                for event in &events {
+                    memory.note(event).await?;
+                    tell(event);
+                }
                 (state, None)
             }
             (Some(kept), true) => {
@@ -247,18 +252,12 @@ async fn begin(
     definition: &AgentDefinition,
     begun_with: Beginning,
     outside: &dyn Outside,
-) -> Result<PlanState, Fault> {
+) -> Result<(PlanState, Vec<Event>), Fault> {
     let mut state = PlanState { begun_with, ..PlanState::default() };
     let mut events = Vec::new();
-    let mut flow = Flow {
-        definition,
-        state: &mut state.flow,
-        context: &mut state.context,
-        outside,
-        events: &mut events,
-    };
-    flow.settle(Move::Enter(definition.steps.entry_step.clone())).await?;
-    Ok(state)
+    let entry = Move::Enter(definition.steps.entry_step.clone());
+    state.settle(entry, definition, outside, &mut events).await?;
+    Ok((state, events))
 }
 
 fn unreadable(error: &serde_json::Error) -> Fault {

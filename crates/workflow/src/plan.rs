@@ -17,7 +17,7 @@ use crate::completion::{CompletionContext, Condition, condition_states};
 use crate::context::Context;
 use crate::definition::{Access, AgentDefinition, Check, Continuity, Step};
 use crate::faults::{CONFIGURATION_VALIDATION, NOT_NOTIFIED, STEP_CUT_SHORT};
-use crate::flow::{At, Flow, Move};
+use crate::flow::{At, Move, after_work};
 use crate::outside::Outside;
 use crate::prompt::PromptResolver;
 use crate::state::{Over, PlanState};
@@ -170,31 +170,23 @@ impl StepPlan {
         events: &mut Vec<Event>,
     ) -> Result<(), Fault> {
         state.judged = finished.number;
-        let at = state.flow.at.clone();
-        let mut flow = Flow {
-            definition: &self.definition,
-            state: &mut state.flow,
-            context: &mut state.context,
-            outside: self.outside.as_ref(),
-            events,
-        };
-        match &at {
+        let next = match state.flow.at.clone() {
             At::Work(id) => {
-                flow.context.finish(id, finished.number, &finished.said);
+                state.context.finish(&id, finished.number, &finished.said);
                 state.said = finished.said.clone();
-                let next = flow.after_work(id)?;
-                flow.settle(next).await?;
+                after_work(&self.definition, &id)
             }
             At::Look(id) => {
-                flow.context.session = Some(finished.number);
+                state.context.session = Some(finished.number);
                 let result = by_opinion(&finished.said).unwrap_or_else(|| StepCheckResult {
                     passed: false,
                     reason: "who looked at it did not say whether it passed".to_owned(),
                 });
-                flow.settle(Move::Decided(id.clone(), result)).await?;
+                Move::Decided(id, result)
             }
-            At::Through => {}
-        }
+            At::Through => Move::Settled,
+        };
+        state.settle(next, &self.definition, self.outside.as_ref(), events).await?;
         // While a step is looked at, its iteration is not over.
         match state.flow.at {
             At::Look(_) => Ok(()),
@@ -226,14 +218,8 @@ impl StepPlan {
         } else if state.context.iteration >= self.definition.agent.max_iterations {
             state.over = Some(Over::UsedUp(self.definition.agent.max_iterations));
         } else if state.flow.at == At::Through {
-            let mut flow = Flow {
-                definition: &self.definition,
-                state: &mut state.flow,
-                context: &mut state.context,
-                outside: self.outside.as_ref(),
-                events,
-            };
-            flow.settle(Move::Enter(self.definition.steps.entry_step.clone())).await?;
+            let entry = Move::Enter(self.definition.steps.entry_step.clone());
+            state.settle(entry, &self.definition, self.outside.as_ref(), events).await?;
         }
         Ok(())
     }

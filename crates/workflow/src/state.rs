@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use autonoe_core::event::Event;
 use autonoe_core::fault::Fault;
 use autonoe_core::plan::Said;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,9 @@ use serde_json::Value;
 
 use crate::completion::ConditionState;
 use crate::context::Context;
-use crate::flow::FlowState;
+use crate::definition::AgentDefinition;
+use crate::flow::{Flow, FlowState, Move};
+use crate::outside::Outside;
 
 /// What the plan remembers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +33,20 @@ pub struct PlanState {
     pub judged: u32,
     /// How it ended.
     pub over: Option<Over>,
+}
+
+impl PlanState {
+    /// Moves on among the steps until a session comes next, or the end.
+    pub(crate) async fn settle(
+        &mut self,
+        first: Move,
+        definition: &AgentDefinition,
+        outside: &dyn Outside,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Fault> {
+        let Self { flow: state, context, .. } = self;
+        Flow { definition, state, context, outside, events }.settle(first).await
+    }
 }
 
 /// What a run was begun with: it is gone on with by no other.
