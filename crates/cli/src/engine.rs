@@ -144,7 +144,8 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     console.stop();
     runtime.shutdown_timeout(Duration::from_millis(200));
     let (report, result) = ended?;
-    if let Some(answer) = result.and_then(|result| result.answer).filter(|_| !args.json) {
+    if let Some(mut answer) = result.and_then(|result| result.answer).filter(|_| !args.json) {
+        console.redactor().value(&mut answer);
         present::print(&format!("{answer:#}\n"));
     }
     Ok(report.exit_code)

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::claude::claude;
 use super::codex;
 use super::support::{Place, Run, assert_followed, assert_nothing_left, model, signal, wait_until};
-use super::vendors::Vendor;
+use super::vendors::{Vendor, interrupted_in_a_tool};
 
 /// Who plays an example.
 enum Who {
@@ -169,8 +169,10 @@ fn claude_reviews() {
 #[test]
 fn a_verdict_is_printed_for_people() {
     let place = with_example("reviewer");
-    let verdict = json!({ "verdict": "approve", "findings": [] });
-    let model = model(&conversation("'with an eye to correctness'", &[Who::Native.answers(&verdict)]));
+    let told = |key: &str| json!({ "verdict": "approve", "findings": [{ "file": "a.txt", "line": 1, "finding": format!("it says {key}") }] });
+    let said = Who::Native.answers(&told("test-key-never-real"));
+    let verdict = told("[redacted]");
+    let model = model(&conversation("'with an eye to correctness'", &[said]));
     let output = place
         .autonoe(Some(&model))
         .args(["agent", "run", "reviewer", "--backend", "native", "--quiet"])
@@ -475,6 +477,23 @@ fn an_action_is_run_in_the_sandbox() {
     assert_eq!(place.read("inside.txt"), "x\n");
     assert!(!place.path("../outside.txt").exists());
     assert_nothing_left(&place);
+}
+
+#[test]
+fn an_interrupt_in_the_middle_of_an_action_leaves_nothing_and_the_session_is_not_held_again() {
+    let action = "test -e done.txt || { touch ready.txt; tail -f /dev/null; }";
+    let steps = json!({ "work": {
+        "prompt": "work.md",
+        "actions": [{ "type": "wait", "command": action }],
+        "check": { "type": "action", "action": "wait" },
+    } });
+    let place = with_agent(&json!({}), &steps, &[("work.md", "Work.")]);
+    let model = model(&conversation("'Work.'", &[says("done")]));
+    interrupted_in_a_tool(&place, place.command(&model, &["agent", "run", "worker"]));
+    place.write("done.txt", "");
+    let run = place.run(&model, &["agent", "run", "worker", "--resume"]);
+    run.assert_ended("condition_met", 0);
+    assert_eq!((run.sessions().len(), model.requests().len()), (0, 1));
 }
 
 #[test]
