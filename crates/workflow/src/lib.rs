@@ -3,6 +3,7 @@
 //!
 //! Sessions are held by the loop, memory is kept by the store; commands, files and services it reaches through [`Outside`].
 
+mod address;
 mod check;
 mod completion;
 mod context;

@@ -1,7 +1,6 @@
 //! Webhooks: services outside that are told when an agent calls for help; only those that the user has allowed.
 
 use std::error::Error;
-use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use autonoe_core::fault::Fault;
@@ -9,9 +8,9 @@ use autonoe_sandbox::{HostPattern, UpstreamProxy};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode};
-use url::{Host, Url};
 
 use super::signature::Signer;
+use crate::address::Address;
 use crate::faults;
 use crate::outside::Notice;
 
@@ -72,49 +71,6 @@ fn allowed(url: &str, hosts: &[HostPattern]) -> Result<Address, Fault> {
     Err(faults::DEPENDENCY_RESOLUTION
         .fault(format!("The agent wants to notify {shown}, which you have not allowed."))
         .hint(format!("Add `[webhooks] hosts = [\"{shown}\"]` to your config.toml if you trust it.")))
-}
-
-/// Where a message is sent to.
-struct Address {
-    url: Url,
-    /// `host:port`.
-    authority: String,
-    /// Whether it is on this machine.
-    is_here: bool,
-}
-
-impl Address {
-    /// Reads it, or says what is wrong. No part of it but its host is repeated: it may be somebody's secret.
-    fn read(url: &str) -> Result<Self, String> {
-        let url = Url::parse(url).map_err(|error| error.to_string())?;
-        let is_here = match url.host() {
-            Some(Host::Domain(name)) => name.trim_end_matches('.').eq_ignore_ascii_case("localhost"),
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => IpAddr::from(address).to_canonical().is_loopback(),
-            None => return Err("it names no host".to_owned()),
-        };
-        let host = url.host_str().unwrap_or_default();
-        match url.scheme() {
-            "https" => {}
-            "http" if is_here => {}
-            "http" => return Err(format!("{host} must be reached by https")),
-            scheme => return Err(format!("{scheme} is not https")),
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(format!("a name or a password stands before {host}"));
-        }
-        let port = url.port_or_known_default().ok_or("it names no port")?;
-        let authority = format!("{host}:{port}");
-        Ok(Self { url, authority, is_here })
-    }
-
-    /// The host, and the port if it is not the usual one: as the user would write it.
-    fn shown(&self) -> &str {
-        match self.url.port() {
-            Some(_) => &self.authority,
-            None => self.url.host_str().unwrap_or_default(),
-        }
-    }
 }
 
 /// Why a try has failed.

@@ -1,10 +1,10 @@
 //! Where a step leads: to steps that exist, in one way only, and to whom it calls for help.
 
 use serde_json::Value;
-use url::{Host, Url};
 
 use super::problem::{Place, ValidationResult};
 use super::targets::target;
+use crate::address::Address;
 use crate::definition::{
     AgentDefinition, Escalation, Notification, OnExhausted, RetryPolicy, Step, Transition,
 };
@@ -111,25 +111,12 @@ fn help(
 }
 
 fn webhook(at: &Place, address: &str, result: &mut ValidationResult) {
-    let remedy = "Write an address that begins with https://; http:// only for this machine itself.";
-    let url = match Url::parse(address) {
-        Ok(url) => url,
-        Err(error) => {
-            return result.error(at, address, format!("that is no address of a webhook: {error}"), remedy);
-        }
-    };
-    let is_loopback = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    let is_safe = url.scheme() == "https" || url.scheme() == "http" && is_loopback;
-    if !is_safe {
-        result.error(at, address, "what is sent there could be read on the way", remedy);
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        let what = "the address holds a name or a password, which everybody can read who has the definition";
-        result.error(at, Value::Null, what, "Use a webhook whose address needs none.");
+    if let Err(why) = Address::read(address) {
+        let what = format!("that cannot be the address of a webhook: {why}");
+        let remedy =
+            "Write one that begins with https://, without a password; http:// only for this machine itself.";
+        // What stands before the host or behind the path may be a secret.
+        let shown = if address.contains(['@', '?', '#']) { Value::Null } else { Value::from(address) };
+        result.error(at, shown, what, remedy);
     }
 }

@@ -94,11 +94,11 @@ fn who_is_called_for_help_can_be_called() {
     errors(vec![
         call(json!({ "escalateTo": "build" }), "cannot call itself"),
         call(json!({ "escalateTo": "nobody", "notificationMethod": "in_agent" }), "no step of this name"),
-        call(json!({ "escalateTo": "plan", "notificationMethod": "webhook" }), "no address of a webhook"),
-        call(json!({ "escalateTo": "http://example.com/x" }), "could be read on the way"),
-        call(json!({ "escalateTo": "http://localhost.example.com/x" }), "could be read on the way"),
-        call(json!({ "escalateTo": "ftp://example.com/x" }), "could be read on the way"),
-        call(json!({ "escalateTo": "https://" }), "no address of a webhook"),
+        call(json!({ "escalateTo": "plan", "notificationMethod": "webhook" }), "relative URL"),
+        call(json!({ "escalateTo": "http://example.com/x" }), "must be reached by https"),
+        call(json!({ "escalateTo": "http://localhost.example.com/x" }), "must be reached by https"),
+        call(json!({ "escalateTo": "ftp://example.com/x" }), "ftp is not https"),
+        call(json!({ "escalateTo": "https://" }), "empty host"),
         call(json!({ "escalateTo": "https://a:b@example.com" }), "a name or a password"),
         call(json!({ "escalateTo": " " }), "nobody is named"),
     ]);
