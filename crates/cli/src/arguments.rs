@@ -74,6 +74,10 @@ pub struct CommonArgs {
     #[arg(long)]
     pub wait_for_quota: bool,
 
+    /// How long to wait for a model service that cannot be reached or is overloaded [default: 2h]
+    #[arg(long, value_name = "DURATION", value_parser = positive_duration, allow_hyphen_values = true)]
+    pub max_outage: Option<Duration>,
+
     /// Show what the agent says and which tools it uses
     #[arg(long, short)]
     pub verbose: bool,

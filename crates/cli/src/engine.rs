@@ -17,6 +17,7 @@ use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::limits::Limits;
+use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
 use autonoe_core::outcome::RunReport;
 use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks};
@@ -137,7 +138,8 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
         let resume = if resume { last_conversation(&project)? } else { None };
         let parts = Parts { crew, agents: user.agents, providers, prices, premises, tools };
         let console = Arc::clone(&console);
-        let engine = Engine { title, args, project: &project, environment, console, interrupt };
+        let max_outage = args.max_outage.or(user.run.max_outage).unwrap_or(DEFAULT_MAX_OUTAGE);
+        let engine = Engine { title, args, project: &project, environment, console, interrupt, max_outage };
         let watching = Watching { secrets, telemetry };
         engine.run(work, policy, parts, Checking { verifier, site }, watching, resume).await
     });
@@ -183,6 +185,7 @@ struct Engine<'a> {
     environment: &'a Environment,
     console: Arc<Console>,
     interrupt: CancellationToken,
+    max_outage: Duration,
 }
 
 impl Engine<'_> {
@@ -307,6 +310,7 @@ impl Engine<'_> {
             max_retries: self.args.max_retries,
             session_delay: self.args.session_delay,
             wait_for_quota: self.args.wait_for_quota,
+            max_outage: self.max_outage,
             thinking: self.args.thinking,
         }
     }

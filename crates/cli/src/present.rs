@@ -6,6 +6,7 @@ mod json;
 mod presenter;
 mod words;
 
+pub use activity::local_time;
 pub use console::{Console, Level, Stream};
 pub use json::JsonSink;
 pub use presenter::{Detail, Presenter};

@@ -1,6 +1,7 @@
 //! The system's clock and signals.
 
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use autonoe_core::clock::Clock;
@@ -17,6 +18,11 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp::now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        START.elapsed()
     }
 
     async fn sleep(&self, duration: Duration) {

@@ -164,6 +164,7 @@ impl<C: AgentCallbacks> Sink for CallbackSink<C> {
             | Event::StepEnded { .. }
             | Event::Escalated { .. }
             | Event::Retrying { .. }
+            | Event::Outage { .. }
             | Event::Waiting { .. }
             | Event::Outcome(_) => {}
         }

@@ -8,8 +8,11 @@ use jiff::Timestamp;
 /// Tells the time and lets it pass. The only source of time in this crate.
 #[async_trait]
 pub trait Clock: Send + Sync {
-    /// The wall-clock time. Survives suspend, so waits are measured against it.
+    /// The wall-clock time. Survives suspend, so waits for a point in time are measured against it.
     fn now(&self) -> Timestamp;
+
+    /// The time since some fixed moment, which nobody can set. Limits are measured with it.
+    fn monotonic(&self) -> Duration;
 
     /// Returns after `duration`.
     async fn sleep(&self, duration: Duration);

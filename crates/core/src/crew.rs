@@ -80,7 +80,7 @@ impl<'a> Crew<'a> {
 /// True for an end that is due to one backend: its quota, its login, its failures.
 fn is_personal(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::QuotaExceeded { .. } => true,
+        Outcome::QuotaExceeded { .. } | Outcome::Outage { .. } => true,
         Outcome::Failed { fault } | Outcome::MaxRetriesExceeded { fault, .. } => match fault.layer {
             Layer::Config | Layer::Model | Layer::Agent => true,
             Layer::Store

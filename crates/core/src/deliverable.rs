@@ -25,6 +25,14 @@ impl DeliverableStatus {
     /// All of them, in the order messages name them.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Passed, Self::Blocked];
 
+    /// Whether the agents are done with it, for better or worse.
+    pub fn is_settled(self) -> bool {
+        match self {
+            Self::Pending => false,
+            Self::Passed | Self::Blocked => true,
+        }
+    }
+
     /// Its name in tools and messages.
     pub fn name(self) -> &'static str {
         match self {

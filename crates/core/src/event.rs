@@ -205,8 +205,27 @@ pub enum Event {
         /// What went wrong.
         message: String,
     },
-    /// The quota is used up; the run waits for its reset. Repeated while waiting.
+    /// The model service is away; the run tries again later.
+    Outage {
+        /// When it was first seen to be away.
+        since: Timestamp,
+        /// Sessions in a row that found it away.
+        tries: u32,
+        /// When the next session tries again.
+        until: Timestamp,
+        /// The pause before that.
+        #[serde(rename = "pause_seconds", with = "crate::duration::seconds")]
+        pause: Duration,
+        /// When the run gives up.
+        gives_up_at: Timestamp,
+        /// What went wrong.
+        message: String,
+    },
+    /// The run waits: for the reset of a quota that is used up, or for a service that is away. Repeated while waiting.
     Waiting {
+        /// What for.
+        #[serde(rename = "for", default)]
+        reason: WaitReason,
         /// When work goes on.
         until: Timestamp,
         /// How long that is from now.
@@ -217,6 +236,17 @@ pub enum Event {
     },
     /// The run ended; the last event.
     Outcome(RunReport),
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitReason {
+    /// The reset of a quota.
+    #[default]
+    Quota,
+    /// A model service that is away.
+    Service,
 }
 
 /// Why a check is run.

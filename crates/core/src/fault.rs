@@ -58,6 +58,8 @@ impl Layer {
 pub enum Remedy {
     /// A new session may succeed; counts toward the limit of consecutive errors.
     Retry,
+    /// The service behind it is away and may come back; waiting counts toward a limit of its own.
+    Wait,
     /// No retry can mend it: a person must act first.
     Person,
 }
@@ -92,7 +94,12 @@ impl Fault {
         Self::new(layer, code, message, Remedy::Retry)
     }
 
-    /// A fault that only a person can mend.
+    /// A fault of a service that is away: refused, overloaded, rate limited, not to be found.
+    pub fn outage(layer: Layer, code: &str, message: impl Into<String>) -> Self {
+        Self::new(layer, code, message, Remedy::Wait)
+    }
+
+    /// A fault that only a person can fix.
     pub fn lasting(layer: Layer, code: &str, message: impl Into<String>) -> Self {
         Self::new(layer, code, message, Remedy::Person)
     }
@@ -117,7 +124,15 @@ impl Fault {
 
     /// True when another try may overcome it.
     pub fn recoverable(&self) -> bool {
-        self.remedy == Remedy::Retry
+        match self.remedy {
+            Remedy::Retry | Remedy::Wait => true,
+            Remedy::Person => false,
+        }
+    }
+
+    /// True when the service behind it is away.
+    pub fn is_outage(&self) -> bool {
+        self.remedy == Remedy::Wait
     }
 }
 

@@ -8,6 +8,7 @@ use crate::event::{Event, Usage};
 use crate::fault::Fault;
 use crate::instruction::InstructionName;
 use crate::ledger::Ledger;
+use crate::outage::Outage;
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::Said;
 use crate::quota::QuotaWait;
@@ -45,6 +46,10 @@ pub enum Record {
     },
     /// The quota is used up.
     QuotaWait(QuotaWait),
+    /// The model service is away.
+    Outage(Outage),
+    /// The model service is back, or is no longer needed.
+    OutageOver,
     /// The run is over.
     RunEnded(Box<RunReport>),
 }

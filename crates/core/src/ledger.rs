@@ -35,6 +35,11 @@ impl Ledger {
         self.output_tokens += other.output_tokens;
     }
 
+    /// Whether anything was spent: a model has answered.
+    pub fn is_any(&self) -> bool {
+        self.input_tokens > 0 || self.output_tokens > 0 || self.cost > Usd::ZERO
+    }
+
     /// The total, or none when a part of it is not known.
     pub fn total(&self) -> Option<Usd> {
         (!self.unpriced).then_some(self.cost)

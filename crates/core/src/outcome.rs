@@ -68,6 +68,14 @@ pub enum Outcome {
         /// The last failure.
         fault: Fault,
     },
+    /// The model service was away for longer than the run may wait for it.
+    Outage {
+        /// How long it may wait.
+        #[serde(rename = "limit_seconds", with = "crate::duration::seconds")]
+        limit: Duration,
+        /// What the last try said.
+        fault: Fault,
+    },
     /// Sessions end well but nothing moves; a person must look.
     Stuck {
         /// Sessions in a row without any change of a deliverable.
@@ -99,7 +107,7 @@ pub mod exit {
     pub const LIMIT: u8 = 4;
     /// The vendor's quota is used up.
     pub const QUOTA: u8 = 5;
-    /// Too many errors in a row.
+    /// Too many errors in a row, or the model service was away for too long.
     pub const ERRORS: u8 = 6;
     /// Stuck; a person must look.
     pub const STUCK: u8 = 7;
@@ -118,7 +126,7 @@ impl Outcome {
             | Self::DurationExceeded { .. }
             | Self::MaxIterations { .. } => exit::LIMIT,
             Self::QuotaExceeded { .. } => exit::QUOTA,
-            Self::MaxRetriesExceeded { .. } => exit::ERRORS,
+            Self::MaxRetriesExceeded { .. } | Self::Outage { .. } => exit::ERRORS,
             Self::Stuck { .. } | Self::Unverified { .. } => exit::STUCK,
             Self::Interrupted => exit::INTERRUPTED,
             Self::ExecutionError { fault } | Self::Failed { fault } => fault_exit_code(fault),
@@ -139,6 +147,7 @@ impl Outcome {
             | Self::DurationExceeded { .. }
             | Self::QuotaExceeded { .. }
             | Self::MaxRetriesExceeded { .. }
+            | Self::Outage { .. }
             | Self::Stuck { .. } => true,
             Self::Completed
             | Self::ExecutionError { .. }
@@ -168,6 +177,7 @@ impl Outcome {
             Self::ConditionMet { .. } => "condition_met",
             Self::MaxIterations { .. } => "max_iterations",
             Self::MaxRetriesExceeded { .. } => "max_retries_exceeded",
+            Self::Outage { .. } => "outage",
             Self::Stuck { .. } => "stuck",
             Self::Unverified { .. } => "unverified",
             Self::Failed { .. } => "failed",
@@ -179,6 +189,7 @@ impl Outcome {
         match self {
             Self::ExecutionError { fault }
             | Self::MaxRetriesExceeded { fault, .. }
+            | Self::Outage { fault, .. }
             | Self::Failed { fault } => Some(fault),
             Self::Completed
             | Self::MaxTurns
@@ -287,6 +298,7 @@ mod tests {
             (Outcome::DurationExceeded { limit: std::time::Duration::from_secs(1) }, 4),
             (Outcome::QuotaExceeded { message: String::new(), resets_at: None }, 5),
             (Outcome::MaxRetriesExceeded { limit: 3, fault: fault(Layer::Model) }, 6),
+            (Outcome::Outage { limit: std::time::Duration::from_secs(1), fault: fault(Layer::Model) }, 6),
             (Outcome::Stuck { idle_sessions: 10 }, 7),
             (Outcome::Unverified { claimed: vec!["A".into()] }, 7),
             (Outcome::Interrupted, 130),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::outage::MAX_OUTAGE_PAUSE;
+
 /// Pause between two sessions, unless the user says otherwise (seed 000: `delayBetweenSessions`).
 pub const DEFAULT_SESSION_DELAY: Duration = Duration::from_secs(3);
 
@@ -11,20 +13,33 @@ pub const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 /// The longest wait a provider may ask for after an error before it is cut down to this.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 
+/// The shortest first pause for a service that is away: a session delay of zero is not meant to hammer it.
+const MIN_OUTAGE_PAUSE: Duration = Duration::from_secs(1);
+
 /// How often the countdown is shown while waiting for a quota.
 pub const COUNTDOWN_EVERY: Duration = Duration::from_secs(1);
 
 /// The pause before try number `errors + 1`: doubles with each error in a row, with a quarter of jitter
 /// either way, and is never shorter than what the other side asked for.
 pub fn after_errors(errors: u32, base: Duration, jitter: f64, asked: Option<Duration>) -> Duration {
-    let doubled = base.saturating_mul(2u32.saturating_pow(errors.saturating_sub(1)));
-    let jittered = doubled.min(MAX_RETRY_PAUSE).mul_f64(0.75 + jitter.clamp(0.0, 1.0) / 2.0);
+    growing(errors, base, MAX_RETRY_PAUSE, jitter, asked)
+}
+
+/// The pause before the next try of a service that was found away `tries` times: grows like the one after errors, but further.
+pub fn during_outage(tries: u32, base: Duration, jitter: f64, asked: Option<Duration>) -> Duration {
+    growing(tries, base.max(MIN_OUTAGE_PAUSE), MAX_OUTAGE_PAUSE, jitter, asked)
+}
+
+fn growing(tries: u32, base: Duration, longest: Duration, jitter: f64, asked: Option<Duration>) -> Duration {
+    let doubled = base.saturating_mul(2u32.saturating_pow(tries.saturating_sub(1)));
+    let jittered = doubled.min(longest).mul_f64(0.75 + jitter.clamp(0.0, 1.0) / 2.0);
     jittered.max(asked.unwrap_or_default().min(MAX_RETRY_AFTER))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_RETRY_AFTER, MAX_RETRY_PAUSE, after_errors};
+    use super::{MAX_RETRY_AFTER, MAX_RETRY_PAUSE, after_errors, during_outage};
+    use crate::outage::MAX_OUTAGE_PAUSE;
     use std::time::Duration;
 
     const BASE: Duration = Duration::from_secs(3);
@@ -36,6 +51,14 @@ mod tests {
             let shortest_next = after_errors(errors + 1, BASE, 0.0, None);
             assert!(shortest_next > longest, "after {errors} errors");
         }
+    }
+
+    #[test]
+    fn pauses_for_a_service_that_is_away_grow_to_five_minutes() {
+        let pauses: Vec<u64> = (1..10).map(|tries| during_outage(tries, BASE, 0.5, None).as_secs()).collect();
+        assert_eq!(pauses, [3, 6, 12, 24, 48, 96, 192, 300, 300]);
+        assert!(during_outage(u32::MAX, BASE, 1.0, None) <= MAX_OUTAGE_PAUSE.mul_f64(1.25));
+        assert!(!during_outage(1, Duration::ZERO, 0.0, None).is_zero());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::agent::Instruction;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::ledger::Ledger;
+use crate::outage::Outage;
 use crate::outcome::{AgentReport, Outcome};
 use crate::quota::QuotaWait;
 use crate::status::{ProjectStatus, Tally};
@@ -31,6 +32,8 @@ pub struct RunState {
     pub quota_waits: u32,
     /// Set while the quota is used up.
     pub quota: Option<QuotaWait>,
+    /// Set while the model service is away.
+    pub outage: Option<Outage>,
     /// Time that an earlier process of this run used.
     pub time_before: Duration,
 }
@@ -50,6 +53,22 @@ pub struct Iteration {
     pub duration: Duration,
     /// What came of it beside what it changed.
     pub said: Said,
+}
+
+impl Iteration {
+    /// The fault of a service that was away at the end of it, if that is how it ended.
+    pub fn outage(&self) -> Option<&Fault> {
+        match &self.outcome {
+            Outcome::ExecutionError { fault } => Some(fault).filter(|fault| fault.is_outage()),
+            _ => None,
+        }
+    }
+
+    /// Whether it counts toward the limit of sessions: one that others cut short, or that never reached a model, does not.
+    pub fn counts(&self) -> bool {
+        let was_away = self.outage().is_some() && !self.spent.is_any();
+        !self.outcome.was_cut_short() && !was_away
+    }
 }
 
 /// What an agent said in a session.

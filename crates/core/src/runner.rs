@@ -1,18 +1,19 @@
 //! Runner: the one loop. Sessions until the plan is done or a limit ends it.
 //!
 //! Order of ends when several are true at once (seed 002 §3.4): quota (not waiting) > plan done >
-//! fault no retry can mend > limits > interrupt > too many errors > stuck. Every pause is interruptible
-//! and bounded. What happened is journaled before anyone is told.
+//! fault no retry can fix > limits > interrupt > outage > too many errors > stuck. Every pause is interruptible
+//! and bounded. What happened is journaled before anyone sees it.
+
+mod waits;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::SessionSpec;
-use crate::clock::{Clock, elapsed};
+use crate::clock::Clock;
 use crate::crew::{Crew, Member};
 use crate::event::Event;
 use crate::fault::Fault;
@@ -20,8 +21,9 @@ use crate::gate::Gate;
 use crate::instruction::InstructionName;
 use crate::journal::{Journal, Record};
 use crate::limits::{DEFAULT_MAX_RETRIES, Limits, MAX_IDLE_SESSIONS};
+use crate::outage::{DEFAULT_MAX_OUTAGE, Outage, Seen};
 use crate::outcome::{Outcome, RunReport};
-use crate::pause::{self, COUNTDOWN_EVERY, DEFAULT_SESSION_DELAY};
+use crate::pause::{self, DEFAULT_SESSION_DELAY};
 use crate::plan::{Assignment, Iteration, Next, Plan, RunState, Verdict};
 use crate::quota::{self, QuotaWait};
 use crate::session::{Allowance, Session};
@@ -39,6 +41,8 @@ pub struct RunOptions {
     pub session_delay: Duration,
     /// Wait for the quota to reset instead of ending.
     pub wait_for_quota: bool,
+    /// How long to wait for a model service that is away.
+    pub max_outage: Duration,
     /// Tokens the model may think with.
     pub thinking: Option<u32>,
 }
@@ -50,6 +54,7 @@ impl Default for RunOptions {
             max_retries: DEFAULT_MAX_RETRIES,
             session_delay: DEFAULT_SESSION_DELAY,
             wait_for_quota: false,
+            max_outage: DEFAULT_MAX_OUTAGE,
             thinking: None,
         }
     }
@@ -88,7 +93,7 @@ struct Assessment {
 impl Runner<'_> {
     /// Runs to the end and tells how it went.
     pub async fn run(mut self, mut state: RunState) -> RunReport {
-        let start = self.clock.now();
+        let start = self.clock.monotonic();
         let outcome = loop {
             match self.step(&mut state, start).await {
                 Ok(ControlFlow::Continue(())) => {}
@@ -121,7 +126,7 @@ impl Runner<'_> {
     }
 
     /// One turn of the loop: next, session, record, judge, limits, pause.
-    async fn step(&mut self, state: &mut RunState, start: Timestamp) -> Result<ControlFlow<Outcome>, Fault> {
+    async fn step(&mut self, state: &mut RunState, start: Duration) -> Result<ControlFlow<Outcome>, Fault> {
         // Checks may take long; an interrupt does not wait for them.
         let interrupt = self.interrupt.clone();
         let assignment = match unless_interrupted(&interrupt, self.plan.next(state)).await? {
@@ -130,6 +135,7 @@ impl Runner<'_> {
             Some(Next::Session(assignment)) => assignment,
         };
         self.wait_for_quota(state, start).await;
+        self.wait_for_service(state, start).await;
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
             return Ok(ControlFlow::Break(outcome));
         }
@@ -150,7 +156,7 @@ impl Runner<'_> {
     async fn session(
         &mut self,
         state: &mut RunState,
-        start: Timestamp,
+        start: Duration,
         assignment: Assignment,
     ) -> Result<Iteration, Fault> {
         let Assignment { instruction, history, answer } = assignment;
@@ -207,7 +213,7 @@ impl Runner<'_> {
                 said: finished.instruction.step.as_ref().map(|_| Box::new(finished.said.clone())),
             })
             .await?;
-        state.iterations += u32::from(!finished.outcome.was_cut_short());
+        state.iterations += u32::from(finished.counts());
         self.emit(
             Some(number),
             &Event::SessionEnded {
@@ -251,6 +257,13 @@ impl Runner<'_> {
                 None => Ok(()),
             };
         }
+        if let Some(fault) = finished.outage() {
+            self.count_outage(state, finished, fault).await?;
+            // A service that answers and then goes away must not keep a run going for ever.
+            state.idle += u32::from(finished.counts());
+            return Ok(());
+        }
+        self.outage_over(state).await?;
         if seen.fault.is_some() {
             state.errors += 1;
             return Ok(());
@@ -264,6 +277,37 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// The service is away: once more, or for the first time since it answered. None in the state when the limit is used up.
+    async fn count_outage(
+        &self,
+        state: &mut RunState,
+        finished: &Iteration,
+        fault: &Fault,
+    ) -> Result<(), Fault> {
+        let before = state.outage.take().filter(|_| !finished.counts());
+        let tries = before.as_ref().map_or(0, |outage| outage.tries) + 1;
+        let (base, jitter) = (self.options.session_delay, self.clock.jitter());
+        let seen = Seen {
+            before: before.as_ref(),
+            session: finished.duration,
+            now: self.clock.now(),
+            pause: pause::during_outage(tries, base, jitter, fault.retry_after),
+            message: &fault.message,
+        };
+        state.outage = Outage::next(&seen, self.options.max_outage);
+        match &state.outage {
+            Some(outage) => self.journal.record(Record::Outage(outage.clone())).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn outage_over(&self, state: &mut RunState) -> Result<(), Fault> {
+        match state.outage.take() {
+            Some(_) => self.journal.record(Record::OutageOver).await,
+            None => Ok(()),
+        }
+    }
+
     /// The next backend goes on where the one before it had to stop: the journal and the note carry the context.
     async fn hand_over(
         &self,
@@ -272,6 +316,7 @@ impl Runner<'_> {
         outcome: &Outcome,
     ) -> Result<(), Fault> {
         (state.errors, state.quota, state.quota_waits) = (0, None, 0);
+        self.outage_over(state).await?;
         let (from, to) = (before.backend.name().to_owned(), self.crew.current().backend.name().to_owned());
         let event = Event::BackendChanged { from, to, reason: outcome.name().to_owned() };
         self.journal.event(state.sessions, &event).await?;
@@ -283,7 +328,7 @@ impl Runner<'_> {
     fn end(
         &self,
         state: &RunState,
-        start: Timestamp,
+        start: Duration,
         finished: &Iteration,
         seen: &Assessment,
     ) -> Option<Outcome> {
@@ -305,6 +350,11 @@ impl Runner<'_> {
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
             return Some(outcome);
         }
+        if let Some(fault) = finished.outage()
+            && (state.outage.is_none() || self.crew.has_others())
+        {
+            return Some(Outcome::Outage { limit: self.options.max_outage, fault: fault.clone() });
+        }
         if let Some(fault) = seen.fault.as_ref().filter(|_| state.errors > self.options.max_retries) {
             return Some(Outcome::MaxRetriesExceeded {
                 limit: self.options.max_retries,
@@ -314,76 +364,33 @@ impl Runner<'_> {
         (state.idle >= MAX_IDLE_SESSIONS).then_some(Outcome::Stuck { idle_sessions: state.idle })
     }
 
-    fn limit_or_interrupt(&self, state: &RunState, start: Timestamp) -> Option<Outcome> {
+    fn limit_or_interrupt(&self, state: &RunState, start: Duration) -> Option<Outcome> {
         self.options
             .limits
             .reached(state, self.elapsed(state, start))
             .or_else(|| self.interrupt.is_cancelled().then_some(Outcome::Interrupted))
     }
 
-    /// Pauses before the next session: longer and longer after errors, not at all before a quota wait.
-    async fn pause(&self, state: &RunState, start: Timestamp, fault: Option<&Fault>) {
-        if state.quota.is_some() {
-            return;
-        }
-        let pause = match fault {
-            None => self.options.session_delay,
-            Some(fault) => {
-                let (errors, base) = (state.errors, self.options.session_delay);
-                let pause = pause::after_errors(errors, base, self.clock.jitter(), fault.retry_after);
-                let (max_retries, message) = (self.options.max_retries, fault.message.clone());
-                self.emit(None, &Event::Retrying { errors, max_retries, pause, message });
-                pause
-            }
-        };
-        self.sleep(pause.min(self.time_left(state, start))).await;
+    fn elapsed(&self, state: &RunState, start: Duration) -> Duration {
+        state.time_before + self.clock.monotonic().saturating_sub(start)
     }
 
-    /// Waits until the quota is there again, against the wall clock, telling how long it still takes.
-    async fn wait_for_quota(&self, state: &mut RunState, start: Timestamp) {
-        let Some(QuotaWait { until, resets_at }) = state.quota.take().filter(|_| self.options.wait_for_quota)
-        else {
-            return;
-        };
-        loop {
-            let remaining = elapsed(self.clock.now(), until).min(self.time_left(state, start));
-            if remaining.is_zero() || self.interrupt.is_cancelled() {
-                return;
-            }
-            self.emit(None, &Event::Waiting { until, remaining, resets_at });
-            self.sleep(remaining.min(COUNTDOWN_EVERY)).await;
-        }
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        tokio::select! {
-            biased;
-            () = self.interrupt.cancelled() => {}
-            () = self.clock.sleep(duration) => {}
-        }
-    }
-
-    fn elapsed(&self, state: &RunState, start: Timestamp) -> Duration {
-        state.time_before + elapsed(start, self.clock.now())
-    }
-
-    fn time_left(&self, state: &RunState, start: Timestamp) -> Duration {
+    fn time_left(&self, state: &RunState, start: Duration) -> Duration {
         let limit = self.options.limits.max_duration.unwrap_or(Duration::MAX);
         limit.saturating_sub(self.elapsed(state, start))
     }
 
-    fn allowance(&self, state: &RunState, start: Timestamp) -> Allowance {
+    fn allowance(&self, state: &RunState, start: Duration) -> Allowance {
         let limits = &self.options.limits;
         Allowance {
             cost: limits.max_cost.map(|limit| (state.spent.cost, limit)),
-            deadline: limits.max_duration.map(|limit| {
-                let end = self.clock.now().checked_add(self.time_left(state, start));
-                (end.unwrap_or(Timestamp::MAX), limit)
-            }),
+            deadline: limits
+                .max_duration
+                .map(|limit| (self.clock.monotonic().saturating_add(self.time_left(state, start)), limit)),
         }
     }
 
-    fn report(&self, outcome: Outcome, state: &RunState, start: Timestamp) -> RunReport {
+    fn report(&self, outcome: Outcome, state: &RunState, start: Duration) -> RunReport {
         let standing = self.plan.standing();
         RunReport {
             exit_code: outcome.exit_code(),

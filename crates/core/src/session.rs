@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Backend, Instruction, SessionSpec};
-use crate::clock::{Clock, elapsed};
+use crate::clock::Clock;
 use crate::event::{Event, Usage};
 use crate::fault::{Fault, Layer};
 use crate::journal::Journal;
@@ -27,8 +26,8 @@ const DISPOSE_LIMIT: Duration = Duration::from_millis(800);
 pub struct Allowance {
     /// Spent before this session, and the run's limit.
     pub cost: Option<(Usd, Usd)>,
-    /// When the run's time is up, and the run's limit.
-    pub deadline: Option<(Timestamp, Duration)>,
+    /// When the run's time is up, as [`Clock::monotonic`] counts, and the run's limit.
+    pub deadline: Option<(Duration, Duration)>,
 }
 
 /// What a session needs around it.
@@ -52,7 +51,7 @@ pub struct Session<'a> {
 impl Session<'_> {
     /// Holds the session. Only a journal that cannot be written is an error; everything else is an outcome.
     pub async fn run(&self, spec: SessionSpec, instruction: Instruction) -> Result<Iteration, Fault> {
-        let start = self.clock.now();
+        let start = self.clock.monotonic();
         let (mut spent, mut said) = (Ledger::default(), Said::default());
         let stop = spec.stop.clone();
         let outcome = tokio::select! {
@@ -72,7 +71,7 @@ impl Session<'_> {
                 }
             },
         };
-        let duration = elapsed(start, self.clock.now());
+        let duration = self.clock.monotonic().saturating_sub(start);
         Ok(Iteration { number: self.number(), instruction, outcome: outcome?, spent, duration, said })
     }
 
@@ -143,6 +142,7 @@ impl Session<'_> {
                 | Event::StepEnded { .. }
                 | Event::Escalated { .. }
                 | Event::Retrying { .. }
+                | Event::Outage { .. }
                 | Event::Waiting { .. }
                 | Event::Outcome(_) => {}
             }
@@ -158,7 +158,7 @@ impl Session<'_> {
             return std::future::pending().await;
         };
         loop {
-            let left = elapsed(self.clock.now(), deadline);
+            let left = deadline.saturating_sub(self.clock.monotonic());
             if left.is_zero() {
                 return Outcome::DurationExceeded { limit };
             }

@@ -161,6 +161,7 @@ impl SessionSpans {
             | Event::StepEnded { .. }
             | Event::Escalated { .. }
             | Event::Retrying { .. }
+            | Event::Outage { .. }
             | Event::Waiting { .. }
             | Event::Outcome(_) => self.session.clone(),
         }

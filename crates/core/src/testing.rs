@@ -67,6 +67,9 @@ pub(crate) enum Entry {
 /// What the journal refuses to write.
 type Refuses = Box<dyn Fn(&Entry) -> bool + Send>;
 
+/// What sessions do that nobody counts.
+type Forever = Box<dyn Fn(usize) -> Script + Send>;
+
 /// Everything around a run. Clones are the same world.
 #[derive(Clone)]
 pub(crate) struct World {
@@ -79,10 +82,14 @@ pub(crate) struct World {
 
 struct Inner {
     now: Timestamp,
+    passed: Duration,
     interrupt_in: Option<Duration>,
     status: Result<Option<ProjectStatus>, Fault>,
     verification: Verification,
     scripts: VecDeque<Script>,
+    /// What sessions do once the scripts are used up, by their number from 0.
+    forever: Option<Forever>,
+    played: usize,
     refuses: Refuses,
     log: Vec<Entry>,
     sleeps: usize,
@@ -94,10 +101,13 @@ impl World {
     pub fn new() -> Self {
         let inner = Inner {
             now: timestamp(START),
+            passed: Duration::ZERO,
             interrupt_in: None,
             status: Ok(None),
             verification: Verification::default(),
             scripts: VecDeque::new(),
+            forever: None,
+            played: 0,
             refuses: Box::new(|_| false),
             log: Vec::new(),
             sleeps: 0,
@@ -143,6 +153,12 @@ impl World {
     /// The sessions that will be held: these, in this order, and no other.
     pub fn sessions(self, scripts: impl IntoIterator<Item = Script>) -> Self {
         self.lock().scripts.extend(scripts);
+        self
+    }
+
+    /// Every further session does what `script` says of its number.
+    pub fn forever(self, script: impl Fn(usize) -> Script + Send + 'static) -> Self {
+        self.lock().forever = Some(Box::new(script));
         self
     }
 
@@ -292,6 +308,15 @@ impl World {
         change(status.get_or_insert_with(|| ProjectStatus::empty(today())));
     }
 
+    fn next_script(&self) -> Script {
+        let mut inner = self.lock();
+        inner.played += 1;
+        let number = inner.played - 1;
+        let scripted = inner.scripts.pop_front();
+        let unscripted = || inner.forever.as_ref().map(|script| script(number));
+        scripted.or_else(unscripted).expect("a session that the test does not expect")
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -331,6 +356,10 @@ impl Clock for World {
         self.lock().now
     }
 
+    fn monotonic(&self) -> Duration {
+        self.lock().passed
+    }
+
     /// Lets whatever is ready go first, then moves the time. The sleep the user interrupts never
     /// returns: who cannot be interrupted hangs.
     async fn sleep(&self, duration: Duration) {
@@ -341,6 +370,7 @@ impl Clock for World {
             let slept = inner.interrupt_in.map_or(duration, |left| left.min(duration));
             inner.interrupt_in = inner.interrupt_in.map(|left| left - slept);
             inner.now += slept;
+            inner.passed += slept;
             inner.sleeps += 1;
             assert!(inner.sleeps < MOST_SLEEPS, "the run sleeps for ever");
             inner.log.push(Entry::Slept(slept));
@@ -420,7 +450,7 @@ impl Backend for World {
         let gates = spec.gates.iter().map(|gate| gate.name().to_owned()).collect();
         let (phase, model, thinking) = (spec.phase, spec.model, spec.thinking);
         self.note(Entry::Opened { phase, model, thinking, gates });
-        let script = self.lock().scripts.pop_front().expect("a session that the test does not expect");
+        let script = self.next_script();
         match script.opening {
             Opening::Opens => {}
             Opening::Refuses(fault) => return Err(fault),

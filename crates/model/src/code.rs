@@ -83,6 +83,25 @@ impl ModelErrorCode {
         Self::ALL.into_iter().find(|code| code.as_str() == fault.code)
     }
 
+    /// True when the service is away or has too much to do, whatever it is asked.
+    pub fn is_outage(self) -> bool {
+        match self {
+            Self::RateLimited | Self::NetworkError | Self::Timeout | Self::Overloaded | Self::ServerError => {
+                true
+            }
+            Self::InvalidResponse
+            | Self::ProviderNotConfigured
+            | Self::ProviderNotSupported
+            | Self::AuthenticationError
+            | Self::ModelNotFound
+            | Self::ContextLengthExceeded
+            | Self::InvalidRequest
+            | Self::BillingError
+            | Self::QuotaExceeded
+            | Self::Unknown => false,
+        }
+    }
+
     /// True when asking the same again may help.
     pub fn is_retried(self) -> bool {
         match self {

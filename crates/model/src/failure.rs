@@ -276,7 +276,8 @@ impl Failure {
     fn new(code: ModelErrorCode, message: String, asked: Option<Duration>, site: Site<'_>) -> Self {
         let name = code.as_str();
         if code.is_retried() {
-            return Self::Passing(Fault::passing(Layer::Model, name, message).retry_after(asked));
+            let fault = if code.is_outage() { Fault::outage } else { Fault::passing };
+            return Self::Passing(fault(Layer::Model, name, message).retry_after(asked));
         }
         let fault = match hint(code, site) {
             Some(hint) => Fault::lasting(Layer::Config, name, message).hint(hint),

@@ -90,6 +90,12 @@ impl Clock for SystemTime {
         Timestamp::now()
     }
 
+    fn monotonic(&self) -> Duration {
+        static START: std::sync::LazyLock<std::time::Instant> =
+            std::sync::LazyLock::new(std::time::Instant::now);
+        START.elapsed()
+    }
+
     async fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
     }

@@ -34,6 +34,8 @@ pub enum JournalPoint {
     PlanMoved,
     /// A quota wait is on record.
     QuotaWait,
+    /// That the model service is away, or back, is on record.
+    Outage,
     /// The run's end is about to be recorded.
     RunEnding,
     /// The run's end is on record.
@@ -42,7 +44,7 @@ pub enum JournalPoint {
 
 impl JournalPoint {
     /// Every point, in the order a run meets them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::RunStarted,
         Self::SessionStarted,
         Self::EventWritten,
@@ -56,6 +58,7 @@ impl JournalPoint {
         Self::PlanMoving,
         Self::PlanMoved,
         Self::QuotaWait,
+        Self::Outage,
         Self::RunEnding,
         Self::RunEnded,
     ];
@@ -76,6 +79,7 @@ impl JournalPoint {
             Self::PlanMoving => "plan-moving",
             Self::PlanMoved => "plan-moved",
             Self::QuotaWait => "quota-wait",
+            Self::Outage => "outage",
             Self::RunEnding => "run-ending",
             Self::RunEnded => "run-ended",
         }

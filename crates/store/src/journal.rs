@@ -286,6 +286,7 @@ fn points(record: &Record) -> (Option<JournalPoint>, JournalPoint) {
         Record::SessionStarted { .. } => (None, JournalPoint::SessionStarted),
         Record::SessionEnded { .. } => (Some(JournalPoint::SessionEnding), JournalPoint::SessionEnded),
         Record::QuotaWait(_) => (None, JournalPoint::QuotaWait),
+        Record::Outage(_) | Record::OutageOver => (None, JournalPoint::Outage),
         Record::RunEnded(_) => (Some(JournalPoint::RunEnding), JournalPoint::RunEnded),
     }
 }

@@ -10,6 +10,7 @@ use std::io::{self, Read};
 use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
 use serde::de::{Deserialize, Deserializer, Error as _};
@@ -41,6 +42,26 @@ pub struct UserConfig {
     pub checks: ChecksConfig,
     /// `[webhooks]`.
     pub webhooks: WebhooksConfig,
+    /// `[run]`.
+    pub run: RunConfig,
+}
+
+/// `[run]`: what runs may do unless an option says otherwise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunConfig {
+    /// `--max-outage`.
+    #[serde(deserialize_with = "positive_duration")]
+    pub max_outage: Option<Duration>,
+}
+
+fn positive_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match autonoe_core::duration::parse(&text) {
+        Ok(duration) if !duration.is_zero() => Ok(Some(duration)),
+        Ok(_) => Err(D::Error::custom("give a duration above 0, such as \"90m\" or \"2h\"")),
+        Err(wrong) => Err(D::Error::custom(wrong)),
+    }
 }
 
 /// `[checks]`: what checks of projects may do.

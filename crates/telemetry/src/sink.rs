@@ -96,6 +96,10 @@ impl Sink for TelemetrySink {
                 let errors = vec![KeyValue::new("autonoe.errors_in_a_row", i64::from(*errors))];
                 self.note(span, "autonoe.retrying", message, errors);
             }
+            Event::Outage { tries, message, .. } => {
+                let tries = vec![KeyValue::new("autonoe.outage.tries", i64::from(*tries))];
+                self.note(span, "autonoe.outage", message, tries);
+            }
             Event::SessionEnded { outcome, .. } => {
                 self.with(span, |session| session.detail(name::OUTCOME, outcome.name()));
                 self.end_with_parts(Kind::Session, span, self.failure_of(outcome));
@@ -308,7 +312,8 @@ impl TelemetrySink {
         match outcome {
             Outcome::ExecutionError { fault }
             | Outcome::Failed { fault }
-            | Outcome::MaxRetriesExceeded { fault, .. } => Some(self.failure(fault)),
+            | Outcome::MaxRetriesExceeded { fault, .. }
+            | Outcome::Outage { fault, .. } => Some(self.failure(fault)),
             Outcome::QuotaExceeded { .. } | Outcome::Stuck { .. } | Outcome::Unverified { .. } => {
                 Some(Failure { code: outcome.name().to_owned(), message: None })
             }

@@ -23,6 +23,7 @@ impl Class {
     pub fn fault(self, message: impl Into<String>) -> Fault {
         match self.remedy {
             Remedy::Retry => Fault::passing(self.layer, self.code, message),
+            Remedy::Wait => Fault::outage(self.layer, self.code, message),
             Remedy::Person => Fault::lasting(self.layer, self.code, message),
         }
     }

@@ -256,8 +256,12 @@ impl Plan for StepPlan {
         if finished.number <= self.state.judged {
             return Ok(self.verdict());
         }
-        // Whatever went wrong, it may be the conversation that was gone on with: the next try begins a new one.
-        self.is_lost = matches!(finished.outcome, Outcome::ExecutionError { .. });
+        // Whatever went wrong, it may be the resumed conversation: the next try begins a new one. A service that is away has
+        // nothing to do with the conversation.
+        self.is_lost = match &finished.outcome {
+            Outcome::ExecutionError { fault } => !fault.is_outage(),
+            _ => false,
+        };
         match &finished.outcome {
             Outcome::Completed => {}
             Outcome::MaxTurns => {
@@ -277,9 +281,10 @@ impl Plan for StepPlan {
             | Outcome::ConditionMet { .. }
             | Outcome::MaxIterations { .. }
             | Outcome::MaxRetriesExceeded { .. }
+            | Outcome::Outage { .. }
             | Outcome::Stuck { .. }
             | Outcome::Unverified { .. }
-            | Outcome::Failed { .. } => return Ok(Verdict::Moved),
+            | Outcome::Failed { .. } => return Ok(Verdict::Idle),
         }
         if finished.said.answer.is_none() && self.wants_answer() {
             let message = "The session of the step gave no answer in the form that it was asked for.";

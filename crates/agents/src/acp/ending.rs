@@ -64,7 +64,9 @@ impl Named {
             _ if is_401 => Fault::lasting(Layer::Config, "not_logged_in", message).hint(&self.log_in),
             404 => Fault::lasting(Layer::Config, "unknown_model", message)
                 .hint("Name a model that this agent knows with --model."),
-            429 => Fault::passing(Layer::Model, "rate_limited", message),
+            429 => Fault::outage(Layer::Model, "rate_limited", message),
+            503 | 529 => Fault::outage(Layer::Model, "overloaded", message),
+            500..=599 => Fault::outage(Layer::Model, "service_failed", message),
             _ => Fault::passing(Layer::Agent, "agent_failed", message),
         };
         Outcome::ExecutionError { fault }

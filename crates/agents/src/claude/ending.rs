@@ -77,14 +77,14 @@ impl Ending {
         if self.subtype == "error_max_structured_output_retries" {
             return Fault::passing(Layer::Agent, "answer_not_valid", message);
         }
-        let passing = |code| Fault::passing(Layer::Model, code, message.clone());
+        let outage = |code| Fault::outage(Layer::Model, code, message.clone());
         match self.status {
             Some(401 | 403) => Fault::lasting(Layer::Config, "not_logged_in", message).hint(LOG_IN),
             Some(404) => Fault::lasting(Layer::Config, "unknown_model", message)
                 .hint("Name a model that Claude Code knows with --model."),
-            Some(429) => passing("rate_limited"),
-            Some(529) => passing("overloaded"),
-            Some(500..) => passing("service_failed"),
+            Some(429) => outage("rate_limited"),
+            Some(529) => outage("overloaded"),
+            Some(500..) => outage("service_failed"),
             // It asks for a login before it asks the service.
             None if self.words.contains("/login") => {
                 Fault::lasting(Layer::Config, "not_logged_in", message).hint(LOG_IN)

@@ -68,24 +68,24 @@ impl Ending {
             "" => format!("Codex ended its turn as {}.", self.status),
             words => format!("Codex failed: {words}"),
         };
-        let passing = |code| Fault::passing(Layer::Model, code, message.clone());
+        let outage = |code| Fault::outage(Layer::Model, code, message.clone());
         match (self.code.as_str(), self.http) {
             ("unauthorized", _) | (_, Some(401 | 403)) => {
                 Fault::lasting(Layer::Config, "not_logged_in", message).hint(LOG_IN)
             }
             ("modelNotFound", _) | (_, Some(404)) => Fault::lasting(Layer::Config, "unknown_model", message)
                 .hint("Name a model that Codex knows with --model."),
-            ("rateLimitExceeded", _) | (_, Some(429)) => passing("rate_limited"),
-            ("serverOverloaded", _) | (_, Some(503 | 529)) => passing("overloaded"),
-            ("contextWindowExceeded", _) => passing("context_length_exceeded"),
-            ("internalServerError", _) | (_, Some(500..)) => passing("service_failed"),
+            ("rateLimitExceeded", _) | (_, Some(429)) => outage("rate_limited"),
+            ("serverOverloaded", _) | (_, Some(503 | 529)) => outage("overloaded"),
+            ("contextWindowExceeded", _) => Fault::passing(Layer::Model, "context_length_exceeded", message),
+            ("internalServerError", _) | (_, Some(500..)) => outage("service_failed"),
             (
                 "httpConnectionFailed"
                 | "responseStreamConnectionFailed"
                 | "responseStreamDisconnected"
                 | "responseTooManyFailedAttempts",
                 None,
-            ) => passing("connection_lost"),
+            ) => outage("connection_lost"),
             _ => Fault::passing(Layer::Agent, "agent_failed", message),
         }
     }

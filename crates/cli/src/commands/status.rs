@@ -2,21 +2,23 @@
 
 use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::Deliverable;
+use autonoe_core::event::WaitReason;
 use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
-use autonoe_store::journal::history::{History, RunRow};
+use autonoe_store::journal::history::{History, RunRow, WaitRow};
 use autonoe_store::{CheckBook, Holder, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage};
 use clap::Args;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
 use crate::commands::checks::{known, state};
 use crate::environment::Environment;
-use crate::present::{self, passed, status_tag};
+use crate::present::{self, local_time, passed, status_tag};
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
@@ -35,6 +37,7 @@ struct Facts {
     checks: Vec<Check>,
     book: CheckBook,
     last_run: Option<RunRow>,
+    waiting: Option<WaitRow>,
     cost: Option<Usd>,
     holder: Option<Holder>,
 }
@@ -44,16 +47,18 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
     let project = environment.project(&args.project)?;
     let status = StatusStore::read(&project)?;
     let history = History::open(&project.journal_file())?;
-    let (last_run, cost) = match &history {
-        None => (None, Some(Usd::ZERO)),
+    let holder = ProjectLock::holder(&project);
+    let (last_run, waiting, cost) = match &history {
+        None => (None, None, Some(Usd::ZERO)),
         Some(history) => {
             let (spent, unknown) = history.total_cost()?;
-            (history.last_run()?, (!unknown).then_some(Usd(spent)))
+            let waiting = if holder.is_some() { history.waiting(Timestamp::now())? } else { None };
+            (history.last_run()?, waiting, (!unknown).then_some(Usd(spent)))
         }
     };
     let book = CheckBook::load(&project)?;
     let checks = known(&project, &book)?;
-    let facts = Facts { status, checks, book, last_run, cost, holder: ProjectLock::holder(&project) };
+    let facts = Facts { status, checks, book, last_run, waiting, cost, holder };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
         let mut value = as_json(&facts);
@@ -104,6 +109,7 @@ fn as_text(facts: &Facts) -> String {
                 "Now: `autonoe {}` is running (process {})\n",
                 holder.command, holder.pid
             ));
+            text.extend(facts.waiting.as_ref().map(|wait| format!("{}\n", waiting_line(wait))));
         }
         (None, Some(run)) => text.push_str(&format!("Last run: {}, {}\n", run.command, last_outcome(run))),
         (None, None) => {}
@@ -111,6 +117,21 @@ fn as_text(facts: &Facts) -> String {
     let cost = facts.cost.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string());
     text.push_str(&format!("Cost of all runs: {cost}\n"));
     text
+}
+
+/// What the run waits for, and until when.
+fn waiting_line(wait: &WaitRow) -> String {
+    let next = local_time(wait.until);
+    match wait.reason {
+        WaitReason::Quota => format!("Waiting for the quota, until {next}"),
+        WaitReason::Service => {
+            let since = wait.since.map(|at| format!(" since {}", local_time(at))).unwrap_or_default();
+            let limit =
+                wait.gives_up_at.map(|at| format!(", giving up at {}", local_time(at))).unwrap_or_default();
+            let why = wait.message.as_deref().unwrap_or_default();
+            format!("Waiting for the model service{since}: {why} Next try at {next}{limit}")
+        }
+    }
 }
 
 /// What stands behind a deliverable's status.
@@ -174,6 +195,7 @@ fn as_json(facts: &Facts) -> Value {
         "cost_usd": facts.cost,
         "last_run": facts.last_run,
         "running": facts.holder,
+        "waiting": facts.waiting,
     })
 }
 

@@ -36,6 +36,7 @@ pub fn greet(engine: &Engine<'_>, parts: &Parts) {
     lines.extend(args.max_cost.map(|cost| ("Max cost", cost.to_string())));
     lines.extend(args.max_duration.map(|duration| ("Max duration", format_duration(duration))));
     lines.push(("Max retries", args.max_retries.to_string()));
+    lines.push(("Max outage", format_duration(engine.max_outage)));
     for (name, value) in lines {
         say(&format!("  {name}: {value}"));
     }

@@ -23,6 +23,8 @@ enum Doing {
         remaining: Duration,
         resets_at: Option<Timestamp>,
     },
+    /// For the model service, for so long until the next try.
+    WaitingForService(Duration),
 }
 
 impl ActivityState {
@@ -46,6 +48,11 @@ impl ActivityState {
         self.doing = Doing::Waiting { remaining, resets_at };
     }
 
+    /// The run waits for the model service.
+    pub fn waiting_for_service(&mut self, remaining: Duration) {
+        self.doing = Doing::WaitingForService(remaining);
+    }
+
     /// Nothing is going on.
     pub fn end(&mut self) {
         self.doing = Doing::Nothing;
@@ -63,6 +70,9 @@ impl ActivityState {
                 let until =
                     resets_at.map(|at| format!(" (resets at {})", local_time(at))).unwrap_or_default();
                 format!("⏳ Waiting... {} remaining{until}", format(*remaining))
+            }
+            Doing::WaitingForService(remaining) => {
+                format!("⏳ Waiting for the model service... next try in {}", format(*remaining))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::event::{Activity, Event};
+use autonoe_core::event::{Activity, Event, WaitReason};
 use autonoe_core::outcome::Outcome;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
@@ -62,7 +62,12 @@ impl Presenter {
             }
             Event::ToolCall(call) => state.working(format!("Running {}...", call.name)),
             Event::ToolResult { .. } => state.tool_done(),
-            Event::Waiting { remaining, resets_at, .. } => state.waiting(*remaining, *resets_at),
+            Event::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } => {
+                state.waiting(*remaining, *resets_at)
+            }
+            Event::Waiting { reason: WaitReason::Service, remaining, .. } => {
+                state.waiting_for_service(*remaining)
+            }
             Event::End { .. } | Event::SessionEnded { .. } | Event::Outcome(_) => state.end(),
             Event::Usage(_)
             | Event::Instructed { .. }
@@ -80,6 +85,7 @@ impl Presenter {
             | Event::Disputed { .. }
             | Event::StepEnded { .. }
             | Event::Escalated { .. }
+            | Event::Outage { .. }
             | Event::Retrying { .. } => {}
         });
     }
@@ -91,7 +97,7 @@ impl Sink for Presenter {
         let is_wait = matches!(event, Event::Waiting { .. });
         let was_waiting = self.waiting.swap(is_wait, Ordering::SeqCst);
         match event {
-            Event::Waiting { remaining, resets_at, .. } if !was_waiting => {
+            Event::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } if !was_waiting => {
                 self.say(Level::Setback, &words::waiting(*remaining, *resets_at));
             }
             Event::RunStarted { sessions_before: 0, .. } => {}
@@ -144,6 +150,9 @@ impl Sink for Presenter {
                     format_duration(*pause)
                 ),
             ),
+            Event::Outage { tries, pause, gives_up_at, message, .. } => {
+                self.console.line(Level::Warning, &words::outage(*tries, *pause, *gives_up_at, message));
+            }
             Event::Trouble { message } | Event::HostRefused { message, .. } => {
                 self.console.line(Level::Warning, message);
             }

@@ -119,6 +119,16 @@ pub fn waiting(remaining: Duration, resets_at: Option<Timestamp>) -> String {
     format!("Quota exceeded, waiting {}... {when} (Ctrl-C stops)", format_duration(remaining))
 }
 
+/// That the model service is away, when it is tried again, and when the run gives up.
+pub fn outage(tries: u32, pause: Duration, gives_up_at: Timestamp, message: &str) -> String {
+    let tried = if tries == 1 { String::new() } else { format!(" ({tries} sessions in a row)") };
+    format!(
+        "No model service{tried}: {message} Next try in {}; giving up at {} (Ctrl-C stops)",
+        format_duration(pause),
+        local_time(gives_up_at)
+    )
+}
+
 /// How the run ended, and what to do next if there is something to do.
 pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
     let text = |text: &str| text.to_owned();
@@ -165,9 +175,16 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
             format!("Stopped after {} failed session(s) in a row: {}", limit + 1, fault.message),
             fault.hint.clone(),
         ),
+        Outcome::Outage { limit, fault } => (
+            Level::Error,
+            format!("Stopped: no model service for {}: {}", format_duration(*limit), fault.message),
+            fault.hint.clone().or_else(|| {
+                Some(text("Run again once it is back; --max-outage sets how long a run waits, --fallback names other agents."))
+            }),
+        ),
         Outcome::Stuck { idle_sessions } => (
             Level::Error,
-            format!("Stuck: {idle_sessions} sessions in a row changed no deliverable."),
+            format!("Stuck: {idle_sessions} sessions in a row settled no deliverable."),
             Some(text(
                 "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
             )),
@@ -245,6 +262,7 @@ pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
         | Event::StepEnded { .. }
         | Event::Escalated { .. }
         | Event::Retrying { .. }
+        | Event::Outage { .. }
         | Event::Waiting { .. }
         | Event::Outcome(_) => return None,
     };

@@ -68,6 +68,12 @@ impl Clock for SystemClock {
         Timestamp::now()
     }
 
+    fn monotonic(&self) -> Duration {
+        static START: std::sync::LazyLock<std::time::Instant> =
+            std::sync::LazyLock::new(std::time::Instant::now);
+        START.elapsed()
+    }
+
     async fn sleep(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
     }

@@ -13,6 +13,7 @@ use crate::fault::{Fault, Layer};
 use crate::instruction::{InstructionName, Instructions, briefing};
 use crate::outcome::Outcome;
 use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
+use crate::progress::{ProgressTracker, settled};
 use crate::status::{ProjectStatus, Tally};
 
 /// Sessions of an independent look, at most: one that leaves something out is held again.
@@ -28,6 +29,7 @@ pub struct DeliverablePlan {
     reviews: u32,
     /// What the next one is told.
     review: Option<String>,
+    progress: ProgressTracker,
     seen: Vec<Deliverable>,
     standing: Standing,
     /// Set when everything had passed and did not hold.
@@ -44,6 +46,7 @@ impl DeliverablePlan {
             is_strict: false,
             reviews: 0,
             review: None,
+            progress: ProgressTracker::default(),
             seen: Vec::new(),
             standing: Standing::default(),
             is_refuted: false,
@@ -124,6 +127,7 @@ impl Plan for DeliverablePlan {
         let (name, mut text) = match self.status.load().await? {
             None => (InstructionName::Initializer, String::new()),
             Some(status) => {
+                self.progress.start(settled(&status));
                 let tally = self.notice(&status);
                 // What was refuted a moment ago needs a session, not another look.
                 let is_refuted = std::mem::take(&mut self.is_refuted);
@@ -158,18 +162,18 @@ impl Plan for DeliverablePlan {
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {
-        let before = std::mem::take(&mut self.seen);
         let Some(status) = self.status.load().await? else {
             return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
         };
         let tally = self.notice(&status);
+        let advanced = self.progress.advanced(settled(&status), 2 * tally.total);
         Ok(match self.ended(tally).await? {
             Some(outcome) => Verdict::Done(outcome),
             None if self.is_refuted => Verdict::Idle,
             None if self.review.is_some() => Verdict::Moved,
             None if tally.total == 0 => Verdict::Failed(nothing_created(finished.instruction.name.name())),
-            None if status.deliverables == before => Verdict::Idle,
-            None => Verdict::Moved,
+            None if advanced => Verdict::Moved,
+            None => Verdict::Idle,
         })
     }
 

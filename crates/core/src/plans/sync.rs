@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::instruction::{InstructionName, Instructions, briefing};
 use crate::outcome::Outcome;
 use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
+use crate::progress::{ProgressTracker, settled_in_sync};
 use crate::status::ProjectStatus;
 use crate::verification::Verification;
 
@@ -26,7 +27,7 @@ pub struct SyncPlan {
     status: Arc<dyn StatusReader>,
     verification: Arc<dyn VerificationReader>,
     instructions: Arc<dyn Instructions>,
-    seen: Option<(ProjectStatus, Verification)>,
+    progress: ProgressTracker,
     standing: Standing,
 }
 
@@ -37,7 +38,13 @@ impl SyncPlan {
         verification: Arc<dyn VerificationReader>,
         instructions: Arc<dyn Instructions>,
     ) -> Self {
-        Self { status, verification, instructions, seen: None, standing: Standing::default() }
+        Self {
+            status,
+            verification,
+            instructions,
+            progress: ProgressTracker::default(),
+            standing: Standing::default(),
+        }
     }
 
     /// Loads both halves of the state and keeps them for the summary and the next comparison.
@@ -72,16 +79,17 @@ impl Plan for SyncPlan {
         {
             return Ok(Next::Done(outcome));
         }
+        if let Some((status, pass)) = &seen {
+            self.progress.start(settled_in_sync(status, pass));
+        }
         let to_verify = seen.as_ref().filter(|(status, pass)| pass.synced && status.tally().total > 0);
         let name = if to_verify.is_some() { InstructionName::Verify } else { InstructionName::Sync };
         let briefing = to_verify.map(|(status, pass)| briefing(status, Some(pass)));
-        self.seen = seen;
         let text = self.instructions.resolve(name).await?;
         Ok(Next::Session(Instruction::briefed(name, text, briefing).into()))
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {
-        let before = self.seen.take();
         let Some((status, verification)) = self.look().await? else {
             return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
         };
@@ -91,8 +99,9 @@ impl Plan for SyncPlan {
         if let Some(outcome) = termination(&status, &verification) {
             return Ok(Verdict::Done(outcome));
         }
-        let now = (status, verification);
-        Ok(if before.as_ref() == Some(&now) { Verdict::Idle } else { Verdict::Moved })
+        let settled = settled_in_sync(&status, &verification);
+        let advanced = self.progress.advanced(settled, 3 * status.tally().total);
+        Ok(if advanced { Verdict::Moved } else { Verdict::Idle })
     }
 
     fn standing(&self) -> Standing {

@@ -3,7 +3,9 @@
 mod ends;
 mod examined;
 mod failover;
+mod forever;
 mod limits;
+mod outages;
 mod quota;
 mod record;
 mod retries;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Entry, World, deliverable, today};
 use crate::agent::{Agent, EventStream, Instruction};
+use crate::check::Finding;
 use crate::deliverable::DeliverableStatus;
 use crate::event::{Event, Usage};
 use crate::fault::{Fault, Layer};
@@ -36,10 +37,13 @@ enum Act {
     Tell(Event),
     Create(String),
     Set(String, DeliverableStatus),
+    Attempt(String, DeliverableStatus),
+    Find(String, Finding),
     Deprecate(String),
     Verify(String),
     Corrupt,
     Take(Duration),
+    SetClock(Timestamp),
     UserInterrupts,
     Hang,
 }
@@ -74,7 +78,12 @@ pub(crate) fn passing(code: &str) -> Fault {
     Fault::passing(Layer::Agent, code, "It broke.")
 }
 
-/// A fault that only a person can mend.
+/// The model service cannot be reached.
+pub(crate) fn away() -> Fault {
+    Fault::outage(Layer::Model, "network_error", "Connection refused.")
+}
+
+/// A fault that only a person can fix.
 pub(crate) fn lasting(code: &str) -> Fault {
     Fault::lasting(Layer::Agent, code, "It is broken.")
 }
@@ -94,6 +103,11 @@ impl Script {
     pub fn spends(self, cost: impl Into<Option<f64>>) -> Self {
         let cost_usd = cost.into().map(Usd);
         self.tells(Event::Usage(Usage { input_tokens: 10, output_tokens: 2, cost_usd, ..Usage::default() }))
+    }
+
+    /// Fails since the service is away.
+    pub fn finds_service_away(self) -> Self {
+        self.fails(away())
     }
 
     /// Creates a deliverable.
@@ -116,6 +130,16 @@ impl Script {
         self.sets(id, DeliverableStatus::Blocked)
     }
 
+    /// Sets a deliverable's status if the rules allow it.
+    pub fn attempts(self, id: &str, status: DeliverableStatus) -> Self {
+        self.act(Act::Attempt(id.to_owned(), status))
+    }
+
+    /// Claims that a deliverable passed, and this is found.
+    pub fn finds(self, id: &str, finding: Finding) -> Self {
+        self.act(Act::Find(id.to_owned(), finding))
+    }
+
     /// Marks a deliverable as gone from the specification.
     pub fn deprecates(self, id: &str) -> Self {
         self.act(Act::Deprecate(id.to_owned()))
@@ -134,6 +158,11 @@ impl Script {
     /// Works for that long.
     pub fn takes(self, duration: Duration) -> Self {
         self.act(Act::Take(duration))
+    }
+
+    /// Somebody sets the clock.
+    pub fn sets_clock(self, to: Timestamp) -> Self {
+        self.act(Act::SetClock(to))
     }
 
     /// The user interrupts just now.
@@ -215,6 +244,13 @@ impl World {
             Act::Set(id, wanted) => self.change(|status| {
                 status.set_status(&id, wanted).expect("an allowed change");
             }),
+            Act::Attempt(id, wanted) => self.change(|status| {
+                // A refusal is the agent's affair.
+                let _ = status.set_status(&id, wanted);
+            }),
+            Act::Find(id, finding) => self.change(|status| {
+                status.set_finding(&id, finding).expect("a known deliverable");
+            }),
             Act::Deprecate(id) => self.change(|status| {
                 status.deprecate(&id, today()).expect("an active deliverable");
             }),
@@ -225,7 +261,12 @@ impl World {
                 let fault = Fault::lasting(Layer::Store, "corrupt_status", "status.json cannot be read.");
                 self.lock().status = Err(fault);
             }
-            Act::Take(duration) => self.lock().now += duration,
+            Act::Take(duration) => {
+                let mut inner = self.lock();
+                inner.now += duration;
+                inner.passed += duration;
+            }
+            Act::SetClock(to) => self.lock().now = to,
             Act::UserInterrupts => self.interrupt.cancel(),
             Act::Hang => std::future::pending().await,
         }

@@ -118,6 +118,10 @@ impl Clock for FixedClock {
         "2026-01-02T12:00:00Z".parse().unwrap()
     }
 
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+
     async fn sleep(&self, _: Duration) {}
 
     fn jitter(&self) -> f64 {

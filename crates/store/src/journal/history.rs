@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use autonoe_core::event::WaitReason;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{Outcome, RunReport};
+use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -32,6 +34,22 @@ pub struct RunCommits {
     pub before: Option<String>,
     /// What was committed last when it ended; none if nothing was, or if its process died.
     pub after: Option<String>,
+}
+
+/// What a run is waiting for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WaitRow {
+    /// A quota or a service.
+    #[serde(rename = "for")]
+    pub reason: WaitReason,
+    /// When it tries again.
+    pub until: Timestamp,
+    /// When it began to wait; none for a quota.
+    pub since: Option<Timestamp>,
+    /// When it gives up; none for a quota.
+    pub gives_up_at: Option<Timestamp>,
+    /// What went wrong; none for a quota.
+    pub message: Option<String>,
 }
 
 /// A session on record.
@@ -90,6 +108,22 @@ impl History {
     /// The newest run.
     pub fn last_run(&self) -> std::result::Result<Option<RunRow>, Fault> {
         self.guard(|db| db.query_row(&format!("{RUNS} ORDER BY id DESC LIMIT 1"), [], run_row).optional())
+    }
+
+    /// What the newest run is waiting for at `now`, if it has not ended.
+    pub fn waiting(&self, now: Timestamp) -> std::result::Result<Option<WaitRow>, Fault> {
+        let rows = self.guard(|db| {
+            let open = "(SELECT id FROM runs WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1)";
+            let quota = format!("SELECT 0, until, NULL, NULL, NULL FROM quota_waits WHERE run = {open} ORDER BY id DESC LIMIT 1");
+            let outage = format!(
+                "SELECT 1, until, since, gives_up_at, message FROM outages WHERE run = {open} AND ended_at IS NULL LIMIT 1"
+            );
+            // A journal that was written before outages were kept has none.
+            let has_outages = db.table_exists(None, "outages")?;
+            let queries = has_outages.then_some(outage).into_iter().chain([quota]);
+            queries.map(|query| db.query_row(&query, [], wait_row).optional()).collect::<Result<Vec<_>>>()
+        })?;
+        Ok(rows.into_iter().flatten().flatten().find(|wait| wait.until > now))
     }
 
     /// One run.
@@ -210,6 +244,16 @@ fn run_row(row: &rusqlite::Row<'_>) -> Result<RunRow> {
         ended_at: row.get(3)?,
         report: report.and_then(|text| serde_json::from_str(&text).ok()),
     })
+}
+
+fn wait_row(row: &rusqlite::Row<'_>) -> Result<Option<WaitRow>> {
+    let moment = |column| -> Result<Option<Timestamp>> {
+        let text = row.get::<_, Option<String>>(column)?;
+        Ok(text.and_then(|text| text.parse::<Timestamp>().ok()))
+    };
+    let reason = if row.get(0)? { WaitReason::Service } else { WaitReason::Quota };
+    let (since, gives_up_at, message) = (moment(2)?, moment(3)?, row.get(4)?);
+    Ok(moment(1)?.map(|until| WaitRow { reason, until, since, gives_up_at, message }))
 }
 
 fn events(db: &Connection, run: i64, session: u32) -> Result<Vec<EventRow>> {

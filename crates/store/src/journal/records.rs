@@ -6,6 +6,7 @@ use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::Record;
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
+use autonoe_core::outage::Outage;
 use autonoe_core::outcome::{Outcome, RunReport, exit};
 use autonoe_core::plan::{Iteration, RunState};
 use autonoe_core::quota::QuotaWait;
@@ -89,7 +90,7 @@ pub(super) fn begin_run(
     if command == "sync" {
         begin_pass(db, spec, now)?;
     }
-    let state = RunState { quota: quota(db, now)?, ..restore(db, run)? };
+    let state = RunState { quota: quota(db, now)?, outage: outage(db, run)?, ..restore(db, run)? };
     Ok(Begun { run, state, resumed })
 }
 
@@ -134,7 +135,9 @@ pub(super) fn begin_pass(db: &Connection, spec: &str, now: Timestamp) -> Result<
 fn restore(db: &Connection, run: i64) -> Result<RunState> {
     let mut state = RunState { spent: spent(db, run)?, ..RunState::default() };
     let mut sessions = db.prepare(
-        "SELECT number, outcome, COALESCE(duration_seconds, 0) FROM sessions WHERE run = ?1 ORDER BY number",
+        "SELECT number, outcome, COALESCE(duration_seconds, 0),
+                EXISTS (SELECT 1 FROM costs WHERE costs.run = sessions.run AND costs.session = sessions.number)
+         FROM sessions WHERE run = ?1 ORDER BY number",
     )?;
     let mut rows = sessions.query([run])?;
     while let Some(row) = rows.next()? {
@@ -144,6 +147,9 @@ fn restore(db: &Connection, run: i64) -> Result<RunState> {
         state.time_before += Duration::try_from_secs_f64(row.get(2)?).unwrap_or_default();
         match outcome {
             None | Some(Outcome::Interrupted | Outcome::QuotaExceeded { .. }) => {}
+            Some(Outcome::ExecutionError { fault }) if fault.is_outage() => {
+                state.iterations += u32::from(row.get::<_, bool>(3)?);
+            }
             Some(Outcome::ExecutionError { .. }) => {
                 state.iterations += 1;
                 state.errors += 1;
@@ -188,6 +194,21 @@ fn quota(db: &Connection, now: Timestamp) -> Result<Option<QuotaWait>> {
     }))
 }
 
+/// The outage that a run was waiting out when its process died.
+fn outage(db: &Connection, run: i64) -> Result<Option<Outage>> {
+    let columns = "since, tries, waited_seconds, until, gives_up_at, message";
+    let open =
+        format!("SELECT {columns} FROM outages WHERE run = ?1 AND ended_at IS NULL ORDER BY id DESC LIMIT 1");
+    let row = db.query_row(&open, [run], |row| {
+        let moment = |column| row.get::<_, String>(column).map(|text| text.parse::<Timestamp>().ok());
+        Ok((moment(0)?, row.get(1)?, row.get(2)?, moment(3)?, moment(4)?, row.get(5)?))
+    });
+    Ok(row.optional()?.and_then(|(since, tries, waited, until, gives_up_at, message)| {
+        let waited = Duration::try_from_secs_f64(waited).ok()?;
+        Some(Outage { since: since?, tries, waited, until: until?, gives_up_at: gives_up_at?, message })
+    }))
+}
+
 /// Writes one fact of a run.
 pub(super) fn record(
     db: &Connection,
@@ -223,7 +244,28 @@ pub(super) fn record(
              VALUES (?1, (SELECT COALESCE(MAX(number), 0) FROM sessions WHERE run = ?1), ?2, ?3)",
             params![run, wait.until.to_string(), wait.resets_at.map(|at| at.to_string())],
         ),
+        Record::Outage(outage) => {
+            let Outage { since, tries, waited, until, gives_up_at, message } = outage;
+            let (since, until, gives_up_at) = (since.to_string(), until.to_string(), gives_up_at.to_string());
+            let (waited, message) = (waited.as_secs_f64(), redactor.text(message));
+            let known = db.execute(
+                "UPDATE outages SET tries = ?3, waited_seconds = ?4, until = ?5, gives_up_at = ?6, message = ?7
+                 WHERE run = ?1 AND since = ?2 AND ended_at IS NULL",
+                params![run, since, tries, waited, until, gives_up_at, message],
+            )?;
+            if known == 0 {
+                end_outages(db, run, &now)?;
+                db.execute(
+                    "INSERT INTO outages (run, since, tries, waited_seconds, until, gives_up_at, message)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    params![run, since, tries, waited, until, gives_up_at, message],
+                )?;
+            }
+            Ok(known)
+        }
+        Record::OutageOver => end_outages(db, run, &now),
         Record::RunEnded(report) => {
+            end_outages(db, run, &now)?;
             // A plan of `sync` says so only when every active deliverable has been verified; `run` knows no passes.
             if matches!(report.outcome, Outcome::AllVerified | Outcome::AllBlocked) {
                 db.execute(
@@ -239,6 +281,10 @@ pub(super) fn record(
         }
     }
     .map(drop)
+}
+
+fn end_outages(db: &Connection, run: i64, now: &str) -> Result<usize> {
+    db.execute("UPDATE outages SET ended_at = ?2 WHERE run = ?1 AND ended_at IS NULL", params![run, now])
 }
 
 /// What a session is called on record: its instruction, and its step if it has one.

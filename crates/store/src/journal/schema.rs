@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Result};
 
 /// Each entry leads from the version that is its index to the next one. Never edit, only append.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
@@ -109,6 +109,20 @@ const MIGRATIONS: [&str; 4] = [
         body TEXT NOT NULL,
         PRIMARY KEY (run, session)
     ) WITHOUT ROWID;
+",
+    // A row for each time that the model service was away; `ended_at` is NULL while it is.
+    "
+    CREATE TABLE outages (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES runs,
+        since TEXT NOT NULL,
+        tries INTEGER NOT NULL,
+        waited_seconds REAL NOT NULL,
+        until TEXT NOT NULL,
+        gives_up_at TEXT NOT NULL,
+        message TEXT NOT NULL,
+        ended_at TEXT
+    );
 ",
 ];
 

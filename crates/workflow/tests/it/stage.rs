@@ -140,6 +140,7 @@ struct Inner {
     /// After how many writes the process dies.
     dies_after: Option<usize>,
     writes: usize,
+    slept: Duration,
 }
 
 /// What is outside, as a test says.
@@ -372,7 +373,7 @@ impl Journal for Stage {
                 let instruction = Instruction::of_step(InstructionName::Step, "", String::new());
                 inner.last = Some(Iteration { number, instruction, outcome, spent, duration, said });
             }
-            Record::QuotaWait(_) | Record::RunEnded(_) => {}
+            Record::QuotaWait(_) | Record::Outage(_) | Record::OutageOver | Record::RunEnded(_) => {}
         }
         Ok(())
     }
@@ -423,7 +424,12 @@ impl Clock for Stage {
         Timestamp::UNIX_EPOCH
     }
 
-    async fn sleep(&self, _: Duration) {
+    fn monotonic(&self) -> Duration {
+        self.inner.lock().expect("no panic").slept
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.inner.lock().expect("no panic").slept += duration;
         tokio::task::yield_now().await;
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{max_duration, max_iterations, options, waiting_for_quota};
 use crate::clock::Clock;
 use crate::deliverable::DeliverableStatus::Pending;
-use crate::event::Event;
+use crate::event::{Event, WaitReason};
 use crate::journal::Record;
 use crate::outcome::Outcome;
 use crate::plan::RunState;
@@ -97,6 +97,7 @@ async fn sr_q003_the_wait_is_told_with_its_end_and_the_reset() {
     world.run(waiting_for_quota()).await;
     let first = world.shown().into_iter().find(|event| matches!(event, Event::Waiting { .. }));
     let expected = Event::Waiting {
+        reason: WaitReason::Quota,
         until: timestamp(START) + seconds(WAIT),
         remaining: seconds(WAIT),
         resets_at: Some(timestamp(RESET)),

@@ -1,0 +1,173 @@
+//! Agents that do one thing for ever, whatever it is: every run ends.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::options;
+use crate::check::{Assurance, Finding};
+use crate::deliverable::DeliverableStatus::{self, Blocked, Passed, Pending};
+use crate::limits::MAX_IDLE_SESSIONS;
+use crate::outcome::Outcome;
+use crate::testing::World;
+use crate::testing::script::{Script, out_of_quota, passing, session};
+
+const IDS: [&str; 12] = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L"];
+
+/// One thing that an agent does in a session.
+#[derive(Debug, Clone, Copy)]
+enum Deed {
+    Set(usize, DeliverableStatus),
+    /// A claim that the checks refuse: only the time of the finding changes.
+    RefusedClaim(usize),
+    Spend,
+    Talk,
+}
+
+/// How an agent ends a session.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    Completes,
+    UsesUpItsTurns,
+    SaysInterrupted,
+    Fails,
+    LosesTheService,
+    LosesTheQuota,
+    FallsSilent,
+}
+
+#[derive(Debug, Clone)]
+struct Behaviour {
+    deeds: Vec<Deed>,
+    ending: Ending,
+}
+
+fn deed(count: usize) -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        4 => (0..count, select(vec![Pending, Passed, Blocked])).prop_map(|(id, status)| Deed::Set(id, status)),
+        2 => (0..count).prop_map(Deed::RefusedClaim),
+        1 => Just(Deed::Spend),
+        1 => Just(Deed::Talk),
+    ]
+}
+
+fn ending() -> impl Strategy<Value = Ending> {
+    prop_oneof![
+        6 => Just(Ending::Completes),
+        1 => Just(Ending::UsesUpItsTurns),
+        1 => Just(Ending::SaysInterrupted),
+        1 => Just(Ending::Fails),
+        1 => Just(Ending::LosesTheService),
+        1 => Just(Ending::LosesTheQuota),
+        1 => Just(Ending::FallsSilent),
+    ]
+}
+
+fn behaviours(most: usize) -> impl Strategy<Value = (usize, Vec<Behaviour>)> {
+    (1..=IDS.len()).prop_flat_map(move |count| {
+        let deeds = prop::collection::vec(deed(count), 0..4);
+        let behaviour = (deeds, ending()).prop_map(|(deeds, ending)| Behaviour { deeds, ending });
+        (Just(count), prop::collection::vec(behaviour, 1..=most))
+    })
+}
+
+fn script(behaviour: &Behaviour, number: usize) -> Script {
+    let mut script = session();
+    for deed in &behaviour.deeds {
+        script = match *deed {
+            Deed::Set(id, status) => script.attempts(IDS[id], status),
+            Deed::RefusedClaim(id) => script.finds(IDS[id], refused(number)),
+            Deed::Spend => script.spends(0.01),
+            Deed::Talk => script.says("Working on it."),
+        };
+    }
+    match behaviour.ending {
+        Ending::Completes => script.completes(),
+        Ending::UsesUpItsTurns => script.ends(Outcome::MaxTurns),
+        Ending::SaysInterrupted => script.ends(Outcome::Interrupted),
+        Ending::Fails => script.fails(passing("broke")),
+        Ending::LosesTheService => script.finds_service_away(),
+        Ending::LosesTheQuota => script.ends(out_of_quota(None)),
+        Ending::FallsSilent => script,
+    }
+}
+
+/// What the examiner writes down when it refuses a claim.
+fn refused(number: usize) -> Finding {
+    let at = jiff::Timestamp::from_second(i64::try_from(number).expect("small")).expect("in range");
+    Finding { assurance: Assurance::Failed, commit: None, tree: None, at }
+}
+
+fn run(count: usize, script: impl Fn(usize) -> Script + Send + 'static) -> (Outcome, usize) {
+    let deliverables: Vec<_> = IDS[..count].iter().map(|id| (*id, Pending)).collect();
+    let world = World::with(&deliverables).forever(script);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let outcome = runtime.expect("a runtime").block_on(world.run(options())).outcome;
+    (outcome, world.opened().len())
+}
+
+/// Sessions that can count as progress, with the idle ones that may lie between two of them.
+fn most_sessions(count: usize) -> usize {
+    let (idle, settled) = (MAX_IDLE_SESSIONS as usize, 2 * count);
+    (settled + 1) * (settled + 1) * (idle + 1)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_agent_that_does_the_same_for_ever_ends_as_stuck((count, behaviours) in behaviours(4)) {
+        let all_complete = behaviours.iter().all(|behaviour| matches!(behaviour.ending, Ending::Completes));
+        let shown = format!("{behaviours:?}");
+        let (outcome, sessions) = run(count, move |number| script(&behaviours[number % behaviours.len()], number));
+        // Outages have a bound of their own: pauses of five minutes in two hours.
+        prop_assert!(sessions <= most_sessions(count) * 10 + 300, "{sessions} sessions: {shown}");
+        if all_complete {
+            let ended = matches!(outcome, Outcome::Stuck { .. } | Outcome::AllPassed | Outcome::AllBlocked);
+            prop_assert!(ended, "{outcome:?}: {shown}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_does_anything_at_random_ends_too((count, behaviours) in behaviours(60), seed: u64) {
+        let (_, sessions) = run(count, move |number| {
+            let at = (number as u64).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed) >> 33;
+            script(&behaviours[usize::try_from(at).expect("small") % behaviours.len()], number)
+        });
+        prop_assert!(sessions <= most_sessions(count) * 10 + 300, "{sessions} sessions");
+    }
+}
+
+#[test]
+fn a_claim_that_is_refused_again_and_again_is_stuck() {
+    let refusing = |number| session().spends(0.1).finds("A", refused(number)).completes();
+    let (outcome, sessions) = run(1, refusing);
+    assert_eq!((outcome, sessions), (Outcome::Stuck { idle_sessions: 10 }, 10));
+}
+
+#[test]
+fn passed_and_pending_in_turn_is_stuck() {
+    let in_turn = |number| {
+        let status = if number % 2 == 0 { Passed } else { Pending };
+        session().sets("A", status).completes()
+    };
+    let (outcome, sessions) = run(2, in_turn);
+    assert_eq!((outcome, sessions), (Outcome::Stuck { idle_sessions: 10 }, 11));
+}
+
+#[test]
+fn a_cycle_longer_than_the_idle_limit_is_stuck_too() {
+    let next_one = |number: usize| {
+        let (now, before) = (IDS[number % 12], IDS[(number + 11) % 12]);
+        session().sets(before, Pending).sets(now, Passed).completes()
+    };
+    let (outcome, sessions) = run(12, next_one);
+    assert_eq!(outcome, Outcome::Stuck { idle_sessions: 10 });
+    assert_eq!(sessions, 22, "twelve new ones, then ten that were there before");
+}
+
+/// A refused claim of something that passed makes it pending, so both ways lead here.
+#[test]
+fn a_service_that_answers_a_little_and_goes_away_is_stuck() {
+    let (outcome, _) = run(1, |_| session().spends(0.1).finds_service_away());
+    assert_eq!(outcome, Outcome::Stuck { idle_sessions: 10 });
+}

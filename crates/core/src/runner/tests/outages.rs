@@ -1,0 +1,158 @@
+//! A model service that is away: counted apart from errors, waited for up to a limit, left to a fallback at once.
+
+use super::{max_duration, max_iterations, max_retries, options};
+use crate::deliverable::DeliverableStatus::Pending;
+use crate::event::{Event, WaitReason};
+use crate::journal::Record;
+use crate::outage::Outage;
+use crate::outcome::Outcome;
+use crate::plan::RunState;
+use crate::runner::RunOptions;
+use crate::testing::script::{Script, away, passing, session};
+use crate::testing::{MODELS, START, World, seconds, timestamp};
+
+fn passes() -> Script {
+    session().passes("A").completes()
+}
+
+fn is_away() -> Script {
+    session().finds_service_away()
+}
+
+fn world(scripts: impl IntoIterator<Item = Script>) -> World {
+    World::with(&[("A", Pending)]).sessions(scripts)
+}
+
+fn max_outage(limit: u64) -> RunOptions {
+    RunOptions { max_outage: seconds(limit), ..max_retries(0) }
+}
+
+fn total_slept(world: &World) -> f64 {
+    world.slept().iter().sum()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_an_hour_is_waited_for_and_uses_up_no_retry() {
+    let mut scripts: Vec<Script> = (0..17).map(|_| is_away()).collect();
+    scripts.push(passes());
+    let world = world(scripts);
+    let report = world.run(max_retries(0)).await;
+    assert_eq!(
+        (report.outcome, report.iterations),
+        (Outcome::AllPassed, 1),
+        "a session without a model is none"
+    );
+    let pauses = (3 + 6 + 12 + 24 + 48 + 96 + 192) as f64 + 10.0 * 300.0;
+    assert_eq!(total_slept(&world), pauses);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_ends_it_after_a_last_try() {
+    let world = world((0..4).map(|_| is_away()));
+    let report = world.run(max_outage(15)).await;
+    assert_eq!(report.outcome, Outcome::Outage { limit: seconds(15), fault: away() });
+    assert_eq!(report.exit_code, 6);
+    assert_eq!(total_slept(&world), 15.0, "3, 6 and what is left of 15");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hours_unless_the_user_says_otherwise() {
+    let world = World::with(&[("A", Pending)]).forever(|_| is_away());
+    let report = world.run(options()).await;
+    assert_eq!(report.outcome, Outcome::Outage { limit: seconds(7200), fault: away() });
+    assert_eq!(total_slept(&world), 7200.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_in_sessions_that_find_it_away_counts_but_not_what_a_clock_says() {
+    let slow =
+        || session().takes(seconds(10)).sets_clock(timestamp("2030-01-01T00:00:00Z")).finds_service_away();
+    let world = world([slow(), slow(), slow()]);
+    assert_eq!(world.run(max_outage(20)).await.outcome.name(), "outage");
+    assert_eq!(total_slept(&world), 9.0, "3, 6 of 7 left; then 29 seconds are over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_the_agent_are_still_counted_apart() {
+    let fails = || session().fails(passing("broke"));
+    let report = world([fails(), is_away(), is_away(), fails()]).run(max_retries(1)).await;
+    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 1, fault: passing("broke") });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_answered_before_it_went_away_begins_a_new_outage() {
+    let served = || session().spends(0.1).finds_service_away();
+    let world = world([is_away(), is_away(), served(), is_away(), passes()]);
+    let report = world.run(options()).await;
+    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 2), "one session had a model");
+    assert_eq!(total_slept(&world), 3.0 + 6.0 + 3.0 + 6.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fallback_takes_over_at_once() {
+    let world = world([is_away(), passes()]).with_understudy("other-model");
+    assert_eq!(world.run(options()).await.outcome, Outcome::AllPassed);
+    let models: Vec<String> = world.opened().into_iter().map(|(_, model)| model).collect();
+    assert_eq!(models, [MODELS.1, "other-model"]);
+    assert_eq!(total_slept(&world), 0.0);
+    assert!(world.records().contains(&Record::OutageOver), "nobody waits any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn screen_and_json_say_what_is_waited_for() {
+    let world = world([is_away(), passes()]);
+    world.run(options()).await;
+    let start = timestamp(START);
+    let said = Event::Outage {
+        since: start,
+        tries: 1,
+        until: start + seconds(3),
+        pause: seconds(3),
+        gives_up_at: start + seconds(7200),
+        message: "Connection refused.".to_owned(),
+    };
+    assert!(world.shown().contains(&said), "{:?}", world.shown());
+    let waits = world
+        .shown()
+        .into_iter()
+        .filter(|event| matches!(event, Event::Waiting { reason: WaitReason::Service, .. }));
+    assert_eq!(waits.count(), 3, "once a second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_keeps_waiting_and_counting() {
+    let start = timestamp(START);
+    let outage = Outage {
+        since: start - seconds(3000),
+        tries: 8,
+        waited: seconds(3000),
+        until: start + seconds(200),
+        gives_up_at: start + seconds(500),
+        message: "down".to_owned(),
+    };
+    let state = RunState { outage: Some(outage), ..RunState::default() };
+    let world = world([is_away(), is_away()]);
+    let report = world.run_from(state, max_outage(3300)).await;
+    assert_eq!(report.outcome.name(), "outage");
+    assert_eq!(total_slept(&world), 500.0, "what was left of the pause, then what was left of the limit");
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_and_interrupts_end_the_wait() {
+    let away = world([is_away(), is_away()]);
+    let limit = seconds(5);
+    assert_eq!(away.run(max_duration(limit)).await.outcome, Outcome::DurationExceeded { limit });
+    assert_eq!(total_slept(&away), 5.0);
+    let away = world([is_away()]).interrupted_after(seconds(2));
+    assert_eq!(away.run(options()).await.outcome, Outcome::Interrupted);
+    let away = world([is_away(), session().completes()]);
+    assert_eq!(away.run(max_iterations(1)).await.outcome, Outcome::MaxIterations { limit: 1 });
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pause_is_as_long_as_the_service_asked_for() {
+    let busy = session().fails(away().retry_after(Some(seconds(90))));
+    let world = world([busy, passes()]);
+    world.run(options()).await;
+    assert_eq!(total_slept(&world), 90.0);
+}
