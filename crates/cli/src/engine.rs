@@ -15,6 +15,7 @@ use autonoe_core::clock::Clock;
 use autonoe_core::crew::{Crew, Member, Models};
 use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::halt::Halt;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::limits::Limits;
 use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
@@ -235,7 +236,8 @@ impl Engine<'_> {
             span: span.clone(),
         };
         let mut planned = surroundings.plan(work, verifier.as_ref(), &parts.premises).await?;
-        let deliverables = self.deliverables(first, &planned, status, &journal, &sinks, &span);
+        let halt = Halt::default();
+        let deliverables = self.deliverables(first, &planned, status, &journal, &sinks, &span, &halt);
         let _calls = CallServer::start(&socket, Arc::clone(&deliverables)).map_err(|error| {
             Fault::lasting(
                 Layer::System,
@@ -263,6 +265,7 @@ impl Engine<'_> {
             sinks: &sinks,
             clock: clock.as_ref(),
             interrupt: self.interrupt.clone(),
+            halt,
             options: self.options(),
             span: span.clone(),
             resume,
@@ -288,12 +291,14 @@ impl Engine<'_> {
         journal: &Arc<Journal>,
         sinks: &Sinks,
         span: &SpanContext,
+        halt: &Halt,
     ) -> Arc<DeliverableService> {
         let (sinks, span) = (sinks.clone(), span.clone());
         let notify = Box::new(move |change: &autonoe_core::status::StatusChange| {
             sinks.emit(&span, &Event::StatusChanged(change.clone()));
         });
         let service = DeliverableService::new(status, Arc::clone(journal), first, notify);
+        let service = service.halting(halt.clone());
         Arc::new(match planned.examiner() {
             Some(examiner) => service.examined_by(examiner),
             None => service,

@@ -180,6 +180,9 @@ pub trait Plan: Send {
 pub trait StatusReader: Send + Sync {
     /// The deliverables, or none when there is no status file yet. A file that cannot be read is a fault.
     async fn load(&self) -> Result<Option<ProjectStatus>, Fault>;
+
+    /// Makes sure that a change could be written now, before a session is paid for.
+    async fn ensure_writable(&self) -> Result<(), Fault>;
 }
 
 /// Keeps what a plan must remember when its process dies; the store keeps it with the journal.

@@ -18,6 +18,7 @@ use crate::crew::{Crew, Member};
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::gate::Gate;
+use crate::halt::Halt;
 use crate::instruction::InstructionName;
 use crate::journal::{Journal, Record};
 use crate::limits::{DEFAULT_MAX_RETRIES, Limits, MAX_IDLE_SESSIONS};
@@ -76,6 +77,8 @@ pub struct Runner<'a> {
     pub clock: &'a dyn Clock,
     /// The user's interrupt.
     pub interrupt: CancellationToken,
+    /// Ends the run from beside the loop.
+    pub halt: Halt,
     /// The user's wishes.
     pub options: RunOptions,
     /// The run's own span.
@@ -190,6 +193,7 @@ impl Runner<'_> {
             sinks: self.sinks,
             span: self.span.session(number),
             interrupt: &self.interrupt,
+            halt: &self.halt,
             allowance: self.allowance(state, start),
         };
         let spec = SessionSpec {

@@ -10,11 +10,13 @@ use crate::agent::{Agent, Backend, Instruction, SessionSpec};
 use crate::clock::Clock;
 use crate::event::{Event, Usage};
 use crate::fault::{Fault, Layer};
+use crate::halt::Halt;
 use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::money::Usd;
 use crate::outcome::Outcome;
 use crate::plan::{Iteration, Said};
+use crate::silence::Silence;
 use crate::sink::Sinks;
 use crate::span::{SessionSpans, SpanContext};
 
@@ -44,6 +46,8 @@ pub struct Session<'a> {
     pub span: SpanContext,
     /// The user's interrupt.
     pub interrupt: &'a CancellationToken,
+    /// Ends the session when the run cannot go on.
+    pub halt: &'a Halt,
     /// What may still be used up.
     pub allowance: Allowance,
 }
@@ -57,6 +61,7 @@ impl Session<'_> {
         let outcome = tokio::select! {
             biased;
             () = self.interrupt.cancelled() => Ok(Outcome::Interrupted),
+            fault = self.halt.raised() => Ok(Outcome::ExecutionError { fault }),
             outcome = self.time_is_up() => Ok(outcome),
             opened = self.backend.open(spec) => match opened {
                 Err(fault) => Ok(Outcome::ExecutionError { fault }),
@@ -86,12 +91,17 @@ impl Session<'_> {
         let mut spans = SessionSpans::new(self.span.clone());
         self.sinks.emit(&self.span, &Event::Instructed { text: instruction.text.clone() });
         let mut events = agent.query(instruction);
+        let mut silence = Silence::default();
         loop {
             let event = tokio::select! {
                 biased;
                 () = self.interrupt.cancelled() => return Ok(Outcome::Interrupted),
+                fault = self.halt.raised() => return Ok(Outcome::ExecutionError { fault }),
                 outcome = self.time_is_up() => return Ok(outcome),
                 event = events.next() => event,
+                () = self.clock.sleep(silence.limit()) => {
+                    return Ok(Outcome::ExecutionError { fault: silence.fault() });
+                }
             };
             let Some(event) = event else {
                 let fault = Fault::passing(
@@ -110,6 +120,7 @@ impl Session<'_> {
             }
             self.sinks.emit(&spans.of(&event), &event);
             said.hear(&event);
+            silence.hear(&event);
             match event {
                 Event::End { outcome } => return Ok(outcome),
                 Event::Usage(usage) => {

@@ -21,6 +21,7 @@ use crate::crew::{Crew, Member, Models};
 use crate::deliverable::{Deliverable, DeliverableStatus};
 use crate::event::{Event, Usage};
 use crate::fault::{Fault, Layer};
+use crate::halt::Halt;
 use crate::instruction::{InstructionName, Instructions};
 use crate::journal::{Journal, Record};
 use crate::outcome::{Outcome, RunReport};
@@ -76,6 +77,8 @@ pub(crate) struct World {
     inner: Arc<Mutex<Inner>>,
     /// The user's interrupt.
     pub interrupt: CancellationToken,
+    /// Ends the run from beside the loop.
+    pub halt: Halt,
     /// The models of backends that wait to step in.
     understudies: Vec<Models>,
 }
@@ -86,6 +89,7 @@ struct Inner {
     interrupt_in: Option<Duration>,
     status: Result<Option<ProjectStatus>, Fault>,
     verification: Verification,
+    disk_full: Option<Fault>,
     scripts: VecDeque<Script>,
     /// What sessions do once the scripts are used up, by their number from 0.
     forever: Option<Forever>,
@@ -105,6 +109,7 @@ impl World {
             interrupt_in: None,
             status: Ok(None),
             verification: Verification::default(),
+            disk_full: None,
             scripts: VecDeque::new(),
             forever: None,
             played: 0,
@@ -116,6 +121,7 @@ impl World {
         Self {
             inner: Arc::new(Mutex::new(inner)),
             interrupt: CancellationToken::new(),
+            halt: Halt::default(),
             understudies: Vec::new(),
         }
     }
@@ -159,6 +165,12 @@ impl World {
     /// Every further session does what `script` says of its number.
     pub fn forever(self, script: impl Fn(usize) -> Script + Send + 'static) -> Self {
         self.lock().forever = Some(Box::new(script));
+        self
+    }
+
+    /// Nothing can be written.
+    pub fn disk_full(self, fault: Fault) -> Self {
+        self.lock().disk_full = Some(fault);
         self
     }
 
@@ -209,6 +221,7 @@ impl World {
             sinks: &sinks,
             clock: self,
             interrupt: self.interrupt.clone(),
+            halt: self.halt.clone(),
             options,
             span: SpanContext::run(1, TraceId(1)),
             resume: None,
@@ -423,6 +436,13 @@ impl Sink for World {
 impl StatusReader for World {
     async fn load(&self) -> Result<Option<ProjectStatus>, Fault> {
         self.lock().status.clone()
+    }
+
+    async fn ensure_writable(&self) -> Result<(), Fault> {
+        match &self.lock().disk_full {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(()),
+        }
     }
 }
 

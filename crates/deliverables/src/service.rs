@@ -7,6 +7,7 @@ use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::examiner::{Examination, Examiner};
 use autonoe_core::fault::Fault;
+use autonoe_core::halt::Halt;
 use autonoe_core::instruction::{DeliverableTool, InstructionName};
 use autonoe_core::plan::StatusReader;
 use autonoe_core::plans::VerificationReader;
@@ -35,6 +36,7 @@ pub struct DeliverableService {
     journal: Arc<Journal>,
     notify: Notify,
     phase: Mutex<InstructionName>,
+    halt: Halt,
 }
 
 /// A call that did not succeed.
@@ -63,13 +65,19 @@ impl DeliverableService {
         phase: InstructionName,
         notify: Notify,
     ) -> Self {
-        Self { status, examiner: None, journal, notify, phase: Mutex::new(phase) }
+        Self { status, examiner: None, journal, notify, phase: Mutex::new(phase), halt: Halt::default() }
     }
 
     /// The same service with an examiner, who has the last word when something is said to have passed.
     #[must_use]
     pub fn examined_by(self, examiner: Arc<dyn Examiner>) -> Self {
         Self { examiner: Some(examiner), ..self }
+    }
+
+    /// The same service, which ends the run when something breaks that no session can repair.
+    #[must_use]
+    pub fn halting(self, halt: Halt) -> Self {
+        Self { halt, ..self }
     }
 
     /// Enters a phase: from now on only its tools are answered.
@@ -96,7 +104,12 @@ impl DeliverableService {
         match self.perform(tool, arguments).await {
             Ok(value) => Answer { content: value.to_string(), is_error: false },
             Err(Failure::Refused(refusal)) => failed(&refusal.to_string(), refusal.code()),
-            Err(Failure::Broken(fault)) => failed(&fault.message, "STORE_ERROR"),
+            Err(Failure::Broken(fault)) => {
+                if !fault.recoverable() {
+                    self.halt.raise(&fault);
+                }
+                failed(&fault.message, "STORE_ERROR")
+            }
         }
     }
 

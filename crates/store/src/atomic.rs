@@ -1,7 +1,7 @@
 //! Writing a file so that a reader sees the old content or the new, never a half.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Writes to a temporary file beside `path`, syncs it, renames it over `path` and syncs the directory.
@@ -18,6 +18,17 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     temporary.as_file().sync_all()?;
     temporary.persist(path).map_err(|failed| failed.error)?;
     File::open(directory)?.sync_all()
+}
+
+/// Makes sure that a file of `size` bytes could be written in place of `path`.
+pub(crate) fn probe(path: &Path, size: u64) -> io::Result<()> {
+    let directory = path.parent().ok_or_else(|| io::Error::other("the path has no parent directory"))?;
+    fs::create_dir_all(directory)?;
+    let mut temporary = tempfile::Builder::new().prefix(".tmp-").tempfile_in(directory)?;
+    // A hole would take no room, so something is written.
+    io::copy(&mut io::repeat(b' ').take(size), temporary.as_file_mut())?;
+    // Some file systems find out only then.
+    temporary.as_file().sync_data()
 }
 
 /// Temporary files are private; a file in the user's project is not meant to be.

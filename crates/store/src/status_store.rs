@@ -23,6 +23,9 @@ use crate::journal::Journal;
 use crate::project::Project;
 use crate::status_file::StatusFile;
 
+/// How much larger than today `status.json` must be able to become, in bytes.
+const HEADROOM: u64 = 16 * 1024;
+
 /// A change to the deliverables: what it did, or why it was refused.
 type Change<'a, T> =
     dyn FnOnce(&mut ProjectStatus, Date) -> Result<(T, Vec<StatusChange>), Refusal> + Send + 'a;
@@ -114,6 +117,12 @@ impl StatusStore {
 impl StatusReader for StatusStore {
     async fn load(&self) -> Result<Option<ProjectStatus>, Fault> {
         Ok(read_file(&self.path)?.map(|(file, _)| file.status))
+    }
+
+    async fn ensure_writable(&self) -> Result<(), Fault> {
+        let size = fs::metadata(&self.path).map_or(0, |file| file.len());
+        crate::atomic::probe(&self.path, size.saturating_add(HEADROOM))
+            .map_err(|error| self.io_fault("written", &error))
     }
 }
 

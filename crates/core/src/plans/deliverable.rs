@@ -118,6 +118,7 @@ pub fn run_ended(tally: Tally) -> Option<Outcome> {
 #[async_trait]
 impl Plan for DeliverablePlan {
     async fn next(&mut self, _so_far: &RunState) -> Result<Next, Fault> {
+        self.status.ensure_writable().await?;
         if let Some(examiner) = &self.examiner {
             examiner.prepare().await?;
         }

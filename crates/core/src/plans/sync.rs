@@ -73,6 +73,7 @@ fn termination(status: &ProjectStatus, verification: &Verification) -> Option<Ou
 #[async_trait]
 impl Plan for SyncPlan {
     async fn next(&mut self, _so_far: &RunState) -> Result<Next, Fault> {
+        self.status.ensure_writable().await?;
         let seen = self.look().await?;
         if let Some((status, verification)) = &seen
             && let Some(outcome) = termination(status, verification)

@@ -2,13 +2,15 @@
 
 use crate::agent::{Instruction, SessionSpec};
 use crate::clock::Clock;
-use crate::event::Usage;
+use crate::event::{Event, Usage};
 use crate::fault::Fault;
+use crate::gate::ToolCall;
 use crate::instruction::InstructionName;
 use crate::money::Usd;
 use crate::outcome::Outcome;
 use crate::plan::Iteration;
 use crate::session::{Allowance, DISPOSE_LIMIT, Ledger, Session};
+use crate::silence::{MAX_SILENCE, MAX_SILENCE_IN_TOOL};
 use crate::sink::Sinks;
 use crate::span::{SpanContext, TraceId};
 use crate::testing::script::{Script, cannot_open, lasting, out_of_quota, passing, session};
@@ -23,6 +25,7 @@ async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
         sinks: &sinks,
         span: SpanContext::run(1, TraceId(1)).session(1),
         interrupt: &world.interrupt,
+        halt: &world.halt,
         allowance,
     };
     let spec = SessionSpec {
@@ -150,4 +153,29 @@ fn a_ledger_counts_cached_tokens_and_remembers_what_has_no_price() {
     assert_eq!(sum.total(), Some(Usd(1.0)));
     sum.add(&ledger);
     assert_eq!((sum.cost, sum.total(), sum.input_tokens, sum.output_tokens), (Usd(1.5), None, 26, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_from_beside_ends_it_at_once_and_its_agent_is_disposed_of() {
+    let world = World::new().sessions([session().says("hello").halts(lasting("disk_full")).hangs()]);
+    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+    assert_eq!(finished.outcome, Outcome::ExecutionError { fault: lasting("disk_full") });
+    assert!(world.log().contains(&Entry::Disposed { stopped: true }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_falls_silent_is_given_up() {
+    let world = World::new().sessions([session().says("hello").hangs()]);
+    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+    let fault = finished.outcome.fault().cloned().expect("a fault");
+    assert_eq!((fault.code.as_str(), finished.duration), ("agent_silent", MAX_SILENCE));
+    assert_eq!(fault.message, "The agent said nothing for 30m while no tool was running.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_runs_for_long_is_waited_for_longer() {
+    let call = ToolCall { id: "1".to_owned(), name: "Bash".to_owned(), input: serde_json::json!({}) };
+    let world = World::new().sessions([session().tells(Event::ToolCall(call)).hangs()]);
+    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+    assert_eq!(finished.duration, MAX_SILENCE_IN_TOOL);
 }

@@ -45,6 +45,7 @@ enum Act {
     Take(Duration),
     SetClock(Timestamp),
     UserInterrupts,
+    Halt(Fault),
     Hang,
 }
 
@@ -165,6 +166,11 @@ impl Script {
         self.act(Act::SetClock(to))
     }
 
+    /// Something breaks beside the loop that no session can repair.
+    pub fn halts(self, fault: Fault) -> Self {
+        self.act(Act::Halt(fault))
+    }
+
     /// The user interrupts just now.
     pub fn user_interrupts(self) -> Self {
         self.act(Act::UserInterrupts)
@@ -267,6 +273,7 @@ impl World {
                 inner.passed += duration;
             }
             Act::SetClock(to) => self.lock().now = to,
+            Act::Halt(fault) => self.halt.raise(&fault),
             Act::UserInterrupts => self.interrupt.cancel(),
             Act::Hang => std::future::pending().await,
         }

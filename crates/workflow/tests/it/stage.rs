@@ -288,6 +288,7 @@ impl Stage {
             sinks: &sinks,
             clock: self,
             interrupt: CancellationToken::new(),
+            halt: Default::default(),
             options: RunOptions {
                 limits: Limits::default(),
                 session_delay: Duration::ZERO,

@@ -2,6 +2,7 @@
 
 use super::{max_cost, max_duration, max_iterations, max_retries, options, waiting_for_quota};
 use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
+use crate::fault::{Fault, Layer};
 use crate::limits::MAX_IDLE_SESSIONS;
 use crate::money::Usd;
 use crate::outcome::Outcome;
@@ -13,6 +14,21 @@ use crate::testing::{World, seconds};
 /// How a run over one pending deliverable ends when it holds this one session.
 async fn end_after(script: Script, options: RunOptions) -> Outcome {
     World::with(&[("A", Pending)]).sessions([script]).run(options).await.outcome
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_that_cannot_be_written_ends_the_run_in_the_middle_of_a_session() {
+    let full = Fault::lasting(Layer::System, "status_file", "No space left on device.");
+    let world = World::with(&[("A", Pending)]).sessions([session().halts(full.clone()).hangs()]);
+    assert_eq!(world.run(options()).await.outcome, Outcome::Failed { fault: full });
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_session_is_paid_for_that_could_not_write_what_it_did() {
+    let full = Fault::lasting(Layer::System, "status_file", "No space left on device.");
+    let world = World::with(&[("A", Pending)]).disk_full(full.clone());
+    assert_eq!(world.run(options()).await.outcome, Outcome::Failed { fault: full });
+    assert!(world.opened().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
