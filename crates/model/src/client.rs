@@ -11,9 +11,12 @@ use genai::chat::{ChatOptions, ChatStreamEvent, StopReason, StreamEnd};
 use genai::resolver::AuthData;
 use genai::{Client, ModelIden, ServiceTarget, WebConfig};
 use jiff::Timestamp;
+use tokio::time::{Instant, timeout_at};
 
 use crate::conversation::Conversation;
-use crate::failure::{Failure, Site, WINDOW_FULL, broken, classify, cut_off, empty, endless, noted_failure};
+use crate::failure::{
+    Failure, Site, WINDOW_FULL, broken, classify, cut_off, empty, endless, noted_failure, only_alive,
+};
 use crate::frames::{Noted, Watch};
 use crate::price::{PriceList, resolve_alias};
 use crate::provider::{Provider, ProviderKind};
@@ -34,6 +37,8 @@ pub struct Tuning {
     pub thinking: Option<u32>,
     /// How long the service may be silent before the call is given up.
     pub idle_timeout: Duration,
+    /// How long it may send nothing but signs of life, such as pings, before the call is given up.
+    pub content_timeout: Duration,
     /// The pause before the first retry; each further one is twice as long.
     pub retry_pause: Duration,
     /// The tokens the model can read at once, where that is known better than by its name.
@@ -47,6 +52,7 @@ impl Default for Tuning {
         Self {
             thinking: None,
             idle_timeout: Duration::from_secs(120),
+            content_timeout: Duration::from_secs(10 * 60),
             retry_pause: FIRST_PAUSE,
             window: None,
             prices: None,
@@ -210,7 +216,14 @@ impl Model {
             .map_err(failed)?;
         let mut stream = response.stream;
         let mut responding = false;
-        while let Some(event) = stream.next().await {
+        let mut quiet_until = Instant::now() + self.tuning.content_timeout;
+        loop {
+            let Ok(event) = timeout_at(quiet_until, stream.next()).await else {
+                return Err(only_alive(self.tuning.content_timeout));
+            };
+            let Some(event) = event else {
+                return Err(cut_off(self.site()));
+            };
             if watch.bytes() > LARGEST_STREAM_BYTES {
                 return Err(endless(
                     &format!("sent more than {} MiB", LARGEST_STREAM_BYTES >> 20),
@@ -221,6 +234,7 @@ impl Model {
                 ChatStreamEvent::End(end) => return self.finish(end, &watch.noted()),
                 ChatStreamEvent::Chunk(chunk) => Some(Progress::Text(chunk.content)),
                 ChatStreamEvent::ReasoningChunk(chunk) => {
+                    quiet_until = Instant::now() + self.tuning.content_timeout;
                     progress(Progress::Thought(chunk.content));
                     continue;
                 }
@@ -229,13 +243,13 @@ impl Model {
                 | ChatStreamEvent::ThoughtSignatureChunk(_)
                 | ChatStreamEvent::Heartbeat => continue,
             };
+            quiet_until = Instant::now() + self.tuning.content_timeout;
             if !responding {
                 responding = true;
                 progress(Progress::Responding);
             }
             said.into_iter().for_each(progress);
         }
-        Err(cut_off(self.site()))
     }
 
     /// Makes sure that what ended is a reply: the library ends a stream by itself where the service only fell silent.

@@ -158,6 +158,15 @@ pub(crate) fn endless(how: &str, site: Site<'_>) -> Failure {
     Failure::new(Timeout, format!("The model service {how} for one reply."), None, site)
 }
 
+/// A stream of nothing but signs of life. Another try would take as long, so it ends the session.
+pub(crate) fn only_alive(limit: Duration) -> Failure {
+    let message = format!(
+        "The model service sent nothing but keep-alives for {}.",
+        autonoe_core::duration::format(limit)
+    );
+    Failure::Final(Outcome::ExecutionError { fault: Fault::outage(Layer::Model, Timeout.as_str(), message) })
+}
+
 /// A reply with nothing in it. Silence is not success.
 pub(crate) fn empty(site: Site<'_>) -> Failure {
     Failure::new(InvalidResponse, "The model service sent an empty reply.".into(), None, site)

@@ -80,7 +80,8 @@ async fn what_stays_broken_is_given_up_after_three_retries() {
         let (result, told) = ask_watched(&model(&server)).await;
         let fault = fault(result);
         assert_eq!(fault.code, code, "{failure}: {}", fault.message);
-        assert_eq!((fault.layer, fault.remedy), (Layer::Model, Remedy::Retry), "{failure}");
+        let remedy = if code == "invalid_response" { Remedy::Retry } else { Remedy::Wait };
+        assert_eq!((fault.layer, fault.remedy), (Layer::Model, remedy), "{failure}");
         assert_eq!(server.requests().len(), ALL_TRIES, "{failure}");
         let announced: Vec<(u32, &str)> =
             retries(&told).into_iter().map(|(retry, _, fault)| (retry, fault.code.as_str())).collect();
@@ -94,7 +95,7 @@ async fn silence_is_a_timeout() {
     let tuning = autonoe_model::Tuning { idle_timeout: Duration::from_millis(100), ..quick() };
     let fault = fault(ask(&model_at(&server.base_url(), "sonnet", &tuning)).await);
     assert_eq!(fault.code, "timeout");
-    assert_eq!(fault.remedy, Remedy::Retry);
+    assert_eq!(fault.remedy, Remedy::Wait);
     assert!(fault.message.contains("silent"), "{}", fault.message);
     assert_eq!(server.requests().len(), ALL_TRIES);
 }
@@ -104,7 +105,7 @@ async fn a_service_that_cannot_be_reached_is_said_to_be_so() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (result, told) = ask_watched(&model_at(&format!("http://{closed}"), "sonnet", &quick())).await;
     let fault = fault(result);
-    assert_eq!((fault.code.as_str(), fault.remedy), ("network_error", Remedy::Retry));
+    assert_eq!((fault.code.as_str(), fault.remedy), ("network_error", Remedy::Wait));
     assert!(fault.message.contains("cannot be reached: Connection refused"), "{}", fault.message);
     assert_eq!(retries(&told).len(), 3);
 }

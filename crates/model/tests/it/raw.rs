@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use autonoe_model::{Call, Model, Models, ProviderKind, Stop};
+use autonoe_model::{Call, Model, Models, ProviderKind, Stop, Tuning};
 use serde_json::{Value, json};
 
 use crate::stub::{read_request, response, serve};
@@ -226,4 +226,28 @@ async fn a_dropped_call_is_given_up_at_once() {
     drop(model);
     let ended = tokio::task::spawn_blocking(move || server.join().expect("the server")).await.unwrap();
     assert!(matches!(ended, Ok(0) | Err(_)), "the connection was closed: {ended:?}");
+}
+
+/// Pings are bytes, not content: a service that sends nothing else is away, and is not asked again at once.
+#[tokio::test]
+async fn a_stream_of_pings_is_silence() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        read_request(&stream);
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").unwrap();
+        stream.write_all(format!("event: message_start\ndata: {}\n\n", start()).as_bytes()).unwrap();
+        let ping = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
+        while stream.write_all(ping).and_then(|()| stream.flush()).is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+    let (idle, content) = (std::time::Duration::from_secs(60), std::time::Duration::from_millis(300));
+    let tuning = Tuning { idle_timeout: idle, content_timeout: content, ..quick() };
+    let (result, told) = ask_watched(&model_at(&address, "sonnet", &tuning)).await;
+    let fault = fault(result);
+    assert_eq!((fault.code.as_str(), fault.is_outage()), ("timeout", true));
+    assert!(fault.message.contains("nothing but keep-alives for 0s"), "{}", fault.message);
+    assert!(retries(&told).is_empty(), "another try would take as long");
 }
