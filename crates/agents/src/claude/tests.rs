@@ -103,7 +103,7 @@ fn every_end_has_its_outcome() {
 fn errors_are_told_apart_by_whether_a_person_must_act() {
     for (name, code, remedy) in [
         ("badkey", "not_logged_in", Remedy::Person),
-        ("usagelimit-apikey", "rate_limited", Remedy::Retry),
+        ("usagelimit-apikey", "rate_limited", Remedy::Wait),
         ("resume-missing", "agent_failed", Remedy::Retry),
     ] {
         let [Outcome::ExecutionError { fault }] = &ends(name)[..] else { panic!("{name}: {:?}", ends(name)) };

@@ -11,7 +11,9 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 
 use super::declared::kill_agent_at;
-use super::support::{Place, Run, assert_followed, assert_nothing_left, builder, model, signal, wait_until};
+use super::support::{
+    Place, Run, assert_followed, assert_nothing_left, builder, coding, model, signal, wait_until,
+};
 use super::sync;
 
 /// More hits of one point than any of these runs has.
@@ -199,6 +201,39 @@ fn quota_wait() {
         .and_then(|journal| journal.query_row("SELECT until FROM quota_waits", [], |row| row.get(0)))
         .expect("the wake-up time is in the journal");
     assert_eq!(until, "2100-01-01T00:01:00Z", "the reset and the margin");
+}
+
+/// The same for a service that is away: the next process goes on with the same outage, and with the run once it is back.
+#[test]
+fn outage() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let fault = "[[conversation.turn]]\nfault = { kind = 'status', status = 529, message = 'Overloaded', times = 4 }\n";
+    let script = coding("A", "passed").replacen(
+        "[[conversation.turn]]\n",
+        &format!("{fault}[[conversation.turn]]\n"),
+        1,
+    );
+    let model = model(&script);
+    for hit in ["outage:1", "outage:1", "never"] {
+        let mut command = place.command(&model, &["run"]);
+        if hit != "never" {
+            command.env("AUTONOE_CRASH_AT", hit);
+        }
+        let output = command.output().expect("started");
+        if hit == "never" {
+            assert_eq!(output.status.code(), Some(0));
+        } else {
+            assert_eq!(output.status.signal(), Some(9), "away, and then back");
+        }
+    }
+    let outages: Vec<(u32, bool)> = Connection::open(place.journal())
+        .and_then(|journal| {
+            let mut query = journal.prepare("SELECT tries, ended_at IS NOT NULL FROM outages")?;
+            query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })
+        .expect("readable");
+    assert_eq!(outages, [(1, true)], "one outage, which is over");
+    assert_eq!(place.statuses(), [("A".into(), "passed")]);
 }
 
 #[test]

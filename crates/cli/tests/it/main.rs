@@ -25,6 +25,7 @@ mod interrupt;
 mod kill;
 mod mcp;
 mod native;
+mod outages;
 mod outcomes;
 mod policy;
 mod quota;
