@@ -19,6 +19,7 @@ mod commands;
 mod declared;
 mod demo;
 mod endurance;
+mod full_disk;
 mod gemini;
 mod honesty;
 mod interrupt;
