@@ -15,6 +15,8 @@ mod crowd;
 #[cfg(feature = "bench")]
 mod honesty;
 #[cfg(feature = "bench")]
+mod kills;
+#[cfg(feature = "bench")]
 mod machine;
 #[cfg(feature = "bench")]
 mod memory;
@@ -73,7 +75,7 @@ pub fn run(options: &[&str]) -> Result {
         ("size", size::measure),
     ];
     /// These take longer, or install something first.
-    const WHEN_NAMED: [(&str, table::Measure); 1] = [("agents", agents::measure)];
+    const WHEN_NAMED: [(&str, table::Measure); 2] = [("agents", agents::measure), ("kills", kills::measure)];
     let build = options.contains(&"--build");
     let named: Vec<&str> = options.iter().copied().filter(|option| *option != "--build").collect();
     let all = || MEASUREMENTS.into_iter().chain(WHEN_NAMED);

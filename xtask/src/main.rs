@@ -28,7 +28,8 @@ Chores:
   bench [--build] [NAME]...
                  Measure in release mode and print a table; --build times a clean build too.
                  NAME is startup, memory, crowd, append, resume, session, sandbox, policy, checkout,
-                 honesty or size [default: all], or agents, which installs codex, claude and gemini to compare";
+                 honesty or size [default: all]; or agents, which installs codex, claude and gemini to compare, or kills,
+                 which stops runs of all of them at random moments";
 
 fn main() -> ExitCode {
     let typed: Vec<String> = std::env::args().skip(1).collect();

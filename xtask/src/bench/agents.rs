@@ -12,6 +12,7 @@ mod install;
 mod meter;
 mod native;
 mod targets;
+mod vendor;
 
 use std::path::Path;
 
@@ -20,6 +21,7 @@ use crate::Result;
 use comparison::Line;
 use contestant::{Contestant, Runner};
 use meter::Look;
+pub use vendor::{CLAUDE, CODEX, GEMINI, Vendor};
 
 /// Runs of each that are timed.
 const ROUNDS: usize = 21;

@@ -10,7 +10,7 @@ use super::install::{Package, Program};
 use crate::Result;
 use crate::bench::place::Place;
 
-const PACKAGE: Package =
+pub(super) const PACKAGE: Package =
     Package { name: "@anthropic-ai/claude-code", version: "2.1.325", program: Program::Native("claude") };
 
 /// Whole, bare, and driven by ours.

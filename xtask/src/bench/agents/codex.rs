@@ -11,7 +11,7 @@ use super::install::{Package, Program};
 use crate::Result;
 use crate::bench::place::Place;
 
-const PACKAGE: Package =
+pub(super) const PACKAGE: Package =
     Package { name: "@openai/codex", version: "0.166.0", program: Program::Native("codex") };
 
 /// Without and with its sandbox, and driven by ours.

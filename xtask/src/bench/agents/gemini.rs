@@ -12,7 +12,7 @@ use super::install::{Package, Program};
 use crate::Result;
 use crate::bench::place::Place;
 
-const PACKAGE: Package =
+pub(super) const PACKAGE: Package =
     Package { name: "@google/gemini-cli", version: "0.61.0", program: Program::Script("gemini") };
 
 /// Alone, and driven by ours.
