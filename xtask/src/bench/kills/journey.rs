@@ -73,6 +73,7 @@ pub fn travel(autonoe: &Path, job: &Job, layer: &Layer, kills: usize) -> Result<
                 kill(Pid::from_raw(i32::try_from(child.id())?), signal)?;
                 stopped(&mut child, signal, &place, &mut account)?;
                 account.kills += 1;
+                is_done = residue::is_done(&place);
             }
         }
         account

@@ -18,7 +18,7 @@ pub struct Layer {
     pub name: &'static str,
     /// Where programs are found.
     path: PathBuf,
-    options: &'static [&'static str],
+    is_off: bool,
     /// Keeps what the path leads to.
     _directory: TempDir,
 }
@@ -27,7 +27,9 @@ impl Layer {
     /// Has a run of `autonoe` use it, with one more place for programs.
     pub fn apply(&self, command: &mut Command, programs: &Path) {
         command.env("PATH", format!("{}:{}", programs.display(), self.path.display()));
-        command.args(self.options);
+        if self.is_off {
+            command.env("AUTONOE_NO_SANDBOX", "1");
+        }
     }
 }
 
@@ -35,14 +37,14 @@ impl Layer {
 pub fn layers() -> Result<Vec<Layer>> {
     let mut layers = Vec::new();
     if programs().iter().any(|program| program.ends_with("bwrap")) {
-        layers.push(layer("bubblewrap", &[], true)?);
+        layers.push(layer("bubblewrap", true, false)?);
     }
-    layers.push(layer("Landlock", &[], false)?);
-    layers.push(layer("no sandbox", &["--no-sandbox"], false)?);
+    layers.push(layer("Landlock", false, false)?);
+    layers.push(layer("no sandbox", false, true)?);
     Ok(layers)
 }
 
-fn layer(name: &'static str, options: &'static [&'static str], has_bubblewrap: bool) -> Result<Layer> {
+fn layer(name: &'static str, has_bubblewrap: bool, is_off: bool) -> Result<Layer> {
     let directory = tempfile::Builder::new().prefix("autonoe-bench-path-").tempdir()?;
     let path = directory.path().join("bin");
     fs::create_dir(&path)?;
@@ -52,7 +54,7 @@ fn layer(name: &'static str, options: &'static [&'static str], has_bubblewrap: b
             let _ = symlink(&program, path.join(name));
         }
     }
-    Ok(Layer { name, path, options, _directory: directory })
+    Ok(Layer { name, path, is_off, _directory: directory })
 }
 
 fn programs() -> Vec<PathBuf> {

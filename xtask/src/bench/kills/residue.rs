@@ -89,7 +89,7 @@ fn normal(path: &Path) -> String {
     let parts = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
     let mut normal = Vec::new();
     for part in parts {
-        let is_vendors = ["agents", "homes", "outputs"].contains(&part.as_str());
+        let is_vendors = ["home", "outputs"].contains(&part.as_str());
         let is_hash =
             part.len() >= 8 && part.chars().filter(char::is_ascii_hexdigit).count() * 2 > part.len();
         normal.push(if is_hash { "#".to_owned() } else { part });
@@ -140,6 +140,13 @@ pub fn has_begun(place: &Place) -> bool {
             .query_row("SELECT COUNT(*) FROM plans", [], |row| row.get::<_, i64>(0))
             .is_ok_and(|count| count > 0)
     })
+}
+
+/// Whether the newest run came to its end and got that on record.
+pub fn is_done(place: &Place) -> bool {
+    let query =
+        "SELECT COALESCE(json_extract(report, '$.exit_code') = 0, 0) FROM runs ORDER BY id DESC LIMIT 1";
+    open(place).is_some_and(|journal| journal.query_row(query, [], |row| row.get(0)).unwrap_or(false))
 }
 
 /// How the newest run ended, as far as it is on record.
