@@ -5,6 +5,7 @@
 mod bench;
 mod docs;
 mod hermetic;
+mod lines;
 mod npm;
 mod test;
 mod workspace;
@@ -23,6 +24,7 @@ Usage: cargo xtask <CHORE>
 Chores:
   test           Check format, lints, tests, doc tests and generated documents
   test --fast    Run the tests only
+  lines          Count production and test lines per crate, without blanks and comments
   docs           Write docs/cli.md and docs/man/ from the binary
   docs --check   Fail if they are not what the binary says
   bench [--build] [NAME]...
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test::all(),
         ["test", "--fast"] => test::fast(),
+        ["lines"] => lines::print(),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["bench", options @ ..] => bench::launch(options),
