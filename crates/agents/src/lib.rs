@@ -5,7 +5,6 @@ mod answer;
 pub mod claude;
 pub mod codex;
 mod emit;
-pub mod executor;
 pub mod gemini;
 mod guides;
 mod native;

@@ -4,7 +4,6 @@
 //! caller. It depends on no other crate of ours; every other crate speaks its vocabulary.
 
 pub mod agent;
-pub mod callbacks;
 pub mod check;
 pub mod clock;
 pub mod crew;

@@ -63,7 +63,7 @@ pub use mcp::{
 };
 pub use multi_edit::MultiEdit;
 pub use notebook_edit::NotebookEdit;
-pub use output::{Attachment, ToolErrorCode, ToolOutput, ToolResponse};
+pub use output::{Attachment, ToolErrorCode, ToolOutput};
 pub use outputs::{MAX_SAVED_BYTES, MAX_SAVED_FILES, Outputs};
 pub use parts::{FETCH_ARG, PDF_ARG, play_part};
 pub use pdf::{MAX_PDF_BYTES, MAX_PDF_PAGES};

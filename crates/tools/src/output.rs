@@ -1,7 +1,7 @@
-//! What a call gives back: the result of seed 003, and the older form that callbacks are shown.
+//! What a call gives back: the result of seed 003.
 
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The key of the metadata that says that a call failed.
 const ERROR: &str = "error";
@@ -80,13 +80,6 @@ impl ToolOutput {
         Self::ok(output).with(ERROR, code.name())
     }
 
-    /// A call that a model must finish: what it is to be asked, and why.
-    pub fn needs_model(prompt: &str, message: &str) -> Self {
-        let code = ToolErrorCode::LlmAssistRequired;
-        let request = json!({ "action": code.name(), "prompt": prompt, "message": message });
-        Self::error(code, request.to_string()).titled("LLM Assistance Required")
-    }
-
     /// Says what was done, in a few words.
     #[must_use]
     pub fn titled(mut self, title: impl Into<String>) -> Self {
@@ -122,52 +115,11 @@ impl ToolOutput {
     }
 }
 
-/// The older form of a result, which callbacks are shown.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ToolResponse {
-    /// The call did what was asked.
-    Success {
-        /// What it gave.
-        result: Value,
-        /// What was done.
-        message: String,
-    },
-    /// The call failed.
-    Error {
-        /// Why, for a program.
-        error: ToolErrorCode,
-        /// Why, for people.
-        message: String,
-    },
-}
-
-impl From<&ToolOutput> for ToolResponse {
-    fn from(output: &ToolOutput) -> Self {
-        match output.error_code() {
-            Some(error) => Self::Error { error, message: output.output.clone() },
-            None => Self::Success { result: output.output.clone().into(), message: output.title.clone() },
-        }
-    }
-}
-
-impl Serialize for ToolResponse {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Success { result, message } => {
-                json!({ "success": true, "result": result, "message": message }).serialize(serializer)
-            }
-            Self::Error { error, message } => {
-                json!({ "success": false, "error": error, "message": message }).serialize(serializer)
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{ToolErrorCode, ToolOutput, ToolResponse};
+    use super::{ToolErrorCode, ToolOutput};
 
     #[test]
     fn seed_003_a_failed_call_is_known_by_its_metadata() {
@@ -200,29 +152,5 @@ mod tests {
             assert_eq!(json!(code), code.name());
             assert_eq!(ToolOutput::error(code, "").error_code(), Some(code));
         }
-    }
-
-    #[test]
-    fn seed_003_the_older_form_tells_success_from_failure() {
-        let response = |output: &ToolOutput| json!(ToolResponse::from(output));
-        assert_eq!(
-            response(&ToolOutput::ok("text").titled("Read a")),
-            json!({ "success": true, "result": "text", "message": "Read a" })
-        );
-        assert_eq!(
-            response(&ToolOutput::error(ToolErrorCode::Timeout, "late")),
-            json!({ "success": false, "error": "TIMEOUT", "message": "late" })
-        );
-    }
-
-    #[test]
-    fn seed_003_a_model_can_be_asked_for() {
-        let output = ToolOutput::needs_model("Summarize", "too large");
-        assert_eq!(output.error_code(), Some(ToolErrorCode::LlmAssistRequired));
-        let request: serde_json::Value = serde_json::from_str(&output.output).unwrap();
-        assert_eq!(
-            request,
-            json!({"action": "LLM_ASSIST_REQUIRED", "prompt": "Summarize", "message": "too large"})
-        );
     }
 }

@@ -8,15 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use autonoe_agents::executor::{DEFAULT_TIMEOUT, ExecutionResult, Executor, Task};
 use autonoe_agents::{
     ClaudeBackend, CodexBackend, GeminiBackend, Login, ModelService, NativeBackend, NativeSettings,
     VendorSettings,
 };
-use autonoe_core::agent::Backend;
+use autonoe_core::agent::{Backend, Instruction, SessionSpec};
 use autonoe_core::clock::Clock;
+use autonoe_core::event::Event;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::mode::Mode;
+use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{PolicyOptions, path_rules_for};
@@ -25,8 +26,10 @@ use autonoe_scripted::Server;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Journal, Project, StatusStore};
 use autonoe_tools::ToolOptions;
+use futures::StreamExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::codex_exec;
 use super::support::{Place, always, assert_followed, model};
@@ -43,6 +46,13 @@ enum Who {
     Codex,
     CodexExec,
     Gemini,
+}
+
+/// What came of a session.
+struct Answered {
+    success: bool,
+    answer: Option<Value>,
+    error: Option<String>,
 }
 
 /// A schema that the service behind Codex holds a model to.
@@ -203,26 +213,37 @@ impl Bench {
 }
 
 /// Asks an agent for an answer of a form, on this script; none where it is not installed.
-async fn asked(who: Who, schema: Value, script: &str) -> Option<(ExecutionResult, Server)> {
+async fn asked(who: Who, schema: Value, script: &str) -> Option<(Answered, Server)> {
     let bench = Bench::new().await;
     let model = model(&always(script));
     let (backend, name) = bench.open(who, &model)?;
     // Nothing is allowed: to answer needs no permission.
-    let executor = Executor { backend: backend.as_ref(), default_model: name.to_owned(), gates: Vec::new() };
-    let task = Task {
-        id: "T1".to_owned(),
-        goal: "Judge whether A is done.".to_owned(),
-        success_criteria: None,
-        timeout: DEFAULT_TIMEOUT,
+    let spec = SessionSpec {
+        phase: InstructionName::Step,
+        model: name.to_owned(),
+        thinking: None,
+        history: None,
         answer: Some(schema),
-        model: None,
+        gates: Vec::new(),
+        stop: CancellationToken::new(),
     };
-    let result = executor.execute(&task, None, None).await;
+    let mut agent = backend.open(spec).await.expect("opened");
+    let instruction =
+        Instruction::briefed(InstructionName::Step, "Judge whether A is done.".to_owned(), None);
+    let events: Vec<Event> = agent.query(instruction).collect().await;
+    agent.dispose().await;
+    let answer = events.iter().rev().find_map(|event| match event {
+        Event::Answer { value } => Some(value.clone()),
+        _ => None,
+    });
+    let Some(Event::End { outcome }) = events.last() else { panic!("{who:?}: no end in {events:?}") };
+    let error = outcome.fault().map(|fault| fault.message.clone());
+    let result = Answered { success: *outcome == Outcome::Completed, answer, error };
     Some((result, model))
 }
 
 #[track_caller]
-fn assert_answered(who: Who, result: &ExecutionResult, model: &Server) {
+fn assert_answered(who: Who, result: &Answered, model: &Server) {
     assert_eq!(result.error, None, "{who:?}");
     assert_eq!(result.answer, Some(json!({ "passed": true, "reason": "it runs" })), "{who:?}");
     assert_followed(model);
