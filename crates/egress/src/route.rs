@@ -94,8 +94,8 @@ impl Route {
         if !base.username().is_empty() || base.password().is_some() {
             return Err(wrong("must not hold a user name or password"));
         }
-        if base.query().is_some() || base.fragment().is_some() {
-            return Err(wrong("must end with its path, without `?` or `#`"));
+        if base.fragment().is_some() {
+            return Err(wrong("must not hold a `#`"));
         }
         Ok(Route { name: name.to_owned(), base, key: key.into() })
     }
@@ -125,7 +125,9 @@ impl Route {
                 .filter(|parameter| self.key.is_none() || !is_client_key(&self.base, parameter));
             parameters.collect::<Vec<_>>().join("&")
         });
-        url.set_query(kept.as_deref().filter(|query| !query.is_empty()));
+        let both = [self.base.query(), kept.as_deref()].into_iter().flatten().filter(|part| !part.is_empty());
+        let both = both.collect::<Vec<_>>().join("&");
+        url.set_query(Some(both.as_str()).filter(|query| !query.is_empty()));
         Ok(url)
     }
 
@@ -180,6 +182,14 @@ mod tests {
                 Ok("https://h.example/m?keys=2&x=key"),
             ),
             ("https://h.example", "/m", Some("key&a=%20+"), Ok("https://h.example/m?a=%20+")),
+            ("https://h.example/a%20b/", "/m%2F1", None, Ok("https://h.example/a%20b/m%2F1")),
+            ("https://h.example/a?v=1%202", "/m", None, Ok("https://h.example/a/m?v=1%202")),
+            (
+                "https://h.example/a?v=1",
+                "/m",
+                Some("key=mine&alt=sse"),
+                Ok("https://h.example/a/m?v=1&alt=sse"),
+            ),
         ] {
             let url = route(base).url(path, query);
             assert_eq!(
@@ -199,8 +209,7 @@ mod tests {
             ("ftp://h.example", "must begin with http:// or https://"),
             ("localhost:8080", "must begin with http:// or https://"),
             ("https://u:hunter2@h.example", "must not hold a user name or password"),
-            ("https://h.example/?key=hunter2", "must end with its path, without `?` or `#`"),
-            ("https://h.example/#x", "must end with its path, without `?` or `#`"),
+            ("https://h.example/#x", "must not hold a `#`"),
         ] {
             let error = Route::new("r", base, Key::bearer("sk-secret").unwrap()).unwrap_err();
             assert_eq!(error, RouteError::BaseUrl { route: "r".to_owned(), problem }, "{base}");

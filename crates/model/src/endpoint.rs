@@ -52,37 +52,33 @@ fn parse(base: &str) -> Option<Url> {
 }
 
 fn append(url: &mut Url, kind: ProviderKind, model: &str) {
-    let given: Vec<String> =
-        url.path().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-    let versioned = given.last().is_some_and(|part| is_version(part));
-    let mut path = given;
-    match kind {
-        ProviderKind::Anthropic => {
-            path.extend((!versioned).then(|| "v1".to_owned()));
-            path.push("messages".to_owned());
-        }
+    let path = url.path().to_owned();
+    let mut given: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let is_versioned = given.last().is_some_and(|part| is_version(part));
+    let version = |name| (!is_versioned).then_some(name);
+    let streamed = format!("{model}:streamGenerateContent");
+    let call: Vec<&str> = match kind {
+        ProviderKind::Anthropic => version("v1").into_iter().chain(["messages"]).collect(),
         // Gateways have paths of their own, which are taken as they are.
-        ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => {
-            path.extend(path.is_empty().then(|| "v1".to_owned()));
-            let call: &[&str] =
-                if kind == ProviderKind::OpenAi { &["responses"] } else { &["chat", "completions"] };
-            path.extend(call.iter().map(|part| (*part).to_owned()));
+        ProviderKind::OpenAi => given.is_empty().then_some("v1").into_iter().chain(["responses"]).collect(),
+        ProviderKind::OpenAiCompatible => {
+            given.is_empty().then_some("v1").into_iter().chain(["chat", "completions"]).collect()
         }
-        ProviderKind::Gemini => {
-            path.extend((!versioned).then(|| "v1beta".to_owned()));
-            path.extend(["models".to_owned(), format!("{model}:streamGenerateContent")]);
-            url.set_query(Some("alt=sse"));
-        }
+        ProviderKind::Gemini => version("v1beta").into_iter().chain(["models", &streamed]).collect(),
         ProviderKind::Ollama => {
-            if path.last().is_some_and(|part| part == "v1" || part == "api") {
-                path.pop();
-            }
-            path.extend(["api".to_owned(), "chat".to_owned()]);
+            given.pop_if(|part| ["v1", "api"].contains(part));
+            vec!["api", "chat"]
         }
-    }
+    };
+    // What was given is escaped already; `%20` must not become `%2520`.
+    url.set_path(&given.join("/"));
     if let Ok(mut segments) = url.path_segments_mut() {
-        segments.clear().extend(path);
+        segments.pop_if_empty().extend(call);
     }
+    if kind == ProviderKind::Gemini && !url.query_pairs().any(|(name, _)| name == "alt") {
+        url.query_pairs_mut().append_pair("alt", "sse");
+    }
+    url.set_fragment(None);
 }
 
 /// `v1`, `v4`, `v1beta`.
@@ -170,6 +166,30 @@ mod tests {
                 of(&provider(kind, Some(base), None), "m").map(|at| at.url).ok().as_deref(),
                 Some(wanted)
             );
+        }
+    }
+
+    #[test]
+    fn what_is_escaped_and_what_is_asked_in_a_base_url_is_kept() {
+        use ProviderKind::{Anthropic, Gemini, Ollama, OpenAi, OpenAiCompatible};
+        for (kind, base, wanted) in [
+            (Anthropic, "http://h/my%20team", "http://h/my%20team/v1/messages"),
+            (Anthropic, "http://h/a%2Fb/v1/", "http://h/a%2Fb/v1/messages"),
+            (OpenAi, "http://h/100%25/?team=a%20b", "http://h/100%25/responses?team=a%20b"),
+            (
+                OpenAiCompatible,
+                "http://h/d%C3%A9j%C3%A0/v1?api-version=2024-10-21",
+                "http://h/d%C3%A9j%C3%A0/v1/chat/completions?api-version=2024-10-21",
+            ),
+            (
+                Gemini,
+                "http://h/a%20b?k=1#top",
+                "http://h/a%20b/v1beta/models/m%2F1:streamGenerateContent?k=1&alt=sse",
+            ),
+            (Ollama, "http://h/a%20b/api/", "http://h/a%20b/api/chat"),
+        ] {
+            let endpoint = of(&provider(kind, Some(base), None), "m/1").expect(base);
+            assert_eq!(endpoint.url, wanted, "{kind} {base}");
         }
     }
 
