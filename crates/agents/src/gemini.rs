@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, SessionSpec};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_deliverables::DeliverableService;
+use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde_json::{Value, json};
 
 use crate::acp::{Manner, Refusing, open};
@@ -103,8 +104,8 @@ impl GeminiBackend {
     /// How it logs in: the way the user chose there, or else by what there is.
     fn login(&self) -> String {
         let directory = self.settings.login.directory.as_deref();
-        let chosen =
-            directory.and_then(|directory| std::fs::read_to_string(directory.join("settings.json")).ok());
+        let chosen = directory
+            .and_then(|directory| read_text(&directory.join("settings.json"), SETTINGS_LIMIT).ok()?);
         let chosen = chosen.and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let chosen = chosen.and_then(|settings| {
             let chosen = settings["security"]["auth"]["selectedType"].as_str();

@@ -1,13 +1,14 @@
 //! What a project's own files tell agents: context for the model, never configuration for us.
 
-use std::fs;
 use std::path::Path;
+
+use autonoe_files::read_start;
 
 /// Files that projects keep for agents.
 const GUIDES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 /// How much of each is read, in bytes.
-const MAX_GUIDE: usize = 32 * 1024;
+const MAX_GUIDE: u64 = 32 * 1024;
 
 /// The project's guides, to be put after the system prompt; empty when there are none.
 pub(crate) fn read(root: &Path) -> String {
@@ -31,19 +32,21 @@ pub(crate) fn read(root: &Path) -> String {
 /// One guide, if it is a file of the project and not a way out of it.
 fn guide(root: &Path, name: &str) -> Option<String> {
     let path = root.join(name).canonicalize().ok()?;
-    if !path.starts_with(root) || !path.is_file() {
+    if !path.starts_with(root) {
         return None;
     }
-    let bytes = fs::read(path).ok()?;
-    let whole = String::from_utf8_lossy(&bytes);
-    let text = whole.trim();
-    if text.is_empty() {
-        return None;
-    }
-    let end = (0..=MAX_GUIDE.min(text.len())).rev().find(|&end| text.is_char_boundary(end))?;
-    let cut = text.len() - end;
-    let note = if cut > 0 { format!("\n… {cut} more bytes; read {name} for them.") } else { String::new() };
-    Some(format!("{}{note}", &text[..end]))
+    let (bytes, length) = read_start(&path, MAX_GUIDE).ok()??;
+    let more = length - bytes.len() as u64;
+    // A character that was cut in two is not shown.
+    let whole = match std::str::from_utf8(&bytes) {
+        Err(error) if more > 0 && error.error_len().is_none() => &bytes[..error.valid_up_to()],
+        Ok(_) | Err(_) => &bytes,
+    };
+    let text = String::from_utf8_lossy(whole);
+    let text = text.trim();
+    let note =
+        if more > 0 { format!("\n… {more} more bytes; read {name} for them.") } else { String::new() };
+    (!text.is_empty()).then(|| format!("{text}{note}"))
 }
 
 #[cfg(test)]
@@ -73,9 +76,9 @@ mod tests {
     fn a_long_guide_is_cut_and_says_so() {
         let dir = tempfile::tempdir().expect("directory");
         let root = dir.path().canonicalize().expect("there");
-        fs::write(root.join("AGENTS.md"), "ä".repeat(MAX_GUIDE)).expect("written");
+        fs::write(root.join("AGENTS.md"), "ä".repeat(MAX_GUIDE as usize)).expect("written");
         let text = read(&root);
         assert!(text.contains("more bytes; read AGENTS.md"));
-        assert!(text.len() < MAX_GUIDE + 200);
+        assert!((text.len() as u64) < MAX_GUIDE + 200);
     }
 }

@@ -139,6 +139,7 @@ pub fn lay_out(
     sandbox: Sandbox,
     identity: &Identity,
 ) -> Result<Premises, Fault> {
+    check_git_settings(project)?;
     let bounds = bounds(project, environment, user, policy);
     let mut env = environment.for_children.clone();
     env.extend(environment.toolchain().env);
@@ -150,6 +151,17 @@ pub fn lay_out(
     }
     let door = Arc::new(door(environment, user, policy)?);
     Ok(Premises { sandbox, bounds, door, env, guarded: Arc::clone(&policy.guarded) })
+}
+
+/// Makes sure that git can read the repository's own settings: it would wait for a pipe for ever, and so would every agent.
+pub fn check_git_settings(project: &Project) -> Result<(), Fault> {
+    match Repository::around(project.root()).unreadable_settings() {
+        None => Ok(()),
+        Some((file, error)) => {
+            let message = format!("{} cannot be read: {error}.", file.display());
+            Err(Fault::lasting(FaultLayer::Config, "git_config", message).hint(error.advice()))
+        }
+    }
 }
 
 /// Where checks run: around clean checkouts in a directory of that name, with what programs may read anywhere, and without the project itself.

@@ -1,15 +1,18 @@
 //! Recorded sessions: in the journal, and in cassettes.
 
-use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
 use autonoe_agents::replay::{Cassette, Recorded, Recording};
 use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::read_text;
 use autonoe_store::Project;
 use autonoe_store::journal::history::{EventRow, History, SessionRow};
 use jiff::Timestamp;
+
+/// The largest cassette that is played back: a run of a thousand busy sessions has some hundred megabytes.
+const MAX_CASSETTE_BYTES: u64 = 512 * 1024 * 1024;
 
 /// More sessions than any run has.
 const MANY: usize = 1_000_000;
@@ -96,6 +99,9 @@ pub fn read_cassette(file: &Path) -> Result<Cassette, Fault> {
             "`autonoe sessions export -o FILE` writes one; `autonoe sessions list` names what is on record.",
         )
     };
-    let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    Cassette::read(&text).map_err(wrong)
+    match read_text(file, MAX_CASSETTE_BYTES) {
+        Ok(Some(text)) => Cassette::read(&text).map_err(wrong),
+        Ok(None) => Err(wrong("there is no such file".to_owned())),
+        Err(error) => Err(wrong(error.to_string()).hint(error.advice())),
+    }
 }

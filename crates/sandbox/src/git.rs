@@ -1,9 +1,15 @@
 //! What of a repository programs may change, and what they must not leave behind: hooks and settings that would run
 //! something when the user next calls git, outside every room.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use autonoe_files::{ReadError, read_bytes, read_text};
+
+/// The most that is read of a repository's own settings; one with ten thousand branches has a megabyte of them.
+const CONFIG_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The directories of the repository that a project belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,9 +30,19 @@ impl Repository {
         let Some(own) = real_directory(&top.join(".git")) else {
             return Self { above, directories: Vec::new() };
         };
-        let shared = fs::read_to_string(own.join("commondir")).ok();
+        let shared = read_text(&own.join("commondir"), CONFIG_LIMIT).ok().flatten();
         let shared = shared.and_then(|path| own.join(path.trim_end()).canonicalize().ok());
         Self { above, directories: shared.into_iter().chain([own]).collect() }
+    }
+
+    /// Its own files of settings.
+    pub fn settings(&self) -> impl Iterator<Item = PathBuf> {
+        self.directories.iter().map(|directory| directory.join("config"))
+    }
+
+    /// The file of settings that git would wait for or could not hold, and why; none if all are fine.
+    pub fn unreadable_settings(&self) -> Option<(PathBuf, ReadError)> {
+        self.settings().find_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).err()?)))
     }
 
     /// Where its hooks are.
@@ -45,7 +61,7 @@ fn real_directory(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return git.canonicalize().ok();
     }
-    let text = fs::read_to_string(git).ok()?;
+    let text = read_text(git, CONFIG_LIMIT).ok()??;
     let named = text.strip_prefix("gitdir:")?.trim();
     git.parent()?.join(named).canonicalize().ok()
 }
@@ -55,14 +71,16 @@ fn real_directory(git: &Path) -> Option<PathBuf> {
 pub(crate) struct Before {
     root: PathBuf,
     repository: Repository,
-    settings: Vec<(PathBuf, Option<String>)>,
+    /// The files of settings that were read; none where there was none.
+    settings: Vec<(PathBuf, Option<Vec<u8>>)>,
 }
 
 impl Before {
     pub(crate) fn of(root: &Path) -> Self {
         let repository = Repository::around(root);
-        let files = repository.directories.iter().map(|directory| directory.join("config"));
-        let settings = files.map(|file| (file.clone(), fs::read_to_string(file).ok())).collect();
+        // What cannot be read before the session cannot be put back after it.
+        let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
+        let settings = repository.settings().filter_map(read).collect();
         Self { root: root.to_owned(), repository, settings }
     }
 
@@ -70,15 +88,17 @@ impl Before {
     pub(crate) fn mend(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (file, before) in &self.settings {
-            let now = fs::read_to_string(file).ok();
-            if now != *before && now.as_deref().is_some_and(|now| runs_something(now, before.as_deref())) {
-                let put_back = replace(file, before.as_deref());
-                found.push(told(
-                    file,
-                    "was changed so that git would run something; it was put back",
-                    put_back,
-                ));
-            }
+            let what = match read_bytes(file, CONFIG_LIMIT) {
+                Ok(now) if now == *before => continue,
+                Ok(Some(now)) if runs_something(&now, before.as_deref()) => {
+                    "was changed so that git would run something".to_owned()
+                }
+                Ok(_) => continue,
+                // Nobody can tell what git would make of it.
+                Err(error) => format!("was changed so that it cannot be read ({error})"),
+            };
+            let put_back = replace(file, before.as_deref());
+            found.push(told(file, &format!("{what}; it was put back"), put_back));
         }
         let now = Repository::around(&self.root);
         let new = now.directories.iter().filter(|directory| !self.repository.directories.contains(directory));
@@ -90,7 +110,11 @@ impl Before {
                 found.push(told(&hooks, "was given hooks; it was renamed to hooks.suspect", moved));
             }
             let config = directory.join("config");
-            if fs::read_to_string(&config).is_ok_and(|text| runs_something(&text, None)) {
+            let is_suspect = match read_bytes(&config, CONFIG_LIMIT) {
+                Ok(text) => text.is_some_and(|text| runs_something(&text, None)),
+                Err(_) => true,
+            };
+            if is_suspect {
                 let moved = fs::rename(&config, directory.join("config.suspect"));
                 found.push(told(
                     &config,
@@ -112,10 +136,10 @@ impl Before {
 }
 
 /// Puts a text where a file was, and not where a link in its place leads.
-fn replace(file: &Path, text: Option<&str>) -> io::Result<()> {
+fn replace(file: &Path, text: Option<&[u8]>) -> io::Result<()> {
     fs::remove_file(file)?;
     match text {
-        Some(text) => File::create_new(file)?.write_all(text.as_bytes()),
+        Some(text) => File::create_new(file)?.write_all(text),
         None => Ok(()),
     }
 }
@@ -163,8 +187,9 @@ const HARMLESS: [(&str, &[&str]); 6] = [
 ];
 
 /// Whether settings hold a line, not there before, that may have git run or read something else.
-fn runs_something(text: &str, before: Option<&str>) -> bool {
-    let known: Vec<_> = before.map(suspects).unwrap_or_default();
+fn runs_something(text: &[u8], before: Option<&[u8]>) -> bool {
+    let suspects = |text: &[u8]| suspects(&String::from_utf8_lossy(text));
+    let known: HashSet<_> = before.map(suspects).unwrap_or_default().into_iter().collect();
     suspects(text).into_iter().any(|suspect| !known.contains(&suspect))
 }
 
@@ -239,7 +264,7 @@ mod tests {
             "[user]\n name = A\n email = a@b\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
             "[remote \"origin\"]\n url = https://example.com/x.git\n fetch = +refs/heads/*:refs/remotes/origin/*\n",
         ] {
-            assert!(!runs_something(harmless, None), "{harmless}");
+            assert!(!runs_something(harmless.as_bytes(), None), "{harmless}");
         }
         for suspect in [
             "[core]\n fsmonitor = ./x\n",
@@ -256,11 +281,11 @@ mod tests {
             "[core]\n filemode = true \\\n",
             "fsmonitor = x",
         ] {
-            assert!(runs_something(suspect, None), "{suspect}");
+            assert!(runs_something(suspect.as_bytes(), None), "{suspect}");
         }
-        let users = "[alias]\n st = !mine\n";
+        let users = b"[alias]\n st = !mine\n".as_slice();
         assert!(!runs_something(users, Some(users)), "what was there before is the user's");
-        assert!(runs_something("[alias]\n st = !other\n", Some(users)));
+        assert!(runs_something(b"[alias]\n st = !other\n", Some(users)));
     }
 
     #[test]
@@ -286,6 +311,34 @@ mod tests {
         assert_eq!(before.mend().len(), 2);
         assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n\tbare = false\n");
         assert!(!root.join(".git/commondir").exists());
+    }
+
+    #[test]
+    fn settings_that_cannot_be_read_are_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        init(&root);
+        let (before, config) = (Before::of(&root), root.join(".git/config"));
+        let text = fs::read_to_string(&config).unwrap();
+        let pipe = |path: &Path| {
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        };
+        fs::remove_file(&config).unwrap();
+        pipe(&config);
+        assert_eq!(Repository::around(&root).unreadable_settings().unwrap().0, config);
+        let found = before.mend();
+        assert!(found[0].contains("it is a named pipe"), "{found:?}");
+        assert_eq!(fs::read_to_string(&config).unwrap(), text);
+        // A byte that is not text does not hide the rest.
+        fs::write(&config, [text.as_bytes(), b"# \xff\n[core]\n\tfsmonitor = x\n"].concat()).unwrap();
+        assert_eq!(before.mend().len(), 1);
+        assert_eq!(fs::read_to_string(&config).unwrap(), text);
+        // Whatever is there in its place before a session, nothing waits for it.
+        fs::remove_file(&config).unwrap();
+        pipe(&config);
+        pipe(&root.join(".git/commondir"));
+        let _ = Before::of(&root).mend();
     }
 
     #[test]

@@ -7,7 +7,6 @@
 //!
 //! Our binary plays three parts: the orchestrator, the keeper and the room's first process; see [`play_part`].
 
-mod beneath;
 mod bounds;
 mod bubblewrap;
 mod entrance;
@@ -49,7 +48,6 @@ pub fn play_part(first_argument: Option<&OsStr>) -> Option<i32> {
 }
 
 pub use autonoe_egress::{HostPattern, Key, Refusal, Route, Rules as DoorRules, UpstreamProxy};
-pub use beneath::open_beneath;
 pub use bounds::{Bounds, Layer, Limits};
 pub use errand::{Ending, Errand, Kept, MAX_OUTPUT, Printed, Ran};
 pub use git::Repository;

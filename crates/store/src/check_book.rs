@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::check::Check;
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::{DOCUMENT_LIMIT, ReadError, open_beneath, read_bytes, read_opened, read_text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -135,10 +136,10 @@ impl CheckBook {
             Fault::lasting(Layer::Config, "check_book", format!("{} {what}.", path.display()))
                 .hint("Mend the file or restore it from version control; nothing was changed.")
         };
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(wrong(format!("cannot be read: {error}"))),
+        let text = match read_text(&path, DOCUMENT_LIMIT) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(Self::default()),
+            Err(error) => return Err(wrong(format!("cannot be read: {error}")).hint(error.advice())),
         };
         let mut reader = serde_json::Deserializer::from_str(&text);
         let book: Self = serde_path_to_error::deserialize(&mut reader)
@@ -162,20 +163,14 @@ impl CheckBook {
 
     /// Accepts a file of the project as it is now, and keeps a copy.
     pub fn accept(&mut self, project: &Project, file: &str, at: Timestamp) -> Result<(), Fault> {
-        let source = project.root().join(file);
-        let read = || -> io::Result<(Vec<u8>, bool)> {
-            let metadata = fs::symlink_metadata(&source)?;
-            if !metadata.is_file() {
-                return Err(io::Error::other("it is no ordinary file"));
-            }
-            if metadata.len() > MAX_FILE_BYTES {
-                return Err(io::Error::other(format!("it is larger than {MAX_FILE_BYTES} bytes")));
-            }
-            Ok((fs::read(&source)?, is_executable(&metadata)))
+        let read = || -> Result<(Vec<u8>, bool), ReadError> {
+            let opened = open_beneath(project.root(), Path::new(file))?;
+            let executable = is_executable(&opened.metadata()?);
+            Ok((read_opened(&opened, MAX_FILE_BYTES)?, executable))
         };
         let (content, executable) = read().map_err(|error| {
             let message = format!("{file} cannot be accepted as a file that checks judge by: {error}.");
-            Fault::lasting(Layer::Config, "oracle", message)
+            Fault::lasting(Layer::Config, "oracle", message).hint(error.advice())
         })?;
         let sha256 = sha256_hex(&content);
         let copy = copies(project).join(&sha256);
@@ -196,7 +191,11 @@ impl CheckBook {
                 "Restore it from version control, or accept the file anew: `autonoe checks accept FILE`.",
             )
         };
-        let content = fs::read(&copy).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let content = match read_bytes(&copy, MAX_FILE_BYTES) {
+            Ok(Some(content)) => content,
+            Ok(None) => return Err(wrong("is gone".to_owned())),
+            Err(error) => return Err(wrong(format!("cannot be read: {error}"))),
+        };
         if sha256_hex(&content) != accepted.sha256 {
             return Err(wrong("is not what was accepted".to_owned()));
         }

@@ -5,12 +5,11 @@ mod effective;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
-use std::io;
 use std::marker::PhantomData;
 
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::profile::Profile;
+use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
@@ -79,10 +78,13 @@ impl AgentConfig {
             Fault::lasting(Layer::Config, "agent_config", format!("{} is not valid: {what}.", path.display()))
                 .hint("Mend the file; `autonoe init` shows what one looks like.")
         };
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(wrong(format!("it cannot be read, {error}"))),
+        let text = match read_text(&path, SETTINGS_LIMIT) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(Self::default()),
+            Err(error) => {
+                let message = format!("{} cannot be read: {error}.", path.display());
+                return Err(Fault::lasting(Layer::Config, "agent_config", message).hint(error.advice()));
+            }
         };
         Self::parse(&text).map_err(wrong)
     }

@@ -1,10 +1,9 @@
 //! The evidence of what was verified: one file a deliverable, for whoever wants to see it.
 
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use serde_json::Value;
 
 use crate::atomic;
@@ -42,9 +41,9 @@ pub fn read_evidence(project: &Project, deliverable: &str) -> Result<Option<Valu
     let wrong = |what: String| {
         Fault::lasting(Layer::Config, "evidence", format!("{} cannot be read: {what}.", path.display()))
     };
-    match fs::read_to_string(&path) {
-        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| wrong(error.to_string())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(wrong(error.to_string())),
+    match read_text(&path, DOCUMENT_LIMIT) {
+        Ok(Some(text)) => serde_json::from_str(&text).map(Some).map_err(|error| wrong(error.to_string())),
+        Ok(None) => Ok(None),
+        Err(error) => Err(wrong(error.to_string()).hint(error.advice())),
     }
 }

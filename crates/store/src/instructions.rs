@@ -1,12 +1,11 @@
 //! The project's own instructions: `.autonoe/<name>.md` replaces the built-in text.
 
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::{InstructionName, Instructions};
+use autonoe_files::{SETTINGS_LIMIT, read_text};
 
 use crate::project::Project;
 
@@ -28,14 +27,15 @@ impl ProjectInstructions {
             Fault::lasting(Layer::Config, "instruction_override", message)
                 .hint("Write the instruction into the file, or delete the file to use the built-in one.")
         };
-        match fs::read_to_string(&path) {
-            Ok(text) if text.trim().is_empty() => {
+        match read_text(&path, SETTINGS_LIMIT) {
+            Ok(Some(text)) if text.trim().is_empty() => {
                 Err(wrong(format!("The instruction override {} is empty.", path.display())))
             }
-            Ok(text) => Ok(text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(name.built_in().to_owned()),
+            Ok(Some(text)) => Ok(text),
+            Ok(None) => Ok(name.built_in().to_owned()),
             Err(error) => {
-                Err(wrong(format!("The instruction override {} cannot be read: {error}.", path.display())))
+                let message = format!("The instruction override {} cannot be read: {error}.", path.display());
+                Err(wrong(message).hint(error.advice()))
             }
         }
     }

@@ -4,6 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::{SETTINGS_LIMIT, read_text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +80,7 @@ fn take_turn(state_dir: &Path) -> std::io::Result<File> {
 }
 
 fn read_holder(state_dir: &Path) -> Option<Holder> {
-    let text = fs::read_to_string(holder_file(state_dir)).ok()?;
+    let text = read_text(&holder_file(state_dir), SETTINGS_LIMIT).ok()??;
     serde_json::from_str(&text).ok()
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::{DOCUMENT_LIMIT, read_text};
 
 use crate::hash::sha256_hex;
 
@@ -90,24 +91,22 @@ impl Project {
 
     /// Reads the specification; absent, empty or not a file is a fault.
     pub fn read_spec(&self) -> Result<String, Fault> {
-        let path = self.root.join("SPEC.md");
-        let wrong = |message: String| {
-            Fault::lasting(Layer::Config, "spec", message)
-                .hint("Write what you want built into SPEC.md; `autonoe init` makes a first one for you.")
+        let what = match self.find_spec()? {
+            Some(text) if !text.trim().is_empty() => return Ok(text),
+            Some(_) => "is empty",
+            None => "not found",
         };
-        match fs::read_to_string(&path) {
-            Ok(text) if text.trim().is_empty() => {
-                Err(wrong(format!("SPEC.md is empty in {}", self.root.display())))
-            }
-            Ok(text) => Ok(text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(wrong(format!("SPEC.md not found in {}", self.root.display())))
-            }
-            Err(_) if path.is_dir() => {
-                Err(wrong(format!("SPEC.md is a directory in {}", self.root.display())))
-            }
-            Err(error) => Err(wrong(format!("SPEC.md cannot be read in {}: {error}", self.root.display()))),
-        }
+        let message = format!("SPEC.md {what} in {}.", self.root.display());
+        Err(Fault::lasting(Layer::Config, "spec", message)
+            .hint("Write what you want built into SPEC.md; `autonoe init` makes a first one for you."))
+    }
+
+    /// The specification as it is, even if it is empty; none if there is none.
+    pub fn find_spec(&self) -> Result<Option<String>, Fault> {
+        read_text(&self.root.join("SPEC.md"), DOCUMENT_LIMIT).map_err(|error| {
+            let message = format!("SPEC.md in {} cannot be read: {error}.", self.root.display());
+            Fault::lasting(Layer::Config, "spec", message).hint(error.advice())
+        })
     }
 
     /// Makes sure that the project can be written, before anything is spent on it.

@@ -3,9 +3,8 @@
 //! A change is journaled with the text it will lead to, then the file is replaced, then the journal is
 //! told. Whatever of this a kill cuts off is finished at the next start.
 
-use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,6 +12,7 @@ use autonoe_core::clock::Clock;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ProjectStatus, Refusal, StatusChange};
+use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_text};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use tokio::sync::Mutex;
@@ -84,11 +84,8 @@ impl StatusStore {
         let Some(intent) = self.journal.pending_status().await? else {
             return Ok(());
         };
-        let now = match fs::read(&self.path) {
-            Ok(bytes) => sha256_hex(&bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(self.io_fault("read", &error)),
-        };
+        let now = read_bytes(&self.path, DOCUMENT_LIMIT).map_err(|error| unreadable(&self.path, &error))?;
+        let now = now.map(|bytes| sha256_hex(&bytes)).unwrap_or_default();
         if now == intent.before {
             self.write(&intent.after)?;
         }
@@ -126,15 +123,15 @@ impl StatusReader for StatusStore {
     }
 }
 
-fn read_file(path: &std::path::Path) -> Result<Option<(StatusFile, String)>, Fault> {
-    match fs::read_to_string(path) {
-        Ok(text) => StatusFile::parse(&text, path).map(|file| Some((file, text))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Fault::lasting(
-            Layer::Config,
-            "status_file",
-            format!("{} cannot be read: {error}.", path.display()),
-        )
-        .hint("Mend the file or restore it from version control; nothing was changed.")),
+fn read_file(path: &Path) -> Result<Option<(StatusFile, String)>, Fault> {
+    match read_text(path, DOCUMENT_LIMIT).map_err(|error| unreadable(path, &error))? {
+        Some(text) => StatusFile::parse(&text, path).map(|file| Some((file, text))),
+        None => Ok(None),
     }
+}
+
+fn unreadable(path: &Path, error: &ReadError) -> Fault {
+    let message = format!("{} cannot be read: {error}.", path.display());
+    Fault::lasting(Layer::Config, "status_file", message)
+        .hint(format!("{} Nothing was changed.", error.advice()))
 }

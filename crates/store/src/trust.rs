@@ -1,9 +1,9 @@
 //! Trust: what a repository brings is untrusted until the user has looked at it, once, by content.
 
-use std::fs;
 use std::io;
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic;
@@ -47,7 +47,7 @@ impl Widening {
 
     /// Whether the user has agreed to exactly this.
     pub fn is_trusted(&self, project: &Project) -> bool {
-        let decision = fs::read_to_string(project.trust_file()).ok();
+        let decision = read_text(&project.trust_file(), SETTINGS_LIMIT).ok().flatten();
         let decision: Option<Decision> = decision.and_then(|text| serde_json::from_str(&text).ok());
         decision.is_some_and(|decision| decision.agent_json == self.hash)
     }

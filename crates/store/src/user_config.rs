@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
 use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::{ReadError, SETTINGS_LIMIT, open_regular, read_opened, to_text};
 use serde::de::{Deserialize, Deserializer, Error as _};
 
 use crate::byte_size::ByteSize;
@@ -189,14 +189,15 @@ impl UserConfig {
             Fault::lasting(Layer::Config, "user_config", format!("{} is not valid: {what}.", path.display()))
                 .hint("Mend the file; docs/configuration.md describes every field.")
         };
-        let mut file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(wrong(&format!("it cannot be read, {error}"))),
+        let unreadable = |error: ReadError| {
+            let message = format!("{} cannot be read: {error}.", path.display());
+            Fault::lasting(Layer::Config, "user_config", message).hint(error.advice())
+        };
+        let Some(file) = open_regular(path).map_err(unreadable)? else {
+            return Ok(Self::default());
         };
         check_owner(&file, path)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|error| wrong(&format!("it cannot be read, {error}")))?;
+        let text = read_opened(&file, SETTINGS_LIMIT).and_then(to_text).map_err(unreadable)?;
         Self::parse(&text, home).map_err(|what| wrong(&what))
     }
 

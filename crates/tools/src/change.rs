@@ -2,7 +2,9 @@
 //! it was read is refused.
 
 use std::fs::File;
-use std::io::Read;
+use std::io;
+
+use autonoe_files::{ReadError, read_opened};
 
 use crate::Workspace;
 use crate::failure::Failure;
@@ -48,10 +50,13 @@ pub(crate) fn change<T>(
 }
 
 /// All of a file, unless it is too large.
-pub(crate) fn read(file: &File) -> std::io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    file.take(MAX_EDIT_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= MAX_EDIT_BYTES).then_some(bytes))
+pub(crate) fn read(file: &File) -> io::Result<Option<Vec<u8>>> {
+    match read_opened(file, MAX_EDIT_BYTES) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(ReadError::TooLarge { .. }) => Ok(None),
+        Err(ReadError::Io(error)) => Err(error),
+        Err(error @ (ReadError::NotRegular(_) | ReadError::NotUtf8 { .. })) => Err(io::Error::other(error)),
+    }
 }
 
 pub(crate) fn has_changed(shown: &str, verb: &str) -> Failure {

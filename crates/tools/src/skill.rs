@@ -3,11 +3,10 @@
 
 mod front_matter;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use autonoe_files::read_start;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -149,11 +148,6 @@ fn look(root: &Path, path: &Path) -> Option<Found> {
 
 /// The text of a skill's file, if it is a plain file.
 fn read(directory: &Path) -> Option<String> {
-    let path = directory.join(SKILL_FILE);
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MAX_SKILL_BYTES).read_to_end(&mut bytes).ok()?;
+    let (bytes, _) = read_start(&directory.join(SKILL_FILE), MAX_SKILL_BYTES).ok()??;
     Some(String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').replace("\r\n", "\n"))
 }

@@ -1,15 +1,20 @@
 //! What a session is told of the checks that will decide about its work.
 
+use std::collections::{BTreeSet, HashSet};
+
 use autonoe_core::check::{Check, Origin};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::CheckBook;
 
-use crate::known::of_project;
+use crate::known::is_of_project;
 
 /// How many checks are named one by one.
 const NAMED: usize = 40;
+
+/// The same where deliverables are made from them, which must know them all; a specification with more is the exception.
+const NAMED_IN_PLANNING: usize = 400;
 
 /// The text; none when there is nothing to say. Without a status the deliverables are yet to be made.
 pub(crate) fn briefing(
@@ -21,11 +26,14 @@ pub(crate) fn briefing(
     let Some(status) = status else {
         return Some(for_planning(checks));
     };
-    let whole = of_project(checks, status);
+    let active: HashSet<&str> = status.active().map(|item| item.id.as_str()).collect();
+    let open: HashSet<&str> = status
+        .active()
+        .filter(|item| item.status != DeliverableStatus::Passed)
+        .map(|item| item.id.as_str())
+        .collect();
     let is_open = |check: &&Check| {
-        let of = check.deliverable.as_deref().and_then(|id| status.find(id));
-        of.is_some_and(|item| item.is_active() && item.status != DeliverableStatus::Passed)
-            || whole.contains(check)
+        check.deliverable.as_deref().is_some_and(|id| open.contains(id)) || is_of_project(check, &active)
     };
     let open: Vec<&Check> = checks.iter().filter(is_open).collect();
     if open.is_empty() && complaints.is_empty() {
@@ -67,14 +75,22 @@ fn for_planning(checks: &[Check]) -> String {
     if !free.is_empty() {
         text.push_str("\nSPEC.md holds these checks. Name each in the `checks` of the deliverable that it belongs to, as `{\"spec\": \"NAME\"}`:\n");
     }
-    for check in free {
+    for check in free.iter().take(NAMED_IN_PLANNING) {
         text.push_str(&format!("- {}\n", described(check)));
     }
-    let ids: Vec<&str> = assigned.iter().filter_map(|check| check.deliverable.as_deref()).collect();
+    if free.len() > NAMED_IN_PLANNING {
+        text.push_str(&format!("- and {} more, which you find in SPEC.md\n", free.len() - NAMED_IN_PLANNING));
+    }
+    let ids: BTreeSet<&str> = assigned.iter().filter_map(|check| check.deliverable.as_deref()).collect();
     if !ids.is_empty() {
+        let named: Vec<&str> = ids.iter().copied().take(NAMED_IN_PLANNING).collect();
+        let more = match ids.len().saturating_sub(NAMED_IN_PLANNING) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         text.push_str(&format!(
-            "\nIts other checks name the deliverables that they belong to; use these ids: {}.\n",
-            ids.join(", ")
+            "\nIts other checks name the deliverables that they belong to; use these ids: {}{more}.\n",
+            named.join(", ")
         ));
     }
     text

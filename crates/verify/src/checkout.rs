@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_sandbox::{Bounds, DoorRules, Premises, Quarters, Repository, open_beneath};
+use autonoe_files::open_beneath;
+use autonoe_sandbox::{Bounds, DoorRules, Premises, Quarters, Repository};
 use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
 use sha2::{Digest, Sha256};
@@ -340,7 +341,8 @@ fn copy(from: &Path, to: &Path) -> io::Result<String> {
             format!("link {}", link.display())
         } else if kind.is_file() {
             // Whoever wrote it may be at work still.
-            let (size, described) = copy_file(open_beneath(from, path)?, &target, MAX_COPIED_BYTES - total)?;
+            let opened = open_beneath(from, path).map_err(io::Error::other)?;
+            let (size, described) = copy_file(opened, &target, MAX_COPIED_BYTES - total)?;
             total += size;
             described
         } else {

@@ -1,5 +1,6 @@
 //! ProjectExaminer: runs the checks of a project's deliverables on clean checkouts, and keeps the book.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -22,7 +23,7 @@ use crate::builders::Builders;
 use crate::checkout::{Checkout, Site};
 use crate::evidence::{Builder, Evidence, Proof, Surroundings, coverage, shortened, versions};
 use crate::inquiry::NOTHING_COMMITTED;
-use crate::known::{all_checks, checks_of, doubt, key, of_project};
+use crate::known::{MAX_CHECKS, all_checks, checks_of, doubt, key, of_project, too_many};
 use crate::list::complaint;
 use crate::look::{Look, failure, told};
 use crate::oracles;
@@ -294,6 +295,7 @@ impl Examiner for ProjectExaminer {
         let _working = self.working.lock().await;
         let mut book = CheckBook::load(&self.project)?;
         let before = book.clone();
+        let mut names: HashSet<String> = self.checks(&book).into_iter().map(|check| check.name).collect();
         for proposal in proposals {
             match proposal {
                 Proposal::FromSpec { name, deliverable, criteria } => {
@@ -313,8 +315,11 @@ impl Examiner for ProjectExaminer {
                     if let Some(complaint) = complaint(&check) {
                         return Ok(Err(complaint));
                     }
-                    if self.checks(&book).iter().any(|other| other.name == check.name) {
+                    if !names.insert(check.name.clone()) {
                         return Ok(Err(format!("there is a check '{}' already", check.name)));
+                    }
+                    if names.len() > MAX_CHECKS {
+                        return Ok(Err(too_many()));
                     }
                     book.proposed.push(check);
                 }

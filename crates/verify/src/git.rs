@@ -59,7 +59,7 @@ pub(crate) async fn said(launch: Launch) -> Result<(i32, String), Fault> {
 /// The same, with so many bytes of what it said at most.
 pub(crate) async fn said_up_to(launch: Launch, bytes: u64) -> Result<(i32, String), Fault> {
     let broken = |error: &dyn std::fmt::Display| {
-        let message = format!("A program in the room of a checkout failed: {error}.");
+        let message = format!("git failed while a checkout was made or looked at: {error}.");
         Fault::passing(Layer::System, "checkout", message)
     };
     let (reader, writer) = io::pipe().map_err(|error| broken(&error))?;
@@ -74,6 +74,6 @@ pub(crate) async fn said_up_to(launch: Launch, bytes: u64) -> Result<(i32, Strin
     };
     match timeout(LIMIT, work).await {
         Ok(said) => said.map_err(|error| broken(&error)),
-        Err(_) => Err(broken(&"it took too long")),
+        Err(_) => Err(broken(&format!("it did not finish within {} s and was ended", LIMIT.as_secs()))),
     }
 }

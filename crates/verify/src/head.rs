@@ -1,12 +1,11 @@
 //! The last commit of a project, read from the repository's own files: no program is started for it.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
+use autonoe_files::read_text;
 use autonoe_sandbox::Repository;
 
-/// How often a reference may lead to another, and how much of a file is read.
+/// How often a reference may lead to another, and how large its files may be.
 const MAX_STEPS: usize = 5;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -35,11 +34,7 @@ fn packed(list: &str, name: &str) -> Option<String> {
 }
 
 fn read(file: &Path) -> Option<String> {
-    let mut text = String::new();
-    // What is no file, such as a pipe, would never end.
-    let is_file = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-    File::open(file).ok().filter(|_| is_file)?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-    Some(text)
+    read_text(file, MAX_BYTES).ok().flatten()
 }
 
 fn is_hash(text: &str) -> bool {

@@ -1,7 +1,8 @@
 //! The checks that are known of a project: of its specification, of its user, and proposed by agents.
 
+use std::collections::HashSet;
+
 use autonoe_core::check::{Check, Origin};
-use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::{Assigned, CheckBook, CheckState, Project, Seen, sha256_hex};
@@ -9,13 +10,27 @@ use autonoe_store::{Assigned, CheckBook, CheckState, Project, Seen, sha256_hex};
 use crate::list::read_list;
 use crate::spec::read_spec;
 
+/// How many checks a project may have. Each is run before the work begins, whenever its deliverable is claimed, and in the end.
+pub const MAX_CHECKS: usize = 10_000;
+
+/// That there are more of them, and what to do.
+pub(crate) fn too_many() -> String {
+    format!("a project may have at most {MAX_CHECKS} checks; let one check run a suite of tests")
+}
+
 /// Reads the checks that the user wrote, into SPEC.md and into `.autonoe/checks.json`.
 pub fn written_checks(project: &Project, spec: &str) -> Result<Vec<Check>, Fault> {
     let of_spec = read_spec(spec).map_err(|what| {
         Fault::lasting(Layer::Config, "spec_checks", format!("{what}."))
             .hint("docs/verification.md says how checks are written.")
     })?;
-    Ok(of_spec.into_iter().chain(read_list(&project.checks_file())?).collect())
+    let written: Vec<Check> = of_spec.into_iter().chain(read_list(&project.checks_file())?).collect();
+    if written.len() > MAX_CHECKS {
+        let message = format!("SPEC.md and .autonoe/checks.json have {} checks.", written.len());
+        return Err(Fault::lasting(Layer::Config, "too_many_checks", message)
+            .hint(format!("Remove some: {}.", too_many())));
+    }
+    Ok(written)
 }
 
 /// All checks: those that are written and those that were proposed, assigned to their deliverables.
@@ -33,12 +48,16 @@ pub fn all_checks(written: &[Check], book: &CheckBook) -> Vec<Check> {
 
 /// The checks of the project as a whole: those that name no deliverable, and the user's that name one which is not there.
 pub fn of_project<'a>(checks: &'a [Check], status: &ProjectStatus) -> Vec<&'a Check> {
-    let is_there = |id: &String| status.find(id).is_some_and(Deliverable::is_active);
-    let is_whole = |check: &&Check| match &check.deliverable {
+    let active = status.active().map(|item| item.id.as_str()).collect();
+    checks.iter().filter(|check| is_of_project(check, &active)).collect()
+}
+
+/// Whether a check is one of the project as a whole, if these are the deliverables that are there.
+pub(crate) fn is_of_project(check: &Check, active: &HashSet<&str>) -> bool {
+    match &check.deliverable {
         None => true,
-        Some(id) => check.origin != Origin::Proposed && !is_there(id),
-    };
-    checks.iter().filter(is_whole).collect()
+        Some(id) => check.origin != Origin::Proposed && !active.contains(id.as_str()),
+    }
 }
 
 /// The checks of one deliverable.

@@ -1,13 +1,14 @@
 //! Checks that the user wrote into `.autonoe/checks.json`.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use autonoe_core::check::{Check, Origin};
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use serde::Deserialize;
+
+use crate::known::{MAX_CHECKS, too_many};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,10 +18,10 @@ struct File {
 
 /// Reads the file at `path`; no file is no check.
 pub fn read_list(path: &Path) -> Result<Vec<Check>, Fault> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(wrong(path, &error.to_string())),
+    let text = match read_text(path, DOCUMENT_LIMIT) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Ok(Vec::new()),
+        Err(error) => return Err(wrong(path, &error.to_string()).hint(error.advice())),
     };
     parse(&text).map_err(|what| wrong(path, &what))
 }
@@ -29,6 +30,9 @@ fn parse(text: &str) -> Result<Vec<Check>, String> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let File { mut checks } = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| format!("field {}: {}", error.path(), error.inner()))?;
+    if checks.len() > MAX_CHECKS {
+        return Err(format!("it has {} checks, and {}", checks.len(), too_many()));
+    }
     let mut names = HashSet::new();
     for check in &mut checks {
         check.origin = Origin::User;
@@ -64,7 +68,7 @@ fn wrong(path: &Path, what: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{MAX_CHECKS, parse};
     use autonoe_core::check::Origin;
 
     #[test]
@@ -74,6 +78,17 @@ mod tests {
         let checks = parse(text).expect("a right one");
         assert_eq!((checks[0].command.as_str(), checks[0].origin), ("./calc add 2 3", Origin::User));
         assert_eq!(checks[0].time_limit.as_secs(), 30);
+    }
+
+    #[test]
+    fn a_list_without_measure_is_refused_by_a_limit_that_is_told() {
+        let list = |count: usize| {
+            let checks: Vec<_> = (0..count).map(|n| format!(r#"{{"name":"n{n}","run":"true"}}"#)).collect();
+            format!(r#"{{ "checks": [{}] }}"#, checks.join(","))
+        };
+        assert_eq!(parse(&list(MAX_CHECKS)).map(|checks| checks.len()), Ok(MAX_CHECKS));
+        let error = parse(&list(400_000)).expect_err("too many");
+        assert!(error.contains("400000 checks") && error.contains("at most 10000"), "{error}");
     }
 
     #[test]

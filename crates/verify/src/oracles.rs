@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_sandbox::open_beneath;
+use autonoe_files::read_bytes_beneath;
 use autonoe_store::{CheckBook, Dispute, MAX_FILE_BYTES, Project, sha256_hex};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
@@ -119,9 +119,7 @@ pub(crate) fn differences(book: &CheckBook, root: &Path) -> Result<Vec<(String, 
     let found = matching(root, &book.globs)?;
     // What is no ordinary file is not as it was accepted, whatever it is.
     let now = |file: &str| {
-        let mut content = Vec::new();
-        let opened = open_beneath(root, Path::new(file)).ok()?;
-        opened.take(MAX_FILE_BYTES + 1).read_to_end(&mut content).ok()?;
+        let content = read_bytes_beneath(root, Path::new(file), MAX_FILE_BYTES).ok()?;
         Some(sha256_hex(&content))
     };
     let all = found.iter().chain(book.files.keys()).collect::<BTreeSet<_>>();

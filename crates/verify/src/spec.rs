@@ -14,8 +14,12 @@
 //! - Check: `./calc --version` prints `calc 1.0`
 //! ````
 
+use std::collections::{HashMap, HashSet};
+
 use autonoe_core::check::{Check, DEFAULT_TIME_LIMIT, Origin};
 use autonoe_core::duration;
+
+use crate::known::{MAX_CHECKS, too_many};
 
 /// What a line is part of.
 enum Place {
@@ -40,7 +44,7 @@ struct Block {
 pub fn read_spec(text: &str) -> Result<Vec<Check>, String> {
     let mut heading = String::new();
     let mut place = Place::Text;
-    let mut checks: Vec<Check> = Vec::new();
+    let mut checks = Named::default();
     for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
         let trimmed = line.trim();
         match &mut place {
@@ -52,7 +56,7 @@ pub fn read_spec(text: &str) -> Result<Vec<Check>, String> {
                 } else if let Some(title) = trimmed.strip_prefix('#') {
                     heading = title.trim_start_matches('#').trim().to_owned();
                 } else if let Some(item) = list_item(trimmed) {
-                    name_and_add(&mut checks, vec![read_item(item, number)?], &heading);
+                    checks.add(vec![read_item(item, number)?], &heading);
                 }
             }
             Place::Block { fence, length, check } => {
@@ -60,7 +64,7 @@ pub fn read_spec(text: &str) -> Result<Vec<Check>, String> {
                 match (is_end, check.as_mut()) {
                     (true, _) => {
                         if let Some(block) = check.take() {
-                            name_and_add(&mut checks, block.close()?, &heading);
+                            checks.add(block.close()?, &heading);
                         }
                         place = Place::Text;
                     }
@@ -69,12 +73,15 @@ pub fn read_spec(text: &str) -> Result<Vec<Check>, String> {
                 }
             }
         }
+        if checks.found.len() > MAX_CHECKS {
+            return Err(format!("SPEC.md, line {number}: {}", too_many()));
+        }
     }
     match place {
         Place::Block { check: Some(block), .. } => {
             Err(format!("SPEC.md, line {}: the check is never closed", block.line))
         }
-        Place::Block { check: None, .. } | Place::Text => Ok(checks),
+        Place::Block { check: None, .. } | Place::Text => Ok(checks.found),
     }
 }
 
@@ -96,23 +103,38 @@ fn list_item(line: &str) -> Option<&str> {
     word.trim().trim_matches('*').eq_ignore_ascii_case("check").then(|| rest.trim_start_matches('*').trim())
 }
 
-/// Checks are named after the heading that they stand under, unless they have a name; a name is had once.
-fn name_and_add(checks: &mut Vec<Check>, found: Vec<Check>, heading: &str) {
-    for mut check in found {
-        let base = match (check.name.is_empty(), heading.is_empty()) {
-            (false, _) => check.name.clone(),
-            (true, false) => slug(heading),
-            (true, true) => "spec".to_owned(),
-        };
-        let mut name = base.clone();
-        for number in 2.. {
-            if checks.iter().all(|other| other.name != name) {
-                break;
-            }
-            name = format!("{base}-{number}");
+/// Checks that have their names: of the heading that they stand under, unless they have one of their own. No name is given twice.
+#[derive(Default)]
+struct Named {
+    found: Vec<Check>,
+    names: HashSet<String>,
+    /// The number that the next check of this name gets.
+    next: HashMap<String, usize>,
+}
+
+impl Named {
+    fn add(&mut self, checks: Vec<Check>, heading: &str) {
+        for mut check in checks {
+            let base = match (check.name.is_empty(), heading.is_empty()) {
+                (false, _) => check.name.clone(),
+                (true, false) => slug(heading),
+                (true, true) => "spec".to_owned(),
+            };
+            check.name = self.free(base);
+            self.found.push(check);
         }
-        check.name = name;
-        checks.push(check);
+    }
+
+    /// The first name that nobody has: the base, or the base with a number from 2.
+    fn free(&mut self, base: String) -> String {
+        let next = self.next.entry(base.clone()).or_insert(1);
+        loop {
+            let name = if *next == 1 { base.clone() } else { format!("{base}-{next}") };
+            *next += 1;
+            if self.names.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 }
 

@@ -4,9 +4,9 @@
 //! key from a variable, with headers or with the user's login works; one that gets its key from a command does not.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
+use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_tools::Way;
 use serde_json::{Map, Value, json};
 
@@ -92,7 +92,8 @@ impl UserProvider {
     /// Reads it from the user's directory of Codex; nothing where there is none or it cannot be understood, for Codex
     /// itself tells its user of that.
     pub fn read(directory: &Path) -> Self {
-        let text = fs::read_to_string(directory.join("config.toml")).unwrap_or_default();
+        let text =
+            read_text(&directory.join("config.toml"), SETTINGS_LIMIT).ok().flatten().unwrap_or_default();
         let Ok(config) = toml::from_str::<Value>(&text) else {
             return Self::default();
         };
@@ -177,12 +178,18 @@ fn git_settings(settings: &VendorSettings) -> Value {
 fn provider(settings: &VendorSettings, user: &UserProvider, reach: &Reach) -> Value {
     let told = settings.service.as_ref().and_then(|service| service.base_url.as_deref());
     let theirs = user.used().filter(|_| told == user.base_url());
-    let is_whole = theirs.is_some() || told.is_some_and(|url| url.trim_end_matches('/').ends_with("/v1"));
-    let base = reach.base_url.as_deref().unwrap_or(SERVICE).trim_end_matches('/');
+    let is_whole = theirs.is_some() || told.is_some_and(|url| parts(url).0.ends_with("/v1"));
+    let (base, query) = parts(reach.base_url.as_deref().unwrap_or(SERVICE));
     let mut provider = theirs.cloned().unwrap_or_else(
         || json!({ "name": PROVIDER, "wire_api": "responses", "requires_openai_auth": reach.key.is_none() }),
     );
     provider["base_url"] = json!(if is_whole { base.to_owned() } else { format!("{base}/v1") });
+    // It appends its own path to the base URL, so what follows a `?` must be told apart.
+    for (name, value) in
+        query.iter().flat_map(|query| query.split('&')).filter_map(|pair| pair.split_once('='))
+    {
+        provider["query_params"][name] = json!(value);
+    }
     provider["supports_websockets"] = json!(false);
     provider["request_max_retries"] = json!(RETRIES);
     provider["stream_max_retries"] = json!(RETRIES);
@@ -190,6 +197,12 @@ fn provider(settings: &VendorSettings, user: &UserProvider, reach: &Reach) -> Va
         provider["env_key"] = json!(KEY_VARIABLE);
     }
     provider
+}
+
+/// A base URL without the slash at its end, and what it asks after a `?`.
+fn parts(url: &str) -> (&str, Option<&str>) {
+    let (base, query) = url.split_once('?').map_or((url, None), |(base, query)| (base, Some(query)));
+    (base.trim_end_matches('/'), query)
 }
 
 /// The deliverable tools, which judge for themselves, and the servers whose every call is asked about where it can be.

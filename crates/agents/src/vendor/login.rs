@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use autonoe_files::{SETTINGS_LIMIT, read_bytes};
 use serde_json::Value;
 
 /// The files in which a vendor keeps the user's login.
@@ -38,7 +39,7 @@ impl Login {
         for name in self.files {
             let copy = home.join(name);
             let found = self.directory.as_ref().map(|directory| directory.join(name));
-            let found = found.and_then(|original| Some((fs::read(&original).ok()?, original)));
+            let found = found.and_then(|original| Some((read(&original)?, original)));
             match found {
                 Some((before, original)) => {
                     write(&copy, &before)?;
@@ -58,8 +59,8 @@ impl Borrowed {
     /// Gives back what was renewed, unless the user's own was renewed as well. Says what could not be given back.
     pub(crate) fn give_back(self) -> Result<(), String> {
         for File { original, copy, before } in self.0 {
-            let Ok(now) = fs::read(&copy) else { continue };
-            let untouched = fs::read(&original).is_ok_and(|original| original == before);
+            let Some(now) = read(&copy) else { continue };
+            let untouched = read(&original).is_some_and(|original| original == before);
             if now != before && untouched && is_renewal(&before, &now) {
                 write(&original, &now).map_err(|error| {
                     format!("The renewed login in {} cannot be kept: {error}.", original.display())
@@ -68,6 +69,11 @@ impl Borrowed {
         }
         Ok(())
     }
+}
+
+/// The content of a login. The copy is the agent's to write, so it may be anything.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    read_bytes(path, SETTINGS_LIMIT).ok().flatten()
 }
 
 /// A renewed login has other values in the same places; anything else was written by somebody else.
@@ -138,6 +144,20 @@ mod tests {
         fs::write(user.join("auth.json"), r#"{"token":4}"#).expect("renewed by the user");
         borrowed.give_back().expect("left alone");
         assert_eq!(read(), r#"{"token":4}"#);
+    }
+
+    #[test]
+    fn a_copy_that_became_a_pipe_is_not_waited_for() {
+        let place = tempfile::tempdir().expect("directory");
+        let (user, home) = (place.path().join("user"), place.path().join("home"));
+        fs::create_dir_all(&user).expect("directory");
+        fs::write(user.join("auth.json"), "{}").expect("written");
+        let borrowed = login(&user).borrow(&home).expect("borrowed");
+        fs::remove_file(home.join("auth.json")).expect("removed");
+        let made = std::process::Command::new("mkfifo").arg(home.join("auth.json")).status().expect("mkfifo");
+        assert!(made.success());
+        borrowed.give_back().expect("left alone");
+        assert_eq!(fs::read_to_string(user.join("auth.json")).expect("read"), "{}");
     }
 
     #[test]

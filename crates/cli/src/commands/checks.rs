@@ -84,7 +84,7 @@ pub fn cmd_checks(args: &ChecksArgs, environment: &Environment) -> Result<u8, Fa
 /// The checks of a project, as they are written and kept.
 pub fn known(project: &Project, book: &CheckBook) -> Result<Vec<Check>, Fault> {
     // Without a specification there may still be checks of another origin.
-    let spec = project.read_spec().unwrap_or_default();
+    let spec = project.find_spec()?.unwrap_or_default();
     Ok(all_checks(&written_checks(project, &spec)?, book))
 }
 

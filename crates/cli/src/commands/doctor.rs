@@ -10,11 +10,12 @@ use autonoe_model::{PriceList, Provider, ProviderKind};
 use autonoe_sandbox::Layer;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
-use autonoe_store::{Project, ProjectInstructions, ProjectLock, StatusStore};
+use autonoe_store::{CheckBook, Project, ProjectInstructions, ProjectLock, StatusStore};
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
 use crate::backend_name::ALL;
+use crate::commands::checks::known;
 use crate::environment::Environment;
 use crate::premises;
 use crate::present;
@@ -231,6 +232,8 @@ fn examine(project: &Project) -> Vec<Finding> {
         check("project", Ok(project.root().display().to_string())),
         check("SPEC.md", project.read_spec().map(|text| format!("{} lines", text.lines().count()))),
         check(".autonoe/agent.json", AgentConfig::load(project).map(|config| in_force(&config))),
+        check("git settings", premises::check_git_settings(project).map(|()| "fine".into())),
+        check("checks", checks(project)),
         check("instructions", ProjectInstructions::new(project).check_all().map(|()| "fine".into())),
         check(
             ".autonoe/status.json",
@@ -253,6 +256,12 @@ fn examine(project: &Project) -> Vec<Finding> {
             }
         },
     ]
+}
+
+/// The checks that are written down and those that were proposed.
+fn checks(project: &Project) -> Result<String, Fault> {
+    let checks = known(project, &CheckBook::load(project)?)?;
+    Ok(format!("{} known", checks.len()))
 }
 
 /// What the configuration comes to in a run.

@@ -109,10 +109,10 @@ fn the_specification_must_be_a_file_with_words_in_it() {
         assert_refused(&run(&place, &[command]), &["SPEC.md is empty"]);
         fs::remove_file(place.path("SPEC.md")).expect("removed");
         fs::create_dir(place.path("SPEC.md")).expect("made");
-        assert_refused(&run(&place, &[command]), &["SPEC.md is a directory"]);
+        assert_refused(&run(&place, &[command]), &["SPEC.md", "it is a directory"]);
         fs::remove_dir(place.path("SPEC.md")).expect("removed");
         fs::write(place.path("SPEC.md"), [0xff, 0xfe, 0x00]).expect("written");
-        assert_refused(&run(&place, &[command]), &["SPEC.md cannot be read"]);
+        assert_refused(&run(&place, &[command]), &["SPEC.md", "cannot be read", "line 1", "UTF-8"]);
     }
 }
 

@@ -33,6 +33,7 @@ mod quota;
 mod replay;
 mod report;
 mod sandbox;
+mod strange_files;
 mod support;
 mod sync;
 mod tls;

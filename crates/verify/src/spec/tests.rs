@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::read_spec;
+use super::{MAX_CHECKS, read_spec};
 
 #[test]
 fn a_block_holds_commands_with_what_they_print_and_how_they_exit() {
@@ -62,4 +62,22 @@ fn the_specification_that_ships_shows_checks_and_has_none() {
     let shipped = include_str!("../../../cli/src/commands/init/SPEC.md");
     assert!(shipped.contains("```check"));
     assert_eq!(read_spec(shipped), Ok(Vec::new()));
+}
+
+#[test]
+fn names_are_given_once_whatever_the_user_calls_his_own() {
+    let spec = "## A\n- check: `1`\n```check name=a-2\n$ 2\n```\n- check: `3`\n- check: `4`\n```check name=a\n$ 5\n```\n";
+    let names: Vec<String> = read_spec(spec).expect("right").into_iter().map(|check| check.name).collect();
+    assert_eq!(names, ["a", "a-2", "a-3", "a-4", "a-5"]);
+}
+
+#[test]
+fn checks_without_measure_are_refused_by_a_limit_that_is_told() {
+    let spec = |count: usize| format!("# Spec\n{}", "- check: `true`\n".repeat(count));
+    let most = read_spec(&spec(MAX_CHECKS)).expect("as many as there may be");
+    assert_eq!(most.last().map(|check| check.name.as_str()), Some("spec-10000"));
+    let error = read_spec(&spec(400_000)).expect_err("too many");
+    assert!(error.contains("line 10002") && error.contains("at most 10000 checks"), "{error}");
+    let block = format!("```check\n{}```\n", "$ true\n".repeat(400_000));
+    assert!(read_spec(&block).expect_err("too many").contains("at most 10000 checks"));
 }

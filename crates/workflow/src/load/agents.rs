@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::Fault;
+use autonoe_files::read_bytes_beneath;
 use serde_json::Value;
 
 use super::files::JSON_BYTES_LIMIT;
@@ -76,11 +77,8 @@ fn claims(agents: &[PathBuf]) -> BTreeMap<String, Vec<PathBuf>> {
 }
 
 fn name_in(file: &Path) -> Option<String> {
-    let found = fs::symlink_metadata(file).ok()?;
-    if !found.is_file() || found.len() > JSON_BYTES_LIMIT {
-        return None;
-    }
-    let agent: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let text = read_bytes_beneath(file.parent()?, Path::new(file.file_name()?), JSON_BYTES_LIMIT).ok()?;
+    let agent: Value = serde_json::from_slice(&text).ok()?;
     Some(agent.get("name")?.as_str()?.to_owned())
 }
 

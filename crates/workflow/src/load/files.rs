@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use autonoe_core::fault::Fault;
-use autonoe_sandbox::open_beneath;
+use autonoe_files::{ReadError, read_bytes_beneath, to_text};
 
 use crate::definition::PROMPTS_DIR;
 use crate::faults::{CONFIGURATION_PARSE, Class, PROMPT_PARSE};
@@ -136,25 +136,11 @@ impl Walk<'_> {
 
     fn file(&mut self, path: String) -> Result<(), Fault> {
         let role = Role::of(&path);
-        let place = self.directory.join(&path);
-        let bytes =
-            at_most(self.directory, &path, role.limit()).map_err(|error| unreadable(&place, &error))?;
-        let Some(bytes) = bytes else {
-            return match role.too_large() {
-                Some((class, what)) => Err(self.too_large(&path, class, what, role.limit())),
-                None => Ok(()),
-            };
-        };
-        let text = match String::from_utf8(bytes) {
+        // A link that is put into the way meanwhile leads nowhere.
+        let read = read_bytes_beneath(self.directory, Path::new(&path), role.limit()).and_then(to_text);
+        let text = match read {
             Ok(text) => text,
-            Err(error) => {
-                let valid = error.utf8_error().valid_up_to();
-                let (line, column) = position(&error.as_bytes()[..valid]);
-                return match role.not_text() {
-                    Some(class) => Err(self.not_text(&path, class, valid, line, column)),
-                    None => Ok(()),
-                };
-            }
+            Err(error) => return self.refuse(&path, role, &error),
         };
         self.bytes += text.len() as u64;
         if self.bytes > TOTAL_BYTES_LIMIT {
@@ -169,38 +155,31 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// What a file that cannot be read comes to: a fault, or nothing if it is one that need not be read.
+    fn refuse(&self, path: &str, role: Role, error: &ReadError) -> Result<(), Fault> {
+        let unreadable = |class: Class| {
+            let what = format!("{} cannot be read: {error}.", self.shown(path));
+            Err(class.fault(what).hint(error.advice()))
+        };
+        match error {
+            ReadError::TooLarge { limit } => match role.too_large() {
+                Some((class, what)) => Err(self.too_large(path, class, what, *limit)),
+                None => Ok(()),
+            },
+            ReadError::NotUtf8 { .. } => role.not_text().map_or(Ok(()), unreadable),
+            ReadError::NotRegular(_) | ReadError::Io(_) => unreadable(CONFIGURATION_PARSE),
+        }
+    }
+
     fn too_large(&self, path: &str, class: Class, what: &str, limit: u64) -> Fault {
         let size = fs::symlink_metadata(self.directory.join(path)).map_or(limit + 1, |found| found.len());
         let message = format!("{} has {size} bytes, and {what} may have at most {limit}.", self.shown(path));
         class.fault(message).hint("Split it, or keep what is large in a file of the project.")
     }
 
-    fn not_text(&self, path: &str, class: Class, byte: usize, line: usize, column: usize) -> Fault {
-        let message = format!(
-            "{} is not UTF-8: the byte at offset {byte} (line {line}, column {column}) is none.",
-            self.shown(path)
-        );
-        class.fault(message).hint("Save the file as UTF-8.")
-    }
-
     fn shown(&self, path: &str) -> String {
         self.directory.join(path).display().to_string()
     }
-}
-
-/// The bytes of a file; none if there are more of them than that, which are not read. A link that is put into the way meanwhile leads
-/// nowhere.
-fn at_most(directory: &Path, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    open_beneath(directory, Path::new(path))?.take(limit + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= limit).then_some(bytes))
-}
-
-/// The line and the column that come after this text, counted from 1.
-fn position(before: &[u8]) -> (usize, usize) {
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |found| found + 1);
-    (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
 }
 
 fn link(shown: &str) -> Fault {

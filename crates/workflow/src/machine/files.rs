@@ -1,12 +1,11 @@
 //! Files of the project, which are read, and programs of the agent, which are run. Others may be at work in both places.
 
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use autonoe_core::fault::Fault;
-use autonoe_sandbox::open_beneath;
+use autonoe_files::{ReadError, open_beneath, read_bytes_beneath};
 
 use crate::faults;
 
@@ -28,18 +27,11 @@ pub(super) fn read(root: &Path, path: &str) -> Result<Option<String>, Fault> {
     let Ok(inside) = place.strip_prefix(&root) else {
         return Err(wrong("it leads out of the project"));
     };
-    let mut file = match open_beneath(&root, inside) {
-        Ok(file) => file,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(wrong(&error.to_string())),
-    };
-    let mut bytes = Vec::new();
-    let read = file.by_ref().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| wrong(&error.to_string()))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(wrong(&format!("it has more than {MAX_FILE_BYTES} bytes")));
+    match read_bytes_beneath(&root, inside, MAX_FILE_BYTES) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(ReadError::Io(error)) if is_absent(&error) => Ok(None),
+        Err(error) => Err(wrong(&error.to_string())),
     }
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -80,7 +80,7 @@ async fn only_an_ordinary_executable_file_of_the_agent_is_run() {
         ("link", "cannot be opened"),
         ("way/deep", "cannot be opened"),
         ("outside", "cannot be opened"),
-        ("below", "no ordinary file"),
+        ("below", "not a regular file"),
         ("missing", "cannot be opened"),
         ("", "not the path"),
         ("../a/real", "not the path"),
