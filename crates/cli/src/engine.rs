@@ -114,6 +114,9 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     }));
     let warn = |warning: &str| console.line(Level::Warning, &format!("Warning: {warning}"));
     warning.iter().for_each(|warning| warn(warning));
+    if let Some(small) = project.small_state_disk() {
+        warn(&format!("{small}."));
+    }
     let ended = runtime.block_on(async {
         if let Some(what) = without_sandbox {
             warn(&format!("the sandbox is disabled by {what}; system-level isolation is not enforced."));

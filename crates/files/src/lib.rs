@@ -2,15 +2,18 @@
 //!
 //! Our own process reads them, outside every sandbox, so a named pipe must not make it wait and a link to `/dev/zero`
 //! must not fill its memory. Everything here takes regular files only, reads no more than a limit, and says what is
-//! wrong as a clause that follows the name of the file: "it is a named pipe, not a regular file".
+//! wrong as a clause that follows the name of the file: "it is a named pipe, not a regular file". What cannot be written
+//! is explained here too ([`WriteTrouble`]).
 
 mod error;
 mod open;
 mod read;
+mod write;
 
 pub use error::{Kind, ReadError};
 pub use open::{find_regular, open_beneath, open_regular};
 pub use read::{read_bytes, read_bytes_beneath, read_opened, read_start, read_text, to_text};
+pub use write::{Disk, WriteTrouble};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;

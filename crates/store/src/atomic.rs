@@ -4,6 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::WriteTrouble;
+
 /// Writes to a temporary file beside `path`, syncs it, renames it over `path` and syncs the directory.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::other("the path has no parent directory"))?;
@@ -29,6 +32,13 @@ pub(crate) fn probe(path: &Path, size: u64) -> io::Result<()> {
     io::copy(&mut io::repeat(b' ').take(size), temporary.as_file_mut())?;
     // Some file systems find out only then.
     temporary.as_file().sync_data()
+}
+
+/// That a file cannot be written: why, what to do, and what the caller has to say beside that.
+pub(crate) fn write_fault(code: &str, path: &Path, error: &io::Error, then: &str) -> Fault {
+    let WriteTrouble { why, advice } = WriteTrouble::of(path, error);
+    Fault::lasting(Layer::System, code, format!("{} cannot be written: {why}.", path.display()))
+        .hint(format!("{advice} {then}"))
 }
 
 /// Temporary files are private; a file in the user's project is not meant to be.

@@ -218,6 +218,5 @@ fn copies(project: &Project) -> PathBuf {
 }
 
 fn not_written(path: &Path, error: &io::Error) -> Fault {
-    Fault::lasting(Layer::System, "check_book", format!("{} cannot be written: {error}.", path.display()))
-        .hint("Make room or mend the permissions, then start again.")
+    atomic::write_fault("check_book", path, error, "Then start again.")
 }

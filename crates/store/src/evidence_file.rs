@@ -28,10 +28,8 @@ pub fn evidence_file(project: &Project, deliverable: &str) -> PathBuf {
 pub fn write_evidence(project: &Project, deliverable: &str, evidence: &Value) -> Result<PathBuf, Fault> {
     let path = evidence_file(project, deliverable);
     let text = format!("{evidence:#}\n");
-    atomic::write(&path, text.as_bytes()).map_err(|error| {
-        Fault::lasting(Layer::System, "evidence", format!("{} cannot be written: {error}.", path.display()))
-            .hint("Make room or mend the permissions, then start again.")
-    })?;
+    atomic::write(&path, text.as_bytes())
+        .map_err(|error| atomic::write_fault("evidence", &path, &error, "Then start again."))?;
     Ok(path)
 }
 

@@ -6,6 +6,7 @@
 pub mod history;
 mod records;
 mod schema;
+mod trouble;
 mod writer;
 
 use std::path::Path;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_core::event::{Event, Usage};
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::Fault;
 use autonoe_core::journal::{Journal as JournalPort, Record};
 use autonoe_core::plan::{Iteration, PlanMemory, RunState};
 use autonoe_core::plans::VerificationReader;
@@ -289,10 +290,4 @@ fn points(record: &Record) -> (Option<JournalPoint>, JournalPoint) {
         Record::Outage(_) | Record::OutageOver => (None, JournalPoint::Outage),
         Record::RunEnded(_) => (Some(JournalPoint::RunEnding), JournalPoint::RunEnded),
     }
-}
-
-/// A journal that cannot be written stops the run: what is not on record did not happen.
-fn journal_fault(path: &Path, error: &rusqlite::Error) -> Fault {
-    Fault::lasting(Layer::Store, "journal", format!("The journal {} failed: {error}.", path.display()))
-        .hint("Make room on the disk or mend the permissions, then start again; what is on record is kept.")
 }

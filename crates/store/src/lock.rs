@@ -4,7 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_files::{SETTINGS_LIMIT, read_text};
+use autonoe_files::{SETTINGS_LIMIT, WriteTrouble, read_text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -34,11 +34,14 @@ impl ProjectLock {
     /// Takes the lock, or says who holds it.
     pub fn take(project: &Project, holder: &Holder) -> Result<Self, Fault> {
         let system = |error: std::io::Error| {
+            let WriteTrouble { why, advice } = WriteTrouble::of(project.state_dir(), &error);
+            let place = project.state_dir().display();
             Fault::lasting(
                 Layer::System,
                 "lock",
-                format!("The project lock in {} cannot be taken: {error}", project.state_dir().display()),
+                format!("The project lock in {place} cannot be taken: {why}."),
             )
+            .hint(advice)
         };
         fs::create_dir_all(project.state_dir()).map_err(system)?;
         let _turn = take_turn(project.state_dir()).map_err(system)?;

@@ -5,9 +5,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_files::{DOCUMENT_LIMIT, read_text};
+use autonoe_files::{DOCUMENT_LIMIT, Disk, WriteTrouble, read_text};
 
 use crate::hash::sha256_hex;
+
+/// With less than this free for the state no run begins: not even the lock and the beginning of a journal are sure to fit.
+const MIN_STATE_BYTES: u64 = 512 * 1024;
+
+/// With less than this free for the state a run begins, and says so: journals, checkouts and outputs are kept there.
+const LITTLE_STATE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A project directory, made absolute and free of symbolic links.
 #[derive(Debug, Clone)]
@@ -116,24 +122,51 @@ impl Project {
             tempfile::Builder::new().prefix(".autonoe-probe-").tempfile_in(directory).map(drop)
         };
         for directory in [self.root.clone(), self.autonoe_dir()] {
-            probe(&directory).map_err(|error| {
-                Fault::lasting(
-                    Layer::Config,
-                    "not_writable",
-                    format!("The project directory is not writable: {} ({error})", directory.display()),
-                )
-                .hint("Change its permissions, or choose another directory with --project-dir.")
-            })?;
+            probe(&directory)
+                .map_err(|error| not_writable(&directory, WriteTrouble::of(&directory, &error)))?;
         }
-        make_private(&self.state).map_err(|error| {
-            Fault::lasting(
-                Layer::System,
-                "state_directory",
-                format!("The state directory cannot be made: {} ({error})", self.state.display()),
-            )
-            .hint("Set XDG_STATE_HOME to a directory you can write.")
-        })
+        let state = make_private(&self.state).and_then(|()| probe(&self.state));
+        state.map_err(|error| self.no_state(WriteTrouble::of(&self.state, &error)))?;
+        self.check_room()
     }
+
+    /// What [`Project::check_writable`] would find, as far as that can be told without writing anything.
+    pub fn look_writable(&self) -> Result<(), Fault> {
+        for directory in [self.root.clone(), self.autonoe_dir()] {
+            if let Some(trouble) = WriteTrouble::expected(&directory) {
+                return Err(not_writable(&directory, trouble));
+            }
+        }
+        match WriteTrouble::expected(&self.state) {
+            Some(trouble) => Err(self.no_state(trouble)),
+            None => self.check_room(),
+        }
+    }
+
+    /// What is free where the state is kept, if that is little.
+    pub fn small_state_disk(&self) -> Option<String> {
+        let disk = Disk::of(&self.state).filter(|disk| disk.free < LITTLE_STATE_BYTES)?;
+        Some(format!("the state directory {} is on a small disk: {}", self.state.display(), disk.told()))
+    }
+
+    fn check_room(&self) -> Result<(), Fault> {
+        match Disk::of(&self.state) {
+            Some(disk) if disk.free < MIN_STATE_BYTES => Err(self.no_state(WriteTrouble::full(&self.state))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn no_state(&self, WriteTrouble { why, advice }: WriteTrouble) -> Fault {
+        let message = format!("The state directory {} cannot be used: {why}.", self.state.display());
+        Fault::lasting(Layer::System, "state_directory", message)
+            .hint(format!("{advice} Or set XDG_STATE_HOME to a directory elsewhere."))
+    }
+}
+
+fn not_writable(directory: &Path, WriteTrouble { why, advice }: WriteTrouble) -> Fault {
+    let message = format!("The project directory is not writable: {}: {why}.", directory.display());
+    Fault::lasting(Layer::Config, "not_writable", message)
+        .hint(format!("{advice} Or choose another project with --project-dir."))
 }
 
 /// Makes a directory that only this user may look into: the journal tells everything that happened.

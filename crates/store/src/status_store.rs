@@ -3,7 +3,6 @@
 //! A change is journaled with the text it will lead to, then the file is replaced, then the journal is
 //! told. Whatever of this a kill cuts off is finished at the next start.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use tokio::sync::Mutex;
 
+use crate::atomic;
 use crate::crash::JournalPoint;
 use crate::hash::sha256_hex;
 use crate::journal::Journal;
@@ -93,16 +93,10 @@ impl StatusStore {
     }
 
     fn write(&self, text: &str) -> Result<(), Fault> {
-        crate::atomic::write(&self.path, text.as_bytes()).map_err(|error| self.io_fault("written", &error))
-    }
-
-    fn io_fault(&self, what: &str, error: &io::Error) -> Fault {
-        Fault::lasting(
-            Layer::System,
-            "status_file",
-            format!("{} cannot be {what}: {error}.", self.path.display()),
-        )
-        .hint("Make room or mend the permissions, then start again; the change is kept in the journal.")
+        atomic::write(&self.path, text.as_bytes()).map_err(|error| {
+            let then = "Then start again; the change is kept in the journal.";
+            atomic::write_fault("status_file", &self.path, &error, then)
+        })
     }
 
     fn today(&self) -> Date {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::Fault;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +59,7 @@ impl Widening {
             atomic::write(&project.trust_file(), serde_json::to_string(&decision)?.as_bytes())
         };
         write().map_err(|error| {
-            let path = project.trust_file();
-            Fault::lasting(Layer::System, "trust", format!("{} cannot be written: {error}.", path.display()))
+            atomic::write_fault("trust", &project.trust_file(), &error, "Then agree once more.")
         })
     }
 }

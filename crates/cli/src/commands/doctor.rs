@@ -48,7 +48,7 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
     let mut findings = machine(environment);
     match environment.project(&args.project) {
         Ok(project) => findings.extend(examine(&project)),
-        Err(fault) => findings.push(Finding::Bad(fault.message)),
+        Err(fault) => findings.push(bad("project", &fault)),
     }
     let mut text = format!("Autonoe v{}\n\n", env!("CARGO_PKG_VERSION"));
     let mut ready = true;
@@ -145,7 +145,7 @@ fn models(environment: &Environment, has_agent: bool) -> Vec<Finding> {
     let found = environment.user_config().and_then(|user| providers::find(environment, &user));
     let providers = match found {
         Ok(providers) => providers,
-        Err(fault) => return vec![Finding::Bad(format!("model providers: {}", fault.message))],
+        Err(fault) => return vec![bad("model providers", &fault)],
     };
     let line = |provider: &Provider| {
         let place = provider.base_url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
@@ -174,7 +174,7 @@ fn models(environment: &Environment, has_agent: bool) -> Vec<Finding> {
 fn sandbox(environment: &Environment) -> Vec<Finding> {
     let user = match environment.user_config() {
         Ok(user) => user,
-        Err(fault) => return vec![Finding::Bad(format!("config.toml: {}", fault.message))],
+        Err(fault) => return vec![bad("config.toml", &fault)],
     };
     if let Some(what) = premises::disabled_by(false, environment, &user) {
         return vec![Finding::Note(format!(
@@ -196,7 +196,7 @@ fn sandbox(environment: &Environment) -> Vec<Finding> {
                 premises::shortcomings(sandbox.layer()).map(|what| Finding::Note(format!("sandbox: {what}"))),
             )
             .collect(),
-        Err(fault) => vec![Finding::Bad(format!("sandbox: {}", fault.message))],
+        Err(fault) => vec![bad("sandbox", &fault)],
     }
 }
 
@@ -226,10 +226,11 @@ fn holds(layer: Layer) -> Vec<String> {
 fn examine(project: &Project) -> Vec<Finding> {
     let check = |name: &str, result: Result<String, Fault>| match result {
         Ok(words) => Finding::Good(format!("{name}: {words}")),
-        Err(fault) => Finding::Bad(format!("{name}: {}", fault.message)),
+        Err(fault) => bad(name, &fault),
     };
-    vec![
+    let mut findings = vec![
         check("project", Ok(project.root().display().to_string())),
+        check("writable", project.look_writable().map(|()| "the project and the state directory".into())),
         check("SPEC.md", project.read_spec().map(|text| format!("{} lines", text.lines().count()))),
         check(".autonoe/agent.json", AgentConfig::load(project).map(|config| in_force(&config))),
         check("git settings", premises::check_git_settings(project).map(|()| "fine".into())),
@@ -255,7 +256,15 @@ fn examine(project: &Project) -> Vec<Finding> {
                 Finding::Bad(format!("lock: held by `autonoe {}` (process {})", holder.command, holder.pid))
             }
         },
-    ]
+    ];
+    findings.extend(project.small_state_disk().map(Finding::Note));
+    findings
+}
+
+/// A run would not start, and what to do about it.
+fn bad(name: &str, fault: &Fault) -> Finding {
+    let hint = fault.hint.as_ref().map(|hint| format!("\n     hint: {hint}")).unwrap_or_default();
+    Finding::Bad(format!("{name}: {}{hint}", fault.message))
 }
 
 /// The checks that are written down and those that were proposed.

@@ -18,6 +18,7 @@ mod codex_exec;
 mod commands;
 mod declared;
 mod demo;
+mod disks;
 mod endurance;
 mod full_disk;
 mod gemini;

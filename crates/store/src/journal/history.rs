@@ -6,11 +6,12 @@ use autonoe_core::event::WaitReason;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{Outcome, RunReport};
 use jiff::Timestamp;
+use autonoe_files::find_regular;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::journal_fault;
+use super::trouble::{damaged, journal_fault, not_a_journal};
 
 /// A run on record.
 #[derive(Debug, Clone, Serialize)]
@@ -97,8 +98,11 @@ pub struct History {
 impl History {
     /// Opens the journal at `path`; none if there is none yet.
     pub fn open(path: &Path) -> std::result::Result<Option<Self>, Fault> {
-        if !path.exists() {
-            return Ok(None);
+        // SQLite would wait for a pipe.
+        match find_regular(path) {
+            Ok(None) => return Ok(None),
+            Ok(Some(_)) => {}
+            Err(error) => return Err(not_a_journal(path, &error)),
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(path, flags).map_err(|error| journal_fault(path, &error))?;
@@ -225,7 +229,12 @@ impl History {
 
     /// Checks that the database is whole.
     pub fn integrity(&self) -> std::result::Result<String, Fault> {
-        self.guard(|db| db.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
+        let found: String =
+            self.guard(|db| db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)))?;
+        match found.as_str() {
+            "ok" => Ok(found),
+            wrong => Err(damaged(&self.path, wrong.lines().next_back().unwrap_or_default())),
+        }
     }
 
     fn guard<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> std::result::Result<T, Fault> {

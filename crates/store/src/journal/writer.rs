@@ -5,11 +5,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use autonoe_core::fault::{Fault, Layer};
+use autonoe_files::{WriteTrouble, find_regular};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::journal_fault;
 use super::schema::{self, Unusable};
+use super::trouble::{journal_fault, not_a_journal};
 
 /// Pieces of work that may wait; a sender beyond that waits itself.
 const QUEUE: usize = 1024;
@@ -142,13 +143,13 @@ fn open_database(path: &Path) -> Result<Connection, Fault> {
     let fault = |error: rusqlite::Error| journal_fault(path, &error);
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(|error| {
-            Fault::lasting(
-                Layer::System,
-                "journal",
-                format!("{} cannot be made: {error}.", directory.display()),
-            )
+            let WriteTrouble { why, advice } = WriteTrouble::of(directory, &error);
+            let message = format!("The directory {} cannot be made: {why}.", directory.display());
+            Fault::lasting(Layer::System, "journal", message).hint(advice)
         })?;
     }
+    // SQLite would wait for a pipe.
+    find_regular(path).map_err(|error| not_a_journal(path, &error))?;
     let mut db = Connection::open(path).map_err(fault)?;
     db.busy_timeout(std::time::Duration::from_secs(5)).map_err(fault)?;
     schema::migrate(&mut db).map_err(|unusable| match unusable {

@@ -86,11 +86,46 @@ async fn a_journal_of_garbage_is_a_fault_and_stays_as_it_is() {
     fs::create_dir_all(bench.project.state_dir()).unwrap();
     let garbage = b"this is not a database, however long one looks at it. ".repeat(40);
     fs::write(bench.project.journal_file(), &garbage).unwrap();
-    assert_eq!(refused(&bench).await.code, "journal");
+    assert_damaged(&refused(&bench).await);
     assert_eq!(fs::read(bench.project.journal_file()).unwrap(), garbage);
     let history =
         History::open(&bench.project.journal_file()).and_then(|history| history.unwrap().last_run());
-    assert_eq!(history.expect_err("not a database").code, "journal");
+    assert_damaged(&history.expect_err("not a database"));
+}
+
+/// That it says what it is, what to do, what is kept and what is lost.
+#[track_caller]
+fn assert_damaged(fault: &Fault) {
+    let hint = fault.hint.as_deref().unwrap_or_default();
+    assert_eq!(fault.code, "journal");
+    assert!(fault.message.contains("is damaged"), "{fault}");
+    for words in ["Move journal.db", "-wal", "Kept:", "status", "Lost:"] {
+        assert!(hint.contains(words), "{hint} lacks {words}");
+    }
+    assert!(!hint.contains("Make room"), "{hint}");
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_ours_is_a_damaged_journal() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.project.state_dir()).unwrap();
+    let db = bench.sql();
+    db.execute_batch("CREATE TABLE recipes (name)").unwrap();
+    db.pragma_update(None, "user_version", NEWEST).unwrap();
+    drop(db);
+    assert_damaged(&refused(&bench).await);
+}
+
+#[tokio::test]
+async fn a_journal_that_is_a_pipe_is_not_waited_for() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.project.state_dir()).unwrap();
+    let path = bench.project.journal_file();
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+        .unwrap();
+    assert!(refused(&bench).await.message.contains("it is a named pipe"));
+    let history = History::open(&path).map(drop).expect_err("a pipe");
+    assert!(history.message.contains("it is a named pipe"), "{history}");
 }
 
 #[tokio::test]
@@ -105,7 +140,9 @@ async fn a_journal_with_a_damaged_page_is_a_fault_at_the_latest_when_it_is_read(
     assert!(bytes.len() > 2 * page);
     bytes[page..].fill(0xAA);
     fs::write(&path, &bytes).unwrap();
-    assert_eq!(refused(&bench).await.code, "journal");
+    assert_damaged(&refused(&bench).await);
+    let integrity = History::open(&path).unwrap().unwrap().integrity();
+    assert_damaged(&integrity.expect_err("it is not whole"));
 }
 
 #[tokio::test]
@@ -163,7 +200,9 @@ async fn a_state_directory_that_cannot_be_made_is_a_fault() {
     fs::create_dir_all(bench.project.state_dir().parent().unwrap()).unwrap();
     fs::write(bench.project.state_dir(), "a file in the way").unwrap();
     let begun = bench.try_begin("run", SPEC, Timestamp::now(), JournalOptions::default()).await;
-    assert_eq!(begun.map(drop).expect_err("a file in the way").code, "journal");
+    let fault = begun.map(drop).expect_err("a file in the way");
+    assert_eq!(fault.code, "journal");
+    assert!(fault.message.contains("is a file, not a directory"), "{fault}");
 }
 
 #[tokio::test]
