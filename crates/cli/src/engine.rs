@@ -33,7 +33,6 @@ use autonoe_store::{AgentCommand, Holder, Journal, Project, ProjectLock, StatusS
 use autonoe_telemetry::{Telemetry, TelemetrySettings};
 use autonoe_verify::{Builders, Site, last_commit};
 use autonoe_workflow::AgentResult;
-use tokio_util::sync::CancellationToken;
 
 pub use self::job::{AgentJob, Job, OutsideMaker, agent_command};
 use self::job::{Planned, Surroundings, Title, Work};
@@ -49,7 +48,8 @@ use crate::hiring::{Hired, hire, hire_verifier};
 use crate::premises;
 use crate::present::{self, Console, Detail, JsonSink, Level, Presenter, Stream};
 use crate::providers;
-use crate::system::{SystemClock, runtime, watch_signals};
+use crate::stop::Stop;
+use crate::system::{SystemClock, outlives_its_terminal, runtime, watch_signals};
 
 /// How long the end of a run waits for its traces and metrics to be taken.
 const TELEMETRY_LIMIT: Duration = Duration::from_secs(2);
@@ -106,11 +106,15 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     let secrets = secrets(environment, &providers, &user);
     let telemetry = environment.telemetry(&user, secrets.clone())?;
 
-    let interrupt = CancellationToken::new();
+    let stop = Stop::default();
     let stream = if args.json { Stream::Err } else { Stream::Out };
     let console = Arc::new(Console::new(stream, secrets.clone(), {
-        let interrupt = interrupt.clone();
-        move || interrupt.cancel()
+        let stop = stop.clone();
+        move |error| {
+            if !outlives_its_terminal(error) {
+                stop.output_closed(error);
+            }
+        }
     }));
     let warn = |warning: &str| console.line(Level::Warning, &format!("Warning: {warning}"));
     warning.iter().for_each(|warning| warn(warning));
@@ -143,7 +147,8 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
         let parts = Parts { crew, agents: user.agents, providers, prices, premises, tools };
         let console = Arc::clone(&console);
         let max_outage = args.max_outage.or(user.run.max_outage).unwrap_or(DEFAULT_MAX_OUTAGE);
-        let engine = Engine { title, args, project: &project, environment, console, interrupt, max_outage };
+        let stop = stop.clone();
+        let engine = Engine { title, args, project: &project, environment, console, stop, max_outage };
         let watching = Watching { secrets, telemetry };
         engine.run(work, policy, parts, Checking { verifier, site }, watching, resume).await
     });
@@ -152,9 +157,9 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     let (report, result) = ended?;
     if let Some(mut answer) = result.and_then(|result| result.answer).filter(|_| !args.json) {
         console.redactor().value(&mut answer);
-        present::print(&format!("{answer:#}\n"));
+        present::print_answer(&format!("{answer:#}\n"))?;
     }
-    Ok(report.exit_code)
+    Ok(stop.exit_code(&report))
 }
 
 /// Who watches a run, and what they must not see.
@@ -188,7 +193,7 @@ struct Engine<'a> {
     project: &'a Project,
     environment: &'a Environment,
     console: Arc<Console>,
-    interrupt: CancellationToken,
+    stop: Stop,
     max_outage: Duration,
 }
 
@@ -267,7 +272,7 @@ impl Engine<'_> {
             journal: journal.as_ref(),
             sinks: &sinks,
             clock: clock.as_ref(),
-            interrupt: self.interrupt.clone(),
+            interrupt: self.stop.token(),
             halt,
             options: self.options(),
             span: span.clone(),
@@ -367,7 +372,12 @@ impl Engine<'_> {
             _ => Detail::Normal,
         };
         let mut sinks: Vec<Arc<dyn Sink>> = vec![
-            Arc::new(Presenter::new(Arc::clone(&self.console), detail, self.title.command.clone())),
+            Arc::new(Presenter::new(
+                Arc::clone(&self.console),
+                detail,
+                self.title.command.clone(),
+                self.stop.clone(),
+            )),
             Arc::clone(builders) as _,
         ];
         if self.args.json {
@@ -388,7 +398,7 @@ impl Engine<'_> {
 
     fn watch_signals(&self) -> Result<(), Fault> {
         let console = Arc::clone(&self.console);
-        watch_signals(self.interrupt.clone(), move |name| {
+        watch_signals(self.stop.clone(), move |name| {
             console.line(Level::Warning, &format!("Received {name}, stopping... (once more to end at once)"));
         })
     }

@@ -21,6 +21,7 @@ mod programs;
 mod providers;
 mod recordings;
 mod report;
+mod stop;
 mod system;
 mod vendors;
 

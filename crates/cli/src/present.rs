@@ -12,9 +12,10 @@ pub use json::JsonSink;
 pub use presenter::{Detail, Presenter};
 pub use words::{assurance, cost, cut, debug_line, ending, passed, status_tag};
 
-use std::io::Write;
+use std::io::{self, Write};
 
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use clap::builder::StyledStr;
 
@@ -22,9 +23,9 @@ use clap::builder::StyledStr;
 pub fn report_fault(fault: &Fault, redactor: &Redactor) {
     let red = ::console::Style::new().for_stderr().red().bold();
     let cyan = ::console::Style::new().for_stderr().cyan();
-    let _ = writeln!(std::io::stderr(), "{} {}", red.apply_to("error:"), redactor.text(&fault.message));
+    let _ = writeln!(io::stderr(), "{} {}", red.apply_to("error:"), redactor.text(&fault.message));
     if let Some(hint) = &fault.hint {
-        let _ = writeln!(std::io::stderr(), "{} {}", cyan.apply_to("hint:"), redactor.text(hint));
+        let _ = writeln!(io::stderr(), "{} {}", cyan.apply_to("hint:"), redactor.text(hint));
     }
 }
 
@@ -34,10 +35,27 @@ pub fn print_ansi(text: &StyledStr) {
     print(&if colours { text.ansi().to_string() } else { text.to_string() });
 }
 
-/// Prints text on standard output. A reader that went away ends us quietly.
+/// Prints text on standard output. A reader that went away ends us quietly, but not as if all had been told.
 pub fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(i32::from(autonoe_core::outcome::exit::DONE));
+    if let Err(error) = write(text) {
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            report_fault(&unwritten(&error), &Redactor::new(&[]));
+        }
+        std::process::exit(i32::from(exit::ERROR));
     }
+}
+
+/// Prints on standard output what somebody asked for and waits for.
+pub fn print_answer(text: &str) -> Result<(), Fault> {
+    write(text).map_err(|error| unwritten(&error))
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+fn unwritten(error: &io::Error) -> Fault {
+    Fault::lasting(Layer::System, "output", format!("Standard output cannot be written: {error}."))
+        .hint("Keep what reads it open, or let it go to a file on a disk with room.")
 }

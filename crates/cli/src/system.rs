@@ -8,8 +8,9 @@ use autonoe_core::clock::Clock;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::outcome::exit;
 use jiff::Timestamp;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::stop::{Stop, StopCause};
 
 /// The real clock.
 pub struct SystemClock;
@@ -41,16 +42,14 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Fault> {
     })
 }
 
-/// The first SIGINT, SIGTERM or SIGHUP cancels `interrupt` and is told to `on_first`; the second ends the process,
-/// and with it everything it started.
-pub fn watch_signals(
-    interrupt: CancellationToken,
-    on_first: impl Fn(&str) + Send + 'static,
-) -> Result<(), Fault> {
-    let listen = |kind| {
-        signal(kind).map_err(|error| {
+/// The first SIGINT, SIGTERM or SIGHUP stops the run and is told to `on_first`; the second ends the process, and with it
+/// everything it started. Whoever started us with one of them ignored, as `nohup` does, meant that.
+pub fn watch_signals(stop: Stop, on_first: impl Fn(&str) + Send + 'static) -> Result<(), Fault> {
+    let listen = |kind: SignalKind| match autonoe_sandbox::is_ignored(kind.as_raw_value()) {
+        true => Ok(None),
+        false => signal(kind).map(Some).map_err(|error| {
             Fault::lasting(Layer::System, "signals", format!("Signals cannot be watched: {error}."))
-        })
+        }),
     };
     let mut interrupted = listen(SignalKind::interrupt())?;
     let mut terminated = listen(SignalKind::terminate())?;
@@ -58,16 +57,32 @@ pub fn watch_signals(
     tokio::spawn(async move {
         loop {
             let name = tokio::select! {
-                _ = interrupted.recv() => "SIGINT",
-                _ = terminated.recv() => "SIGTERM",
-                _ = hung_up.recv() => "SIGHUP",
+                () = next(&mut interrupted) => "SIGINT",
+                () = next(&mut terminated) => "SIGTERM",
+                () = next(&mut hung_up) => "SIGHUP",
             };
-            if interrupt.is_cancelled() {
+            if stop.is_asked() {
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
             on_first(name);
-            interrupt.cancel();
+            stop.stop(StopCause::Signal(name));
         }
     });
     Ok(())
+}
+
+/// The next signal of a kind; one that is ignored never comes.
+async fn next(signals: &mut Option<Signal>) {
+    match signals {
+        Some(signals) => {
+            signals.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether a write failed because the terminal is gone, and whoever started us said that this shall not end us.
+pub fn outlives_its_terminal(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+        && autonoe_sandbox::is_ignored(SignalKind::hangup().as_raw_value())
 }

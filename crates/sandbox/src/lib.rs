@@ -58,4 +58,5 @@ pub use opened::Room;
 pub use program::{BoundedLines, MAX_LINE_BYTES, Pipes, Program};
 pub use quarters::{Premises, Quarters};
 pub use room::ROOM_ARG;
+pub use signals::is_ignored;
 pub use toolchain::Toolchain;

@@ -56,6 +56,13 @@ pub(crate) fn kill_descendants() {
     }
 }
 
+/// The signals that this process ignores, signal n as bit n-1.
+pub(crate) fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
 fn signal_family(keeper: Pid, signal: Signal) {
     let me = keeper.as_raw_pid();
     let descendants = descendants_of(me, &processes());

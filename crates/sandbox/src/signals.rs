@@ -7,9 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::system;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+/// Whether this process ignores a signal, as it does what it was started with ignored: under `nohup`, that is SIGHUP. To be asked before a
+/// handler is installed. False where the system does not tell.
+pub fn is_ignored(signal: i32) -> bool {
+    let bit = u32::try_from(signal - 1).ok().and_then(|bit| 1_u64.checked_shl(bit));
+    bit.is_some_and(|bit| system::ignored_signals() & bit != 0)
+}
 
 /// The signals that matter to a keeper or a room.
 pub(crate) struct Signals {
@@ -22,7 +30,8 @@ impl Signals {
         let (wake, bell) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
+        // What we were started with ignored stays so, here and in what we start; our socket still tells when to end.
+        for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT].into_iter().filter(|signal| !is_ignored(*signal)) {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
             signal_hook::low_level::pipe::register(signal, bell.try_clone()?)?;
         }

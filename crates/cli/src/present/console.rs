@@ -52,7 +52,7 @@ pub struct Console {
     redactor: Redactor,
     screen: Mutex<Screen>,
     closed: AtomicBool,
-    on_closed: Box<dyn Fn() + Send + Sync>,
+    on_closed: Box<dyn Fn(&io::Error) + Send + Sync>,
 }
 
 /// The activity line and whether it can be and is on the screen.
@@ -64,8 +64,12 @@ struct Screen {
 
 impl Console {
     /// A console whose ordinary lines go to `stream`. Secrets are blotted out of every line, `secrets` among them;
-    /// `on_closed` is called once when nobody reads any more.
-    pub fn new(stream: Stream, secrets: Vec<String>, on_closed: impl Fn() + Send + Sync + 'static) -> Self {
+    /// `on_closed` is called once when standard output can no longer be written.
+    pub fn new(
+        stream: Stream,
+        secrets: Vec<String>,
+        on_closed: impl Fn(&io::Error) + Send + Sync + 'static,
+    ) -> Self {
         let screen =
             Screen { live: io::stderr().is_terminal(), shown: false, activity: ActivityState::default() };
         Self {
@@ -148,8 +152,10 @@ impl Console {
         let written = write();
         screen.draw(&self.redactor);
         drop(screen);
-        if written.is_err() && !self.closed.swap(true, Ordering::SeqCst) {
-            (self.on_closed)();
+        if let Err(error) = written
+            && !self.closed.swap(true, Ordering::SeqCst)
+        {
+            (self.on_closed)(&error);
         }
     }
 

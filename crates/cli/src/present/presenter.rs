@@ -12,6 +12,7 @@ use autonoe_core::span::SpanContext;
 
 use super::console::{Console, Level};
 use super::words;
+use crate::stop::Stop;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +32,15 @@ pub struct Presenter {
     console: Arc<Console>,
     detail: Detail,
     command: String,
+    stop: Stop,
     /// Set while the run waits for a quota, so that the wait is announced once.
     waiting: AtomicBool,
 }
 
 impl Presenter {
-    /// A presenter of `command` on the console.
-    pub fn new(console: Arc<Console>, detail: Detail, command: String) -> Self {
-        Self { console, detail, command, waiting: AtomicBool::new(false) }
+    /// A presenter of `command` on the console, for a run that `stop` stops.
+    pub fn new(console: Arc<Console>, detail: Detail, command: String, stop: Stop) -> Self {
+        Self { console, detail, command, stop, waiting: AtomicBool::new(false) }
     }
 
     fn info(&self, text: &str) {
@@ -160,7 +162,10 @@ impl Sink for Presenter {
                 self.console.stop();
                 self.info("");
                 self.info(&words::overall(&self.command, report));
-                let (level, text, hint) = words::ending(&report.outcome);
+                let (level, text, hint) = match self.stop.closed_output(&report.outcome) {
+                    Some(why) => words::output_closed(why),
+                    None => words::ending(&report.outcome),
+                };
                 let prefix = if level == Level::Error { "error: " } else { "" };
                 let assurance = match report.deliverables_passed {
                     0 => String::new(),

@@ -129,6 +129,13 @@ pub fn outage(tries: u32, pause: Duration, gives_up_at: Timestamp, message: &str
     )
 }
 
+/// That a run was stopped since nobody could follow it any more.
+pub fn output_closed(why: &str) -> (Level, String, Option<String>) {
+    let text = format!("Stopped: standard output was closed ({why}), so nobody could follow the run.");
+    let hint = "Run again to go on where this run stopped, and keep what reads its output open, or let it go to a file.";
+    (Level::Error, text, Some(hint.to_owned()))
+}
+
 /// How the run ended, and what to do next if there is something to do.
 pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
     let text = |text: &str| text.to_owned();

@@ -1,6 +1,5 @@
 //! Signals and closed pipes: a running session stops at once, state is saved, nothing keeps running.
 
-use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
@@ -43,27 +42,69 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_reader_that_goes_away_stops_the_run_quietly() {
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(LONG_COMMAND);
-    let mut command = place.command(&model, &["run"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    let mut reader = BufReader::new(child.stdout.take().expect("piped"));
-    let mut line = String::new();
-    reader.read_line(&mut line).expect("one line");
-    drop(reader);
-    // The next event meets a closed pipe.
-    wait_until("the command runs", || {
-        place.path("ready.txt").exists() || child.try_wait().expect("asked").is_some()
-    });
-    if child.try_wait().expect("asked").is_none() {
-        signal(&child, Signal::INT);
+fn a_reader_that_goes_away_stops_the_run_and_is_named_as_the_reason() {
+    for json in [true, false] {
+        let place = Place::with_status(&[("A", "pending")]);
+        let model = model(LONG_COMMAND);
+        let mut command = place.autonoe(Some(&model));
+        command.args(["run", "--backend", "native"]).args(json.then_some("--json"));
+        let (reader, writer) = std::io::pipe().expect("pipe");
+        drop(reader);
+        let output =
+            command.stdout(writer).stderr(Stdio::piped()).spawn().expect("started").wait_with_output();
+        let output = output.expect("ended");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("standard output was closed (Broken pipe)"), "{stderr}");
+        assert!(!stderr.contains("panicked") && !stderr.contains("Interrupted"), "{stderr}");
+        assert_nothing_left(&place);
+        let status = place.autonoe(None).args(["status"]).output().expect("started");
+        assert!(String::from_utf8_lossy(&status.stdout).contains("interrupted"), "it can be taken up");
     }
-    let mut stderr = String::new();
-    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("read");
-    assert_eq!(child.wait().expect("ended").code(), Some(130));
-    assert!(!stderr.contains("panicked") && !stderr.contains("Broken pipe"), "{stderr}");
-    assert_nothing_left(&place);
+}
+
+#[test]
+fn what_cannot_be_printed_is_an_error() {
+    let place = Place::new();
+    for command in ["doctor", "status", "man"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full device");
+        let output = place.autonoe(None).arg(command).stdout(full).output().expect("started");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command}: {stderr}");
+        assert!(stderr.contains("Standard output cannot be written: No space left"), "{command}: {stderr}");
+    }
+}
+
+#[test]
+fn signals_that_were_ignored_at_the_start_end_neither_the_run_nor_its_commands() {
+    for (ignored, kind) in [("HUP", Signal::HUP), ("INT", Signal::INT), ("TERM", Signal::TERM)] {
+        let place = Place::with_status(&[("A", "pending")]);
+        let command = format!(
+            "sleep 1 & kill -{ignored} $!; wait $!; echo ended with $?; echo ready > ready.txt; \
+             while [ ! -f go.txt ]; do sleep 0.05; done"
+        );
+        let model = model(&format!(
+            "[[conversation]]\n[[conversation.turn]]\ncall = [{{ tool = 'Bash', input = {{ command = '{command}' }} }}]\n\
+             [[conversation.turn]]\nexpect = 'ended with 0'\n\
+             call = [{{ tool = 'mcp__autonoe__set_status', input = {{ deliverableId = 'A', status = 'passed' }} }}]\n\
+             [[conversation.turn]]\ntext = 'done'"
+        ));
+        let autonoe = place.command(&model, &["run"]);
+        // As `nohup` starts its command.
+        let mut started = Command::new("sh");
+        started.args(["-c", &format!("trap '' {ignored}; exec \"$@\""), "sh"]);
+        started.arg(autonoe.get_program()).args(autonoe.get_args()).current_dir(place.project());
+        started.env_clear().envs(autonoe.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let child = started.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        wait_until("the command runs", || place.path("ready.txt").exists());
+        signal(&child, kind);
+        signal(&child, kind);
+        place.write("go.txt", "");
+        let run = super::support::Run::from(child.wait_with_output().expect("ended"));
+        run.assert_ended("all_passed", 0);
+        super::support::assert_followed(&model);
+        assert_nothing_left(&place);
+    }
 }
 
 #[test]
