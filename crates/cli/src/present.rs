@@ -3,6 +3,7 @@
 mod activity;
 mod console;
 mod json;
+mod moment;
 mod presenter;
 mod words;
 

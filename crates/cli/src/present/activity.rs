@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use autonoe_core::duration::{format, format_clock};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+
+use super::moment::local_time;
 
 /// What is going on right now.
 #[derive(Debug, Default)]
@@ -76,11 +77,6 @@ impl ActivityState {
             }
         }
     }
-}
-
-/// A time of day for people: `6:00 PM CET`, in the local zone.
-pub fn local_time(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::system()).strftime("%-I:%M %p %Z").to_string()
 }
 
 fn tool_count(tools: u32) -> String {

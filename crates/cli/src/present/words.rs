@@ -11,8 +11,8 @@ use autonoe_core::outcome::{Outcome, RunReport};
 use autonoe_core::redact::Redactor;
 use jiff::Timestamp;
 
-use super::activity::local_time;
 use super::console::Level;
+use super::moment;
 
 /// Characters of text and thoughts that debug mode shows.
 const MAX_TEXT: usize = 200;
@@ -113,7 +113,10 @@ pub fn checked(
 /// That the run waits for a quota, and until when.
 pub fn waiting(remaining: Duration, resets_at: Option<Timestamp>) -> String {
     let when = match resets_at {
-        Some(at) => format!("Quota resets at: {}", local_time(at)),
+        Some(at) => {
+            let until = moment::until(at).map(|until| format!(" (in {until})")).unwrap_or_default();
+            format!("Quota resets at: {}{until}", moment::local_time(at))
+        }
         None => "When it resets is not known; asking again then".to_owned(),
     };
     format!("Quota exceeded, waiting {}... {when} (Ctrl-C stops)", format_duration(remaining))
@@ -169,7 +172,7 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
         ),
         Outcome::MaxTurns => (Level::Warning, text("Stopped: the limit of turns was reached."), None),
         Outcome::QuotaExceeded { message, resets_at } => {
-            let when = resets_at.map(|at| format!(" It resets at {}.", local_time(at))).unwrap_or_default();
+            let when = resets_at.map(|at| format!(" {}", moment::reset(at))).unwrap_or_default();
             let hint =
                 text("Run again after the reset, or use --wait-for-quota to have autonoe wait for it.");
             (Level::Error, format!("Stopped: the quota is used up ({message}).{when}"), Some(hint))

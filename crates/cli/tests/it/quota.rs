@@ -57,7 +57,17 @@ fn a_person_is_told_once_that_and_how_long_it_waits() {
     assert_eq!(output.status.code(), Some(4));
     let out = String::from_utf8_lossy(&output.stdout);
     assert_eq!(out.matches("Quota exceeded, waiting").count(), 1, "{out}");
-    assert!(out.contains("Quota resets at: 12:00 AM UTC"), "{out}");
+    assert!(out.contains("Quota resets at: Fri 1 Jan 00:00 UTC (in "), "{out}");
+}
+
+#[test]
+fn a_run_that_does_not_wait_says_the_day_and_how_long() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&out_of_quota(4_102_444_800));
+    let run = place.run(&model, &["run"]);
+    run.assert_ended("quota_exceeded", 5);
+    assert!(run.stderr.contains("It resets Fri 1 Jan 00:00 UTC (in "), "{}", run.stderr);
+    assert!(run.stderr.contains(" d "), "{}", run.stderr);
 }
 
 #[test]
