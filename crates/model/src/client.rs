@@ -18,6 +18,7 @@ use crate::failure::{
     Failure, Site, WINDOW_FULL, broken, classify, cut_off, empty, endless, noted_failure, only_alive,
 };
 use crate::frames::{Noted, Watch};
+use crate::page::ended_early;
 use crate::price::{PriceList, resolve_alias};
 use crate::provider::{Provider, ProviderKind};
 use crate::reply::{Reply, Stop};
@@ -222,7 +223,7 @@ impl Model {
                 return Err(only_alive(self.tuning.content_timeout));
             };
             let Some(event) = event else {
-                return Err(cut_off(self.site()));
+                return Err(ended_early(&watch.noted(), self.target.endpoint.base_url(), self.site()).await);
             };
             if watch.bytes() > LARGEST_STREAM_BYTES {
                 return Err(endless(
@@ -231,6 +232,7 @@ impl Model {
                 ));
             }
             let said = match event.map_err(failed)? {
+                ChatStreamEvent::End(_) if watch.noted().was_no_stream() => break,
                 ChatStreamEvent::End(end) => return self.finish(end, &watch.noted()),
                 ChatStreamEvent::Chunk(chunk) => Some(Progress::Text(chunk.content)),
                 ChatStreamEvent::ReasoningChunk(chunk) => {

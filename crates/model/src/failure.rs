@@ -13,6 +13,7 @@ use reqwest::header::{HeaderMap, LOCATION};
 
 use crate::code::ModelErrorCode::{self, *};
 use crate::frames::Noted;
+use crate::page::{self, Page};
 use crate::provider::{Provider, ProviderKind};
 use crate::said::{Said, first_line};
 use crate::wait;
@@ -142,6 +143,9 @@ pub(crate) fn classify(error: &genai::Error, noted: &Noted, site: Site<'_>) -> F
 
 /// What the service itself said went wrong, where the library did not tell.
 pub(crate) fn noted_failure(noted: &Noted, site: Site<'_>) -> Option<Failure> {
+    if let Some(page) = &noted.page {
+        return Some(page::instead_of_stream(page, site));
+    }
     match &noted.error {
         Some(error) => Some(broken_off(&Said::in_value(error), site)),
         None => noted.broken.then(|| broken_json("a piece of the stream is cut short", site)),
@@ -197,6 +201,9 @@ fn http(status: u16, headers: &HeaderMap, said: &Said, site: Site<'_>) -> Failur
     {
         return failure;
     }
+    if let Some(page) = &said.page {
+        return answered_by_page(status, code, page, asked, site);
+    }
     let message = match code {
         ModelNotFound => {
             format!("The model '{}' is not known to the service ({}).", site.model, said.message)
@@ -208,6 +215,27 @@ fn http(status: u16, headers: &HeaderMap, said: &Said, site: Site<'_>) -> Failur
         _ => format!("The model service answered {status}: {}", said.message),
     };
     Failure::new(code, message, asked, site)
+}
+
+/// An error response that is a page for people. Which model or key was meant, nobody there has read.
+fn answered_by_page(
+    status: u16,
+    code: ModelErrorCode,
+    page: &Page,
+    asked: Option<Duration>,
+    site: Site<'_>,
+) -> Failure {
+    let message = format!(
+        "The model service answered {status} with {} (HTML), not as a model service does.",
+        page.shown()
+    );
+    if code.is_retried() {
+        let fault = Fault::passing(Layer::Model, code.as_str(), message).retry_after(asked);
+        return Failure::Passing(fault.hint(page::hint(site)));
+    }
+    let code = if code == ModelNotFound { ProviderNotConfigured } else { code };
+    let fault = Fault::lasting(Layer::Config, code.as_str(), message).hint(page::hint(site));
+    Failure::Final(Outcome::ExecutionError { fault })
 }
 
 /// An error within a stream.

@@ -9,6 +9,7 @@ use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::page::Page;
 use crate::provider::ProviderKind;
 
 /// What was noted of one stream.
@@ -22,8 +23,21 @@ pub(crate) struct Noted {
     pub refused: bool,
     /// The server tells thoughts in a field that it wants to see again.
     pub wants_thoughts_back: bool,
+    /// Something came that is an event or data.
+    pub said_something: bool,
+    /// Something came that is neither: a comment, or a page that is no stream at all.
+    pub said_nothing: bool,
+    /// A page for people came.
+    pub page: Option<Page>,
     /// Tokens thought with, as far as the library does not tell.
     pub reasoning_tokens: u64,
+}
+
+impl Noted {
+    /// Whether something came and nothing of it was of a stream.
+    pub fn was_no_stream(&self) -> bool {
+        self.said_nothing && !self.said_something
+    }
 }
 
 /// Looks at the pieces of one stream.
@@ -54,6 +68,10 @@ impl ChatFrameSink for Watch {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
         self.bytes.fetch_add(frame.data.len(), Ordering::Relaxed);
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        match frame.event.is_some() || !frame.data.is_empty() {
+            true => noted.said_something = true,
+            false => noted.said_nothing = true,
+        }
         glance(self.kind, frame.data, &mut noted);
     }
 }
@@ -90,6 +108,7 @@ fn glance(kind: ProviderKind, data: &str, noted: &mut Noted) {
         ProviderKind::Gemini => noted.refused |= data.contains("\"blockReason\""),
         // The library takes a line with an error for one that says nothing.
         ProviderKind::Ollama => {
+            noted.page = noted.page.take().or_else(|| Page::read(data));
             if data.trim_start().starts_with("{\"error\"") {
                 noted.error = noted.error.take().or(serde_json::from_str(data).ok());
             }

@@ -12,6 +12,7 @@ mod dialect;
 mod endpoint;
 mod failure;
 mod frames;
+mod page;
 mod price;
 mod provider;
 mod reply;

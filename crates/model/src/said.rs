@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::page::Page;
+
 /// The longest message that is passed on.
 const LONGEST: usize = 300;
 
@@ -18,6 +20,8 @@ pub(crate) struct Said {
     pub wait: Option<Duration>,
     /// The quota that was exceeded is one of a day.
     pub daily: bool,
+    /// A page for people that was said instead.
+    pub page: Option<Page>,
 }
 
 impl Said {
@@ -25,7 +29,7 @@ impl Said {
     pub fn in_body(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Self::in_value(&value),
-            Err(_) => Self { message: first_line(body), ..Self::default() },
+            Err(_) => Self { message: first_line(body), page: Page::read(body), ..Self::default() },
         }
     }
 
@@ -46,6 +50,7 @@ impl Said {
             codes: reasons.chain(names).filter(|code| *code != "error").map(str::to_owned).collect(),
             wait: details.iter().find_map(|detail| seconds(detail.get("retryDelay")?.as_str()?)),
             daily: details.iter().any(|detail| is_daily(detail)),
+            page: None,
         }
     }
 }

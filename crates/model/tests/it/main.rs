@@ -3,6 +3,7 @@
 
 mod conformance;
 mod failures;
+mod html;
 mod quota;
 mod raw;
 mod replies;

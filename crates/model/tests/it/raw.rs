@@ -114,12 +114,12 @@ async fn broken_arguments_of_a_call_come_as_the_text_they_are() {
 
 #[tokio::test]
 async fn an_answer_that_is_not_the_services_is_told_by_its_first_line() {
-    let page = "<html>\n<body>A gateway that knows nothing</body>";
-    let (address, _heads) = serve(vec![response("403 Forbidden", "text/html", page)]);
+    let words = "Denied by policy\nA gateway that knows nothing";
+    let (address, _heads) = serve(vec![response("403 Forbidden", "text/plain", words)]);
     let refused = fault(ask(&model_at(&address, "sonnet", &quick())).await);
     assert_eq!(refused.code, "authentication_error");
     assert!(
-        refused.message.contains("<html>") && !refused.message.contains("gateway"),
+        refused.message.contains("Denied by policy") && !refused.message.contains("gateway"),
         "{}",
         refused.message
     );

@@ -27,8 +27,8 @@ pub fn read_request(stream: &TcpStream) -> String {
         reader.read_line(&mut head).unwrap();
     }
     let head = head.to_lowercase();
-    let length =
-        head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length = length.map_or(0, |length| length.parse().unwrap());
     reader.read_exact(&mut vec![0; length]).unwrap();
     head
 }
