@@ -7,9 +7,9 @@ mod moment;
 mod presenter;
 mod words;
 
-pub use activity::local_time;
 pub use console::{Console, Level, Stream};
 pub use json::JsonSink;
+pub use moment::local_time;
 pub use presenter::{Detail, Presenter};
 pub use words::{assurance, cost, cut, debug_line, ending, passed, status_tag};
 

@@ -222,9 +222,7 @@ impl Model {
             let Ok(event) = timeout_at(quiet_until, stream.next()).await else {
                 return Err(only_alive(self.tuning.content_timeout));
             };
-            let Some(event) = event else {
-                return Err(ended_early(&watch.noted(), self.target.endpoint.base_url(), self.site()).await);
-            };
+            let Some(event) = event else { break };
             if watch.bytes() > LARGEST_STREAM_BYTES {
                 return Err(endless(
                     &format!("sent more than {} MiB", LARGEST_STREAM_BYTES >> 20),
@@ -252,6 +250,7 @@ impl Model {
             }
             said.into_iter().for_each(progress);
         }
+        Err(ended_early(&watch.noted(), self.target.endpoint.base_url(), self.site()).await)
     }
 
     /// Makes sure that what ended is a reply: the library ends a stream by itself where the service only fell silent.

@@ -111,9 +111,10 @@ impl StatusReader for StatusStore {
     }
 
     async fn ensure_writable(&self) -> Result<(), Fault> {
-        let size = fs::metadata(&self.path).map_or(0, |file| file.len());
-        crate::atomic::probe(&self.path, size.saturating_add(HEADROOM))
-            .map_err(|error| self.io_fault("written", &error))
+        let size = std::fs::metadata(&self.path).map_or(0, |file| file.len());
+        atomic::probe(&self.path, size.min(DOCUMENT_LIMIT).saturating_add(HEADROOM)).map_err(|error| {
+            atomic::write_fault("status_file", &self.path, &error, "Then start again; nothing was changed.")
+        })
     }
 }
 

@@ -128,7 +128,7 @@ pub fn outage(tries: u32, pause: Duration, gives_up_at: Timestamp, message: &str
     format!(
         "No model service{tried}: {message} Next try in {}; giving up at {} (Ctrl-C stops)",
         format_duration(pause),
-        local_time(gives_up_at)
+        moment::local_time(gives_up_at)
     )
 }
 

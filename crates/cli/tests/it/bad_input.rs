@@ -251,9 +251,9 @@ fn a_project_that_cannot_be_written_is_refused() {
 }
 
 #[test]
-fn a_dead_network_counts_as_an_error_and_says_so() {
+fn a_dead_network_ends_the_run_in_the_end_and_says_so() {
     let place = Place::with_status(&[("A", "pending")]);
-    let output = run(&place, &["run", "--max-retries", "0", "--session-delay", "0s"]);
+    let output = run(&place, &["run", "--max-outage", "1ms", "--session-delay", "0s"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(6), "{stderr}");
     assert!(stderr.contains("cannot be reached") && stderr.contains("refused"), "{stderr}");
@@ -262,7 +262,7 @@ fn a_dead_network_counts_as_an_error_and_says_so() {
 #[test]
 fn a_broken_journal_is_a_fault_of_the_machine() {
     let place = Place::with_status(&[("A", "pending")]);
-    let output = run(&place, &["run", "--max-retries", "0", "--session-delay", "0s"]);
+    let output = run(&place, &["run", "--max-outage", "1ms", "--session-delay", "0s"]);
     assert_eq!(output.status.code(), Some(6));
     let journal = place.journal();
     fs::write(&journal, vec![b'x'; 8192]).expect("damaged");

@@ -52,14 +52,14 @@ fn a_disk_that_fills_up_ends_the_run_before_the_next_session_is_paid_for() {
     run.assert_ended("failed", 1);
     assert_eq!(run.sessions().len(), 1);
     assert_eq!(run.outcome()["fault"]["code"], "status_file");
-    assert!(run.stderr.contains("No space left on device"), "{}", run.stderr);
+    assert!(run.stderr.contains("the disk is full"), "{}", run.stderr);
     assert!(run.stderr.contains("hint: "), "{}", run.stderr);
     assert_eq!(place.read(".autonoe/status.json"), STATUS, "nothing was lost");
 
     let run = place.run(&model, &["run"]);
     assert_ne!(run.code, Some(0));
     assert_eq!(run.sessions().len(), 0, "no session is paid for");
-    assert!(run.stderr.contains("No space left on device"), "{}", run.stderr);
+    assert!(run.stderr.contains("the disk is full"), "{}", run.stderr);
 
     std::fs::remove_file(place.path("big")).expect("room is made");
     let run = place.run(&model, &["run", "-n", "1"]);

@@ -20,6 +20,7 @@ mod declared;
 mod demo;
 mod disks;
 mod endurance;
+mod event_order;
 mod full_disk;
 mod gemini;
 mod honesty;

@@ -164,7 +164,7 @@ async fn a_journal_of_an_earlier_version_can_still_be_looked_at() {
     drop(journal);
     bench
         .sql()
-        .execute_batch("DROP TABLE said; DROP TABLE plans; DROP TABLE commits; PRAGMA user_version = 2")
+        .execute_batch("DROP TABLE outages; DROP TABLE said; DROP TABLE plans; DROP TABLE commits; PRAGMA user_version = 2")
         .unwrap();
     assert_eq!(history(&bench).commits(begun.run).unwrap(), None);
     let (journal, _) = bench.begin("run").await;
