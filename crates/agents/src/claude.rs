@@ -190,8 +190,8 @@ struct Seen {
     priced: Usd,
     /// The vendor's word that a limit is reached, and when it ends.
     limit: Option<Value>,
-    /// Work that goes on in the background.
-    background: usize,
+    /// Sub-agents that work in the background.
+    sub_agents: usize,
     /// What it answered in the end.
     answer: String,
     is_named: bool,
@@ -335,10 +335,11 @@ impl ClaudeAgent {
                 let message = format!("Claude Code tries again, attempt {attempt}: {error}{status}.");
                 emitter.emit(Event::Trouble { message }).await;
             }
-            Message::Background { tasks } => self.seen.background = tasks,
+            Message::SubAgents { working } => self.seen.sub_agents = working,
             Message::Ended(ending) => {
                 self.book_the_rest(&ending, emitter).await;
-                if self.seen.background > 0 && !ending.is_error {
+                // It goes on by itself when they have ended.
+                if self.seen.sub_agents > 0 && !ending.is_error {
                     return None;
                 }
                 let outcome = ending.outcome(self.seen.limit.as_ref());

@@ -22,6 +22,9 @@ const SILENT: [&str; 12] = [
     "task_updated",
 ];
 
+/// What it calls a sub-agent among the tasks in the background.
+const SUB_AGENT: &str = "local_agent";
+
 /// One line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Message {
@@ -43,8 +46,9 @@ pub(super) enum Message {
     Limited(Value),
     /// A call of the model failed and is tried again.
     Retries { attempt: u64, status: Option<u64>, error: String },
-    /// How much goes on in the background.
-    Background { tasks: usize },
+    /// How many sub-agents work in the background. It will be heard again when they have ended; commands that it left
+    /// there are not its work any more.
+    SubAgents { working: usize },
     /// The work has ended.
     Ended(Ending),
     /// Nothing to tell.
@@ -92,7 +96,9 @@ impl Message {
                 error: text(&message["error"]),
             },
             ("system", "background_tasks_changed") => {
-                Self::Background { tasks: message["tasks"].as_array().map_or(0, Vec::len) }
+                let tasks = message["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let working = tasks.iter().filter(|task| task["task_type"] == SUB_AGENT).count();
+                Self::SubAgents { working }
             }
             ("system", subtype) if SILENT.contains(&subtype) => Self::Silent,
             ("assistant", _) => said(&message["message"]),

@@ -85,6 +85,25 @@ fn an_unknown_message_is_told_by_its_name() {
 }
 
 #[test]
+fn sub_agents_are_waited_for_and_commands_are_not() {
+    let task = |kind: &str| json!({ "task_id": "x", "task_type": kind, "description": "d" });
+    let told = |tasks: &[Value]| {
+        Message::read(json!({ "type": "system", "subtype": "background_tasks_changed", "tasks": tasks }))
+    };
+    assert_eq!(told(&[task("local_bash"), task("local_bash")]), Message::SubAgents { working: 0 });
+    assert_eq!(told(&[task("local_bash"), task("local_agent")]), Message::SubAgents { working: 1 });
+    assert_eq!(told(&[]), Message::SubAgents { working: 0 });
+    let working: Vec<_> = messages("subagent")
+        .into_iter()
+        .filter_map(|message| match message {
+            Message::SubAgents { working } => Some(working),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(working, [1, 0], "as it was recorded");
+}
+
+#[test]
 fn every_end_has_its_outcome() {
     for name in ["text", "tools", "hook-blocked", "recover", "cut", "midoverload", "mcp-stdio", "schema"] {
         assert_eq!(ends(name).last(), Some(&Outcome::Completed), "{name}");

@@ -100,6 +100,38 @@ fn claude_is_out_of_quota_and_another_agent_goes_on() {
 }
 
 #[test]
+fn a_sub_agent_in_the_background_is_waited_for() {
+    let Some(claude) = claude() else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(SUB_AGENT);
+    let run = claude.run(&place, &model, &["run", "--backend", "claude"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.sessions(), ["coding"]);
+    assert_eq!(place.read("by-the-sub-agent.txt"), "x\n");
+    assert_followed(&model);
+}
+
+/// It says something while its sub-agent works, and finishes when that has ended.
+const SUB_AGENT: &str = r#"
+  [[conversation]]
+  when = "write the file"
+  [[conversation.turn]]
+  call = [{ tool = "Bash", input = { command = "for i in 1 2 3 4 5; do sleep 0.2; done; echo x > by-the-sub-agent.txt" } }]
+  [[conversation.turn]]
+  text = "The file is there."
+  [[conversation]]
+  [[conversation.turn]]
+  call = [{ tool = "Agent", input = { description = "a file", prompt = "write the file", subagent_type = "general-purpose" } }]
+  [[conversation.turn]]
+  text = "I wait."
+  [[conversation.turn]]
+  expect = "The file is there."
+  call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+  [[conversation.turn]]
+  text = "done"
+"#;
+
+#[test]
 fn an_interrupt_in_the_middle_of_a_tool_leaves_nothing_running() {
     let Some(claude) = claude() else { return };
     let place = Place::with_status(&[("A", "pending")]);
