@@ -9,7 +9,6 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::http::uri::Scheme;
-use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::client::proxy::matcher::Intercept;
 
@@ -18,10 +17,12 @@ use crate::connect::{self, BodyError};
 use crate::failure::Failure;
 use crate::headers::{asks_for_websocket, drop_hop_by_hop};
 use crate::host::{Host, Target};
+use crate::limits::IDLE_LIMIT;
 use crate::refusal::{Refusal, Refusals};
 use crate::route::Route;
 use crate::rules::Rules;
-use crate::tunnel::Stream;
+use crate::socket::SocketRoute;
+use crate::tunnel::{Stream, Tunnel};
 
 type Answer = Response<BoxBody<Bytes, BodyError>>;
 
@@ -37,12 +38,6 @@ pub(crate) struct Door {
     pub refusals: Mutex<Refusals>,
 }
 
-/// A tunnel that begins when its answer has been sent.
-pub(crate) struct Tunnel {
-    pub client: OnUpgrade,
-    pub target: Box<dyn Stream>,
-}
-
 impl Door {
     /// Serves one request. A tunnel that was opened is left in `tunnel`.
     pub async fn answer(&self, request: Request<Incoming>, tunnel: &Mutex<Option<Tunnel>>) -> Answer {
@@ -52,7 +47,13 @@ impl Door {
             Method::TRACE => Err(Failure::NotSupported("TRACE")),
             _ if asks_for_websocket(request.headers()) => Err(Failure::NotSupported("WebSocket")),
             _ if request.uri().authority().is_some() => self.forward(request).await,
-            _ => self.pass_to_route(request).await,
+            _ => match self.find_socket(request.uri().path()) {
+                Some(socket) => socket.open(request).await.map(|(answer, opened)| {
+                    *lock(tunnel) = Some(opened);
+                    answer
+                }),
+                None => self.pass_to_route(request).await,
+            },
         };
         answer.unwrap_or_else(|failure| {
             if let Failure::Refused(refusal) = &failure {
@@ -71,10 +72,11 @@ impl Door {
         lock(&self.refusals).drain()
     }
 
-    /// The path below which a route is served.
+    /// The path of a socket, or the one below which a route is served.
     pub fn route_path(&self, name: &str) -> Option<String> {
-        let route = self.rules.routes.iter().find(|route| route.name() == name)?;
-        Some(format!("/{}/{}", self.token, route.name()))
+        let is_route = self.rules.routes.iter().any(|route| route.name() == name);
+        let is_socket = self.rules.sockets.iter().any(|socket| socket.name == name);
+        (is_route || is_socket).then(|| format!("/{}/{name}", self.token))
     }
 
     /// `CONNECT host:port`.
@@ -94,7 +96,11 @@ impl Door {
             Some(proxy) => Box::new(connect::through_proxy(&proxy, &target).await?),
             None => Box::new(connect::directly(&target, reach).await?),
         };
-        *lock(tunnel) = Some(Tunnel { client: hyper::upgrade::on(request), target: stream });
+        *lock(tunnel) = Some(Tunnel {
+            client: hyper::upgrade::on(request),
+            target: stream,
+            idle_limit: Some(IDLE_LIMIT),
+        });
         Ok(with_status(StatusCode::OK, Empty::new().map_err(BodyError::from).boxed()))
     }
 
@@ -166,10 +172,19 @@ impl Door {
     }
 
     fn find_route<'a>(&self, path: &'a str) -> Option<(&Route, &'a str)> {
-        let path = path.strip_prefix('/')?.strip_prefix(self.token.as_str())?.strip_prefix('/')?;
+        let path = self.behind_token(path)?;
         let (name, rest) = path.split_at(path.find('/').unwrap_or(path.len()));
         let route = self.rules.routes.iter().find(|route| route.name() == name)?;
         Some((route, rest))
+    }
+
+    fn find_socket(&self, path: &str) -> Option<&SocketRoute> {
+        let name = self.behind_token(path)?;
+        self.rules.sockets.iter().find(|socket| socket.name == name)
+    }
+
+    fn behind_token<'a>(&self, path: &'a str) -> Option<&'a str> {
+        path.strip_prefix('/')?.strip_prefix(self.token.as_str())?.strip_prefix('/')
     }
 
     fn upstream(&self, target: &Target) -> Option<Intercept> {

@@ -60,7 +60,7 @@ impl Egress {
         format!("http://{}", self.door.address)
     }
 
-    /// The base URL of a route inside: `http://127.0.0.1:PORT/<token>/<name>`, without a slash at the end.
+    /// The URL inside of a route or a socket: `http://127.0.0.1:PORT/<token>/<name>`, without a slash at the end.
     pub fn route_url(&self, name: &str) -> Option<String> {
         Some(self.proxy_url() + &self.door.route_path(name)?)
     }
@@ -89,7 +89,9 @@ impl fmt::Debug for Egress {
 
 impl Door {
     fn new(address: SocketAddr, rules: Arc<Rules>) -> io::Result<Self> {
-        let mut names: Vec<&str> = rules.routes.iter().map(|route| route.name()).collect();
+        let routes = rules.routes.iter().map(|route| route.name());
+        let mut names: Vec<&str> =
+            routes.chain(rules.sockets.iter().map(|socket| socket.name.as_str())).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             let problem = format!("two routes are called `{}`", twice[0]);
@@ -160,7 +162,7 @@ async fn attend(client: TcpStream, door: &Door) {
     if let (Ok(()), Some(tunnel)) = (served, opened)
         && let Ok(client) = tunnel.client.await
     {
-        carry(TokioIo::new(client), tunnel.target).await;
+        carry(TokioIo::new(client), tunnel.target, tunnel.idle_limit).await;
     }
 }
 

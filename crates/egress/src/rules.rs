@@ -5,6 +5,7 @@ use crate::host::Target;
 use crate::pattern::HostPattern;
 use crate::refusal::{Reason, Refusal};
 use crate::route::Route;
+use crate::socket::SocketRoute;
 use crate::upstream::UpstreamProxy;
 
 /// What may pass.
@@ -14,6 +15,8 @@ pub struct Rules {
     pub allow: Vec<HostPattern>,
     /// The providers whose keys are put in here.
     pub routes: Vec<Route>,
+    /// The sockets of ours that programs inside may talk to.
+    pub sockets: Vec<SocketRoute>,
     /// The proxy that stands between us and the internet, if there is one.
     pub upstream: Option<UpstreamProxy>,
     /// A sentence that tells whoever was refused how the host can be allowed.

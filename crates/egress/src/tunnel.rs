@@ -1,12 +1,12 @@
 //! Bytes both ways until both sides have closed, or nothing has moved for too long.
 
 use std::io;
+use std::time::Duration;
 
+use hyper::upgrade::OnUpgrade;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use tokio::sync::Notify;
 use tokio::time::timeout;
-
-use crate::limits::IDLE_LIMIT;
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
@@ -15,8 +15,16 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
+/// A tunnel that begins when its answer has been sent.
+pub(crate) struct Tunnel {
+    pub client: OnUpgrade,
+    pub target: Box<dyn Stream>,
+    /// How long it may carry nothing; none for as long as both sides hold on.
+    pub idle_limit: Option<Duration>,
+}
+
 /// Carries bytes between the two. One side may close early and still receive.
-pub(crate) async fn carry(client: impl Stream, target: impl Stream) {
+pub(crate) async fn carry(client: impl Stream, target: impl Stream, idle_limit: Option<Duration>) {
     let (from_client, to_client) = split(client);
     let (from_target, to_target) = split(target);
     let moved = Notify::new();
@@ -26,7 +34,7 @@ pub(crate) async fn carry(client: impl Stream, target: impl Stream) {
     tokio::select! {
         // A side that broke off ends the tunnel, and there is nobody left to tell.
         _ = both => {}
-        () = idle(&moved) => {}
+        () = idle(&moved, idle_limit) => {}
     }
 }
 
@@ -47,7 +55,10 @@ async fn pump(
     }
 }
 
-/// Returns when nothing has moved for [`IDLE_LIMIT`].
-async fn idle(moved: &Notify) {
-    while timeout(IDLE_LIMIT, moved.notified()).await.is_ok() {}
+/// Returns when nothing has moved for as long as the limit; never without one.
+async fn idle(moved: &Notify, limit: Option<Duration>) {
+    match limit {
+        Some(limit) => while timeout(limit, moved.notified()).await.is_ok() {},
+        None => std::future::pending().await,
+    }
 }

@@ -14,6 +14,7 @@ use super::serve;
 use crate::door::Door;
 use crate::limits::{CONNECT_LIMIT, HEAD_LIMIT, IDLE_LIMIT, MAX_CONNECTIONS};
 use crate::rules::Rules;
+use crate::socket::SocketRoute;
 use crate::upstream::UpstreamProxy;
 
 async fn listen() -> (TcpListener, SocketAddr) {
@@ -78,6 +79,27 @@ async fn a_tunnel_that_carries_nothing_is_closed_and_one_that_does_is_not() {
     }
     assert_eq!(soon(client.read(&mut buffer)).await.unwrap(), 0);
     assert_took(start, IDLE_LIMIT / 2 * 3 + IDLE_LIMIT);
+}
+
+#[tokio::test]
+async fn a_socket_may_be_silent_for_as_long_as_a_check_takes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("calls.sock");
+    let socket = tokio::net::UnixListener::bind(&path).unwrap();
+    let rules = Rules { sockets: vec![SocketRoute { name: "calls".to_owned(), path }], ..Rules::default() };
+    let (listener, address) = listen().await;
+    let door = Arc::new(Door::new(address, rules.into()).unwrap());
+    let head = format!("GET /{}/calls HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", door.token);
+    tokio::spawn(serve(listener, door));
+    let mut client = connect(address, &head).await;
+    let (mut ours, _) = socket.accept().await.unwrap();
+    let mut buffer = [0; 1000];
+    let count = client.read(&mut buffer).await.unwrap();
+    assert!(buffer[..count].starts_with(b"HTTP/1.1 101"));
+    pause();
+    tokio::time::sleep(IDLE_LIMIT * 5).await;
+    ours.write_all(b"x").await.unwrap();
+    assert_eq!(soon(client.read(&mut buffer)).await.unwrap(), 1);
 }
 
 #[tokio::test]

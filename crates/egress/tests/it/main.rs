@@ -6,6 +6,7 @@ mod attacks;
 mod forward;
 mod malformed;
 mod routes;
+mod sockets;
 mod support;
 mod tunnels;
 mod upstream;
