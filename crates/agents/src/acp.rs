@@ -5,6 +5,7 @@
 //! here an agent works only while its events are asked for, on one borrowed desk.
 
 mod answers;
+mod begin;
 mod calls;
 mod ending;
 mod files;
@@ -31,10 +32,9 @@ use serde_json::{Value, json};
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed, follow_up};
+use crate::vendor::{Desk, Heard, Reach, SERVER, Start, Talk, VendorSettings, conclude, crashed, follow_up};
 use calls::{Calls, Ended, Steps, block_text};
 use ending::{Named, usage};
-use files::FAILED;
 use message::{Message, Refused};
 pub use session::OWN_MODEL;
 use terminals::Terminals;
@@ -48,9 +48,6 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// How long an agent may take to exit once its input is closed. Most wait for a signal; their work is told by then.
 const EXIT_LIMIT: Duration = Duration::from_millis(100);
-
-/// How long an agent is quiet that has repeated an earlier session.
-const QUIET: Duration = Duration::from_millis(300);
 
 /// How often an agent that breaks its work off at a refusal is told the reason and sent on.
 const MAX_FOLLOW_UPS: u32 = 20;
@@ -81,6 +78,8 @@ pub(crate) struct Manner {
     pub exit_limit: Option<Duration>,
     /// How its model learns why a call was refused.
     pub refusing: Refusing,
+    /// Whether it has asked for all tools by the time that a session has begun.
+    pub loads_tools_first: bool,
 }
 
 /// How a refusal is said. The protocol has no place for reasons.
@@ -105,6 +104,7 @@ impl AcpBackend {
             is_served: true,
             exit_limit: Some(EXIT_LIMIT),
             refusing: Refusing::ByOption,
+            loads_tools_first: false,
         };
         Self { manner, settings, deliverables }
     }
@@ -125,12 +125,13 @@ impl Backend for AcpBackend {
 pub(crate) async fn open(
     manner: Manner,
     settings: &VendorSettings,
-    deliverables: &DeliverableService,
+    deliverables: &Arc<DeliverableService>,
     spec: SessionSpec,
     env: impl FnOnce(Option<Reach>) -> Vec<(String, String)>,
 ) -> Result<Box<dyn Agent>, Fault> {
     let expected = Expected::new(spec.answer)?;
-    let Start { launch, reach, mut desk } = settings.prepare(spec.gates, spec.phase, deliverables).await?;
+    let Start { launch, reach, mut desk } =
+        settings.prepare(&manner.shown, spec.gates, spec.phase, deliverables).await?;
     let talk = match Talk::start(launch.args(&manner.args).envs(env(reach))) {
         Ok(talk) => talk,
         Err(error) => {
@@ -140,7 +141,7 @@ pub(crate) async fn open(
         }
     };
     let history = spec.history.filter(|history| history["backend"] == manner.backend.as_str());
-    let servers = std::iter::once("autonoe".to_owned()).chain(settings.servers.keys().cloned()).collect();
+    let servers = std::iter::once(SERVER.to_owned()).chain(settings.servers.keys().cloned()).collect();
     Ok(Box::new(AcpAgent {
         named: Named { name: manner.shown.clone(), log_in: manner.log_in.clone() },
         earlier: history.and_then(|history| history["acp_session"].as_str().map(str::to_owned)),
@@ -256,88 +257,6 @@ impl AcpAgent {
         }
         let message = format!("{} was refused something in {MAX_FOLLOW_UPS} turns.", self.manner.shown);
         Err(Fault::passing(Layer::Agent, "agent_cancelled", message))
-    }
-
-    /// Greets the agent and has it begin a session, or go on with an earlier one.
-    async fn begin(&mut self, emitter: &Emitter) -> Result<(), Halt> {
-        let greeted = self.request("initialize", session::greeting(self.manner.is_served), emitter).await?;
-        let place = session::place(&self.settings, &greeted);
-        let begun = match self.earlier.take().filter(|_| session::can_load(&greeted)) {
-            Some(earlier) => self.load(earlier, place.clone(), emitter).await?,
-            None => None,
-        };
-        let begun = match begun {
-            Some(begun) => begun,
-            None => {
-                let begun = self.request("session/new", place, emitter).await?;
-                self.session = begun["sessionId"].as_str().unwrap_or_default().to_owned();
-                begun
-            }
-        };
-        self.name_model(&begun, emitter).await
-    }
-
-    /// Goes on with an earlier session; none if the agent does not know it any more.
-    async fn load(
-        &mut self,
-        earlier: String,
-        mut place: Value,
-        emitter: &Emitter,
-    ) -> Result<Option<Value>, Halt> {
-        place["sessionId"] = json!(earlier);
-        self.is_replaying = true;
-        let loaded = self.request("session/load", place, emitter).await;
-        self.settle(emitter).await?;
-        self.is_replaying = false;
-        match loaded {
-            Ok(begun) => {
-                self.session = earlier;
-                Ok(Some(begun))
-            }
-            Err(Halt::Refused(refused)) => {
-                let message =
-                    format!("{} cannot go on with its last session: {}.", self.manner.shown, refused.message);
-                emitter.emit(Event::Trouble { message }).await;
-                Ok(None)
-            }
-            Err(halt) => Err(halt),
-        }
-    }
-
-    /// Waits until nothing more of an earlier session is repeated: some answer before they have done so.
-    async fn settle(&mut self, emitter: &Emitter) -> Result<(), Halt> {
-        while let Ok(message) = tokio::time::timeout(QUIET, self.next(emitter)).await {
-            match message? {
-                Message::Asks { id, .. } => {
-                    let message = "there is nothing to do yet".to_owned();
-                    self.reply(&id, Err(Refused { code: FAILED, message })).await;
-                }
-                Message::Unknown(what) => self.unknown(&what, emitter).await,
-                Message::Update(_) | Message::Answered { .. } | Message::Silent => {}
-            }
-        }
-        Ok(())
-    }
-
-    async fn name_model(&mut self, begun: &Value, emitter: &Emitter) -> Result<(), Halt> {
-        if !self.manner.asks_for_model || self.model == OWN_MODEL {
-            return Ok(());
-        }
-        match session::choose_model(begun, &self.model) {
-            Ok(None) => Ok(()),
-            Ok(Some((method, mut choice))) => {
-                choice["sessionId"] = json!(self.session);
-                self.request(method, choice, emitter).await.map(|_| ())
-            }
-            Err(offered) => {
-                let message = format!("{} has no model '{}'.", self.manner.shown, self.model);
-                let fault = Fault::lasting(Layer::Config, "unknown_model", message);
-                Err(Halt::Fault(match offered.is_empty() {
-                    true => fault.hint("It lets no model be chosen; leave --model out."),
-                    false => fault.hint(format!("It offers {offered}.")),
-                }))
-            }
-        }
     }
 
     /// Asks something, and attends to whatever comes before the answer.

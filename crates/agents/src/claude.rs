@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, EXIT_LIMIT, Heard, Start, Talk, VendorSettings, conclude, crashed};
+use crate::vendor::{Desk, EXIT_LIMIT, Heard, SERVER, Start, Talk, VendorSettings, conclude, crashed};
 use ending::Ending;
 use message::{Asked, Block, Message};
 
@@ -54,9 +54,6 @@ const GATE_SECONDS: u32 = 60;
 
 /// The file that tells it of MCP servers. Their headers may be secrets, and arguments can be seen by everybody.
 const SERVERS: &str = "autonoe-servers.json";
-
-/// The server of the deliverable tools. Claude Code hands us what it says to it, so that no program is started for it.
-const SERVER: &str = "autonoe";
 
 /// The tool with which it answers in the form that was asked for.
 const ANSWER_TOOL: &str = "StructuredOutput";
@@ -111,7 +108,8 @@ impl ClaudeBackend {
         arguments
     }
 
-    /// The MCP servers, in its own form.
+    /// The MCP servers, in its own form. It hands us what it says to that of the deliverable tools, so that no program is
+    /// started for it.
     fn servers(&self) -> Value {
         let mut servers = BTreeMap::from([(SERVER.to_owned(), json!({ "type": "sdk", "name": SERVER }))]);
         for (name, server) in &self.settings.servers {
@@ -137,7 +135,7 @@ impl Backend for ClaudeBackend {
         let (arguments, servers) = (self.arguments(&spec), self.servers());
         let expected = Expected::new(spec.answer)?;
         let Start { launch, reach, mut desk } =
-            self.settings.prepare(spec.gates, spec.phase, &self.deliverables).await?;
+            self.settings.prepare("Claude Code", spec.gates, spec.phase, &self.deliverables).await?;
         self.settings.write(SERVERS, &servers.to_string())?;
         let mut env: Vec<(&str, String)> =
             QUIET.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();

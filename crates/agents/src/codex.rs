@@ -33,7 +33,7 @@ use tokio::time::Instant;
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, EXIT_LIMIT, Heard, Reach, Start, Talk, VendorSettings, conclude, crashed};
+use crate::vendor::{Desk, EXIT_LIMIT, Heard, Reach, SERVER, Start, Talk, VendorSettings, conclude, crashed};
 use config::Asks;
 pub use config::UserProvider;
 use item::{Deed, Item, Kind};
@@ -45,7 +45,7 @@ pub const NAME: &str = "codex";
 /// How long it may take to be ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long its MCP servers are waited for: what it works without at first, the model does not know of.
+/// How long further MCP servers are waited for: what it works without at first, the model does not know of.
 const GATHERING: Duration = Duration::from_secs(5);
 
 /// Where it keeps rules of its own for commands that need no question.
@@ -85,8 +85,8 @@ impl Backend for CodexBackend {
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let expected = Expected::new(spec.answer)?;
         let Start { launch, reach, mut desk } =
-            self.settings.prepare(spec.gates, spec.phase, &self.deliverables).await?;
-        let told = config::config(&self.settings, reach.as_ref(), Asks::Always);
+            self.settings.prepare("Codex", spec.gates, spec.phase, &self.deliverables).await?;
+        let told = config::config(&self.settings, &desk.server, reach.as_ref(), Asks::Always);
         self.settings.write("config.toml", &told)?;
         forget_rules(&self.settings.home)?;
         let env = env(&self.settings, reach.as_ref());
@@ -169,6 +169,8 @@ struct Seen {
     turn: String,
     /// The MCP servers that have started or failed to.
     served: HashSet<String>,
+    /// Why the one with the deliverable tools failed to.
+    toolless: Option<String>,
     /// What was begun and has not ended.
     open: BTreeMap<String, Deed>,
     /// Why a deed was refused.
@@ -240,16 +242,25 @@ impl CodexAgent {
         Ok(())
     }
 
-    /// Waits for its MCP servers, for a while.
+    /// Waits for its MCP servers: for the deliverable tools until they are there, for others a while.
     async fn gather(&mut self, emitter: &Emitter) -> Result<(), Fault> {
         let deadline = Instant::now() + GATHERING;
         // The deliverable tools are one more.
         while self.seen.served.len() < self.settings.servers.len() + 1 {
-            let Ok(message) = tokio::time::timeout_at(deadline, self.next(emitter)).await else { break };
+            let message = match self.desk.has_tools() || self.seen.toolless.is_some() {
+                false => self.next(emitter).await,
+                true => match tokio::time::timeout_at(deadline, self.next(emitter)).await {
+                    Ok(message) => message,
+                    Err(_) => break,
+                },
+            };
             // Nothing that was begun can end yet.
             let _ = self.take(message?, emitter).await;
         }
-        Ok(())
+        match self.seen.toolless.take() {
+            Some(why) if !self.desk.has_tools() => Err(self.desk.tools_missing(Some(&why))),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Has it begin to work on something.
@@ -381,6 +392,7 @@ impl CodexAgent {
             Message::Served { name, error } => {
                 if let Some(error) = error {
                     trouble(format!("Codex warns: the MCP server {name} does not start: {error}.")).await;
+                    self.seen.toolless = self.seen.toolless.take().or((name == SERVER).then_some(error));
                 }
                 self.seen.served.insert(name);
             }

@@ -11,7 +11,7 @@ use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde_json::{Value, json};
 
 use crate::acp::{Manner, Refusing, open};
-use crate::vendor::{Reach, VendorSettings};
+use crate::vendor::{Reach, SERVER, VendorSettings};
 
 /// What it is called.
 pub const NAME: &str = "gemini";
@@ -83,6 +83,8 @@ impl GeminiBackend {
             exit_limit: None,
             // It makes "cancelled by the user" of a rejection, and runs no hooks for tools in this mode.
             refusing: Refusing::ByReason,
+            // In this mode it waits for its MCP servers before it says that a session has begun.
+            loads_tools_first: true,
         }
     }
 
@@ -98,7 +100,7 @@ impl GeminiBackend {
     }
 
     fn servers(&self) -> impl Iterator<Item = &str> {
-        std::iter::once("autonoe").chain(self.settings.servers.keys().map(String::as_str))
+        std::iter::once(SERVER).chain(self.settings.servers.keys().map(String::as_str))
     }
 
     /// How it logs in: the way the user chose there, or else by what there is.

@@ -15,9 +15,9 @@ use autonoe_core::fault::{Fault, Layer as FaultLayer};
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
-use autonoe_deliverables::{DeliverableService, MESSENGER_ARG};
+use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, MESSENGER_ARG};
 use autonoe_model::PriceList;
-use autonoe_sandbox::{Exit, Launch, OpenError, Premises, Quarters};
+use autonoe_sandbox::{Exit, Launch, OpenError, Premises, Quarters, SocketRoute};
 use autonoe_tools::ServerConfig;
 
 use crate::emit::{Emitter, host_refused};
@@ -32,6 +32,12 @@ pub(crate) const EXIT_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long is waited to hear how a program ended that has closed its output.
 const END_LIMIT: Duration = Duration::from_millis(500);
+
+/// The MCP server of the deliverable tools.
+pub(crate) const SERVER: &str = "autonoe";
+
+/// What the socket of the deliverable tools is called at the sandbox's door.
+const CALLS_ROUTE: &str = "deliverables";
 
 /// What a vendor's agent is started with; the same for all sessions of a run.
 #[derive(Clone)]
@@ -50,7 +56,7 @@ pub struct VendorSettings {
     pub service: Option<ModelService>,
     /// Further variables of the user's that it may see.
     pub env: Vec<(String, String)>,
-    /// The socket at which the deliverable tools are answered.
+    /// The socket at which the deliverable tools are answered. Programs in a room reach it through the door.
     pub calls: PathBuf,
     /// The MCP servers that it is given beside the deliverable tools.
     pub servers: BTreeMap<String, ServerConfig>,
@@ -82,17 +88,26 @@ pub(crate) struct Start {
     pub desk: Desk,
 }
 
+/// How a program in the room starts the MCP server of the deliverable tools.
+pub(crate) struct ServerCommand {
+    pub command: String,
+    pub args: [&'static str; 1],
+    pub env: BTreeMap<&'static str, String>,
+}
+
 impl VendorSettings {
-    /// Prepares a session: the room is opened, the login borrowed, the gates stand ready.
+    /// Prepares a session of an agent that is called `name` in messages: the room is opened, the login borrowed, the gates stand
+    /// ready.
     pub(crate) async fn prepare(
         &self,
+        name: &str,
         gates: Vec<Arc<dyn Gate>>,
         phase: InstructionName,
-        deliverables: &DeliverableService,
+        deliverables: &Arc<DeliverableService>,
     ) -> Result<Start, Fault> {
         let borrowed = self.login.borrow(&self.home).map_err(|error| self.not_writable(&error))?;
         deliverables.enter(phase);
-        let quarters = Arc::new(Quarters::new(self.premises.clone()));
+        let quarters = Arc::new(Quarters::new(self.premises_with_calls()));
         let launch = self.launch(&quarters).await?;
         let reach = match &self.service {
             None => None,
@@ -103,8 +118,28 @@ impl VendorSettings {
                 None => Reach { base_url: service.base_url.clone(), key: service.key.clone() },
             }),
         };
-        let desk = Desk { quarters, gates, borrowed: Some(borrowed), denials: HashMap::new() };
+        let calls = match quarters.route_url(CALLS_ROUTE).await {
+            Some(url) => CallAddress::Proxy(url),
+            None => CallAddress::Socket(self.calls.clone()),
+        };
+        let desk = Desk {
+            name: name.to_owned(),
+            server: self.server(&calls),
+            deliverables: Arc::clone(deliverables),
+            quarters,
+            gates,
+            borrowed: Some(borrowed),
+            denials: HashMap::new(),
+        };
         Ok(Start { launch, reach, desk })
+    }
+
+    /// Premises from which the deliverable tools can be reached.
+    fn premises_with_calls(&self) -> Premises {
+        let mut premises = self.premises.clone();
+        let socket = SocketRoute { name: CALLS_ROUTE.to_owned(), path: self.calls.clone() };
+        Arc::make_mut(&mut premises.door).sockets.push(socket);
+        premises
     }
 
     /// Its program in a room, before it is started.
@@ -117,10 +152,11 @@ impl VendorSettings {
         Ok(launch.args(args).envs(self.env.iter().map(|(name, value)| (name, value))).cwd(&self.root))
     }
 
-    /// How the deliverable tools are served to a program in the room: a command.
-    pub(crate) fn deliverable_server(&self) -> (String, [String; 2]) {
-        let ourselves = self.premises.sandbox.ourselves_inside().display().to_string();
-        (ourselves, [MESSENGER_ARG.to_owned(), self.calls.display().to_string()])
+    fn server(&self, calls: &CallAddress) -> ServerCommand {
+        let command = self.premises.sandbox.ourselves_inside().display().to_string();
+        // Others on this machine can read arguments, but not variables.
+        let env = BTreeMap::from([(CALLS_VARIABLE, calls.to_string())]);
+        ServerCommand { command, args: [MESSENGER_ARG], env }
     }
 
     /// Writes a file of its settings, which only the user may read.
@@ -138,6 +174,11 @@ impl VendorSettings {
 
 /// One session of a vendor's agent, as far as it is the same for all of them.
 pub(crate) struct Desk {
+    /// What the agent is called in messages.
+    name: String,
+    /// The MCP server of the deliverable tools, for agents that start it as a program.
+    pub server: ServerCommand,
+    pub deliverables: Arc<DeliverableService>,
     quarters: Arc<Quarters>,
     gates: Vec<Arc<dyn Gate>>,
     borrowed: Option<login::Borrowed>,
@@ -182,6 +223,35 @@ impl Desk {
         emitter.emit(Event::ToolResult { id, name, content, is_error, denied_by }).await;
         for refusal in self.quarters.refusals().await {
             emitter.emit(host_refused(&refusal, self.quarters.how_to_allow())).await;
+        }
+    }
+
+    /// Whether the agent has asked for the deliverable tools, or needs none.
+    pub(crate) fn has_tools(&self) -> bool {
+        self.deliverables.has_been_loaded()
+    }
+
+    /// The fault of an agent that has no deliverable tools, with its own words about that if it has any: nothing that it does
+    /// can be recorded.
+    pub(crate) fn tools_missing(&self, why: Option<&str>) -> Fault {
+        let name = &self.name;
+        let message = match why {
+            Some(why) => format!(
+                "{name} could not start the MCP server `{SERVER}`, so it has no deliverable tools: {why}."
+            ),
+            None => {
+                format!("{name} had no deliverable tools: it never asked the MCP server `{SERVER}` for them.")
+            }
+        };
+        Fault::passing(FaultLayer::Agent, "tools_missing", message)
+            .hint("SPEC.md and the project are not the cause. Update the agent, or choose another one with --backend.")
+    }
+
+    /// What a session came to: without tools, its work cannot have been what it was asked for.
+    fn judged(&self, ended: Result<Outcome, Fault>) -> Result<Outcome, Fault> {
+        match ended? {
+            Outcome::Completed | Outcome::MaxTurns if !self.has_tools() => Err(self.tools_missing(None)),
+            outcome => Ok(outcome),
         }
     }
 
@@ -245,6 +315,6 @@ pub(crate) async fn conclude(
     for message in desk.close().await {
         emitter.emit(Event::Trouble { message }).await;
     }
-    let outcome = ended.unwrap_or_else(|fault| Outcome::ExecutionError { fault });
+    let outcome = desk.judged(ended).unwrap_or_else(|fault| Outcome::ExecutionError { fault });
     emitter.emit(Event::End { outcome }).await;
 }

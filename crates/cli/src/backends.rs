@@ -87,7 +87,6 @@ impl Workshop<'_> {
         let found = find_program(program, environment).ok_or_else(|| not_found(name, program, None))?;
         let mut premises = self.premises.clone();
         premises.bounds.read.push(installation(&found, environment));
-        premises.bounds.sockets.push(self.calls.clone());
         let mut door = (*premises.door).clone();
         admit(&mut door, hosts.iter().map(String::as_str))?;
         premises.door = Arc::new(door);
@@ -132,7 +131,6 @@ impl Workshop<'_> {
             .ok_or_else(|| not_found(name.name(), vendor.program, Some(vendor.install)))?;
         let mut premises = self.premises.clone();
         premises.bounds.read.push(installation(&program, environment));
-        premises.bounds.sockets.push(self.calls.clone());
         let mut door = (*premises.door).clone();
         if let Some(service) = &service {
             door.routes.push(route(vendor, service)?);

@@ -38,7 +38,9 @@ use crate::options::{Cli, Command};
 fn main() -> ExitCode {
     let typed: Vec<_> = std::env::args_os().skip(1).collect();
     let part = autonoe_sandbox::play_part(typed.first().map(AsRef::as_ref))
-        .or_else(|| autonoe_deliverables::play_part(&typed))
+        .or_else(|| {
+            autonoe_deliverables::play_part(&typed, std::env::var_os(autonoe_deliverables::CALLS_VARIABLE))
+        })
         .or_else(|| autonoe_tools::play_part(&typed));
     if let Some(code) = part {
         std::process::exit(code);

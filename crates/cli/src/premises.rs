@@ -269,6 +269,7 @@ fn door(environment: &Environment, user: &UserConfig, policy: &PolicyOptions) ->
     Ok(DoorRules {
         allow,
         routes: Vec::new(),
+        sockets: Vec::new(),
         upstream: upstream.map_err(|error| wrong(format!("HTTPS_PROXY: {error}.")))?,
         how_to_allow: how_to_allow.to_owned(),
     })

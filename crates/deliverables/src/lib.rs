@@ -5,6 +5,7 @@
 //! comes with what the agent says, or over a socket ([`CallServer`]), to which our binary carries it in the part of a messenger
 //! ([`play_part`]), or on standard input where no other process holds the project ([`serve_stdio`]).
 
+mod address;
 mod arguments;
 mod in_process;
 mod mcp;
@@ -13,9 +14,10 @@ mod service;
 mod socket;
 mod spec;
 
+pub use address::CallAddress;
 pub use in_process::{MCP_PREFIX, tools_for};
 pub use mcp::answer_message;
-pub use messenger::{MESSENGER_ARG, carry, carry_stdio, play_part};
+pub use messenger::{CALLS_VARIABLE, MESSENGER_ARG, carry, carry_stdio, play_part};
 pub use service::{Answer, DeliverableService};
 pub use socket::{CallServer, serve_stdio};
 pub use spec::spec;

@@ -25,8 +25,12 @@ pub async fn answer_message(service: &DeliverableService, message: &Value) -> Op
             "serverInfo": { "name": "autonoe", "version": env!("CARGO_PKG_VERSION") },
         }),
         "ping" => json!({}),
-        "tools/list" => json!({ "tools": tools(service.phase()) }),
+        "tools/list" => {
+            service.note_loaded();
+            json!({ "tools": tools(service.phase()) })
+        }
         "tools/call" => {
+            service.note_loaded();
             let name = params["name"].as_str().unwrap_or_default();
             let answer = service.call(name, params["arguments"].clone()).await;
             json!({ "content": [{ "type": "text", "text": answer.content }], "isError": answer.is_error })

@@ -1,24 +1,29 @@
-//! Our own binary in another part: the messenger, `autonoe __mcp SOCKET`.
+//! Our own binary in another part: the messenger, `autonoe __mcp`.
 //!
 //! It is what an agent in a room takes for its MCP server. It carries the messages, line by line, to the process that holds the
-//! project, and the answers back. Of a message it looks only at the id, so that it can say so to whoever waits for an answer when
+//! project, and the answers back. Where that is, a variable says. Of a message it looks only at the id, so that it can say so to whoever waits for an answer when
 //! nobody is there any more to give one.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde_json::Value;
 
+use crate::address::CallAddress;
 use crate::mcp::error;
 
-/// The first argument by which our binary knows that it is to be the messenger; the second is the socket.
+/// The one argument by which our binary knows that it is to be the messenger.
 pub const MESSENGER_ARG: &str = "__mcp";
+
+/// The variable that tells the messenger the [`CallAddress`].
+pub const CALLS_VARIABLE: &str = "AUTONOE_CALLS";
+
+/// The exit code of a messenger that could not do its work.
+const FAILED: i32 = 1;
 
 /// The code of JSON-RPC for what is a server's own.
 const NO_ANSWER: i32 = -32_000;
@@ -26,25 +31,31 @@ const NO_ANSWER: i32 = -32_000;
 /// How much is read at once.
 const PIECE_BYTES: usize = 8 * 1024;
 
-/// Plays the messenger, if the first of our binary's arguments says so, and returns the exit code. To be called before anything
-/// else is done.
-pub fn play_part(arguments: &[OsString]) -> Option<i32> {
-    match arguments {
-        [part, socket] if part == MESSENGER_ARG => Some(i32::from(carry_stdio(Path::new(socket)).is_err())),
-        _ => None,
+/// Plays the messenger, if our binary's arguments say so, and returns the exit code. `calls` is the value of [`CALLS_VARIABLE`]. To
+/// be called before anything else is done.
+pub fn play_part(arguments: &[OsString], calls: Option<OsString>) -> Option<i32> {
+    let [part] = arguments else { return None };
+    if part != MESSENGER_ARG {
+        return None;
     }
+    let Some(calls) = calls else {
+        let _ = writeln!(io::stderr(), "autonoe: the messenger is started by autonoe itself, not by hand");
+        return Some(FAILED);
+    };
+    let carried = carry_stdio(&CallAddress::read(&calls));
+    Some(carried.map_or(FAILED, |()| 0))
 }
 
-/// Carries messages between the client on standard input and output and the process at a socket until the client goes away.
-pub fn carry_stdio(socket: &Path) -> io::Result<()> {
+/// Carries messages between the client on standard input and output and the process at an address until the client goes away.
+pub fn carry_stdio(calls: &CallAddress) -> io::Result<()> {
     // Not Rust's own standard input, which reads more than it is asked for.
     let client = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    carry(socket, client, io::stdout())
+    carry(calls, client, io::stdout())
 }
 
-/// Carries messages between a client and the process at a socket until the client goes away.
-pub fn carry(socket: &Path, client: impl Read + AsFd, answers: impl Write) -> io::Result<()> {
-    let mut messenger = Messenger { socket: socket.to_owned(), other: None, waiting: Vec::new(), answers };
+/// Carries messages between a client and the process at an address until the client goes away.
+pub fn carry(calls: &CallAddress, client: impl Read + AsFd, answers: impl Write) -> io::Result<()> {
+    let mut messenger = Messenger { calls, other: None, waiting: Vec::new(), answers };
     let mut client = Some(Lines::new(client));
     while client.is_some() || !messenger.waiting.is_empty() {
         let (from_client, from_other) = wait(client.as_ref(), messenger.other.as_ref())?;
@@ -62,7 +73,7 @@ pub fn carry(socket: &Path, client: impl Read + AsFd, answers: impl Write) -> io
 }
 
 /// Sleeps until one of the two has something to say, or has gone; says which.
-fn wait(client: Option<&Lines<impl AsFd>>, other: Option<&Lines<UnixStream>>) -> io::Result<(bool, bool)> {
+fn wait(client: Option<&Lines<impl AsFd>>, other: Option<&Lines<File>>) -> io::Result<(bool, bool)> {
     let fds = [client.map(|client| client.from.as_fd()), other.map(|other| other.from.as_fd())];
     let mut waited: Vec<_> = fds.iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
     match poll(&mut waited, None) {
@@ -74,16 +85,16 @@ fn wait(client: Option<&Lines<impl AsFd>>, other: Option<&Lines<UnixStream>>) ->
     Ok((client, other))
 }
 
-struct Messenger<W> {
-    socket: PathBuf,
+struct Messenger<'a, W> {
+    calls: &'a CallAddress,
     /// The process that holds the project, once there was something to say to it, and again after it was lost.
-    other: Option<Lines<UnixStream>>,
+    other: Option<Lines<File>>,
     /// The ids of what was asked and not answered yet.
     waiting: Vec<Value>,
     answers: W,
 }
 
-impl<W: Write> Messenger<W> {
+impl<W: Write> Messenger<'_, W> {
     fn pass_on(&mut self, line: &[u8]) -> io::Result<()> {
         self.waiting.extend(id(line));
         self.send(line).or_else(|error| self.lost(&error))
@@ -92,7 +103,7 @@ impl<W: Write> Messenger<W> {
     fn send(&mut self, line: &[u8]) -> io::Result<()> {
         let other = match &mut self.other {
             Some(other) => other,
-            none => none.insert(Lines::new(UnixStream::connect(&self.socket)?)),
+            none => none.insert(Lines::new(self.calls.connect()?)),
         };
         other.from.write_all(line)
     }

@@ -14,6 +14,7 @@ use autonoe_core::plans::VerificationReader;
 use autonoe_core::status::{Refusal, StatusChange};
 use autonoe_store::{Journal, StatusStore};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::arguments::{self, Create, DEFAULT_LIST_LIMIT, List, Look, SetStatus, Target};
 
@@ -37,6 +38,8 @@ pub struct DeliverableService {
     notify: Notify,
     phase: Mutex<InstructionName>,
     halt: Halt,
+    /// Whether a client has asked for the tools of this phase.
+    loaded: watch::Sender<bool>,
 }
 
 /// A call that did not succeed.
@@ -65,7 +68,9 @@ impl DeliverableService {
         phase: InstructionName,
         notify: Notify,
     ) -> Self {
-        Self { status, examiner: None, journal, notify, phase: Mutex::new(phase), halt: Halt::default() }
+        let loaded = watch::Sender::new(false);
+        let (phase, halt) = (Mutex::new(phase), Halt::default());
+        Self { status, examiner: None, journal, notify, phase, halt, loaded }
     }
 
     /// The same service with an examiner, who has the last word when something is said to have passed.
@@ -80,9 +85,29 @@ impl DeliverableService {
         Self { halt, ..self }
     }
 
-    /// Enters a phase: from now on only its tools are answered.
+    /// Enters a phase: from now on only its tools are answered, and nobody has asked for them.
     pub fn enter(&self, phase: InstructionName) {
         *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = phase;
+        self.loaded.send_replace(false);
+    }
+
+    /// Whether a client over MCP has asked for the tools of this phase, or the phase has none.
+    pub fn has_been_loaded(&self) -> bool {
+        *self.loaded.borrow() || self.phase().tools().is_empty()
+    }
+
+    /// Waits until that is so.
+    pub async fn loaded(&self) {
+        let mut loaded = self.loaded.subscribe();
+        while !self.has_been_loaded() {
+            // Its sender is ours.
+            let _ = loaded.changed().await;
+        }
+    }
+
+    /// Notes that a client has asked for the tools.
+    pub(crate) fn note_loaded(&self) {
+        self.loaded.send_replace(true);
     }
 
     /// The phase that it is in.

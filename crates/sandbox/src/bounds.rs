@@ -47,8 +47,6 @@ pub struct Bounds {
     pub write: Vec<PathBuf>,
     /// Places that are hidden, whatever else is said.
     pub hidden: Vec<PathBuf>,
-    /// Sockets of ours that programs may connect to, even where they are hidden.
-    pub sockets: Vec<PathBuf>,
     /// How much the processes may use.
     pub limits: Limits,
     /// Whether programs may build sandboxes of their own inside, as some agents do.
@@ -95,7 +93,6 @@ impl Bounds {
             read: Vec::new(),
             write: Vec::new(),
             hidden: Vec::new(),
-            sockets: Vec::new(),
             limits: Limits::default(),
             nested: false,
         }

@@ -30,9 +30,6 @@ pub(crate) fn arguments(bounds: &Bounds, ourselves: &Path, room_arg: &str) -> Ve
     }
     // Ours, and within what is hidden.
     list.mount("--bind", &bounds.home, &bounds.home);
-    for socket in bounds.sockets.iter().filter(|socket| socket.exists()) {
-        list.mount("--ro-bind", socket, socket);
-    }
     list.mount("--ro-bind", ourselves, Path::new(OURSELVES));
     list.add(["--remount-ro", "/", "--chdir", "/", "--", OURSELVES, room_arg]);
     list.0

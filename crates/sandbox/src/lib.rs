@@ -47,7 +47,7 @@ pub fn play_part(first_argument: Option<&OsStr>) -> Option<i32> {
     }
 }
 
-pub use autonoe_egress::{HostPattern, Key, Refusal, Route, Rules as DoorRules, UpstreamProxy};
+pub use autonoe_egress::{HostPattern, Key, Refusal, Route, Rules as DoorRules, SocketRoute, UpstreamProxy};
 pub use bounds::{Bounds, Layer, Limits};
 pub use errand::{Ending, Errand, Kept, MAX_OUTPUT, Printed, Ran};
 pub use git::Repository;

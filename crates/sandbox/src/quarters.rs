@@ -102,7 +102,8 @@ impl Quarters {
         &self.premises.door.how_to_allow
     }
 
-    /// The base URL, seen from inside, of a provider whose key is put in at the door.
+    /// The URL, seen from inside, of a provider whose key is put in at the door, or of a socket that is reached through it. None
+    /// where there is no door.
     pub async fn route_url(&self, name: &str) -> Option<String> {
         let occupied = self.occupied.lock().await;
         occupied.as_ref()?.door.as_ref()?.route_url(name)

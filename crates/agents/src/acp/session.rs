@@ -3,7 +3,7 @@
 use autonoe_tools::Way;
 use serde_json::{Value, json};
 
-use crate::vendor::VendorSettings;
+use crate::vendor::{SERVER, ServerCommand, VendorSettings};
 
 /// The version of the protocol.
 const VERSION: u32 = 1;
@@ -27,9 +27,10 @@ pub(super) fn can_load(answer: &Value) -> bool {
 }
 
 /// Where it works and with which MCP servers.
-pub(super) fn place(settings: &VendorSettings, greeted: &Value) -> Value {
-    let (command, args) = settings.deliverable_server();
-    let mut servers = vec![json!({ "name": "autonoe", "command": command, "args": args, "env": [] })];
+pub(super) fn place(settings: &VendorSettings, deliverables: &ServerCommand, greeted: &Value) -> Value {
+    let ServerCommand { command, args, env } = deliverables;
+    let env: Vec<Value> = env.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    let mut servers = vec![json!({ "name": SERVER, "command": command, "args": args, "env": env })];
     let takes_http = greeted["agentCapabilities"]["mcpCapabilities"]["http"].as_bool().unwrap_or_default();
     let pairs = |pairs: &std::collections::BTreeMap<String, String>| -> Vec<Value> {
         pairs.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()

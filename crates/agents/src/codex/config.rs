@@ -10,7 +10,7 @@ use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_tools::Way;
 use serde_json::{Map, Value, json};
 
-use crate::vendor::{Reach, VendorSettings};
+use crate::vendor::{Reach, SERVER, ServerCommand, VendorSettings};
 
 /// The variable in which it finds the key of our provider. Names with KEY in them are kept from commands.
 pub(super) const KEY_VARIABLE: &str = "AUTONOE_CODEX_API_KEY";
@@ -26,6 +26,9 @@ const RETRIES: u32 = 3;
 
 /// How long a server of tools may take to start, in seconds.
 const SERVER_START_SECONDS: u32 = 60;
+
+/// The same for the deliverable tools: less than Codex itself may take, so that it says why they are missing.
+const TOOLS_START_SECONDS: u32 = 45;
 
 /// How long a call of a deliverable tool may take, in seconds.
 const CHECKS_SECONDS: u64 = 24 * 60 * 60;
@@ -129,7 +132,12 @@ impl UserProvider {
 }
 
 /// The settings of a session.
-pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, asks: Asks) -> String {
+pub(super) fn config(
+    settings: &VendorSettings,
+    deliverables: &ServerCommand,
+    reach: Option<&Reach>,
+    asks: Asks,
+) -> String {
     let off: Map<String, Value> =
         FEATURES_OFF.iter().map(|name| ((*name).to_owned(), json!(false))).collect();
     // A project that is trusted brings settings of its own.
@@ -149,7 +157,7 @@ pub(super) fn config(settings: &VendorSettings, reach: Option<&Reach>, asks: Ask
         },
         "sandbox_workspace_write": { "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true },
         "projects": untrusted,
-        "mcp_servers": servers(settings, asks),
+        "mcp_servers": servers(settings, deliverables, asks),
     });
     match reach {
         Some(reach) => {
@@ -206,11 +214,11 @@ fn parts(url: &str) -> (&str, Option<&str>) {
 }
 
 /// The deliverable tools, which judge for themselves, and the servers whose every call is asked about where it can be.
-fn servers(settings: &VendorSettings, asks: Asks) -> Value {
-    let (command, args) = settings.deliverable_server();
-    let mut servers = json!({ "autonoe": {
-        "command": command, "args": args, "default_tools_approval_mode": "approve",
-        "startup_timeout_sec": SERVER_START_SECONDS,
+fn servers(settings: &VendorSettings, deliverables: &ServerCommand, asks: Asks) -> Value {
+    let ServerCommand { command, args, env } = deliverables;
+    let mut servers = json!({ SERVER: {
+        "command": command, "args": args, "env": env, "default_tools_approval_mode": "approve",
+        "startup_timeout_sec": TOOLS_START_SECONDS,
         // Saying that something has passed takes as long as its checks.
         "tool_timeout_sec": CHECKS_SECONDS,
         // Where it cannot be seen whether they are there, it does not begin without them.

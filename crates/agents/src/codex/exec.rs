@@ -65,7 +65,7 @@ impl CodexAgent {
             why.message
         );
         emitter.emit(Event::Trouble { message }).await;
-        let told = config::config(&self.settings, self.reach.as_ref(), Asks::Never);
+        let told = config::config(&self.settings, &self.desk.server, self.reach.as_ref(), Asks::Never);
         self.settings.write("config.toml", &told)?;
         if let Some(schema) = self.strict_schema() {
             self.settings.write(SCHEMA, &schema.to_string())?;

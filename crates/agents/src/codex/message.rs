@@ -49,8 +49,9 @@ const SILENT: [&str; 36] = [
     "turn/started",
 ];
 
-/// How the warning begins that the repository's own settings are left out, which is what we want.
-const LEFT_OUT: &str = "Project-local config";
+/// How warnings begin that are not passed on: that the repository's own settings are left out, which is what we want, and that
+/// its own sandbox is built with the bubblewrap that it brings along, if it is built at all.
+const OF_NO_CONCERN: [&str; 2] = ["Project-local config", "Codex could not find bubblewrap on PATH"];
 
 /// One line.
 #[derive(Debug, PartialEq)]
@@ -174,11 +175,18 @@ fn tells(method: &str, params: &Value) -> Message {
             text(&params["toModel"]),
             text(&params["fromModel"])
         )),
-        "warning" | "guardianWarning" => Message::Warns(text(&params["message"])),
-        "configWarning" if text(&params["summary"]).starts_with(LEFT_OUT) => Message::Silent,
-        "configWarning" | "deprecationNotice" => Message::Warns(text(&params["summary"])),
+        "warning" | "guardianWarning" => warns(&params["message"]),
+        "configWarning" | "deprecationNotice" => warns(&params["summary"]),
         silent if SILENT.contains(&silent) => Message::Silent,
         unknown => Message::Unknown(unknown.to_owned()),
+    }
+}
+
+fn warns(words: &Value) -> Message {
+    let words = text(words);
+    match OF_NO_CONCERN.iter().any(|beginning| words.starts_with(beginning)) {
+        true => Message::Silent,
+        false => Message::Warns(words),
     }
 }
 
@@ -237,6 +245,19 @@ mod tests {
                 }
                 _ => {}
             }
+        }
+    }
+
+    #[test]
+    fn warnings_are_passed_on_if_they_concern_anybody() {
+        let read = |method: &str, field: &str, words: &str| {
+            Message::read(&serde_json::json!({ "method": method, "params": { field: words } }))
+        };
+        assert_eq!(read("warning", "message", "mind the gap"), Message::Warns("mind the gap".to_owned()));
+        let own_sandbox = "Codex could not find bubblewrap on PATH. Install it.";
+        for method in ["configWarning", "deprecationNotice"] {
+            assert_eq!(read(method, "summary", own_sandbox), Message::Silent);
+            assert_eq!(read(method, "summary", "x"), Message::Warns("x".to_owned()));
         }
     }
 

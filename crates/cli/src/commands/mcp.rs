@@ -7,7 +7,7 @@ use autonoe_core::clock::Clock;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::exit;
-use autonoe_deliverables::{DeliverableService, carry_stdio, serve_stdio};
+use autonoe_deliverables::{CallAddress, DeliverableService, carry_stdio, serve_stdio};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Holder, Journal, Project, ProjectLock, StatusStore, sha256_hex};
 use clap::{Args, ValueEnum};
@@ -60,7 +60,7 @@ impl From<Phase> for InstructionName {
 pub fn cmd_mcp(args: &McpArgs, environment: Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     match ProjectLock::holder(&project).and_then(|holder| holder.socket) {
-        Some(socket) => carry_stdio(&socket).map_err(|error| broken(&error))?,
+        Some(socket) => carry_stdio(&CallAddress::Socket(socket)).map_err(|error| broken(&error))?,
         None => runtime()?.block_on(serve_alone(&project, args.phase.into()))?,
     }
     Ok(exit::DONE)

@@ -6,10 +6,8 @@ use std::process::{Command, Stdio};
 use autonoe_scripted::Server;
 
 use super::codex::{WRITES, out_of_usage};
-use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, wait_until,
-};
-use super::vendors::{Vendor, interrupted_in_a_tool, kill_in, killed_in_a_tool, vendor};
+use super::support::{Place, Run, always, assert_followed, assert_nothing_left, coding, model, wait_until};
+use super::vendors::{Vendor, kill_in, vendor};
 
 pub fn codex() -> Option<Vendor> {
     vendor("codex-acp", "@zed-industries/codex-acp-linux-x64/bin/codex-acp")
@@ -71,18 +69,6 @@ pub fn in_its_words(script: &str) -> String {
 }
 
 #[test]
-fn an_agent_of_the_configuration_does_the_main_job() {
-    let Some(codex) = codex() else { return };
-    let place = Place::new();
-    let model = model(&in_its_words(&builder()));
-    let run = run(&codex, &place, &model, &["run", "--backend", "mine"]);
-    run.assert_ended("all_passed", 0);
-    assert_eq!(run.sessions(), ["initializer", "coding", "coding", "coding"]);
-    assert!(run.of_type("session_started").all(|event| event["backend"] == "mine"));
-    assert_followed(&model);
-}
-
-#[test]
 fn what_it_does_unasked_is_broken_off_and_explained() {
     let Some(codex) = codex() else { return };
     let place = Place::with_status(&[("A", "pending")]);
@@ -126,17 +112,6 @@ fn another_agent_goes_on_when_its_quota_is_used_up() {
 }
 
 #[test]
-fn it_goes_on_after_autonoe_was_killed() {
-    let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&in_its_words(&[WAITING_ONCE, &coding("A", "passed")].concat()));
-    killed_in_a_tool(&place, command(&codex, &place, &model, &["run", "--backend", "mine"]), || true);
-    run(&codex, &place, &model, &["run", "--backend", "mine"]).assert_ended("all_passed", 0);
-    assert_nothing_left(&place);
-    assert_followed(&model);
-}
-
-#[test]
 fn it_is_started_again_when_it_dies() {
     let Some(codex) = codex() else { return };
     let place = Place::with_status(&[("A", "pending")]);
@@ -171,14 +146,6 @@ fn an_agent_is_typed_with_what_it_needs() {
 }
 
 #[test]
-fn an_agent_by_its_command_that_is_interrupted_leaves_nothing_running() {
-    let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&in_its_words(&always(LONG_COMMAND)));
-    interrupted_in_a_tool(&place, command(&codex, &place, &model, &["run", "--backend", "mine"]));
-}
-
-#[test]
 fn an_agent_is_named_by_its_command_and_its_last_words_are_told() {
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&always("[[conversation.turn]]\ntext = 'never asked'"));
@@ -205,13 +172,6 @@ fn an_agent_that_is_not_there_or_cannot_be_split_is_refused() {
         assert!(stderr.contains(wanted), "{backend}: {stderr}");
     }
 }
-
-const LONG_COMMAND: &str = r#"
-  [[conversation.turn]]
-  call = [{ tool = "Bash", input = { command = "trap '' TERM INT; (trap '' TERM; sleep 300) & echo ready > ready.txt; sleep 300; sleep 300" } }]
-  [[conversation.turn]]
-  text = "x"
-"#;
 
 /// A command in the first conversation that never ends.
 pub const WAITING_ONCE: &str = r#"

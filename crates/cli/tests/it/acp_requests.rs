@@ -163,7 +163,11 @@ const BEGIN: &str = r#"
   hear() { read -r answer; printf '%s\n' "$answer" >> answers.txt; }
   ask() { say 9 "$1" "$2"; hear; }
   read -r _; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
-  read -r _; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+  read -r new
+  found() { sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p' <<< "$new"; }
+  # It has its tools, and uses none of them.
+  echo '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | AUTONOE_CALLS="$(found value)" "$(found command)" __mcp > /dev/null
+  echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
   read -r _
 "#;
 

@@ -127,7 +127,6 @@ impl Bench {
         let state = self.project.state_dir();
         let mut bounds = Bounds::new(self.project.root(), state.join("home"), state.join("tmp"));
         bounds.read = read.to_vec();
-        bounds.sockets = vec![self.calls.clone()];
         let door = Arc::new(DoorRules { routes, ..DoorRules::default() });
         Premises {
             sandbox,

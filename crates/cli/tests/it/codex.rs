@@ -4,8 +4,8 @@ use std::fs;
 use std::process::Stdio;
 
 use super::native::MCP_SERVER;
-use super::support::{Place, Run, always, assert_followed, assert_nothing_left, builder, model, wait_until};
-use super::vendors::{Vendor, interrupted_in_a_tool, kill_in, killed_in_a_tool, vendor};
+use super::support::{Place, Run, always, assert_followed, assert_nothing_left, model, wait_until};
+use super::vendors::{Vendor, kill_in, vendor};
 use autonoe_scripted::Server;
 
 pub fn codex() -> Option<Vendor> {
@@ -28,25 +28,6 @@ pub const PASS: &str = r#"
   [[conversation.turn]]
   text = "done"
 "#;
-
-#[test]
-fn codex_does_the_main_job() {
-    let Some(codex) = codex() else { return };
-    let place = Place::new();
-    let model = model(&in_its_words(&builder()));
-    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
-    run.assert_ended("all_passed", 0);
-    assert_eq!(run.sessions(), ["initializer", "coding", "coding", "coding"]);
-    assert!(run.of_type("session_started").all(|event| event["backend"] == "codex"));
-    let statuses = place.statuses();
-    assert!(statuses.iter().all(|(_, status)| *status == "passed"), "{statuses:?}");
-    assert_eq!(place.read("work-A.txt"), "built\n");
-    assert_eq!(run.of_type("trouble").collect::<Vec<_>>(), Vec::<&serde_json::Value>::new());
-    let names: Vec<_> = run.of_type("tool_call").filter_map(|event| event["name"].as_str()).collect();
-    assert_eq!(names[..3], ["mcp__autonoe__create", "Bash", "mcp__autonoe__set_status"]);
-    assert!(run.of_type("usage").all(|event| event["cost_usd"].is_f64()), "its price is known");
-    assert_followed(&model);
-}
 
 #[test]
 fn codex_is_held_by_the_same_gates() {
@@ -171,14 +152,6 @@ const LONG_COMMAND: &str = r#"
 "#;
 
 #[test]
-fn an_interrupt_ends_codex_and_what_it_started() {
-    let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&always(LONG_COMMAND));
-    interrupted_in_a_tool(&place, codex.command(&place, &model, &["run", "--backend", "codex"]));
-}
-
-#[test]
 fn a_codex_that_dies_is_started_again() {
     let Some(codex) = codex() else { return };
     let place = Place::with_status(&[("A", "pending")]);
@@ -209,19 +182,7 @@ fn a_conversation_of_codex_is_taken_up() {
     run.assert_ended("all_passed", 0);
     assert!(asked(&second).contains("barbarossa"), "the first request brings what was said");
     assert_eq!(run.of_type("usage").count(), second.requests().len(), "nothing is booked twice");
-}
-
-#[test]
-fn codex_goes_on_after_autonoe_was_killed() {
-    let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let long = "[[conversation]]\nplays = 1\n[[conversation.turn]]\ncall = [{ tool = \"exec_command\", input = \
-         { cmd = \"echo ready > ready.txt; tail -f ready.txt\" } }]\n[[conversation.turn]]\ntext = \"never\"\n";
-    let model = model(&[long, &always(PASS)].concat());
-    killed_in_a_tool(&place, codex.command(&place, &model, &["run", "--backend", "codex"]), || true);
-    codex.run(&place, &model, &["run", "--backend", "codex"]).assert_ended("all_passed", 0);
-    assert_nothing_left(&place);
-    assert_followed(&model);
+    assert!(run.of_type("usage").all(|event| event["cost_usd"].is_f64()), "its price is known");
 }
 
 fn asked(model: &Server) -> String {
@@ -290,22 +251,4 @@ fn codex_works_with_the_provider_of_its_users_settings() {
     let run = Run::from(command.output().expect("started"));
     run.assert_ended("all_passed", 0);
     assert_followed(&model);
-}
-
-#[test]
-fn codex_works_without_our_sandbox() {
-    let Some(codex) = codex() else { return };
-    let place = Place::new();
-    let model = model(&in_its_words(&builder()));
-    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
-    // Codex' own sandbox needs helpers, which it does not keep below the temporary directory; this place is there.
-    let temporary = place.home().join("tmp");
-    fs::create_dir_all(&temporary).expect("directory");
-    command.env("AUTONOE_NO_SANDBOX", "1").env("TMPDIR", temporary);
-    let run = Run::from(command.output().expect("started"));
-    run.assert_ended("all_passed", 0);
-    let mut results = run.of_type("tool_result").filter(|event| event["name"] == "Bash");
-    assert!(results.all(|event| event["is_error"] == false), "it works in Codex' own sandbox");
-    assert_eq!(place.read("work-A.txt"), "built\n");
-    assert_nothing_left(&place);
 }

@@ -5,10 +5,8 @@ use std::process::{Command, Stdio};
 use autonoe_scripted::Server;
 
 use super::acp::WAITING_ONCE;
-use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, model, wait_until,
-};
-use super::vendors::{Vendor, interrupted_in_a_tool, kill_in, killed_in_a_tool, vendor};
+use super::support::{Place, Run, always, assert_followed, assert_nothing_left, coding, model, wait_until};
+use super::vendors::{Vendor, kill_in, vendor};
 
 pub fn gemini() -> Option<Vendor> {
     vendor("gemini", "@google/gemini-cli/bundle/gemini.js")
@@ -33,40 +31,6 @@ pub fn in_its_words(script: &str) -> String {
     script
         .replace(r#"tool = "Bash""#, r#"tool = "run_shell_command""#)
         .replace(r#"tool = "Write""#, r#"tool = "write_file""#)
-}
-
-#[test]
-fn gemini_does_the_main_job() {
-    let Some(gemini) = gemini() else { return };
-    let place = Place::new();
-    let model = model(&in_its_words(&builder()));
-    let run = run(&gemini, &place, &model, &["run"]);
-    run.assert_ended("all_passed", 0);
-    assert_eq!(run.sessions(), ["initializer", "coding", "coding", "coding"]);
-    assert!(run.of_type("session_started").all(|event| event["backend"] == "gemini"));
-    let statuses = place.statuses();
-    assert!(statuses.iter().all(|(_, status)| *status == "passed"), "{statuses:?}");
-    assert_followed(&model);
-}
-
-#[test]
-fn gemini_ends_without_a_sandbox_too() {
-    let Some(gemini) = gemini() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&in_its_words(&coding("A", "passed")));
-    run(&gemini, &place, &model, &["run", "--no-sandbox"]).assert_ended("all_passed", 0);
-    assert_nothing_left(&place);
-    assert_followed(&model);
-}
-
-#[test]
-fn gemini_goes_on_after_autonoe_was_killed() {
-    let Some(gemini) = gemini() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&in_its_words(&[WAITING_ONCE, &coding("A", "passed")].concat()));
-    killed_in_a_tool(&place, command(&gemini, &place, &model, &["run"]), || true);
-    run(&gemini, &place, &model, &["run"]).assert_ended("all_passed", 0);
-    assert_nothing_left(&place);
 }
 
 #[test]
@@ -229,14 +193,6 @@ fn gemini_with_a_wrong_key_says_how_to_log_in() {
 }
 
 #[test]
-fn gemini_interrupted_in_a_tool_leaves_nothing_running() {
-    let Some(gemini) = gemini() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&in_its_words(&always(LONG_COMMAND)));
-    interrupted_in_a_tool(&place, command(&gemini, &place, &model, &["run"]));
-}
-
-#[test]
 fn gemini_goes_on_with_its_last_session() {
     let Some(gemini) = gemini() else { return };
     let place = Place::with_status(&[("A", "pending")]);
@@ -265,13 +221,6 @@ fn put_back_in_time(place: &Place) {
             .expect("renamed");
     }
 }
-
-const LONG_COMMAND: &str = r#"
-  [[conversation.turn]]
-  call = [{ tool = "Bash", input = { command = "trap '' TERM INT; (trap '' TERM; sleep 300) & echo ready > ready.txt; sleep 300; sleep 300" } }]
-  [[conversation.turn]]
-  text = "x"
-"#;
 
 const PASS_A: &str = r#"
   [[conversation.turn]]

@@ -26,6 +26,7 @@ mod gemini;
 mod honesty;
 mod interrupt;
 mod kill;
+mod matrix;
 mod mcp;
 mod native;
 mod outages;

@@ -1,6 +1,6 @@
 //! The agents of other vendors, from the npm packages that `cargo xtask test` installs.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -31,6 +31,17 @@ impl Vendor {
     /// Its program.
     pub fn program(&self) -> &Path {
         &self.program
+    }
+
+    /// Puts a script on the search path in its place, which must not be there yet. `REAL` in it is the program.
+    pub fn replace(&self, place: &Place, script: &str) {
+        let bin = place.home().join("bin");
+        std::fs::create_dir_all(&bin).expect("directory");
+        let text =
+            format!("#!/bin/sh\n{}\n", script.replace("REAL", &format!("'{}'", self.program.display())));
+        std::fs::write(bin.join(self.name), text).expect("written");
+        std::fs::set_permissions(bin.join(self.name), std::fs::Permissions::from_mode(0o755))
+            .expect("executable");
     }
 
     /// The packages that it was installed with.

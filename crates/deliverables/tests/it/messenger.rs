@@ -1,13 +1,13 @@
 //! The messenger between a client and the process that holds the project.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::Shutdown;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use autonoe_core::instruction::InstructionName::{Coding, Verify};
-use autonoe_deliverables::carry;
+use autonoe_deliverables::{CallAddress, carry};
 use serde_json::{Value, json};
 
 use crate::client::{Client, off_the_runtime};
@@ -22,10 +22,13 @@ struct Carried {
 
 impl Carried {
     fn start(path: &Path) -> Self {
+        Self::at(CallAddress::Socket(path.to_owned()))
+    }
+
+    fn at(calls: CallAddress) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let path = path.to_owned();
         let messenger = std::thread::spawn(move || {
-            carry(&path, theirs.try_clone().unwrap(), &theirs).unwrap();
+            carry(&calls, theirs.try_clone().unwrap(), &theirs).unwrap();
             theirs.shutdown(Shutdown::Both).unwrap();
         });
         Self { client: Client::new(ours), messenger }
@@ -122,6 +125,52 @@ async fn a_process_that_is_gone_is_said_to_be_so_and_found_again() {
     assert!(told.contains("Connection refused"), "died: {told}");
     let _server = serve(&bench, &path);
     list(carried).await.end();
+}
+
+/// Reads the head of a request and nothing behind it.
+fn head(stream: &mut TcpStream) -> String {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        head.extend(byte);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+#[test]
+fn through_a_proxy_it_is_the_same() {
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/token/calls", proxy.local_addr().unwrap());
+    let mut carried = Carried::at(CallAddress::read(url.as_ref()));
+    carried.client.ask(1, "ping", json!({}));
+    let (mut stream, _) = proxy.accept().unwrap();
+    let asked = head(&mut stream);
+    assert!(asked.starts_with("GET /token/calls HTTP/1.1\r\n") && asked.contains("\r\nUpgrade: "), "{asked}");
+    stream.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n").unwrap();
+    let told = complaint(&carried.client.hear().unwrap(), &json!(1));
+    assert!(told.contains("502 Bad Gateway"), "{told}");
+
+    carried.client.ask(2, "ping", json!({}));
+    let (mut stream, _) = proxy.accept().unwrap();
+    head(&mut stream);
+    stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["id"], 2);
+    stream.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n").unwrap();
+    assert_eq!(carried.client.hear().unwrap()["result"], json!({}));
+    carried.end();
+}
+
+#[test]
+fn an_address_is_read_as_it_was_written() {
+    for address in [
+        CallAddress::Socket("/state/calls.sock".into()),
+        CallAddress::Socket("http".into()),
+        CallAddress::Proxy("http://127.0.0.1:1/token/calls".to_owned()),
+    ] {
+        assert_eq!(CallAddress::read(address.to_string().as_ref()), address);
+    }
 }
 
 #[test]

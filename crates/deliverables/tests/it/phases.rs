@@ -2,7 +2,7 @@
 
 use autonoe_core::instruction::DeliverableTool::{Create, Deprecate, List, Review, SetStatus, Verify};
 use autonoe_core::instruction::{DeliverableTool, InstructionName};
-use autonoe_deliverables::{MCP_PREFIX, tools_for};
+use autonoe_deliverables::{MCP_PREFIX, answer_message, tools_for};
 use autonoe_tools::ToolContext;
 use serde_json::{Value, json};
 
@@ -96,4 +96,25 @@ async fn the_native_agent_is_offered_the_same_under_the_names_of_mcp() {
             assert!(output.output.contains("VALIDATION_ERROR"), "{}", output.output);
         }
     }
+}
+
+#[tokio::test]
+async fn it_is_known_whether_a_client_has_asked_for_the_tools_of_a_phase() {
+    let bench = Bench::with(InstructionName::Coding, &["A"]).await;
+    let service = &bench.service;
+    let ask =
+        |method: &str| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": { "name": "list" } });
+    for method in ["tools/list", "tools/call"] {
+        service.enter(InstructionName::Coding);
+        assert!(!service.has_been_loaded(), "in the phase before, at most");
+        answer_message(service, &ask("initialize")).await;
+        answer_message(service, &ask("ping")).await;
+        assert!(!service.has_been_loaded(), "it has only been greeted");
+        let asked = ask(method);
+        let (_, ()) = tokio::join!(answer_message(service, &asked), service.loaded());
+        assert!(service.has_been_loaded(), "{method}");
+    }
+    service.enter(InstructionName::Step);
+    assert!(service.has_been_loaded(), "there is nothing to ask for");
+    service.loaded().await;
 }

@@ -1,13 +1,14 @@
 //! The way out of a room, from inside: who is reached, who is refused, and where the key is.
 
 use std::ffi::OsStr;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use autonoe_egress::{Key, Route, Rules};
+use autonoe_egress::{Key, Route, Rules, SocketRoute};
 use autonoe_sandbox::{Bounds, Layer, Premises, Quarters, Sandbox, Stream};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
@@ -108,6 +109,53 @@ async fn only_who_is_allowed_is_reached_and_the_refused_are_told() {
         assert_eq!(told, ["evil.example.com"]);
     }
 }
+
+#[tokio::test]
+async fn one_socket_of_ours_is_reached_through_the_door_and_no_other_by_any_way() {
+    for layer in [Layer::Bubblewrap, Layer::Landlock] {
+        let sockets = TempDir::new().unwrap();
+        let [ours, other] = ["calls.sock", "other.sock"].map(|name| sockets.path().join(name));
+        let (listener, nobodys) = (UnixListener::bind(&ours).unwrap(), UnixListener::bind(&other).unwrap());
+        let rules = vec![SocketRoute { name: "calls".to_owned(), path: ours.clone() }];
+        let Some((_dir, quarters)) = quarters(layer, Rules { sockets: rules, ..Rules::default() }) else {
+            return;
+        };
+        assert_eq!(run(&quarters, "echo opened").await, "opened\n");
+        let url = quarters.route_url("calls").await.unwrap();
+        let answering = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut asked = String::new();
+            BufReader::new(client.try_clone().unwrap()).read_line(&mut asked).unwrap();
+            client.write_all(format!("heard {asked}").as_bytes()).unwrap();
+        });
+        let inside = run(&quarters, &format!("{TALK} talk {url} hello")).await;
+        assert!(inside.starts_with("HTTP/1.1 101") && inside.ends_with("heard hello\n"), "{inside}");
+        answering.join().unwrap();
+
+        let wrong = url.replace("/calls", &other.display().to_string());
+        let refused = run(&quarters, &format!("{TALK} talk {wrong} hello")).await;
+        assert!(refused.starts_with("HTTP/1.1 404"), "{refused}");
+        if run(&quarters, "command -v python3").await.is_empty() {
+            continue;
+        }
+        for path in [&ours, &other] {
+            let connect =
+                format!("import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")", path.display());
+            let said = run(&quarters, &format!("python3 -c '{connect}' 2>&1 || echo refused")).await;
+            assert!(said.ends_with("refused\n"), "{said}");
+        }
+        nobodys.set_nonblocking(true).unwrap();
+        nobodys.accept().expect_err("nobody came");
+    }
+}
+
+/// Connects to a URL, has the connection upgraded, says something, and prints what comes back.
+const TALK: &str = r#"talk() {
+    local rest=${1#http://}; local host=${rest%%/*}
+    exec 3<>/dev/tcp/${host%:*}/${host#*:}
+    printf 'GET /%s HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: lines\r\n\r\n%s\n' "${rest#*/}" "$2" >&3
+    cat <&3
+};"#;
 
 #[tokio::test]
 async fn quarters_are_opened_again_when_their_room_was_lost() {
