@@ -230,7 +230,7 @@ impl AcpAgent {
         emitter.emit(Event::Conversation { history }).await;
         let mut prompt = format!("{}{}", self.expected.told(instruction), self.guides);
         for _ in 0..MAX_FOLLOW_UPS {
-            emitter.emit(Event::ModelAsked { model: self.model.clone() }).await;
+            self.desk.asks(&self.model, emitter).await;
             emitter.emit(Event::Working { activity: Activity::Thinking }).await;
             let content = json!([{ "type": "text", "text": prompt }]);
             let params = json!({ "sessionId": self.session, "prompt": content });
@@ -243,6 +243,7 @@ impl AcpAgent {
                 Err(Halt::Refused(refused)) => return Ok(self.named.failure(&refused)),
             };
             self.book(&answer, emitter).await;
+            self.desk.answered(None, emitter).await;
             let refusals = std::mem::take(&mut self.refusals);
             if answer["stopReason"] == "cancelled" && !refusals.is_empty() {
                 // The protocol has no place for reasons.

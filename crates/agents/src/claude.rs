@@ -23,11 +23,11 @@ use autonoe_tools::Way;
 use serde_json::{Value, json};
 
 use crate::answer::{Expected, Next};
-use crate::emit::{Emitter, events};
+use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
 use crate::vendor::{Desk, EXIT_LIMIT, Heard, SERVER, Start, Talk, VendorSettings, conclude, crashed};
 use ending::Ending;
-use message::{Asked, Block, Message};
+use message::{Asked, Block, CallResult, Message};
 
 /// What it is called.
 pub const NAME: &str = "claude";
@@ -192,7 +192,8 @@ struct Seen {
     sub_agents: usize,
     /// What it answered in the end.
     answer: String,
-    is_named: bool,
+    /// The model that it named last.
+    model: String,
 }
 
 #[async_trait]
@@ -297,21 +298,16 @@ impl ClaudeAgent {
             Message::Begun { session, model } => {
                 let history = json!({ "claude_session": session });
                 emitter.emit(Event::Conversation { history }).await;
-                if !std::mem::replace(&mut self.seen.is_named, true) {
-                    emitter.emit(Event::ModelAsked { model }).await;
-                }
+                self.desk.asks(&model, emitter).await;
+                self.seen.model = model;
             }
             Message::Said { id, model, blocks, usage } => {
                 self.said(&id, &model, blocks, usage, emitter).await
             }
-            Message::Results(results) => {
-                for result in results {
-                    let name = self.seen.calls.remove(&result.id).unwrap_or_default();
-                    self.desk.result(emitter, &result.id, &name, result.content, result.is_error).await;
-                }
-                emitter.emit(Event::Working { activity: Activity::Thinking }).await;
-            }
+            Message::Results(results) => self.results(results, emitter).await,
             Message::Asks { request, asked } => {
+                // Whoever is about to use a tool has heard the model out.
+                self.desk.answered(None, emitter).await;
                 let answer = self.answer(asked).await;
                 let response = json!({ "subtype": "success", "request_id": request, "response": answer });
                 self.talk.say(&json!({ "type": "control_response", "response": response })).await;
@@ -336,11 +332,13 @@ impl ClaudeAgent {
             Message::SubAgents { working } => self.seen.sub_agents = working,
             Message::Ended(ending) => {
                 self.book_the_rest(&ending, emitter).await;
+                let outcome = ending.outcome(self.seen.limit.as_ref());
+                self.desk.answered(model_failure(&outcome), emitter).await;
                 // It goes on by itself when they have ended.
                 if self.seen.sub_agents > 0 && !ending.is_error {
                     return None;
                 }
-                let outcome = ending.outcome(self.seen.limit.as_ref());
+                self.end_what_is_open(ending.is_error, emitter).await;
                 self.seen.answer = ending.answer;
                 return Some(outcome);
             }
@@ -354,6 +352,10 @@ impl ClaudeAgent {
     }
 
     async fn said(&mut self, id: &str, model: &str, blocks: Vec<Block>, usage: Usage, emitter: &Emitter) {
+        let is_new = self.seen.booked.as_deref() != Some(id);
+        if is_new {
+            self.desk.asks(model, emitter).await;
+        }
         for block in blocks {
             emitter
                 .emit(match block {
@@ -366,7 +368,7 @@ impl ClaudeAgent {
                 })
                 .await;
         }
-        if self.seen.booked.as_deref() == Some(id) {
+        if !is_new {
             return;
         }
         self.seen.booked = Some(id.to_owned());
@@ -382,6 +384,29 @@ impl ClaudeAgent {
                 kept.cache_read_tokens += usage.cache_read_tokens;
                 kept.cache_write_tokens += usage.cache_write_tokens;
             }
+        }
+    }
+
+    async fn results(&mut self, results: Vec<CallResult>, emitter: &Emitter) {
+        let mut is_over = true;
+        for result in results {
+            let name = self.seen.calls.remove(&result.id).unwrap_or_default();
+            // After its answer the model is not asked again.
+            is_over &= name == ANSWER_TOOL;
+            self.desk.result(emitter, &result.id, &name, result.content, result.is_error).await;
+        }
+        if self.seen.calls.is_empty() && !is_over {
+            let model = self.seen.model.clone();
+            self.desk.asks(&model, emitter).await;
+        }
+        emitter.emit(Event::Working { activity: Activity::Thinking }).await;
+    }
+
+    /// Tells of calls that nothing more will be heard of.
+    async fn end_what_is_open(&mut self, is_error: bool, emitter: &Emitter) {
+        for (id, name) in std::mem::take(&mut self.seen.calls) {
+            let content = "It ran until the session ended.".to_owned();
+            self.desk.result(emitter, &id, &name, content, is_error).await;
         }
     }
 

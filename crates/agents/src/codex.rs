@@ -4,6 +4,7 @@
 
 mod approval;
 mod config;
+mod deeds;
 mod ending;
 mod exec;
 mod item;
@@ -22,7 +23,6 @@ use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::{Activity, Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::gate::ToolCall;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
@@ -31,12 +31,12 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::answer::{Expected, Next};
-use crate::emit::{Emitter, events};
+use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
 use crate::vendor::{Desk, EXIT_LIMIT, Heard, Reach, SERVER, Start, Talk, VendorSettings, conclude, crashed};
 use config::Asks;
 pub use config::UserProvider;
-use item::{Deed, Item, Kind};
+use item::Deed;
 use message::Message;
 
 /// What it is called.
@@ -167,12 +167,16 @@ struct Seen {
     requests: u64,
     thread: String,
     turn: String,
+    /// The model that it named.
+    model: String,
     /// The MCP servers that have started or failed to.
     served: HashSet<String>,
     /// Why the one with the deliverable tools failed to.
     toolless: Option<String>,
     /// What was begun and has not ended.
     open: BTreeMap<String, Deed>,
+    /// Whether something has ended that the model asked for in this call, so that it will be asked again.
+    is_owed: bool,
     /// Why a deed was refused.
     refusals: HashMap<String, String>,
     /// Answers that wait until Codex has taken in why it is refused, by the request that tells it.
@@ -212,6 +216,7 @@ impl CodexAgent {
         loop {
             let message = self.next(emitter).await?;
             let Some(outcome) = self.take(message, emitter).await else { continue };
+            self.desk.answered(model_failure(&outcome), emitter).await;
             match self.expected.settle(outcome, &self.seen.said, emitter).await {
                 Next::Ended(outcome) => return Ok(outcome),
                 Next::Again(words) => self.turn(words, emitter).await?,
@@ -231,13 +236,12 @@ impl CodexAgent {
     async fn begin(&mut self, instruction: String, emitter: &Emitter) -> Result<(), Fault> {
         let started = self.conversation(emitter).await?;
         self.seen.thread = started["thread"]["id"].as_str().unwrap_or_default().to_owned();
-        let model = started["model"].as_str().unwrap_or(&self.model).to_owned();
+        self.seen.model = started["model"].as_str().unwrap_or(&self.model).to_owned();
         self.gather(emitter).await?;
 
         self.turn(self.prompt(instruction), emitter).await?;
         let history = json!({ "codex_thread": self.seen.thread });
         emitter.emit(Event::Conversation { history }).await;
-        emitter.emit(Event::ModelAsked { model }).await;
         emitter.emit(Event::Working { activity: Activity::Thinking }).await;
         Ok(())
     }
@@ -275,6 +279,7 @@ impl CodexAgent {
         self.seen.said.clear();
         let turn = self.ask("turn/start", turn, emitter).await?.map_err(not_understood)?;
         self.seen.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
+        self.asks(emitter).await;
         Ok(())
     }
 
@@ -384,7 +389,14 @@ impl CodexAgent {
             }
             Message::Spent { turn, usage } if turn == self.seen.turn => {
                 let cost_usd = self.settings.prices.cost(&self.model, &usage);
+                self.asks(emitter).await;
+                let is_owed = std::mem::take(&mut self.seen.is_owed);
                 emitter.emit(Event::Usage(Usage { cost_usd, ..usage })).await;
+                // It is told once for each call of the model, when the tools that were called for have ended too.
+                self.desk.answered(None, emitter).await;
+                if is_owed && self.seen.open.is_empty() {
+                    self.asks(emitter).await;
+                }
             }
             Message::Limits(limits) => self.seen.limits = Some(limits),
             Message::Retries(words) => trouble(format!("Codex tries again: {words}.")).await,
@@ -407,54 +419,6 @@ impl CodexAgent {
             }
         }
         None
-    }
-
-    async fn begun(&mut self, item: Item, emitter: &Emitter) {
-        if let Kind::Did(deed) = item.kind {
-            for call in &deed.calls {
-                emitter.emit(Event::ToolCall(call.clone())).await;
-            }
-            self.seen.open.insert(item.id, deed);
-        }
-    }
-
-    async fn done(&mut self, item: Item, emitter: &Emitter) {
-        match item.kind {
-            Kind::Said(text) => {
-                self.seen.said.clone_from(&text);
-                emitter.emit(Event::Text { text }).await;
-            }
-            Kind::Thought(text) if text.is_empty() => {}
-            Kind::Thought(text) => emitter.emit(Event::Thinking { text }).await,
-            Kind::Did(deed) => {
-                if self.seen.open.remove(&item.id).is_none() {
-                    for call in &deed.calls {
-                        emitter.emit(Event::ToolCall(call.clone())).await;
-                    }
-                }
-                let result = self.seen.refusals.remove(&item.id).unwrap_or(deed.result);
-                self.tell(deed.calls, &result, deed.is_error, emitter).await;
-                emitter.emit(Event::Working { activity: Activity::Thinking }).await;
-            }
-            Kind::Silent => {}
-            Kind::Unknown(what) => {
-                let message = format!("Codex did something unknown to autonoe: {what}.");
-                emitter.emit(Event::Trouble { message }).await;
-            }
-        }
-    }
-
-    async fn tell(&mut self, calls: Vec<ToolCall>, result: &str, is_error: bool, emitter: &Emitter) {
-        for call in calls {
-            self.desk.result(emitter, &call.id, &call.name, result.to_owned(), is_error).await;
-        }
-    }
-
-    /// Programs that run in the background end with the session.
-    async fn end_what_is_open(&mut self, emitter: &Emitter) {
-        for deed in std::mem::take(&mut self.seen.open).into_values() {
-            self.tell(deed.calls, "It ran until the session ended.", false, emitter).await;
-        }
     }
 }
 

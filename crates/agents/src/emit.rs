@@ -9,6 +9,8 @@ use std::task::Poll;
 
 use autonoe_core::agent::EventStream;
 use autonoe_core::event::Event;
+use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::outcome::Outcome;
 use autonoe_sandbox::Refusal;
 use futures::Stream;
 use tokio::sync::mpsc;
@@ -69,6 +71,16 @@ impl<F: Future<Output = ()> + Send> Stream for Emitting<F> {
 pub(crate) fn host_refused(refusal: &Refusal, how_to_allow: &str) -> Event {
     let message = format!("A command was kept from the network: {refusal} {how_to_allow}");
     Event::HostRefused { host: refusal.host.clone(), port: refusal.port, message }
+}
+
+/// Why a call of the model failed that ended its session like this; none if it did not fail.
+pub(crate) fn model_failure(outcome: &Outcome) -> Option<Fault> {
+    match outcome {
+        Outcome::QuotaExceeded { message, .. } => {
+            Some(Fault::passing(Layer::Model, outcome.name(), message.clone()))
+        }
+        outcome => outcome.fault().cloned(),
+    }
 }
 
 #[cfg(test)]

@@ -1,26 +1,25 @@
 //! What the agents of other vendors share: a program in the session's room, gates that answer for its tools, the
 //! deliverable tools over MCP, settings of their own with the user's login.
 
+mod desk;
 mod login;
 mod talk;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer as FaultLayer};
-use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
+use autonoe_core::gate::Gate;
 use autonoe_core::instruction::InstructionName;
-use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, MESSENGER_ARG};
 use autonoe_model::PriceList;
-use autonoe_sandbox::{Exit, Launch, OpenError, Premises, Quarters, SocketRoute};
+use autonoe_sandbox::{Exit, Launch, Premises, Quarters, SocketRoute};
 use autonoe_tools::ServerConfig;
 
-use crate::emit::{Emitter, host_refused};
+pub(crate) use desk::{Desk, conclude};
 pub use login::Login;
 pub(crate) use talk::{Heard, Talk};
 
@@ -130,6 +129,7 @@ impl VendorSettings {
             gates,
             borrowed: Some(borrowed),
             denials: HashMap::new(),
+            is_asking: false,
         };
         Ok(Start { launch, reach, desk })
     }
@@ -172,99 +172,6 @@ impl VendorSettings {
     }
 }
 
-/// One session of a vendor's agent, as far as it is the same for all of them.
-pub(crate) struct Desk {
-    /// What the agent is called in messages.
-    name: String,
-    /// The MCP server of the deliverable tools, for agents that start it as a program.
-    pub server: ServerCommand,
-    pub deliverables: Arc<DeliverableService>,
-    quarters: Arc<Quarters>,
-    gates: Vec<Arc<dyn Gate>>,
-    borrowed: Option<login::Borrowed>,
-    /// The gate that refused a call, by the call's id, until the agent tells of it.
-    denials: HashMap<String, String>,
-}
-
-impl Desk {
-    /// Asks the gates; the reason, if one refuses.
-    pub(crate) async fn refusal(&mut self, call: &ToolCall, cwd: Option<&Path>) -> Option<String> {
-        match ask_in(&self.gates, call, cwd).await {
-            Ruling::Allowed => None,
-            Ruling::Denied { gate, reason } => {
-                self.denials.insert(call.id.clone(), gate);
-                Some(reason)
-            }
-        }
-    }
-
-    /// Prepares to start the agent's program once more in the session's room.
-    pub(crate) async fn relaunch(&self, settings: &VendorSettings) -> Result<Launch, Fault> {
-        settings.launch(&self.quarters).await
-    }
-
-    /// Prepares to run a program in the session's room.
-    pub(crate) async fn command(&self, program: &str) -> Result<Launch, OpenError> {
-        self.quarters.command(program).await
-    }
-
-    /// Tells how a call ended, and what was refused at the door meanwhile.
-    pub(crate) async fn result(
-        &mut self,
-        emitter: &Emitter,
-        id: &str,
-        name: &str,
-        content: String,
-        is_error: bool,
-    ) {
-        let denied_by = self.denials.remove(id);
-        let is_error = is_error || denied_by.is_some();
-        let (id, name) = (id.to_owned(), name.to_owned());
-        emitter.emit(Event::ToolResult { id, name, content, is_error, denied_by }).await;
-        for refusal in self.quarters.refusals().await {
-            emitter.emit(host_refused(&refusal, self.quarters.how_to_allow())).await;
-        }
-    }
-
-    /// Whether the agent has asked for the deliverable tools, or needs none.
-    pub(crate) fn has_tools(&self) -> bool {
-        self.deliverables.has_been_loaded()
-    }
-
-    /// The fault of an agent that has no deliverable tools, with its own words about that if it has any: nothing that it does
-    /// can be recorded.
-    pub(crate) fn tools_missing(&self, why: Option<&str>) -> Fault {
-        let name = &self.name;
-        let message = match why {
-            Some(why) => format!(
-                "{name} could not start the MCP server `{SERVER}`, so it has no deliverable tools: {why}."
-            ),
-            None => {
-                format!("{name} had no deliverable tools: it never asked the MCP server `{SERVER}` for them.")
-            }
-        };
-        Fault::passing(FaultLayer::Agent, "tools_missing", message)
-            .hint("SPEC.md and the project are not the cause. Update the agent, or choose another one with --backend.")
-    }
-
-    /// What a session came to: without tools, its work cannot have been what it was asked for.
-    fn judged(&self, ended: Result<Outcome, Fault>) -> Result<Outcome, Fault> {
-        match ended? {
-            Outcome::Completed | Outcome::MaxTurns if !self.has_tools() => Err(self.tools_missing(None)),
-            outcome => Ok(outcome),
-        }
-    }
-
-    /// Ends everything that the session started and returns the login. Says what had to be put right.
-    pub(crate) async fn close(&mut self) -> Vec<String> {
-        let mut troubles = self.quarters.close().await;
-        if let Some(borrowed) = self.borrowed.take() {
-            troubles.extend(borrowed.give_back().err());
-        }
-        troubles
-    }
-}
-
 /// The fault of a program that ended before it was done.
 pub(crate) async fn crashed(name: &str, talk: &mut Talk) -> Fault {
     let ended = match talk.program.ended(END_LIMIT).await {
@@ -297,24 +204,4 @@ pub(crate) fn follow_up(refusals: &[String]) -> String {
 fn no_program(why: &str) -> Fault {
     Fault::lasting(FaultLayer::Config, "agent_not_started", format!("The agent cannot be started: {why}."))
         .hint("`autonoe doctor` tells which agents are ready.")
-}
-
-/// The end of a session: the program is let go and may take `limit` to exit, if it has anything left to do; everything that
-/// it started is ended, and it is told how the work ended.
-pub(crate) async fn conclude(
-    ended: Result<Outcome, Fault>,
-    limit: Option<Duration>,
-    talk: &mut Talk,
-    desk: &mut Desk,
-    emitter: &Emitter,
-) {
-    talk.hang_up();
-    if let Some(limit) = limit {
-        talk.program.finish(limit).await;
-    }
-    for message in desk.close().await {
-        emitter.emit(Event::Trouble { message }).await;
-    }
-    let outcome = desk.judged(ended).unwrap_or_else(|fault| Outcome::ExecutionError { fault });
-    emitter.emit(Event::End { outcome }).await;
 }

@@ -18,7 +18,7 @@ use super::ending::Ending;
 use super::item::{Item, Kind};
 use super::{CodexAgent, env};
 use crate::answer::Next;
-use crate::emit::Emitter;
+use crate::emit::{Emitter, model_failure};
 use crate::vendor::{Heard, Talk, crashed, follow_up};
 use line::Line;
 
@@ -34,6 +34,16 @@ enum Turn {
     Ended(Outcome),
     /// By a refusal, for this reason.
     BrokenOff(String),
+}
+
+impl Turn {
+    /// Why the model did not answer; whoever is refused something has heard it out.
+    fn failure(&self) -> Option<Fault> {
+        match self {
+            Self::Ended(outcome) => model_failure(outcome),
+            Self::BrokenOff(_) => None,
+        }
+    }
 }
 
 /// What an earlier session booked of a conversation.
@@ -71,13 +81,16 @@ impl CodexAgent {
             self.settings.write(SCHEMA, &schema.to_string())?;
         }
         self.seen.thread = self.history.take().unwrap_or_default();
+        self.seen.model.clone_from(&self.model);
         let mut prompt = self.prompt(instruction);
         for number in 1..=MAX_TURNS {
             self.start().await?;
             self.talk.give(&prompt).await;
-            emitter.emit(Event::ModelAsked { model: self.model.clone() }).await;
+            self.asks(emitter).await;
             emitter.emit(Event::Working { activity: Activity::Thinking }).await;
-            prompt = match self.follow(number, emitter).await? {
+            let turn = self.follow(number, emitter).await?;
+            self.desk.answered(turn.failure(), emitter).await;
+            prompt = match turn {
                 Turn::BrokenOff(reason) => follow_up(&[reason]),
                 Turn::Ended(outcome) => match self.expected.settle(outcome, &self.seen.said, emitter).await {
                     Next::Ended(outcome) => return Ok(outcome),

@@ -14,7 +14,7 @@ use futures::future::join_all;
 use serde_json::Value;
 
 use super::toolbox::{Done, TASK, Toolbox, task_prompt};
-use crate::emit::{Emitter, host_refused};
+use crate::emit::{Emitter, host_refused, model_failure};
 
 /// Turns of one session before it is ended; a session that needs more has lost its way.
 const MAX_TURNS: u32 = 250;
@@ -138,8 +138,7 @@ impl Turns {
                 }
                 emitter.emit(Event::Usage(reply.usage)).await;
             }
-            Err(Outcome::ExecutionError { fault: why }) => fault = Some(why.clone()),
-            Err(_) => {}
+            Err(outcome) => fault = model_failure(outcome),
         }
         emitter.emit(Event::ModelDone { fault }).await;
         reply

@@ -9,6 +9,7 @@ use autonoe_scripted::Server;
 use serde_json::Value;
 
 use super::codex::{PASS, in_its_words, program};
+use super::collector::{Collector, assert_healthy};
 use super::native::MCP_SERVER;
 use super::support::{Place, Run, always, assert_followed, assert_nothing_left, builder, model};
 use super::vendors::Vendor;
@@ -50,8 +51,12 @@ fn says_so(event: &&Value) -> bool {
 fn codex_does_the_main_job_without_its_app_server() {
     let place = Place::new();
     let model = model(&in_its_words(&builder()));
-    let Some(run) = run(&place, &model, "", &["run"]) else { return };
+    let Some(mut command) = command(&place, &model, "", &["run"]) else { return };
+    let collector = Collector::start();
+    collector.watch(&mut command);
+    let run = Run::from(command.output().expect("started"));
     run.assert_ended("all_passed", 0);
+    assert_healthy(&collector.spans(), 4);
     assert_eq!(run.sessions(), ["initializer", "coding", "coding", "coding"]);
     assert_eq!(place.read("work-A.txt"), "built\n");
     assert_eq!(run.of_type("trouble").filter(says_so).count(), 4, "each session says so once");

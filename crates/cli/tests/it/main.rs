@@ -15,6 +15,7 @@ mod checks;
 mod claude;
 mod codex;
 mod codex_exec;
+mod collector;
 mod commands;
 mod declared;
 mod demo;

@@ -6,12 +6,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use autonoe_scripted::Server;
+use rustix::process::Signal;
 
+use super::collector::{Collector, assert_healthy};
 use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, has_bubblewrap, model,
+    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, has_bubblewrap, model, signal,
+    wait_until,
 };
 use super::vendors::{Vendor, interrupted_in_a_tool, killed_in_a_tool};
 use super::{acp, claude, codex, gemini};
@@ -115,6 +118,14 @@ impl Pair {
         Run::from(self.command(place, model).output().expect("started"))
     }
 
+    /// Whether each call of the model can be told from the next, and not only one prompt.
+    fn shows_model_calls(&self) -> bool {
+        match self.backend {
+            Backend::Native | Backend::Claude | Backend::Codex => true,
+            Backend::Gemini | Backend::CodexAcp => false,
+        }
+    }
+
     /// Asserts that the run was held by this layer and no other.
     #[track_caller]
     fn assert_held(&self, run: &Run) {
@@ -152,7 +163,10 @@ fn main_job(backend: Backend, layer: Layer) {
     let Some(pair) = Pair::find(backend, layer) else { return };
     let place = Place::new();
     let model = model(&pair.in_its_words(&builder()));
-    let run = pair.run(&place, &model);
+    let collector = Collector::start();
+    let mut command = pair.command(&place, &model);
+    collector.watch(&mut command);
+    let run = Run::from(command.output().expect("started"));
     run.assert_ended("all_passed", 0);
     pair.assert_held(&run);
     assert_eq!(run.sessions(), ["initializer", "coding", "coding", "coding"]);
@@ -166,6 +180,11 @@ fn main_job(backend: Backend, layer: Layer) {
     assert_eq!(run.of_type("trouble").collect::<Vec<_>>(), Vec::<&serde_json::Value>::new());
     assert_nothing_left(&place);
     assert_followed(&model);
+    assert_healthy(&collector.spans(), 4);
+    if pair.shows_model_calls() {
+        let calls = collector.spans().iter().filter(|span| span.kind() == "chat").count();
+        assert_eq!(calls, model.requests().len());
+    }
 }
 
 /// Interrupted in the middle of a command that ignores signals.
@@ -173,7 +192,20 @@ fn interrupt(backend: Backend, layer: Layer) {
     let Some(pair) = Pair::find(backend, layer) else { return };
     let place = Place::with_status(&[("A", "pending")]);
     let model = model(&pair.in_its_words(&always(STUBBORN)));
-    interrupted_in_a_tool(&place, pair.command(&place, &model));
+    let collector = Collector::start();
+    let mut command = pair.command(&place, &model);
+    collector.watch(&mut command);
+    interrupted_in_a_tool(&place, command);
+    let spans = collector.spans();
+    let cut_off = spans.iter().filter(|span| span.error() == Some("cut_off"));
+    let cut_off: Vec<_> = cut_off.map(|span| span.kind()).collect();
+    match backend {
+        Backend::Native | Backend::Claude => assert_eq!(cut_off, ["execute_tool"], "{spans:?}"),
+        // Their calls of the model end when the tools in them have.
+        Backend::Codex | Backend::Gemini | Backend::CodexAcp => {
+            assert!(cut_off.contains(&"chat"), "{spans:?}")
+        }
+    }
 }
 
 /// Killed in the middle of a command; the next run finishes.
@@ -245,6 +277,43 @@ fn gemini_without_its_tools() {
 fn an_agent_by_its_command_without_its_tools() {
     let script = r#"sed -u 's/"__mcp"/"__nobody"/' | REAL "$@""#;
     without_tools(Backend::CodexAcp, Layer::None, script, 1);
+}
+
+/// Interrupted while the model says nothing: the call of the model is cut off, and says so.
+fn interrupted_call(backend: Backend) {
+    let Some(pair) = Pair::find(backend, Layer::Landlock) else { return };
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&always("[[conversation.turn]]\nfault = { kind = 'silence', times = 99 }"));
+    let collector = Collector::start();
+    let mut command = pair.command(&place, &model);
+    collector.watch(&mut command);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the model was asked", || !model.requests().is_empty());
+    signal(&child, Signal::INT);
+    Run::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
+    let spans = collector.spans();
+    let calls: Vec<_> = spans.iter().filter(|span| span.kind() == "chat").map(|span| span.error()).collect();
+    assert_eq!(calls, [Some("cut_off")], "{spans:?}");
+}
+
+#[test]
+fn an_interrupted_call_of_the_native_agent_is_cut_off() {
+    interrupted_call(Backend::Native);
+}
+
+#[test]
+fn an_interrupted_call_of_claude_is_cut_off() {
+    interrupted_call(Backend::Claude);
+}
+
+#[test]
+fn an_interrupted_call_of_codex_is_cut_off() {
+    interrupted_call(Backend::Codex);
+}
+
+#[test]
+fn an_interrupted_call_of_gemini_is_cut_off() {
+    interrupted_call(Backend::Gemini);
 }
 
 const STUBBORN: &str = r#"
