@@ -41,14 +41,21 @@ impl Page {
 
 /// What to do about a page.
 pub(crate) fn hint(site: Site<'_>) -> String {
-    let place = match &site.provider.base_url {
-        Some(url) => format!("the base URL {url}"),
-        None => "the base URL".to_owned(),
-    };
+    let shown = site.provider.base_url.as_deref().and_then(without_secrets);
+    let place = shown.map_or_else(|| "the base URL".to_owned(), |url| format!("the base URL {url}"));
     format!(
         "Is {place} of the provider '{}' right? Is there a proxy or a network that wants a login in between? Open it in a browser to see.",
         site.provider.name
     )
+}
+
+/// A URL without what may be secret: a password, or what follows a `?`.
+fn without_secrets(url: &str) -> Option<String> {
+    let mut url = reqwest::Url::parse(url).ok()?;
+    url.set_query(None);
+    url.set_fragment(None);
+    url.set_password(None).and_then(|()| url.set_username("")).ok()?;
+    Some(url.to_string().trim_end_matches('/').to_owned())
 }
 
 /// A page where the stream of a reply should be.
@@ -97,7 +104,13 @@ fn title(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Page;
+    use super::{Page, without_secrets};
+
+    #[test]
+    fn a_password_in_a_base_url_is_not_told() {
+        let shown = without_secrets("https://u:hunter2@h.example/v1/?key=hunter2#x");
+        assert_eq!(shown.as_deref(), Some("https://h.example/v1"));
+    }
 
     #[test]
     fn pages_are_told_from_what_services_say() {

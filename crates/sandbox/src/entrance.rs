@@ -9,26 +9,61 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 
-use crate::wire::{self, Tidings};
+use crate::launch::Keeper;
+use crate::loss::MemoryBefore;
+use crate::wire::{self, Answer, Tidings};
 
 /// How long the reason is awaited for which a room ended everything; it comes at once if there is one.
 const REASON_LIMIT: Duration = Duration::from_secs(1);
+
+/// How long a room's keeper is given to say how the room ended. It comes before that limit.
+const KEEPER_LIMIT: Duration = Duration::from_millis(400);
 
 /// Where programs enter a room.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     socket: Mutex<Option<UnixStream>>,
-    tidings: watch::Receiver<Option<String>>,
+    tidings: watch::Receiver<Told>,
+    before: MemoryBefore,
+}
+
+/// What is known of a room.
+#[derive(Debug, Default)]
+struct Told {
+    /// Why everything in it was ended, if that happened.
+    cleared: Option<String>,
+    life: Life,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Life {
+    #[default]
+    Open,
+    /// It has ended; why is about to be known.
+    Ending,
+    /// It has ended, and this is known of why.
+    Gone(String),
+}
+
+impl Told {
+    fn reason(&self) -> Option<String> {
+        match (&self.cleared, &self.life) {
+            (Some(why), _) => Some(format!("it and everything else in the room was ended: {why}")),
+            (None, Life::Gone(why)) => Some(why.clone()),
+            (None, Life::Open | Life::Ending) => None,
+        }
+    }
 }
 
 impl Entrance {
-    /// For an open room with this socket; from now on it is listened to.
-    pub(crate) fn new(socket: UnixStream) -> io::Result<Self> {
+    /// For an open room with this socket, whose keeper answers on the other one; from now on both are listened to.
+    pub(crate) fn new(socket: UnixStream, keeper: Keeper) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let listening = tokio::net::UnixStream::from_std(socket.try_clone()?)?;
-        let (tell, tidings) = watch::channel(None);
-        tokio::spawn(listen(listening, tell));
-        Ok(Self { socket: Mutex::new(Some(socket)), tidings })
+        let (tell, tidings) = watch::channel(Told::default());
+        let before = MemoryBefore::now();
+        tokio::spawn(listen(listening, keeper, before, tell));
+        Ok(Self { socket: Mutex::new(Some(socket)), tidings, before })
     }
 
     /// Hands the room the socket of a new keeper.
@@ -45,8 +80,15 @@ impl Entrance {
     /// Whether programs can still enter.
     pub(crate) fn is_open(&self) -> bool {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        // Its sender is gone when the room's socket has closed.
-        socket.is_some() && self.tidings.has_changed().is_ok()
+        socket.is_some() && self.tidings.borrow().life == Life::Open
+    }
+
+    /// Why the room is gone, if it is and we have not closed it ourselves.
+    pub(crate) async fn why_lost(&self) -> Option<String> {
+        if self.is_open() || self.socket.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            return None;
+        }
+        Some(self.why_ended().await)
     }
 
     /// Closes the room; what is in it ends.
@@ -60,19 +102,23 @@ impl Entrance {
     /// Why a keeper ended without an answer.
     pub(crate) async fn why_ended(&self) -> String {
         let mut tidings = self.tidings.clone();
-        let told = tokio::time::timeout(REASON_LIMIT, tidings.wait_for(Option::is_some)).await;
-        match told {
-            Ok(Ok(why)) => {
-                format!("it and everything else in the room was ended: {}", why.as_deref().unwrap_or(""))
+        let told = tidings.wait_for(|told| told.reason().is_some());
+        match tokio::time::timeout(REASON_LIMIT, told).await {
+            Ok(told) => {
+                told.ok().and_then(|told| told.reason()).unwrap_or_else(|| "its room is gone".to_owned())
             }
-            Ok(Err(_)) => "its room is gone".to_owned(),
-            Err(_) => "its keeper was killed".to_owned(),
+            Err(_) => self.before.explain("the process that watches it", None),
         }
     }
 }
 
-/// Keeps what the room tells: why it ended everything, or that it is gone.
-async fn listen(mut socket: tokio::net::UnixStream, tell: watch::Sender<Option<String>>) {
+/// Keeps what the room tells: why it ended everything; and when it is gone, what is known of that.
+async fn listen(
+    mut socket: tokio::net::UnixStream,
+    mut keeper: Keeper,
+    before: MemoryBefore,
+    tell: watch::Sender<Told>,
+) {
     let mut length = [0; wire::LENGTH_BYTES];
     while socket.read_exact(&mut length).await.is_ok() {
         let Ok(length) = wire::length_of(length) else {
@@ -83,7 +129,14 @@ async fn listen(mut socket: tokio::net::UnixStream, tell: watch::Sender<Option<S
             break;
         }
         if let Ok(Tidings::Cleared(why)) = serde_json::from_slice(&body) {
-            let _ = tell.send(Some(why));
+            tell.send_modify(|told| told.cleared = Some(why));
         }
     }
+    tell.send_modify(|told| told.life = Life::Ending);
+    let answer = tokio::time::timeout(KEEPER_LIMIT, keeper.answer()).await;
+    let code = match answer {
+        Ok(Ok(Some(Answer::Exited(code) | Answer::NotStarted { code, .. }))) => Some(code),
+        Ok(Ok(None) | Err(_)) | Err(_) => None,
+    };
+    tell.send_modify(|told| told.life = Life::Gone(before.explain("the room", code)));
 }

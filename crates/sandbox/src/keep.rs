@@ -32,7 +32,7 @@ pub const EXIT_NOT_STARTED: i32 = 126;
 pub const EXIT_NOT_FOUND: i32 = 127;
 
 /// A process ended by signal n is reported as exit code 128+n, as shells do.
-const EXIT_SIGNAL_BASE: i32 = 128;
+pub(crate) const EXIT_SIGNAL_BASE: i32 = 128;
 
 /// SIGKILL is sent to what is left at most this often, with a pause each time: 5 s in all.
 const KILL_ROUNDS: u32 = 500;

@@ -14,6 +14,7 @@ mod errand;
 mod git;
 mod keep;
 mod launch;
+mod loss;
 mod open;
 mod opened;
 mod places;

@@ -5,6 +5,7 @@
 
 mod confine;
 mod landlock;
+mod memory;
 mod seccomp;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use rustix::net::RecvFlags;
 
 pub(crate) use confine::confine;
 pub(crate) use landlock::is_available as landlock_is_available;
+pub(crate) use memory::oom_kills;
 
 /// How descriptors are received: no child inherits them.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;

@@ -13,16 +13,19 @@ use std::time::Duration;
 use crate::bounds::{Bounds, Layer};
 use crate::bubblewrap;
 use crate::git::Before;
-use crate::keep::KEEP_ARG;
+use crate::keep::{EXIT_SIGNAL_BASE, KEEP_ARG};
 use crate::launch::Keeper;
+use crate::loss::MemoryBefore;
 use crate::opened::{Room, RoomKeeper, Traces};
 use crate::room::ROOM_ARG;
 use crate::seatbelt;
 use crate::system;
-use crate::wire::{self, Order, Setup, Tidings};
+use crate::wire::{self, Answer, Order, Setup, Tidings};
 
 /// How long a room may take to be built.
 const OPEN_LIMIT: Duration = Duration::from_secs(20);
+/// How long the keeper of a room that ended may take to say how.
+const ANSWER_LIMIT: Duration = Duration::from_millis(500);
 /// What is kept of the complaints of a room that could not be built.
 const MAX_COMPLAINT: u64 = 4096;
 
@@ -120,7 +123,8 @@ impl Sandbox {
             Traces { placeholders: placeholders(&bounds.protected), before: Before::of(&bounds.root) };
         let (ours, rooms) = UnixStream::pair()?;
         let (mut complaints, said) = io::pipe()?;
-        let keeper = self.start(&bounds, rooms, said.into())?;
+        let before = MemoryBefore::now();
+        let (keeper, answers) = self.start(&bounds, rooms, said.into())?;
         ours.set_read_timeout(Some(OPEN_LIMIT))?;
         let told = wire::send(&ours, &Setup { layer: self.layer, bounds }, &[])
             .and_then(|()| wire::receive::<Tidings>(&ours));
@@ -128,13 +132,16 @@ impl Sandbox {
             Ok(Some((Tidings::Ready, mut fds))) => {
                 ours.set_read_timeout(None)?;
                 let way_out = fds.pop().map(TcpListener::from);
-                return Ok(Room::new(ours, keeper, way_out, traces)?);
+                return Ok(Room::new(ours, keeper, Keeper::new(answers)?, way_out, traces)?);
             }
             Ok(Some((Tidings::Failed(why) | Tidings::Cleared(why), _))) => Some(why),
-            Ok(None) => None,
-            Err(error) => Some(error.to_string()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                Some(format!("it was not ready within {} s", OPEN_LIMIT.as_secs()))
+            }
+            // It is gone, and with it what it may have wanted to say.
+            Ok(None) | Err(_) => killed(&answers, before),
         };
-        drop((ours, keeper));
+        drop((ours, keeper, answers));
         let mut complaint = String::new();
         let _ = complaints.by_ref().take(MAX_COMPLAINT).read_to_string(&mut complaint);
         let complaint = complaint.trim();
@@ -144,8 +151,13 @@ impl Sandbox {
         })))
     }
 
-    /// Starts the keeper of the room, which starts the room.
-    fn start(&self, bounds: &Bounds, rooms: UnixStream, complaints: OwnedFd) -> io::Result<RoomKeeper> {
+    /// Starts the keeper of the room, which starts the room. The second socket is the one on which it answers.
+    fn start(
+        &self,
+        bounds: &Bounds,
+        rooms: UnixStream,
+        complaints: OwnedFd,
+    ) -> io::Result<(RoomKeeper, UnixStream)> {
         let (ours, keepers) = UnixStream::pair()?;
         let process = tokio::process::Command::new(&self.ourselves)
             .arg(KEEP_ARG)
@@ -162,7 +174,7 @@ impl Sandbox {
         let order = Order { program, args, env: Vec::new(), cwd: PathBuf::from("/"), ends_all: true };
         let null = fs::File::options().write(true).open("/dev/null")?;
         wire::send(&ours, &order, &[rooms.as_fd(), null.as_fd(), complaints.as_fd()])?;
-        Ok(RoomKeeper { process, socket: Keeper::new(ours)? })
+        Ok((RoomKeeper { process, socket: ours.try_clone()? }, ours))
     }
 
     fn command(&self, bounds: &Bounds) -> (OsString, Vec<OsString>) {
@@ -177,6 +189,20 @@ impl Sandbox {
             }
             Layer::Landlock | Layer::None => (self.ourselves.clone().into(), vec![ROOM_ARG.into()]),
         }
+    }
+}
+
+/// That something killed a room before it was ready; none if it ended by itself, for then it has said why.
+fn killed(answers: &UnixStream, before: MemoryBefore) -> Option<String> {
+    let answer = answers
+        .set_read_timeout(Some(ANSWER_LIMIT))
+        .and_then(|()| wire::receive::<Answer>(answers))
+        .map(|received| received.map(|(answer, _)| answer));
+    match answer {
+        Ok(Some(Answer::Exited(code))) if code <= EXIT_SIGNAL_BASE => None,
+        Ok(Some(Answer::Exited(code))) => Some(before.explain("the room", Some(code))),
+        Ok(Some(Answer::NotStarted { why, .. })) => Some(why),
+        Ok(None) | Err(_) => Some(before.explain("the room", None)),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::system;
 #[derive(Debug)]
 pub(crate) struct RoomKeeper {
     pub process: tokio::process::Child,
-    pub socket: Keeper,
+    pub socket: UnixStream,
 }
 
 /// What all programs of a session share. Dropped, it ends everything in it.
@@ -35,10 +35,11 @@ impl Room {
     pub(crate) fn new(
         socket: UnixStream,
         keeper: RoomKeeper,
+        answers: Keeper,
         way_out: Option<TcpListener>,
         traces: Traces,
     ) -> io::Result<Self> {
-        let entrance = Arc::new(Entrance::new(socket)?);
+        let entrance = Arc::new(Entrance::new(socket, answers)?);
         Ok(Self { entrance, way_out, held: Some((keeper, traces)) })
     }
 
@@ -57,6 +58,11 @@ impl Room {
         self.entrance.is_open()
     }
 
+    /// What is known of why it is gone; none if it is not, or if we have closed it ourselves.
+    pub async fn why_lost(&self) -> Option<String> {
+        self.entrance.why_lost().await
+    }
+
     /// Ends everything in it and waits until it is gone, in bounded time. Says what had to be put right in the project.
     pub async fn close(mut self) -> Vec<String> {
         self.entrance.close();
@@ -71,9 +77,15 @@ impl Room {
 }
 
 impl RoomKeeper {
+    /// Asks it to end everything.
+    fn ask_to_stop(&self) {
+        // That it has just ended is no error.
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+
     /// Has the room ended and waits for it. A keeper that was killed could not do its work; its orphans are found.
     async fn end(&mut self) {
-        self.socket.ask_to_stop();
+        self.ask_to_stop();
         let id = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let Some(id) = id else {
             return;
@@ -91,7 +103,7 @@ impl Drop for Room {
     fn drop(&mut self) {
         self.entrance.close();
         if let Some((mut keeper, traces)) = self.held.take() {
-            keeper.socket.ask_to_stop();
+            keeper.ask_to_stop();
             // Somebody must see it end; without a runtime there is nobody left who could.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                 runtime.spawn(async move {

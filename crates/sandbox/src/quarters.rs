@@ -37,6 +37,8 @@ pub struct Premises {
 pub struct Quarters {
     premises: Premises,
     occupied: Mutex<Option<Occupied>>,
+    /// What became of rooms that were lost, each a sentence.
+    lost: std::sync::Mutex<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -49,13 +51,16 @@ struct Occupied {
 impl Quarters {
     /// Quarters that nobody lives in yet.
     pub fn new(premises: Premises) -> Self {
-        Self { premises, occupied: Mutex::new(None) }
+        Self { premises, occupied: Mutex::new(None), lost: std::sync::Mutex::default() }
     }
 
     /// Prepares to run `program` in the room, with the environment of this session.
     pub async fn command(&self, program: impl AsRef<OsStr>) -> Result<Launch, OpenError> {
         let mut occupied = self.occupied.lock().await;
         if occupied.as_ref().is_none_or(|occupied| !occupied.room.is_open()) {
+            if let Some(Occupied { room, .. }) = occupied.as_ref() {
+                self.note_loss(room).await;
+            }
             *occupied = Some(self.open().await?);
         }
         let Some(Occupied { room, env, .. }) = occupied.as_ref() else {
@@ -109,11 +114,25 @@ impl Quarters {
         occupied.as_ref()?.door.as_ref()?.route_url(name)
     }
 
-    /// Ends everything in the room. Says what had to be put right in the project.
+    /// Ends everything in the room. Says what became of rooms that were lost, and what had to be put right in the project.
     pub async fn close(&self) -> Vec<String> {
-        match self.occupied.lock().await.take() {
-            Some(occupied) => occupied.room.close().await,
+        let put_right = match self.occupied.lock().await.take() {
+            Some(Occupied { room, .. }) => {
+                self.note_loss(&room).await;
+                room.close().await
+            }
             None => Vec::new(),
+        };
+        let mut told = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
+        told.extend(put_right);
+        told
+    }
+
+    async fn note_loss(&self, room: &Room) {
+        if let Some(why) = room.why_lost().await {
+            let sentence =
+                format!("The sandbox of the session was lost, with everything that ran in it: {why}.");
+            self.lost.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
-use super::support::{Place, assert_nothing_left, builder, model, signal, wait_until};
+use super::support::{Place, assert_nothing_left, builder, has_bubblewrap, model, signal, wait_until};
 
 const LONG_COMMAND: &str = "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
      'trap \"\" TERM INT; (trap \"\" TERM; sleep 300) & echo ready > ready.txt; sleep 300; sleep 300' } }]\n\
@@ -144,4 +144,38 @@ fn a_second_run_says_who_holds_the_project() {
     child.wait().expect("reaped");
     let third = place.run(&super::support::model(&builder()), &["run", "-n", "1"]);
     assert_ne!(third.code, Some(2), "a dead process blocks nobody: {}", third.stderr);
+}
+
+#[test]
+fn a_sandbox_that_something_kills_is_told_as_that_and_the_session_goes_on() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(
+        "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'echo ready > ready.txt; sleep 300' } }]\n\
+         [[conversation.turn]]\nexpect = 'something killed the room with SIGKILL'\n\
+         call = [{ tool = 'Bash', input = { command = 'echo there is another room' } }]\n\
+         [[conversation.turn]]\nexpect = 'there is another room'\ntext = 'done'",
+    );
+    let mut command = place.command(&model, &["run", "-n", "1"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    wait_until("the command runs", || place.path("ready.txt").exists());
+    // The outermost process of the sandbox, as the system's memory killer may choose it.
+    let project = place.project().canonicalize().expect("path").display().to_string();
+    let rooms = super::support::processes_with(&["bwrap", "__room", &project]);
+    for room in rooms {
+        rustix::process::kill_process(room, Signal::KILL).expect("killed");
+    }
+    let run = super::support::Run::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("max_iterations", 4);
+    super::support::assert_followed(&model);
+    let told = "The sandbox of the session was lost, with everything that ran in it: something killed the room with SIGKILL";
+    assert!(
+        run.of_type("trouble").any(|event| event["message"].as_str().is_some_and(|said| said.contains(told))),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert_nothing_left(&place);
 }

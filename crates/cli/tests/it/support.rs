@@ -287,6 +287,19 @@ pub fn processes_in(directory: &Path) -> Vec<String> {
         .collect()
 }
 
+/// Processes whose command line has all of these in it.
+pub fn processes_with(words: &[&str]) -> Vec<rustix::process::Pid> {
+    let entries = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+    let found = entries.filter(|entry| {
+        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).into_owned();
+        words.iter().all(|word| command.contains(word))
+    });
+    found
+        .filter_map(|entry| rustix::process::Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+        .collect()
+}
+
 /// Asserts that nothing runs in the project any more.
 #[track_caller]
 pub fn assert_nothing_left(place: &Place) {

@@ -104,8 +104,9 @@ async fn killing_the_keeper_does_not_help_its_charge() {
                 kill -KILL $PPID; sleep 300";
     let mut child = house.script(text).spawn().unwrap();
     let pids = three(&house.project());
-    let error = child.wait().await.unwrap_err();
-    assert!(error.to_string().contains("killed"), "{error}");
+    let error = child.wait().await.unwrap_err().to_string();
+    assert!(error.starts_with("something killed the process that watches it"), "{error}");
+    assert_eq!(house.room.why_lost().await, None);
     assert_gone(&pids);
     house.done("true").await;
 }
@@ -116,7 +117,9 @@ async fn killing_the_room_ends_everything() {
     let text = format!("{THREE_DESCENDANTS} kill -KILL $(ps -o ppid= -p $PPID); sleep 300");
     let mut child = house.script(&text).spawn().unwrap();
     let pids = three(&house.project());
-    child.wait().await.unwrap_err();
+    let error = child.wait().await.unwrap_err().to_string();
+    assert!(error.starts_with("something killed the room with SIGKILL"), "{error}");
+    assert_eq!(house.room.why_lost().await, Some(error));
     assert_gone(&pids);
     until("the room is known to be gone", || {
         std::thread::yield_now();
