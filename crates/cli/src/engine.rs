@@ -17,9 +17,11 @@ use autonoe_core::event::Event;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::InstructionName;
+use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::limits::Limits;
+use autonoe_core::money::Usd;
 use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
-use autonoe_core::outcome::RunReport;
+use autonoe_core::outcome::{Outcome, RunReport, exit};
 use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
@@ -46,7 +48,7 @@ use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::hiring::{Hired, hire, hire_verifier};
 use crate::premises;
-use crate::present::{self, Console, Detail, JsonSink, Level, Presenter, Stream};
+use crate::present::{self, Console, Detail, JsonSink, Level, Presenter, Screen, Stream};
 use crate::providers;
 use crate::stop::Stop;
 use crate::system::{SystemClock, outlives_its_terminal, runtime, watch_signals};
@@ -81,6 +83,8 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     let config = AgentConfig::load(&project)?;
     let user = environment.user_config()?;
     let runtime = runtime()?;
+    let (stop, screen) = (Stop::default(), Screen::default());
+    runtime.block_on(async { watch_signals(stop.clone(), screen.clone().on_signal()) })?;
     let without_sandbox = premises::disabled_by(request.no_sandbox, environment, &user);
     let survey = runtime.spawn(premises::survey(&project, environment, without_sandbox.is_some())?);
     args.backend
@@ -100,13 +104,15 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     let work = job.prepare(&project)?;
     ensure_trusted(&project, &config)?;
     project.check_writable()?;
-    let providers = providers::find(environment, &user)?;
+    let found = stop.token().run_until_cancelled_owned(providers::find(environment, &user));
+    let Some(providers) = runtime.block_on(found).transpose()? else {
+        return Ok(exit::INTERRUPTED);
+    };
     let crew = hire(args, plan_model, environment, &providers, !work.is_over())?;
     let verifier = verifier.map(|typed| hire_verifier(typed, &providers)).transpose()?;
     let secrets = secrets(environment, &providers, &user);
     let telemetry = environment.telemetry(&user, secrets.clone())?;
 
-    let stop = Stop::default();
     let stream = if args.json { Stream::Err } else { Stream::Out };
     let console = Arc::new(Console::new(stream, secrets.clone(), {
         let stop = stop.clone();
@@ -116,6 +122,7 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
             }
         }
     }));
+    screen.open(&console);
     let warn = |warning: &str| console.line(Level::Warning, &format!("Warning: {warning}"));
     warning.iter().for_each(|warning| warn(warning));
     if let Some(small) = project.small_state_disk() {
@@ -125,10 +132,14 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
         if let Some(what) = without_sandbox {
             warn(&format!("the sandbox is disabled by {what}; system-level isolation is not enforced."));
         }
-        let surveyed = survey.await.map_err(|error| {
+        let Some(surveyed) = stop.token().run_until_cancelled(survey).await else {
+            return Ok(None);
+        };
+        let surveyed = surveyed.map_err(|error| {
             Fault::lasting(Layer::System, "sandbox", format!("The sandbox was not looked for: {error}."))
         })?;
         let sandbox = surveyed.sandbox?;
+        surveyed.identity.warning().iter().for_each(|warning| warn(warning));
         premises::shortcomings(sandbox.layer()).iter().for_each(|shortcoming| warn(shortcoming));
         if let Some(home) = premises::home_in_project(&project, environment) {
             warn(&format!(
@@ -150,16 +161,38 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
         let stop = stop.clone();
         let engine = Engine { title, args, project: &project, environment, console, stop, max_outage };
         let watching = Watching { secrets, telemetry };
-        engine.run(work, policy, parts, Checking { verifier, site }, watching, resume).await
+        engine.run(work, policy, parts, Checking { verifier, site }, watching, resume).await.map(Some)
     });
     console.stop();
     runtime.shutdown_timeout(Duration::from_millis(200));
-    let (report, result) = ended?;
+    let Some((report, result)) = ended? else {
+        return Ok(exit::INTERRUPTED);
+    };
     if let Some(mut answer) = result.and_then(|result| result.answer).filter(|_| !args.json) {
         console.redactor().value(&mut answer);
         present::print_answer(&format!("{answer:#}\n"))?;
     }
     Ok(stop.exit_code(&report))
+}
+
+/// The account of a run that was interrupted before it had held a session.
+fn stopped_before_its_first_session() -> RunReport {
+    RunReport {
+        outcome: Outcome::Interrupted,
+        exit_code: exit::INTERRUPTED,
+        iterations: 0,
+        deliverables_passed: 0,
+        deliverables_total: 0,
+        deliverables_blocked: 0,
+        deliverables_verified: 0,
+        deliverables_claimed: 0,
+        deliverables_doubted: 0,
+        verified: 0,
+        verified_total: 0,
+        duration: Duration::ZERO,
+        cost_usd: Some(Usd(0.0)),
+        agent: None,
+    }
 }
 
 /// Who watches a run, and what they must not see.
@@ -211,7 +244,6 @@ impl Engine<'_> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let socket = socket_path(self.project);
         let _lock = ProjectLock::take(self.project, &self.holder(clock.as_ref(), &socket))?;
-        self.watch_signals()?;
         greeting::greet(&self, &parts);
 
         let builders = Arc::new(Builders::default());
@@ -243,7 +275,14 @@ impl Engine<'_> {
             sinks: sinks.clone(),
             span: span.clone(),
         };
-        let mut planned = surroundings.plan(work, verifier.as_ref(), &parts.premises).await?;
+        // What an agent does on entry may take its time; an interrupt does not wait for it.
+        let planning = surroundings.plan(work, verifier.as_ref(), &parts.premises);
+        let Some(mut planned) = self.stop.token().run_until_cancelled(planning).await.transpose()? else {
+            let report = stopped_before_its_first_session();
+            journal.record(Record::RunEnded(Box::new(report.clone()))).await?;
+            sinks.emit(&span, &Event::Outcome(report.clone()));
+            return Ok((report, None));
+        };
         let halt = Halt::default();
         let deliverables = self.deliverables(first, &planned, status, &journal, &sinks, &span, &halt);
         let _calls = CallServer::start(&socket, Arc::clone(&deliverables)).map_err(|error| {
@@ -394,12 +433,5 @@ impl Engine<'_> {
             since: clock.now(),
             socket: Some(socket.to_owned()),
         }
-    }
-
-    fn watch_signals(&self) -> Result<(), Fault> {
-        let console = Arc::clone(&self.console);
-        watch_signals(self.stop.clone(), move |name| {
-            console.line(Level::Warning, &format!("Received {name}, stopping... (once more to end at once)"));
-        })
     }
 }

@@ -132,6 +132,16 @@ impl Environment {
         set.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
     }
 
+    /// All of it, for a program of the user's own.
+    pub fn all(&self) -> Vec<(OsString, OsString)> {
+        std::env::vars_os().collect()
+    }
+
+    /// Where we were started.
+    pub fn directory(&self) -> PathBuf {
+        std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
+    }
+
     /// Sets a variable, for us and nobody else.
     pub fn set(&mut self, name: &str, value: String) {
         self.set.insert(name.to_owned(), value);

@@ -11,6 +11,7 @@ mod commands;
 mod consent;
 mod engine;
 mod environment;
+mod helper;
 mod hiring;
 mod options;
 mod permissions;

@@ -50,6 +50,9 @@ const CACHES: [&str; 3] = ["CARGO_HOME", "GOPATH", "GOCACHE"];
 /// Checkouts outside of any run that are older were left behind by a process that was killed.
 const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// How long git may take to say who the user is.
+const IDENTITY_LIMIT: Duration = Duration::from_secs(10);
+
 /// Who commits where the user has not said who they are.
 const SOMEBODY: (&str, &str) = ("Autonoe", "autonoe@localhost");
 
@@ -279,12 +282,14 @@ fn door(environment: &Environment, user: &UserConfig, policy: &PolicyOptions) ->
 pub struct Identity {
     name: String,
     email: String,
+    /// Whether git was asked and did not answer.
+    is_unknown: bool,
 }
 
 impl Default for Identity {
     fn default() -> Self {
         let (name, email) = SOMEBODY;
-        Self { name: name.to_owned(), email: email.to_owned() }
+        Self { name: name.to_owned(), email: email.to_owned(), is_unknown: false }
     }
 }
 
@@ -297,7 +302,10 @@ impl Identity {
             .env("PATH", path)
             .envs(home.map(|home| ("HOME", home)))
             .current_dir("/");
-        let output = git.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).output().await;
+        let output = git.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).output();
+        let Ok(output) = tokio::time::timeout(IDENTITY_LIMIT, output).await else {
+            return Self { is_unknown: true, ..Self::default() };
+        };
         let settings =
             output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
         let ask = |key: &str| {
@@ -313,12 +321,24 @@ impl Identity {
         Self {
             name: ask("user.name").unwrap_or(nobody.name),
             email: ask("user.email").unwrap_or(nobody.email),
+            is_unknown: false,
         }
+    }
+
+    /// What is to be said of it before a run: that git did not answer.
+    pub fn warning(&self) -> Option<String> {
+        self.is_unknown.then(|| {
+            format!(
+                "git did not say within {} s who you are, so agents commit as {}; look at your ~/.gitconfig.",
+                IDENTITY_LIMIT.as_secs(),
+                self.name
+            )
+        })
     }
 
     /// Tells git in the private home; nothing else of the user's settings goes there.
     fn write(&self, home: &Path) {
-        let Self { name, email } = self;
+        let Self { name, email, .. } = self;
         // Without it, git says itself what is missing.
         let _ = fs::create_dir_all(home).and_then(|()| {
             fs::write(

@@ -5,12 +5,14 @@ mod console;
 mod json;
 mod moment;
 mod presenter;
+mod screen;
 mod words;
 
 pub use console::{Console, Level, Stream};
 pub use json::JsonSink;
 pub use moment::local_time;
 pub use presenter::{Detail, Presenter};
+pub use screen::Screen;
 pub use words::{assurance, cost, cut, debug_line, ending, passed, status_tag};
 
 use std::io::{self, Write};
@@ -28,6 +30,11 @@ pub fn report_fault(fault: &Fault, redactor: &Redactor) {
     if let Some(hint) = &fault.hint {
         let _ = writeln!(io::stderr(), "{} {}", cyan.apply_to("hint:"), redactor.text(hint));
     }
+}
+
+/// Says something to a person while there is no console yet.
+pub fn notice(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Prints styled help, with colour only on a terminal.

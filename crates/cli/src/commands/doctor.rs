@@ -45,7 +45,7 @@ enum Finding {
 
 /// Examines the machine and the project.
 pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fault> {
-    let mut findings = machine(environment);
+    let mut findings = runtime()?.block_on(machine(environment));
     match environment.project(&args.project) {
         Ok(project) => findings.extend(examine(&project)),
         Err(fault) => findings.push(bad("project", &fault)),
@@ -72,7 +72,7 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
     Ok(if ready { exit::DONE } else { exit::USAGE })
 }
 
-fn machine(environment: &Environment) -> Vec<Finding> {
+async fn machine(environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![
         match find(environment, "git") {
             Some(path) => Finding::Good(format!("git: {}", path.display())),
@@ -85,10 +85,10 @@ fn machine(environment: &Environment) -> Vec<Finding> {
             None => Finding::Bad("neither bash nor sh is on the PATH".into()),
         },
     ];
-    let agents = agents(environment);
+    let agents = agents(environment).await;
     let has_agent = agents.iter().any(|(_, is_ready)| *is_ready);
     findings.extend(agents.into_iter().map(|(finding, _)| finding));
-    findings.extend(models(environment, has_agent));
+    findings.extend(models(environment, has_agent).await);
     let prices = PriceList::shipped();
     let models: Vec<_> = prices.models().collect();
     findings.push(Finding::Good(format!(
@@ -97,27 +97,28 @@ fn machine(environment: &Environment) -> Vec<Finding> {
         prices.date,
         models.join(", ")
     )));
-    findings.extend(sandbox(environment));
+    findings.extend(sandbox(environment).await);
     findings
 }
 
 /// Which agents of other vendors could be driven, and whether they could log in. They are asked for their version alone.
-fn agents(environment: &Environment) -> Vec<(Finding, bool)> {
-    let vendors = ALL.iter().filter_map(|name| Some((name, vendors::readiness(name, environment)?)));
-    let examined = vendors.map(|(name, readiness)| {
+async fn agents(environment: &Environment) -> Vec<(Finding, bool)> {
+    let mut examined = Vec::new();
+    for name in &ALL {
+        let Some(readiness) = vendors::readiness(name, environment) else { continue };
         let is_ready = readiness.login.is_some() && readiness.program.is_some();
-        (agent(name.name(), &readiness, environment), is_ready)
-    });
-    examined.collect()
+        examined.push((agent(name.name(), &readiness, environment).await, is_ready));
+    }
+    examined
 }
 
-fn agent(name: &str, readiness: &Readiness, environment: &Environment) -> Finding {
+async fn agent(name: &str, readiness: &Readiness, environment: &Environment) -> Finding {
     let Readiness { program, login, oldest, install, log_in, ungated } = readiness;
     let Some(program) = program else {
         return Finding::Note(format!("backend {name}: not installed; `{install}`"));
     };
     let mut words = format!("backend {name}: {}", program.display());
-    let is_old = match probe::version(program, environment) {
+    let is_old = match probe::version(program, environment).await {
         Ok(version) => {
             words.push_str(&format!(", version {}", probe::show(version)));
             version < *oldest
@@ -141,8 +142,11 @@ fn agent(name: &str, readiness: &Readiness, environment: &Environment) -> Findin
 }
 
 /// Which model providers could be asked; none is. With another agent at hand none is needed.
-fn models(environment: &Environment, has_agent: bool) -> Vec<Finding> {
-    let found = environment.user_config().and_then(|user| providers::find(environment, &user));
+async fn models(environment: &Environment, has_agent: bool) -> Vec<Finding> {
+    let found = match environment.user_config() {
+        Ok(user) => providers::find(environment, &user).await,
+        Err(fault) => Err(fault),
+    };
     let providers = match found {
         Ok(providers) => providers,
         Err(fault) => return vec![bad("model providers", &fault)],
@@ -171,7 +175,7 @@ fn models(environment: &Environment, has_agent: bool) -> Vec<Finding> {
 }
 
 /// Which layer holds what, tried for real.
-fn sandbox(environment: &Environment) -> Vec<Finding> {
+async fn sandbox(environment: &Environment) -> Vec<Finding> {
     let user = match environment.user_config() {
         Ok(user) => user,
         Err(fault) => return vec![bad("config.toml", &fault)],
@@ -181,13 +185,10 @@ fn sandbox(environment: &Environment) -> Vec<Finding> {
             "sandbox: disabled by {what}; commands of agents are not confined"
         ))];
     }
-    let found = runtime().and_then(|runtime| {
-        runtime.block_on(premises::find_sandbox(
-            &environment.ourselves()?,
-            &environment.path,
-            &std::env::temp_dir(),
-        ))
-    });
+    let found = match environment.ourselves() {
+        Ok(ourselves) => premises::find_sandbox(&ourselves, &environment.path, &std::env::temp_dir()).await,
+        Err(fault) => Err(fault),
+    };
     match found {
         Ok(sandbox) => holds(sandbox.layer())
             .into_iter()

@@ -24,6 +24,7 @@ mod endurance;
 mod event_order;
 mod full_disk;
 mod gemini;
+mod helpers;
 mod honesty;
 mod interrupt;
 mod kill;
