@@ -1,6 +1,7 @@
 //! The native agent: our own turn loop over a model and tools. This file opens one; `turns` is the loop.
 
 mod compaction;
+mod server_record;
 mod toolbox;
 mod turns;
 
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
+use server_record::ServerRecord;
 use toolbox::Toolbox;
 use turns::Turns;
 
@@ -59,12 +61,14 @@ pub struct NativeBackend {
     settings: NativeSettings,
     models: Models,
     deliverables: Arc<DeliverableService>,
+    /// What its sessions have learned of the MCP servers.
+    servers: Arc<ServerRecord>,
 }
 
 impl NativeBackend {
     /// A backend whose agents work on deliverables through the given service.
     pub fn new(settings: NativeSettings, deliverables: Arc<DeliverableService>) -> Result<Self, Fault> {
-        Ok(Self { settings, models: Models::new()?, deliverables })
+        Ok(Self { settings, models: Models::new()?, deliverables, servers: Arc::default() })
     }
 }
 
@@ -99,6 +103,7 @@ impl Backend for NativeBackend {
             fixed.collect(),
             spec.phase.may_write(),
             servers,
+            Arc::clone(&self.servers),
             workspace,
             spec.gates,
             spec.stop.clone(),
@@ -123,7 +128,9 @@ struct NativeAgent {
 impl Agent for NativeAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
-            self.turns.tools.gather().await;
+            for message in self.turns.tools.gather().await {
+                emitter.emit(Event::Trouble { message }).await;
+            }
             let instruction = self.expected.told(instruction.text);
             let mut conversation = self.begin(instruction, &emitter).await;
             let outcome = self.hold(&mut conversation, &emitter).await;

@@ -17,7 +17,7 @@ mod server;
 mod tool;
 mod trouble;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,7 +109,17 @@ impl McpServers {
 
     /// Waits until every server has listed its tools or was given up.
     pub async fn settled(&self) {
-        self.board.settled().await;
+        self.settled_but(&BTreeSet::new()).await;
+    }
+
+    /// The same, but for these.
+    pub async fn settled_but(&self, servers: &BTreeSet<String>) {
+        self.board.settled(servers).await;
+    }
+
+    /// The servers that have neither listed their tools nor been given up.
+    pub fn pending(&self) -> BTreeSet<String> {
+        self.board.pending()
     }
 
     /// What went wrong since this was last asked, each a sentence.

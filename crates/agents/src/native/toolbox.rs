@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
 use autonoe_model::ToolDefinition;
-use autonoe_tools::{McpServers, Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace};
+use autonoe_tools::{
+    DEFAULT_START_LIMIT, McpServers, Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+
+use super::server_record::ServerRecord;
 
 /// The tool that has a sub-agent do something.
 pub(super) const TASK: &str = "Task";
@@ -38,6 +42,8 @@ impl Done {
 pub(super) struct Toolbox {
     fixed: Vec<(ToolSpec, Arc<dyn Tool>)>,
     servers: Option<McpServers>,
+    /// What the run knows of them.
+    record: Arc<ServerRecord>,
     /// The generation of the servers' tools that the model knows.
     known: AtomicU64,
     workspace: Arc<Workspace>,
@@ -52,12 +58,13 @@ impl Toolbox {
         fixed: Vec<Arc<dyn Tool>>,
         tasks: bool,
         servers: Option<McpServers>,
+        record: Arc<ServerRecord>,
         workspace: Arc<Workspace>,
         gates: Vec<Arc<dyn Gate>>,
         stop: CancellationToken,
     ) -> Self {
         let fixed = fixed.into_iter().map(|tool| (tool.spec(), tool)).collect();
-        Self { fixed, servers, known: AtomicU64::new(0), workspace, gates, stop, tasks }
+        Self { fixed, servers, record, known: AtomicU64::new(0), workspace, gates, stop, tasks }
     }
 
     /// What the model is told of the tools that are there now.
@@ -88,16 +95,26 @@ impl Toolbox {
         now != self.known.load(Ordering::Relaxed)
     }
 
-    /// Waits for the servers, but not for slow ones: their tools join when they are there.
-    pub(super) async fn gather(&self) {
-        if let Some(servers) = &self.servers {
-            let _ = tokio::time::timeout(GATHERING, self.stop.run_until_cancelled(servers.settled())).await;
+    /// Waits for the servers, but not for slow ones: their tools join when they are there. Says which they are, of each once in a run,
+    /// and those that were not there in the session before are not waited for at all.
+    pub(super) async fn gather(&self) -> Vec<String> {
+        let Some(servers) = &self.servers else {
+            return Vec::new();
+        };
+        let silent = self.record.silent();
+        let settled = self.stop.run_until_cancelled(servers.settled_but(&silent));
+        match tokio::time::timeout(GATHERING, settled).await {
+            Ok(_) => Vec::new(),
+            Err(_) => {
+                let late = servers.pending().difference(&silent).cloned().collect();
+                self.record.late(&late, GATHERING, DEFAULT_START_LIMIT)
+            }
         }
     }
 
-    /// What is wrong with servers, since this was last asked.
+    /// What is wrong with servers, since this was last asked and as far as it has not been told in this run.
     pub(super) fn problems(&self) -> Vec<String> {
-        self.servers.as_ref().map(McpServers::problems).unwrap_or_default()
+        self.record.news(self.servers.as_ref().map(McpServers::problems).unwrap_or_default())
     }
 
     /// Whether a tool changes nothing, so that several may be called at the same time.
@@ -144,6 +161,7 @@ impl Toolbox {
     /// Ends the servers.
     pub(super) async fn close(&self) {
         if let Some(servers) = &self.servers {
+            self.record.came(&servers.pending());
             servers.close().await;
         }
     }

@@ -4,7 +4,9 @@ use std::process::{Child, Stdio};
 
 use rustix::process::Signal;
 
-use super::support::{Place, Run, always, model, processes_in, processes_with, signal, wait_until};
+use super::support::{
+    Place, Run, always, assert_nothing_left, builder, model, processes_in, processes_with, signal, wait_until,
+};
 
 /// A user with a provider whose key is printed by this shell script.
 fn configured(place: &Place, base_url: &str, script: &str) {
@@ -98,4 +100,26 @@ fn a_key_command_has_the_users_environment_and_directory() {
     ]);
     let run = Run::from(command.args(["--json", "--session-delay", "0s"]).output().expect("started"));
     run.assert_ended("max_iterations", 4);
+}
+
+#[test]
+fn an_mcp_server_that_does_not_answer_is_told_once_in_a_run_and_ends_with_it() {
+    let place = Place::with_status(&[("A", "pending"), ("B", "pending"), ("C", "pending")]);
+    let directory = place.home().join(".config/autonoe");
+    std::fs::create_dir_all(&directory).expect("made");
+    let text = "[mcp_servers.mute]\ncommand = \"sleep\"\nargs = [\"86402\"]\n\
+                [mcp_servers.missing]\ncommand = \"no-such-program\"\n";
+    std::fs::write(directory.join("config.toml"), text).expect("written");
+    let model = model(&builder());
+    let run = place.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.sessions().len(), 3);
+    let told = |words: &str| {
+        let messages = run.of_type("trouble").filter_map(|event| event["message"].as_str());
+        messages.filter(|message| message.contains(words)).count()
+    };
+    assert_eq!(told("MCP server `mute` did not answer within 5 s"), 1, "{}", run.stderr);
+    assert_eq!(told("MCP server `missing` could not be started"), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("`mute`") && run.stderr.contains("180 s"), "{}", run.stderr);
+    assert_nothing_left(&place);
 }

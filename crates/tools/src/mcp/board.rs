@@ -80,9 +80,15 @@ impl Board {
         }
     }
 
-    pub(super) async fn settled(&self) {
+    /// Waits until nobody need wait for any server but these.
+    pub(super) async fn settled(&self, but: &BTreeSet<String>) {
         // The sender is ours, so there is no error to wait for.
-        let _ = self.pending.subscribe().wait_for(BTreeSet::is_empty).await;
+        let _ = self.pending.subscribe().wait_for(|pending| pending.is_subset(but)).await;
+    }
+
+    /// The servers of which it is not known yet what they offer.
+    pub(super) fn pending(&self) -> BTreeSet<String> {
+        self.pending.borrow().clone()
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
