@@ -243,7 +243,10 @@ impl Engine<'_> {
         let telemetry = Telemetry::from_settings(telemetry)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let socket = socket_path(self.project);
-        let _lock = ProjectLock::take(self.project, &self.holder(clock.as_ref(), &socket))?;
+        let lock = ProjectLock::take(self.project, &self.holder(clock.as_ref(), &socket))?;
+        if let Some(warning) = lock.warning() {
+            self.console.line(Level::Warning, &format!("Warning: {warning}"));
+        }
         greeting::greet(&self, &parts);
 
         let builders = Arc::new(Builders::default());

@@ -1,4 +1,7 @@
 //! The project lock: one writer per project. It is the kernel's lock, so it dies with its holder.
+//!
+//! The lock on the directory decides ([`DirectoryLock`]). The one in the state directory stands beside the file that tells who
+//! holds it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -8,6 +11,7 @@ use autonoe_files::{SETTINGS_LIMIT, WriteTrouble, read_text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::directory_lock::{DirectoryLock, Locked};
 use crate::project::Project;
 
 /// Who holds a project.
@@ -27,7 +31,22 @@ pub struct Holder {
 #[derive(Debug)]
 pub struct ProjectLock {
     _file: File,
+    directory: DirectoryLock,
     holder_file: PathBuf,
+}
+
+/// Whether somebody holds a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// Nobody.
+    Free,
+    /// A process that uses the same state directory.
+    By(Holder),
+    /// A process of another user or with another state directory, or one that works on a project inside or around this one.
+    Unknown {
+        /// Its process id, where the system tells.
+        pid: Option<u32>,
+    },
 }
 
 impl ProjectLock {
@@ -51,13 +70,29 @@ impl ProjectLock {
             Err(TryLockError::WouldBlock) => return Err(held_by_another(read_holder(project.state_dir()))),
             Err(TryLockError::Error(error)) => return Err(system(error)),
         }
+        let directory =
+            DirectoryLock::take(project.root()).map_err(|locked| held_elsewhere(project, &locked))?;
         let holder_file = holder_file(project.state_dir());
         let text = serde_json::to_string(holder).unwrap_or_default();
         crate::atomic::write(&holder_file, text.as_bytes()).map_err(system)?;
-        Ok(Self { _file: file, holder_file })
+        Ok(Self { _file: file, directory, holder_file })
     }
 
-    /// Who holds the project now, if anybody does.
+    /// What the lock does not hold on this file system, as a sentence.
+    pub fn warning(&self) -> Option<&str> {
+        self.directory.warning.as_deref()
+    }
+
+    /// Whether somebody holds the project now.
+    pub fn held(project: &Project) -> Held {
+        match (Self::holder(project), DirectoryLock::look(project.root())) {
+            (Some(holder), _) => Held::By(holder),
+            (None, Some(Locked { pid, .. })) => Held::Unknown { pid },
+            (None, None) => Held::Free,
+        }
+    }
+
+    /// Who holds the project now, if that is a process with the same state directory.
     pub fn holder(project: &Project) -> Option<Holder> {
         // Declared first, so that it ends after the look.
         let _turn = take_turn(project.state_dir());
@@ -89,6 +124,21 @@ fn read_holder(state_dir: &Path) -> Option<Holder> {
 
 fn holder_file(state_dir: &Path) -> PathBuf {
     state_dir.join("holder.json")
+}
+
+fn held_elsewhere(project: &Project, Locked { directory, pid }: &Locked) -> Fault {
+    let who =
+        pid.map_or_else(|| "another process".to_owned(), |pid| format!("another process (process {pid})"));
+    let what = match directory == project.root() {
+        true => format!(
+            "This project, or one inside it, is being worked on by {who}, of another user or with another state directory."
+        ),
+        false => {
+            format!("The project around this one, {}, is being worked on by {who}.", directory.display())
+        }
+    };
+    Fault::lasting(Layer::Config, "project_locked", what)
+        .hint("Wait for it to end, or stop it, then start again.")
 }
 
 fn held_by_another(holder: Option<Holder>) -> Fault {

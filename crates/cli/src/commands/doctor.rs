@@ -10,7 +10,7 @@ use autonoe_model::{PriceList, Provider, ProviderKind};
 use autonoe_sandbox::Layer;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
-use autonoe_store::{CheckBook, Project, ProjectInstructions, ProjectLock, StatusStore};
+use autonoe_store::{CheckBook, Held, Project, ProjectInstructions, ProjectLock, StatusStore};
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
@@ -251,10 +251,14 @@ fn examine(project: &Project) -> Vec<Finding> {
                 None => Ok("not there yet".into()),
             }),
         ),
-        match ProjectLock::holder(project) {
-            None => Finding::Good("lock: free".into()),
-            Some(holder) => {
+        match ProjectLock::held(project) {
+            Held::Free => Finding::Good("lock: free".into()),
+            Held::By(holder) => {
                 Finding::Bad(format!("lock: held by `autonoe {}` (process {})", holder.command, holder.pid))
+            }
+            Held::Unknown { pid } => {
+                let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+                Finding::Bad(format!("lock: held by another user or from another state directory{pid}"))
             }
         },
     ];

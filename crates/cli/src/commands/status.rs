@@ -9,7 +9,7 @@ use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{History, RunRow, WaitRow};
-use autonoe_store::{CheckBook, Holder, ProjectLock, StatusStore};
+use autonoe_store::{CheckBook, Held, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage};
 use clap::Args;
 use jiff::Timestamp;
@@ -39,7 +39,7 @@ struct Facts {
     last_run: Option<RunRow>,
     waiting: Option<WaitRow>,
     cost: Option<Usd>,
-    holder: Option<Holder>,
+    held: Held,
 }
 
 /// Shows where the project stands.
@@ -47,18 +47,18 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
     let project = environment.project(&args.project)?;
     let status = StatusStore::read(&project)?;
     let history = History::open(&project.journal_file())?;
-    let holder = ProjectLock::holder(&project);
+    let held = ProjectLock::held(&project);
     let (last_run, waiting, cost) = match &history {
         None => (None, None, Some(Usd::ZERO)),
         Some(history) => {
             let (spent, unknown) = history.total_cost()?;
-            let waiting = if holder.is_some() { history.waiting(Timestamp::now())? } else { None };
+            let waiting = if matches!(held, Held::By(_)) { history.waiting(Timestamp::now())? } else { None };
             (history.last_run()?, waiting, (!unknown).then_some(Usd(spent)))
         }
     };
     let book = CheckBook::load(&project)?;
     let checks = known(&project, &book)?;
-    let facts = Facts { status, checks, book, last_run, waiting, cost, holder };
+    let facts = Facts { status, checks, book, last_run, waiting, cost, held };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
         let mut value = as_json(&facts);
@@ -103,16 +103,24 @@ fn as_text(facts: &Facts) -> String {
             }
         }
     }
-    match (&facts.holder, &facts.last_run) {
-        (Some(holder), _) => {
+    match (&facts.held, &facts.last_run) {
+        (Held::By(holder), _) => {
             text.push_str(&format!(
                 "Now: `autonoe {}` is running (process {})\n",
                 holder.command, holder.pid
             ));
             text.extend(facts.waiting.as_ref().map(|wait| format!("{}\n", waiting_line(wait))));
         }
-        (None, Some(run)) => text.push_str(&format!("Last run: {}, {}\n", run.command, last_outcome(run))),
-        (None, None) => {}
+        (Held::Unknown { pid }, _) => {
+            let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+            text.push_str(&format!(
+                "Now: the project is locked by another user or from another state directory{pid}\n"
+            ));
+        }
+        (Held::Free, Some(run)) => {
+            text.push_str(&format!("Last run: {}, {}\n", run.command, last_outcome(run)));
+        }
+        (Held::Free, None) => {}
     }
     let cost = facts.cost.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string());
     text.push_str(&format!("Cost of all runs: {cost}\n"));
@@ -194,9 +202,18 @@ fn as_json(facts: &Facts) -> Value {
         "total": tally.total,
         "cost_usd": facts.cost,
         "last_run": facts.last_run,
-        "running": facts.holder,
+        "running": running(&facts.held),
         "waiting": facts.waiting,
     })
+}
+
+/// Of a process that we know nothing else of there is the id at most.
+fn running(held: &Held) -> Value {
+    match held {
+        Held::Free => Value::Null,
+        Held::By(holder) => json!(holder),
+        Held::Unknown { pid } => json!({ "pid": pid, "command": null, "since": null, "socket": null }),
+    }
 }
 
 fn deliverable_json(item: &Deliverable, facts: &Facts) -> Value {

@@ -39,6 +39,7 @@ mod replay;
 mod report;
 mod sandbox;
 mod strange_files;
+mod second_home;
 mod support;
 mod sync;
 mod tls;

@@ -27,6 +27,13 @@ impl Child {
         Self::spawn(Command::new(victim()), bench, part, None)
     }
 
+    /// The same, started by another program that is given its command line; none if that is not installed.
+    pub fn start_by(mut command: Command, bench: &Bench, part: &str) -> Option<Self> {
+        let is_installed = Command::new(command.get_program()).arg("--version").output().is_ok();
+        command.arg(victim());
+        is_installed.then(|| Self::spawn(command, bench, part, None))
+    }
+
     fn spawn(mut command: Command, bench: &Bench, part: &str, crash: Option<JournalPoint>) -> Self {
         command
             .arg(part)
