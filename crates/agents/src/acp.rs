@@ -208,8 +208,8 @@ impl Agent for AcpAgent {
         })
     }
 
-    async fn dispose(mut self: Box<Self>) {
-        self.desk.close().await;
+    async fn dispose(mut self: Box<Self>) -> Vec<String> {
+        self.desk.close().await
     }
 }
 

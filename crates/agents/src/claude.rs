@@ -205,8 +205,8 @@ impl Agent for ClaudeAgent {
         })
     }
 
-    async fn dispose(mut self: Box<Self>) {
-        self.desk.close().await;
+    async fn dispose(mut self: Box<Self>) -> Vec<String> {
+        self.desk.close().await
     }
 }
 

@@ -198,8 +198,8 @@ impl Agent for CodexAgent {
         })
     }
 
-    async fn dispose(mut self: Box<Self>) {
-        self.desk.close().await;
+    async fn dispose(mut self: Box<Self>) -> Vec<String> {
+        self.desk.close().await
     }
 }
 

@@ -141,10 +141,10 @@ impl Agent for NativeAgent {
         })
     }
 
-    async fn dispose(self: Box<Self>) {
+    async fn dispose(self: Box<Self>) -> Vec<String> {
         self.stop.cancel();
-        // After an interrupt the stream was dropped before its end; nobody is listening any more.
-        self.turns.close().await;
+        // After an interrupt the stream was dropped before its end.
+        self.turns.close_at_once().await
     }
 }
 

@@ -82,7 +82,9 @@ impl Agent for ReplayAgent {
         })
     }
 
-    async fn dispose(self: Box<Self>) {}
+    async fn dispose(self: Box<Self>) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl ReplayAgent {

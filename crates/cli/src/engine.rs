@@ -31,7 +31,7 @@ use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
 use autonoe_sandbox::Premises;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{AgentCommand, Holder, Journal, Project, ProjectLock, StatusStore};
+use autonoe_store::{AgentCommand, Holder, Journal, Project, StatusStore};
 use autonoe_telemetry::{Telemetry, TelemetrySettings};
 use autonoe_verify::{Builders, Site, last_commit};
 use autonoe_workflow::AgentResult;
@@ -44,6 +44,7 @@ use self::means::{
 };
 use crate::arguments::CommonArgs;
 use crate::backends::Workshop;
+use crate::claim::claim;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::hiring::{Hired, hire, hire_verifier};
@@ -243,10 +244,7 @@ impl Engine<'_> {
         let telemetry = Telemetry::from_settings(telemetry)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let socket = socket_path(self.project);
-        let lock = ProjectLock::take(self.project, &self.holder(clock.as_ref(), &socket))?;
-        if let Some(warning) = lock.warning() {
-            self.console.line(Level::Warning, &format!("Warning: {warning}"));
-        }
+        let claim = claim(self.project, &self.holder(clock.as_ref(), &socket))?;
         greeting::greet(&self, &parts);
 
         let builders = Arc::new(Builders::default());
@@ -262,6 +260,9 @@ impl Engine<'_> {
         let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
         sinks.emit(&span, &Event::RunStarted { command: self.title.command.clone(), sessions_before });
+        for message in &claim.told {
+            sinks.emit(&span, &Event::Trouble { message: message.clone() });
+        }
 
         // We hold the project, so nobody else works there.
         site.forget_leftovers(Duration::ZERO);

@@ -6,6 +6,7 @@ mod arguments;
 mod backend_name;
 mod backends;
 mod browser;
+mod claim;
 mod command_line;
 mod commands;
 mod consent;

@@ -97,18 +97,16 @@ pub fn survey(
     })
 }
 
-/// The sandbox that this machine has. `scratch` is a directory to try it out in.
+/// The sandbox that this machine has. `scratch` is a directory to try it out in; nothing is made there.
 pub async fn find_sandbox(ourselves: &Path, path: &OsStr, scratch: &Path) -> Result<Sandbox, Fault> {
-    let made = fs::create_dir_all(scratch);
-    let trial = made.and_then(|()| tempfile::Builder::new().prefix("trial-").tempdir_in(scratch));
-    let trial = trial.map_err(|error| {
+    fs::create_dir_all(scratch).map_err(|error| {
         Fault::lasting(
             FaultLayer::System,
             "sandbox",
             format!("{} cannot be written: {error}.", scratch.display()),
         )
     })?;
-    let found = Sandbox::find(ourselves, path, trial.path()).await;
+    let found = Sandbox::find(ourselves, path, scratch).await;
     found.map_err(|error| {
         let why = error.reasons.join("; ");
         Fault::lasting(FaultLayer::Config, "no_sandbox", format!("No sandbox can be built on this machine ({why})."))
@@ -222,6 +220,7 @@ pub fn temporary(layer: Layer, project: &Project) -> Option<PathBuf> {
 fn bounds(project: &Project, environment: &Environment, user: &UserConfig, policy: &PolicyOptions) -> Bounds {
     let root = project.root();
     let mut bounds = Bounds::new(root, project.state_dir().join("home"), project.state_dir().join("tmp"));
+    bounds.records = Some(project.rooms_dir());
     // A repository around the user's home would lay all of it open; to the programs there is none, then.
     let home = environment.home.as_deref().and_then(|home| home.canonicalize().ok());
     let around_home = |above: &PathBuf| home.as_ref().is_some_and(|home| home.starts_with(above));

@@ -37,6 +37,12 @@ pub fn notice(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// Warns of something, beside what a command prints.
+pub fn warn(message: &str) {
+    let yellow = ::console::Style::new().for_stderr().yellow().bold();
+    let _ = writeln!(io::stderr(), "{} {message}", yellow.apply_to("warning:"));
+}
+
 /// Prints styled help, with colour only on a terminal.
 pub fn print_ansi(text: &StyledStr) {
     let colours = ::console::colors_enabled();

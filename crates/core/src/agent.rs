@@ -85,6 +85,6 @@ pub trait Agent: Send {
     /// Works on an instruction and tells what happens.
     fn query(&mut self, instruction: Instruction) -> EventStream<'_>;
 
-    /// Ends it and everything it started.
-    async fn dispose(self: Box<Self>);
+    /// Ends it and everything it started. Returns what had to be put right, unless its events have told that.
+    async fn dispose(self: Box<Self>) -> Vec<String>;
 }

@@ -20,8 +20,9 @@ use crate::silence::Silence;
 use crate::sink::Sinks;
 use crate::span::{SessionSpans, SpanContext};
 
-/// How long an agent may take to end before it is dropped, which kills what it started.
-const DISPOSE_LIMIT: Duration = Duration::from_millis(800);
+/// How long an agent may take to end before it is dropped, which kills what it started. Commands that are running have half a second of
+/// it to put things away.
+const DISPOSE_LIMIT: Duration = Duration::from_millis(900);
 
 /// What a session may still use up of the run's limits.
 #[derive(Debug, Clone, Default)]
@@ -68,16 +69,26 @@ impl Session<'_> {
                 Ok(mut agent) => {
                     let outcome = self.follow(agent.as_mut(), instruction.clone(), &mut spent, &mut said).await;
                     stop.cancel();
-                    tokio::select! {
-                        () = agent.dispose() => {}
-                        () = self.clock.sleep(DISPOSE_LIMIT) => {}
-                    }
-                    outcome
+                    let put_right = tokio::select! {
+                        put_right = agent.dispose() => put_right,
+                        () = self.clock.sleep(DISPOSE_LIMIT) => Vec::new(),
+                    };
+                    self.tell(put_right).await.and(outcome)
                 }
             },
         };
         let duration = self.clock.monotonic().saturating_sub(start);
         Ok(Iteration { number: self.number(), instruction, outcome: outcome?, spent, duration, said })
+    }
+
+    /// Tells what had to be put right after the agent's last event.
+    async fn tell(&self, put_right: Vec<String>) -> Result<(), Fault> {
+        for message in put_right {
+            let event = Event::Trouble { message };
+            self.journal.event(self.number(), &event).await?;
+            self.sinks.emit(&self.span, &event);
+        }
+        Ok(())
     }
 
     /// Follows the agent's events until it ends or must be ended.

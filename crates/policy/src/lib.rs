@@ -34,6 +34,7 @@ pub use paths::steering;
 pub use permissions::{PermissionGate, PermissionRule, Permissions, RuleError};
 pub use policy::{CommandPolicy, Mode, PolicyOptions};
 pub use registries::registries;
+pub use rules::git_lock::GitLocks;
 pub use tool_gate::ToolGate;
 pub use tool_pattern::{ToolPattern, ToolPatternError};
 pub use verdict::{Judgement, Verdict};

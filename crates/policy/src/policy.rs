@@ -9,6 +9,7 @@ use autonoe_core::profile::Profile;
 
 use crate::paths::{Paths, Scope};
 use crate::permissions::{PermissionRule, Permissions};
+use crate::rules::git_lock::GitLocks;
 use crate::shell;
 use crate::tool_pattern::ToolPattern;
 use crate::verdict::{Denial, Verdict};
@@ -41,6 +42,8 @@ pub struct PolicyOptions {
     pub readable: Vec<PathBuf>,
     /// What nobody may write: what checks judge by.
     pub guarded: Guarded,
+    /// Which lock files of git's may be removed.
+    pub git_locks: GitLocks,
 }
 
 impl PolicyOptions {
@@ -66,6 +69,7 @@ impl PolicyOptions {
             home: None,
             readable: Vec::new(),
             guarded: Guarded::default(),
+            git_locks: GitLocks::default(),
         }
     }
 

@@ -12,6 +12,7 @@ pub mod find;
 pub mod forms;
 pub mod git;
 pub mod git_arguments;
+pub mod git_lock;
 pub mod git_special;
 pub mod links;
 pub mod operands;

@@ -51,6 +51,9 @@ pub struct Bounds {
     pub limits: Limits,
     /// Whether programs may build sandboxes of their own inside, as some agents do.
     pub nested: bool,
+    /// Where it is on record, while the room is open, what must be put right in the project afterwards: see
+    /// [`crate::clear_records`]. None for a root that is nobody's.
+    pub records: Option<PathBuf>,
 }
 
 /// How much the processes of a room may use.
@@ -95,6 +98,7 @@ impl Bounds {
             hidden: Vec::new(),
             limits: Limits::default(),
             nested: false,
+            records: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::bounds::{Bounds, Layer};
+use crate::git_locks::Needed;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -20,6 +21,24 @@ pub(crate) fn signal_descendants(main: Pid, signal: Signal) {
     let _ = kill_process_group(main, signal);
 }
 
+/// Whether the program's group was asked to end.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(bool);
+
+impl Asked {
+    /// Those whom nobody but themselves asks.
+    pub(crate) fn sparing(_pids: impl IntoIterator<Item = Pid>) -> Self {
+        Self::default()
+    }
+}
+
+/// Asks the program's group to end, once.
+pub(crate) fn ask_descendants_to_end(main: Pid, asked: &mut Asked) {
+    if !std::mem::replace(&mut asked.0, true) {
+        signal_descendants(main, Signal::TERM);
+    }
+}
+
 pub(crate) fn kill_orphans_of(_keeper: Pid) {}
 
 pub(crate) fn count_descendants() -> u64 {
@@ -27,6 +46,11 @@ pub(crate) fn count_descendants() -> u64 {
 }
 
 pub(crate) fn kill_descendants() {}
+
+/// Processes cannot be looked into here.
+pub(crate) fn who_needs(_file: (u64, u64), _owner: u32, _places: &[(u64, u64)]) -> Needed {
+    Needed::Unknown
+}
 
 /// The layer of this system holds from outside.
 pub(crate) fn confine(_layer: Layer, _bounds: &Bounds, _way_out: u16) -> io::Result<()> {

@@ -5,6 +5,11 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::git_locks::{GitLock, changed};
 
 use autonoe_files::{ReadError, read_bytes, read_text};
 
@@ -12,7 +17,7 @@ use autonoe_files::{ReadError, read_bytes, read_text};
 const CONFIG_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The directories of the repository that a project belongs to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
     /// The top of the working tree, if it is above the project.
     pub above: Option<PathBuf>,
@@ -45,6 +50,11 @@ impl Repository {
         self.settings().find_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).err()?)))
     }
 
+    /// The top of the working tree that `root` belongs to.
+    pub fn top<'a>(&'a self, root: &'a Path) -> &'a Path {
+        self.above.as_deref().unwrap_or(root)
+    }
+
     /// Where its hooks are.
     pub fn hooks(&self) -> impl Iterator<Item = PathBuf> {
         self.directories.iter().map(|directory| directory.join("hooks"))
@@ -67,12 +77,14 @@ fn real_directory(git: &Path) -> Option<PathBuf> {
 }
 
 /// What a repository looked like before a session, to be compared afterwards.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Before {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     repository: Repository,
     /// The files of settings that were read; none where there was none.
     settings: Vec<(PathBuf, Option<Vec<u8>>)>,
+    /// The lock files that were there.
+    pub(crate) locks: Vec<GitLock>,
 }
 
 impl Before {
@@ -81,31 +93,41 @@ impl Before {
         // What cannot be read before the session cannot be put back after it.
         let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
         let settings = repository.settings().filter_map(read).collect();
-        Self { root: root.to_owned(), repository, settings }
+        let locks = repository.locks(root);
+        Self { root: root.to_owned(), repository, settings, locks }
     }
 
-    /// Takes back what would run something outside, and says what it was.
-    pub(crate) fn mend(&self) -> Vec<String> {
+    /// The repository that was there, and what is new of one in the project.
+    pub(crate) fn repositories(&self) -> Vec<Repository> {
+        let mut new = Repository::around(&self.root);
+        // What lies outside was not made in the room, whoever points to it.
+        new.directories.retain(|directory| {
+            directory.starts_with(&self.root) && !self.repository.directories.contains(directory)
+        });
+        vec![self.repository.clone(), new]
+    }
+
+    /// Takes back what would run something outside, and says what it was. What was changed after `ended` is not the session's.
+    pub(crate) fn mend(&self, ended: SystemTime) -> Vec<String> {
         let mut found = Vec::new();
+        let is_of_session = |path: &Path| changed(path).is_some_and(|at| at <= ended);
         for (file, before) in &self.settings {
             let what = match read_bytes(file, CONFIG_LIMIT) {
-                Ok(now) if now == *before => continue,
+                Ok(now) if now == *before || !is_of_session(file) => continue,
                 Ok(Some(now)) if runs_something(&now, before.as_deref()) => {
                     "was changed so that git would run something".to_owned()
                 }
                 Ok(_) => continue,
                 // Nobody can tell what git would make of it.
+                Err(_) if !is_of_session(file) => continue,
                 Err(error) => format!("was changed so that it cannot be read ({error})"),
             };
             let put_back = replace(file, before.as_deref());
             found.push(told(file, &format!("{what}; it was put back"), put_back));
         }
-        let now = Repository::around(&self.root);
-        let new = now.directories.iter().filter(|directory| !self.repository.directories.contains(directory));
-        // What lies outside was not made in the room, whoever points to it.
-        for directory in new.filter(|directory| directory.starts_with(&self.root)) {
+        for directory in self.repositories().iter().skip(1).flat_map(|new| &new.directories) {
             let hooks = directory.join("hooks");
-            if has_hooks(&hooks) {
+            if has_hooks(&hooks) && is_of_session(&hooks) {
                 let moved = fs::rename(&hooks, directory.join("hooks.suspect"));
                 found.push(told(&hooks, "was given hooks; it was renamed to hooks.suspect", moved));
             }
@@ -114,7 +136,7 @@ impl Before {
                 Ok(text) => text.is_some_and(|text| runs_something(&text, None)),
                 Err(_) => true,
             };
-            if is_suspect {
+            if is_suspect && is_of_session(&config) {
                 let moved = fs::rename(&config, directory.join("config.suspect"));
                 found.push(told(
                     &config,
@@ -126,7 +148,7 @@ impl Before {
         // With this file git takes its settings from elsewhere; only linked working trees have one.
         for directory in self.repository.directories.iter().filter(|directory| directory.ends_with(".git")) {
             let file = directory.join("commondir");
-            if file.exists() {
+            if file.exists() && is_of_session(&file) {
                 let removed = fs::remove_file(&file);
                 found.push(told(&file, "led git to other settings; it was removed", removed));
             }
@@ -225,8 +247,13 @@ fn suspects(text: &str) -> Vec<(String, String)> {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::time::{Duration, SystemTime};
 
     use super::{Before, Repository, runs_something};
+
+    fn now() -> SystemTime {
+        SystemTime::now() + Duration::from_secs(60)
+    }
 
     fn init(dir: &Path) {
         fs::create_dir_all(dir.join(".git/hooks")).unwrap();
@@ -296,19 +323,19 @@ mod tests {
         let before = Before::of(&root);
         init(&root);
         fs::write(root.join(".git/hooks/pre-commit.sample"), "").unwrap();
-        assert_eq!(before.mend(), Vec::<String>::new());
+        assert_eq!(before.mend(now()), Vec::<String>::new());
         fs::write(root.join(".git/hooks/pre-commit"), "x").unwrap();
         fs::write(root.join(".git/config"), "[core]\nfsmonitor = x\n").unwrap();
-        assert_eq!(before.mend().len(), 2);
+        assert_eq!(before.mend(now()).len(), 2);
         assert!(!root.join(".git/hooks").exists() && !root.join(".git/config").exists());
         // One that was there.
         init(&root);
         let before = Before::of(&root);
         fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[user]\n\tname = A\n").unwrap();
-        assert_eq!(before.mend(), Vec::<String>::new(), "ordinary changes stay");
+        assert_eq!(before.mend(now()), Vec::<String>::new(), "ordinary changes stay");
         fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[core]\n\tfsmonitor = x\n").unwrap();
         fs::write(root.join(".git/commondir"), "../evil\n").unwrap();
-        assert_eq!(before.mend().len(), 2);
+        assert_eq!(before.mend(now()).len(), 2);
         assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n\tbare = false\n");
         assert!(!root.join(".git/commondir").exists());
     }
@@ -327,18 +354,30 @@ mod tests {
         fs::remove_file(&config).unwrap();
         pipe(&config);
         assert_eq!(Repository::around(&root).unreadable_settings().unwrap().0, config);
-        let found = before.mend();
+        let found = before.mend(now());
         assert!(found[0].contains("it is a named pipe"), "{found:?}");
         assert_eq!(fs::read_to_string(&config).unwrap(), text);
         // A byte that is not text does not hide the rest.
         fs::write(&config, [text.as_bytes(), b"# \xff\n[core]\n\tfsmonitor = x\n"].concat()).unwrap();
-        assert_eq!(before.mend().len(), 1);
+        assert_eq!(before.mend(now()).len(), 1);
         assert_eq!(fs::read_to_string(&config).unwrap(), text);
         // Whatever is there in its place before a session, nothing waits for it.
         fs::remove_file(&config).unwrap();
         pipe(&config);
         pipe(&root.join(".git/commondir"));
-        let _ = Before::of(&root).mend();
+        let _ = Before::of(&root).mend(now());
+    }
+
+    #[test]
+    fn what_the_user_did_after_the_session_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        init(&root);
+        let before = Before::of(&root);
+        fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
+        let long_ago = SystemTime::now() - Duration::from_secs(60);
+        assert_eq!(before.mend(long_ago), Vec::<String>::new());
+        assert_eq!(before.mend(now()).len(), 1);
     }
 
     #[test]
@@ -351,7 +390,7 @@ mod tests {
         fs::write(&victim, "alias x = y\n").unwrap();
         fs::remove_file(root.join(".git/config")).unwrap();
         std::os::unix::fs::symlink(&victim, root.join(".git/config")).unwrap();
-        assert_eq!(before.mend().len(), 1);
+        assert_eq!(before.mend(now()).len(), 1);
         assert_eq!(fs::read_to_string(&victim).unwrap(), "alias x = y\n");
         assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n\tbare = false\n");
     }

@@ -1,28 +1,39 @@
 //! The keeper's main: `autonoe __keep`.
 //!
 //! It starts one program and adopts whatever the program's descendants leave behind. When it is told to, or when the
-//! socket to the orchestrator closes, even by SIGKILL, it ends all of them. It leaves to `system` how descendants are
-//! found on this system.
+//! socket to the orchestrator closes, even by SIGKILL, it ends all of them: SIGTERM first, so that they can put away what
+//! they hold (git its lock files), SIGKILL for the rest. It leaves to `system` how descendants are found on this system.
 
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
 use crate::signals::Signals;
 use crate::system;
-use crate::wire::{self, Answer, Order};
+use crate::wire::{self, Answer, Order, Stop};
 
 /// The first argument by which our binary knows that it is to be the keeper.
 pub const KEEP_ARG: &str = "__keep";
 
-/// How long descendants have between SIGTERM and SIGKILL when the keeper is told to stop.
+/// How long descendants have between SIGTERM and SIGKILL.
 pub const STOP_GRACE: Duration = Duration::from_millis(500);
+
+/// How long a room has to give its programs that time, and to end.
+const ROOM_GRACE: Duration = Duration::from_millis(700);
+
+/// How often it is looked for descendants that were just started when the others were sent SIGTERM.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How often the record of a room is touched, to tell until when it was there.
+pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// The keeper's exit code when it could not do its work, so that the program was never started.
 pub const EXIT_KEEPER_FAILED: i32 = 125;
@@ -84,9 +95,14 @@ fn run(order: &Order, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<Answer, 
     rustix::process::setsid().map_err(KeepError::setup("open a session"))?;
     system::adopt_orphans().map_err(KeepError::setup("adopt orphans"))?;
     let signals = Signals::install().map_err(KeepError::setup("catch signals"))?;
-    let main = match start(order, fds) {
+    let mut fds = fds.into_iter();
+    let streams: Vec<OwnedFd> = fds.by_ref().take(3).collect();
+    // Held until we end: its lock says that the room may not have ended yet.
+    let record = fds.next().map(File::from);
+    let main = match start(order, streams) {
         Ok(main) => main,
         Err(error) => {
+            remove(&order.remove);
             let code =
                 if error.kind() == io::ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_NOT_STARTED };
             let why = format!("cannot start {}: {error}", order.program.display());
@@ -94,19 +110,32 @@ fn run(order: &Order, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<Answer, 
         }
     };
     let mut family = Family { main, status: None };
-    match watch(&mut family, socket, &signals) {
-        Ended::Main if !order.ends_all => {}
-        Ended::Main => family.kill(&signals),
-        Ended::Told => {
+    match (watch(&mut family, socket, &signals, record.as_ref()), order.stop) {
+        (Ended::Main, Stop::Signal) if !order.ends_all => {}
+        (Ended::Main | Ended::Told, Stop::Signal) => {
             family.terminate(&signals);
             family.kill(&signals);
         }
+        (Ended::Told, Stop::Socket) => {
+            family.wait(&signals, ROOM_GRACE);
+            family.kill(&signals);
+        }
+        // A room that ends has asked everybody before. One that was killed is no longer there to hold them.
+        (Ended::Main, Stop::Socket) => family.kill(&signals),
     }
+    remove(&order.remove);
     Ok(Answer::Exited(family.exit_code()))
 }
 
-fn start(order: &Order, fds: Vec<OwnedFd>) -> io::Result<Pid> {
-    let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(fds) else {
+/// Removes what stood in for directories that are not there. What is no longer empty is not ours.
+fn remove(directories: &[PathBuf]) {
+    for directory in directories {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+fn start(order: &Order, streams: Vec<OwnedFd>) -> io::Result<Pid> {
+    let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(streams) else {
         return Err(io::Error::other("its streams did not come with the order"));
     };
     let child = Command::new(&order.program)
@@ -130,7 +159,7 @@ enum Ended {
     Told,
 }
 
-fn watch(family: &mut Family, socket: &UnixStream, signals: &Signals) -> Ended {
+fn watch(family: &mut Family, socket: &UnixStream, signals: &Signals, record: Option<&File>) -> Ended {
     loop {
         family.reap();
         if family.status.is_some() {
@@ -139,12 +168,18 @@ fn watch(family: &mut Family, socket: &UnixStream, signals: &Signals) -> Ended {
         if signals.stop_asked() {
             return Ended::Told;
         }
+        // Without a sign of life less can be proven later.
+        let _ = record.map(touch);
         // Nothing more is ever said over the socket: that it is readable means that it was closed.
-        match signals.wait(Some(socket.as_fd()), None) {
+        match signals.wait(Some(socket.as_fd()), record.map(|_| SIGN_OF_LIFE)) {
             Ok(false) => {}
             Ok(true) | Err(_) => return Ended::Told,
         }
     }
+}
+
+fn touch(record: &File) -> io::Result<()> {
+    record.set_modified(SystemTime::now())
 }
 
 /// The program, its descendants, and the orphans adopted from them.
@@ -166,11 +201,23 @@ impl Family {
         }
     }
 
-    /// Asks everyone to end, until all have, the grace is over, or we are told a second time.
+    /// Asks everyone to end, until all have or the grace is over.
     fn terminate(&mut self, signals: &Signals) {
         let deadline = Instant::now() + STOP_GRACE;
-        system::signal_descendants(self.main, Signal::TERM);
-        while self.reap() && !signals.stop_asked() {
+        let mut asked = system::Asked::default();
+        while self.reap() {
+            system::ask_descendants_to_end(self.main, &mut asked);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || signals.wait(None, Some(left.min(LOOK_EVERY))).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until everyone has ended by themselves, or the limit is over.
+    fn wait(&mut self, signals: &Signals, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while self.reap() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || signals.wait(None, Some(left)).is_err() {
                 return;

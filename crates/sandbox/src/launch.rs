@@ -16,7 +16,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use crate::entrance::Entrance;
-use crate::wire::{self, Answer, Order};
+use crate::wire::{self, Answer, Order, Stop};
 
 /// How long [`Child::stop`] waits before it has the whole room ended.
 pub const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -56,6 +56,8 @@ impl Launch {
             env: Vec::new(),
             cwd: PathBuf::from("/"),
             ends_all: true,
+            stop: Stop::Signal,
+            remove: Vec::new(),
         };
         Self { room, order, stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null }
     }

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use crate::bounds::{Bounds, Layer};
 use crate::bubblewrap;
-use crate::git::Before;
 use crate::keep::{EXIT_SIGNAL_BASE, KEEP_ARG};
 use crate::launch::Keeper;
 use crate::loss::MemoryBefore;
-use crate::opened::{Room, RoomKeeper, Traces};
+use crate::opened::{Held, Room, RoomKeeper};
+use crate::record::{Record, Traces};
 use crate::room::ROOM_ARG;
 use crate::seatbelt;
 use crate::system;
-use crate::wire::{self, Answer, Order, Setup, Tidings};
+use crate::wire::{self, Answer, Order, Setup, Stop, Tidings};
 
 /// How long a room may take to be built.
 const OPEN_LIMIT: Duration = Duration::from_secs(20);
@@ -63,7 +63,7 @@ impl Sandbox {
         Self { ourselves: ourselves.into(), layer: Layer::None, helper: PathBuf::new() }
     }
 
-    /// The best layer that works here. Each is tried for real, with a room around `scratch`.
+    /// The best layer that works here. Each is tried for real, with a room around `scratch`, in which nothing is made.
     pub async fn find(ourselves: &Path, path: &OsStr, scratch: &Path) -> Result<Self, NoSandbox> {
         let mut reasons = Vec::new();
         for layer in candidates() {
@@ -103,10 +103,8 @@ impl Sandbox {
     }
 
     async fn try_out(&self, scratch: &Path) -> Result<(), OpenError> {
-        let bounds = Bounds::new(scratch.join("root"), scratch.join("home"), scratch.join("tmp"));
-        fs::create_dir_all(&bounds.root)?;
-        // It ends by itself, while we go on.
-        self.open(bounds).await.map(drop)
+        // Nothing but ourselves runs in it. It ends by itself, while we go on.
+        self.open(Bounds::new(scratch, scratch, scratch)).await.map(drop)
     }
 
     /// Opens a room. Its home and temporary directory are made if need be.
@@ -119,12 +117,16 @@ impl Sandbox {
     fn build(&self, bounds: Bounds) -> Result<Room, OpenError> {
         fs::create_dir_all(&bounds.home)?;
         fs::create_dir_all(&bounds.temp)?;
-        let traces =
-            Traces { placeholders: placeholders(&bounds.protected), before: Before::of(&bounds.root) };
+        let traces = Traces::of(&bounds.root, self.missing(&bounds.protected));
+        let record = bounds.records.as_ref().map(|place| Record::write(place, &traces)).transpose()?;
+        for placeholder in &traces.placeholders {
+            // What cannot be made is not in the way either.
+            let _ = fs::create_dir(placeholder);
+        }
         let (ours, rooms) = UnixStream::pair()?;
         let (mut complaints, said) = io::pipe()?;
         let before = MemoryBefore::now();
-        let (keeper, answers) = self.start(&bounds, rooms, said.into())?;
+        let (keeper, answers) = self.start(&bounds, rooms, said.into(), &traces, record.as_ref())?;
         ours.set_read_timeout(Some(OPEN_LIMIT))?;
         let told = wire::send(&ours, &Setup { layer: self.layer, bounds }, &[])
             .and_then(|()| wire::receive::<Tidings>(&ours));
@@ -132,7 +134,7 @@ impl Sandbox {
             Ok(Some((Tidings::Ready, mut fds))) => {
                 ours.set_read_timeout(None)?;
                 let way_out = fds.pop().map(TcpListener::from);
-                return Ok(Room::new(ours, keeper, Keeper::new(answers)?, way_out, traces)?);
+                return Ok(Room::new(ours, Keeper::new(answers)?, way_out, Held { keeper, traces, record })?);
             }
             Ok(Some((Tidings::Failed(why) | Tidings::Cleared(why), _))) => Some(why),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
@@ -142,6 +144,9 @@ impl Sandbox {
             Ok(None) | Err(_) => killed(&answers, before),
         };
         drop((ours, keeper, answers));
+        if let Some(record) = record {
+            record.remove();
+        }
         let mut complaint = String::new();
         let _ = complaints.by_ref().take(MAX_COMPLAINT).read_to_string(&mut complaint);
         let complaint = complaint.trim();
@@ -151,12 +156,25 @@ impl Sandbox {
         })))
     }
 
+    /// Protected directories that are missing. Where a mount holds what is protected, there must be something for it to cover, or
+    /// anybody inside could make them; the other layers could not hold an empty directory either.
+    fn missing(&self, protected: &[PathBuf]) -> Vec<PathBuf> {
+        if self.layer != Layer::Bubblewrap {
+            return Vec::new();
+        }
+        // Files cannot be stood in for: an empty one would mean something.
+        let directories = protected.iter().filter(|path| path.extension().is_none());
+        directories.filter(|path| path.symlink_metadata().is_err()).cloned().collect()
+    }
+
     /// Starts the keeper of the room, which starts the room. The second socket is the one on which it answers.
     fn start(
         &self,
         bounds: &Bounds,
         rooms: UnixStream,
         complaints: OwnedFd,
+        traces: &Traces,
+        record: Option<&Record>,
     ) -> io::Result<(RoomKeeper, UnixStream)> {
         let (ours, keepers) = UnixStream::pair()?;
         let process = tokio::process::Command::new(&self.ourselves)
@@ -171,9 +189,20 @@ impl Sandbox {
                 io::Error::new(error.kind(), format!("cannot start {}: {error}", self.ourselves.display()))
             })?;
         let (program, args) = self.command(bounds);
-        let order = Order { program, args, env: Vec::new(), cwd: PathBuf::from("/"), ends_all: true };
+        let order = Order {
+            program,
+            args,
+            env: Vec::new(),
+            cwd: PathBuf::from("/"),
+            ends_all: true,
+            stop: Stop::Socket,
+            remove: traces.placeholders.clone(),
+        };
         let null = fs::File::options().write(true).open("/dev/null")?;
-        wire::send(&ours, &order, &[rooms.as_fd(), null.as_fd(), complaints.as_fd()])?;
+        let record = record.map(Record::share).transpose()?;
+        let fds = [rooms.as_fd(), null.as_fd(), complaints.as_fd()].into_iter();
+        let fds: Vec<_> = fds.chain(record.as_ref().map(AsFd::as_fd)).collect();
+        wire::send(&ours, &order, &fds)?;
         Ok((RoomKeeper { process, socket: ours.try_clone()? }, ours))
     }
 
@@ -221,12 +250,4 @@ fn candidates() -> Vec<Layer> {
 fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
     let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
     directories.map(|directory| directory.join(name)).find(|file| file.is_file())
-}
-
-/// Makes empty directories where protected ones are missing, so that nobody inside can make them.
-fn placeholders(protected: &[PathBuf]) -> Vec<PathBuf> {
-    // Files cannot be stood in for: an empty one would mean something.
-    let directories = protected.iter().filter(|path| path.extension().is_none());
-    let missing = directories.filter(|path| path.symlink_metadata().is_err());
-    missing.filter(|path| fs::create_dir(path).is_ok()).cloned().collect()
 }

@@ -1,19 +1,18 @@
 //! A room that is open, as the orchestrator sees it.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::entrance::Entrance;
-use crate::git::Before;
 use crate::launch::{Keeper, Launch, STOP_LIMIT};
+use crate::record::{Record, Traces};
 use crate::system;
 
 /// The keeper of a room: told to stop, or with us gone, it ends the room and everything in it.
@@ -28,19 +27,27 @@ pub(crate) struct RoomKeeper {
 pub struct Room {
     entrance: Arc<Entrance>,
     way_out: Option<TcpListener>,
-    held: Option<(RoomKeeper, Traces)>,
+    held: Option<Held>,
+}
+
+/// What is seen to when the room ends.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub keeper: RoomKeeper,
+    pub traces: Traces,
+    /// The same on disk, for rooms in a project.
+    pub record: Option<Record>,
 }
 
 impl Room {
     pub(crate) fn new(
         socket: UnixStream,
-        keeper: RoomKeeper,
         answers: Keeper,
         way_out: Option<TcpListener>,
-        traces: Traces,
+        held: Held,
     ) -> io::Result<Self> {
         let entrance = Arc::new(Entrance::new(socket, answers)?);
-        Ok(Self { entrance, way_out, held: Some((keeper, traces)) })
+        Ok(Self { entrance, way_out, held: Some(held) })
     }
 
     /// Prepares to run `program`, which is looked up in the `PATH` of its own environment.
@@ -67,12 +74,23 @@ impl Room {
     pub async fn close(mut self) -> Vec<String> {
         self.entrance.close();
         match self.held.take() {
-            Some((mut keeper, traces)) => {
-                keeper.end().await;
-                traces.clear()
-            }
+            Some(held) => held.end().await,
             None => Vec::new(),
         }
+    }
+}
+
+impl Held {
+    /// Has the room ended, waits for it and puts right what it left. What is not done in time is left to the next start.
+    async fn end(mut self) -> Vec<String> {
+        if !self.keeper.end().await {
+            return Vec::new();
+        }
+        let told = self.traces.clear(SystemTime::now());
+        if let Some(record) = self.record {
+            record.remove();
+        }
+        told
     }
 }
 
@@ -83,12 +101,13 @@ impl RoomKeeper {
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }
 
-    /// Has the room ended and waits for it. A keeper that was killed could not do its work; its orphans are found.
-    async fn end(&mut self) {
+    /// Has the room ended and waits for it; false if it has not. A keeper that was killed could not do its work; its orphans
+    /// are found.
+    async fn end(&mut self) -> bool {
         self.ask_to_stop();
         let id = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let Some(id) = id else {
-            return;
+            return true;
         };
         // A charge may have suspended it.
         let _ = kill_process(id, Signal::CONT);
@@ -96,39 +115,19 @@ impl RoomKeeper {
         if matches!(ended, Ok(Ok(status)) if status.signal().is_some()) {
             system::kill_orphans_of(id);
         }
+        ended.is_ok()
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
         self.entrance.close();
-        if let Some((mut keeper, traces)) = self.held.take() {
-            keeper.ask_to_stop();
+        if let Some(held) = self.held.take() {
+            held.keeper.ask_to_stop();
             // Somebody must see it end; without a runtime there is nobody left who could.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(async move {
-                    keeper.end().await;
-                    traces.clear()
-                });
+                runtime.spawn(held.end());
             }
         }
-    }
-}
-
-/// What is put right in the project when the room is gone.
-#[derive(Debug)]
-pub(crate) struct Traces {
-    pub placeholders: Vec<PathBuf>,
-    pub before: Before,
-}
-
-impl Traces {
-    /// Takes away what stood in, and what would act outside; says what that was.
-    fn clear(&self) -> Vec<String> {
-        for path in &self.placeholders {
-            // What is no longer empty is not ours.
-            let _ = fs::remove_dir(path);
-        }
-        self.before.mend()
     }
 }

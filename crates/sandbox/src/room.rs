@@ -2,21 +2,23 @@
 //!
 //! A room is what the processes of one session share: one set of bounds, one process namespace and one network where the
 //! system has them. It confines itself first, so that whatever starts in it is confined too, and then starts a keeper
-//! for each socket it is handed. What a program leaves in the background lives until the room is closed.
+//! for each socket it is handed. What a program leaves in the background lives until the room is closed; then everybody is
+//! asked to end, and ended after a moment.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, wait};
+use rustix::process::{Pid, WaitOptions, getpid, wait};
 
 use crate::bounds::{Layer, Limits};
-use crate::keep::{EXIT_KEEPER_FAILED, KEEP_ARG};
+use crate::keep::{EXIT_KEEPER_FAILED, KEEP_ARG, STOP_GRACE};
 use crate::signals::Signals;
 use crate::system;
 use crate::wire::{self, Setup, Tidings};
@@ -26,6 +28,9 @@ pub const ROOM_ARG: &str = "__room";
 
 /// How often it is looked whether processes use more than they may, while there are any.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How often it is looked who is still there when the room ends.
+const LOOK_EVERY_AT_THE_END: Duration = Duration::from_millis(20);
 
 /// Runs the room and returns the exit code for the process. Its standard input must be a socket: the bounds come over
 /// it, then a socket for each keeper, and when it closes, the room ends. Must be called before any thread is started.
@@ -52,8 +57,10 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
         Ok(way_out) => wire::send(socket, &Tidings::Ready, &[way_out.as_fd()])?,
         Err(error) => return wire::send(socket, &Tidings::Failed(error.to_string()), &[]),
     }
-    let room = Room { socket, ourselves, watch: Watch { setup, free: 0 } };
-    room.run(&signals)
+    let mut room = Room { socket, ourselves, keepers: HashSet::new(), watch: Watch { setup, free: 0 } };
+    let ended = room.run(&signals);
+    room.wind_down(&signals);
+    ended
 }
 
 /// Opens the way out, which belongs to this room's network, and confines this process.
@@ -67,13 +74,15 @@ fn prepare(setup: &Setup) -> io::Result<TcpListener> {
 struct Room<'a> {
     socket: &'a UnixStream,
     ourselves: PathBuf,
+    /// The keepers that are there.
+    keepers: HashSet<Pid>,
     watch: Watch,
 }
 
 impl Room<'_> {
-    fn run(mut self, signals: &Signals) -> io::Result<()> {
+    fn run(&mut self, signals: &Signals) -> io::Result<()> {
         loop {
-            let busy = reap();
+            let busy = self.reap();
             if signals.stop_asked() {
                 return Ok(());
             }
@@ -88,7 +97,7 @@ impl Room<'_> {
     }
 
     /// Starts a keeper for the socket that was handed over. False when there is nobody any more who could.
-    fn start_keeper(&self) -> io::Result<bool> {
+    fn start_keeper(&mut self) -> io::Result<bool> {
         let Some(((), fds)) = wire::receive::<()>(self.socket)? else {
             return Ok(false);
         };
@@ -100,27 +109,47 @@ impl Room<'_> {
                 .stdin(fd)
                 .stdout(Stdio::null())
                 .spawn();
-            if let Err(error) = started {
-                let _ = writeln!(io::stderr(), "autonoe: a keeper cannot be started: {error}");
+            match started {
+                Ok(keeper) => {
+                    self.keepers.insert(Pid::from_child(&keeper));
+                }
+                Err(error) => {
+                    let _ = writeln!(io::stderr(), "autonoe: a keeper cannot be started: {error}");
+                }
             }
         }
         Ok(true)
     }
-}
 
-/// Collects the dead and says whether any child is left.
-fn reap() -> bool {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, status))) => {
-                // A keeper that was killed, by its charge or for want of memory, could not do its work.
-                if status.terminating_signal().is_some() {
-                    system::kill_orphans_of(pid);
-                }
+    /// Asks everybody to end and waits for it; whoever is left after a moment is ended. Keepers end with their programs.
+    fn wind_down(&mut self, signals: &Signals) {
+        let deadline = Instant::now() + STOP_GRACE;
+        let mut asked = system::Asked::sparing(self.keepers.iter().copied());
+        while self.reap() {
+            system::ask_descendants_to_end(getpid(), &mut asked);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || signals.wait(None, Some(left.min(LOOK_EVERY_AT_THE_END))).is_err() {
+                system::kill_descendants();
+                return;
             }
-            Err(Errno::INTR) => {}
-            Ok(None) => return true,
-            Err(_) => return false,
+        }
+    }
+
+    /// Collects the dead and says whether any child is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    self.keepers.remove(&pid);
+                    // A keeper that was killed, by its charge or for want of memory, could not do its work.
+                    if status.terminating_signal().is_some() {
+                        system::kill_orphans_of(pid);
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
         }
     }
 }

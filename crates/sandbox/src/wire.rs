@@ -20,11 +20,11 @@ use crate::system;
 
 /// The longest message; more than the kernel takes as arguments of a program.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
-/// The most descriptors that come with a message: the three streams of a program.
-const MAX_FDS: usize = 3;
+/// The most descriptors that come with a message: the three streams of a program, and the record of a room.
+const MAX_FDS: usize = 4;
 pub(crate) const LENGTH_BYTES: usize = 4;
 
-/// What a keeper is asked to do. Standard input, output and error of the program come with it.
+/// What a keeper is asked to do. Standard input, output and error of the program come with it, and the record of a room.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub program: OsString,
@@ -33,6 +33,20 @@ pub(crate) struct Order {
     pub cwd: PathBuf,
     /// Whether what the program left behind ends with it, or stays until the room is closed.
     pub ends_all: bool,
+    /// How the program learns that it is to stop.
+    pub stop: Stop,
+    /// Empty directories that are removed when everything has ended.
+    pub remove: Vec<PathBuf>,
+}
+
+/// How a program learns that it is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Stop {
+    /// It and all that it has started are sent SIGTERM.
+    Signal,
+    /// A room sees its own socket close and ends what is in it. A signal would end the layer's helper, and with it everything
+    /// at once.
+    Socket,
 }
 
 /// What a keeper answers, once.

@@ -7,11 +7,14 @@ use std::path::Path;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_files::WriteTrouble;
 
+/// How the names of temporary files begin.
+pub(crate) const TEMPORARY: &str = ".tmp-";
+
 /// Writes to a temporary file beside `path`, syncs it, renames it over `path` and syncs the directory.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::other("the path has no parent directory"))?;
     fs::create_dir_all(directory)?;
-    let mut temporary = tempfile::Builder::new().prefix(".tmp-").tempfile_in(directory)?;
+    let mut temporary = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(directory)?;
     temporary.write_all(content)?;
     if let Ok(existing) = fs::metadata(path) {
         temporary.as_file().set_permissions(existing.permissions())?;

@@ -85,6 +85,11 @@ impl Project {
         &self.state
     }
 
+    /// Where it is on record, while a room is open, what must be put right in the project afterwards.
+    pub fn rooms_dir(&self) -> PathBuf {
+        self.state.join("rooms")
+    }
+
     /// What the user has agreed to.
     pub fn trust_file(&self) -> PathBuf {
         self.state.join("trust.json")
@@ -119,7 +124,7 @@ impl Project {
     pub fn check_writable(&self) -> Result<(), Fault> {
         let probe = |directory: &Path| {
             fs::create_dir_all(directory)?;
-            tempfile::Builder::new().prefix(".autonoe-probe-").tempfile_in(directory).map(drop)
+            tempfile::Builder::new().prefix(PROBE).tempfile_in(directory).map(drop)
         };
         for directory in [self.root.clone(), self.autonoe_dir()] {
             probe(&directory)
@@ -167,6 +172,32 @@ fn not_writable(directory: &Path, WriteTrouble { why, advice }: WriteTrouble) ->
     let message = format!("The project directory is not writable: {}: {why}.", directory.display());
     Fault::lasting(Layer::Config, "not_writable", message)
         .hint(format!("{advice} Or choose another project with --project-dir."))
+}
+
+/// Names of what is made for a moment and left by whom is killed in it: in the project, beside `status.json`, in the state directory.
+const PROBE: &str = ".autonoe-probe-";
+const TRIAL: &str = "trial-";
+
+impl Project {
+    /// Removes what killed processes left of the files and directories that are there for a moment only. Nobody else may work on the
+    /// project: the lock must be held.
+    pub fn remove_leftovers(&self) {
+        for (directory, prefixes) in [
+            (self.root.clone(), &[PROBE][..]),
+            (self.autonoe_dir(), &[PROBE, crate::atomic::TEMPORARY]),
+            (self.state.clone(), &[TRIAL, crate::atomic::TEMPORARY]),
+        ] {
+            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+            let ours = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
+            for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(ours)) {
+                // What cannot be removed is in nobody's way.
+                let _ = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    true => fs::remove_dir_all(entry.path()),
+                    false => fs::remove_file(entry.path()),
+                };
+            }
+        }
+    }
 }
 
 /// Makes a directory that only this user may look into: the journal tells everything that happened.

@@ -3,7 +3,7 @@
 use autonoe_core::check::Check;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
-use autonoe_store::{CheckBook, CheckState, Holder, Project, ProjectLock};
+use autonoe_store::{CheckBook, CheckState, Holder, Project};
 use autonoe_verify::{accept, all_checks, doubt, key, reject, written_checks};
 use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::arguments::ProjectArgs;
+use crate::claim::claim;
 use crate::environment::Environment;
 use crate::present;
 
@@ -68,7 +69,8 @@ pub fn cmd_checks(args: &ChecksArgs, environment: &Environment) -> Result<u8, Fa
     project.check_writable()?;
     let now = Timestamp::now();
     let holder = Holder { pid: std::process::id(), command: "checks".to_owned(), since: now, socket: None };
-    let _lock = ProjectLock::take(&project, &holder)?;
+    let claim = claim(&project, &holder)?;
+    claim.told.iter().for_each(|message| present::warn(message));
     let written = written_checks(&project, &project.read_spec()?)?;
     for target in targets {
         let target = target.strip_prefix("./").unwrap_or(target);

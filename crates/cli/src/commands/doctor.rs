@@ -15,6 +15,7 @@ use clap::Args;
 
 use crate::arguments::ProjectArgs;
 use crate::backend_name::ALL;
+use crate::claim::left_locks;
 use crate::commands::checks::known;
 use crate::environment::Environment;
 use crate::premises;
@@ -229,6 +230,7 @@ fn examine(project: &Project) -> Vec<Finding> {
         Ok(words) => Finding::Good(format!("{name}: {words}")),
         Err(fault) => bad(name, &fault),
     };
+    let locks = left_locks(project).into_iter().map(|what| Finding::Note(format!("git: {what}")));
     let mut findings = vec![
         check("project", Ok(project.root().display().to_string())),
         check("writable", project.look_writable().map(|()| "the project and the state directory".into())),
@@ -262,7 +264,7 @@ fn examine(project: &Project) -> Vec<Finding> {
             }
         },
     ];
-    findings.extend(project.small_state_disk().map(Finding::Note));
+    findings.extend(project.small_state_disk().map(Finding::Note).into_iter().chain(locks));
     findings
 }
 

@@ -13,6 +13,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
+use crate::claim::removable_locks;
 use crate::environment::Environment;
 use crate::present;
 
@@ -107,6 +108,7 @@ fn policy(args: &CheckArgs, project: &Project) -> Result<CommandPolicy, Fault> {
         allow_destructive: args.allow_destructive,
         allow_commands: config.commands,
         pkill_targets: config.pkill_targets,
+        git_locks: removable_locks(project),
         ..PolicyOptions::new(mode, project.root())
     }))
 }

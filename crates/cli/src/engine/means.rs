@@ -14,6 +14,7 @@ use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
 
 use super::Request;
 use crate::browser;
+use crate::claim::removable_locks;
 use crate::environment::Environment;
 use crate::permissions::{allowed_tools, permission_rules};
 use crate::programs::{find_program, installation};
@@ -127,6 +128,7 @@ pub fn policy(
         allow_commands: [in_force.commands, request.allow_commands.clone()].concat(),
         pkill_targets: in_force.pkill_targets,
         home: environment.home.clone(),
+        git_locks: removable_locks(project),
         ..PolicyOptions::new(request.job.mode(), project.root())
     })
 }

@@ -3,11 +3,12 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::support::{Place, Run, always, assert_followed, assert_nothing_left, has_bubblewrap, model};
+use super::support::{
+    Place, Run, always, assert_followed, assert_nothing_left, has_bubblewrap, model, without_bubblewrap,
+};
 
 /// A project whose owner trusts `sh`, so that the command policy is out of the way and only the kernel holds.
 fn place(attack: &str) -> Place {
@@ -224,16 +225,6 @@ fn a_server_in_the_background_serves_the_next_command_and_ends_with_the_session(
     place.run(&model, &["run"]).assert_ended("all_passed", 0);
     assert_followed(&model);
     assert_nothing_left(&place);
-}
-
-/// A search path with the everyday programs on it, and no bubblewrap.
-fn without_bubblewrap(place: &Place) -> std::path::PathBuf {
-    let bin = place.home().join("bin");
-    fs::create_dir_all(&bin).expect("made");
-    for program in ["bash", "sh", "cat", "ls", "git", "grep", "rm", "mv", "mkdir", "env"] {
-        symlink(format!("/usr/bin/{program}"), bin.join(program)).expect("linked");
-    }
-    bin
 }
 
 #[test]

@@ -110,6 +110,15 @@ async fn an_agent_that_does_not_end_is_dropped_after_a_moment() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_put_right_after_an_interrupt_is_told() {
+    let world = World::new().sessions([session().puts_right("a lock was removed").user_interrupts().hangs()]);
+    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+    assert_eq!(finished.outcome, Outcome::Interrupted);
+    let told = Event::Trouble { message: "a lock was removed".to_owned() };
+    assert!(world.log().contains(&Entry::Kept(1, told)), "{:?}", world.log());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_agent_is_disposed_of_when_the_journal_fails() {
     let world = World::new().sessions([session().says("hello").completes()]);
     let world = world.journal_refuses(|entry| matches!(entry, Entry::Kept(..)));

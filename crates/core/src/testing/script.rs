@@ -22,6 +22,7 @@ pub(crate) struct Script {
     pub(super) opening: Opening,
     acts: Vec<Act>,
     disposal_hangs: bool,
+    put_right: Vec<String>,
 }
 
 /// What becomes of the attempt to open the agent.
@@ -51,7 +52,7 @@ enum Act {
 
 /// A session that opens; what it does and how it ends follows.
 pub(crate) fn session() -> Script {
-    Script { opening: Opening::Opens, acts: Vec::new(), disposal_hangs: false }
+    Script { opening: Opening::Opens, acts: Vec::new(), disposal_hangs: false, put_right: Vec::new() }
 }
 
 /// A session whose agent cannot be opened.
@@ -182,6 +183,12 @@ impl Script {
         self
     }
 
+    /// Says, when it is disposed of, that something had to be put right.
+    pub fn puts_right(mut self, message: &str) -> Self {
+        self.put_right.push(message.to_owned());
+        self
+    }
+
     /// Ends, and says so.
     pub fn ends(self, outcome: Outcome) -> Self {
         self.tells(Event::End { outcome })
@@ -231,11 +238,12 @@ impl Agent for Actor {
         Box::pin(acts.filter_map(move |act| world.play(act)))
     }
 
-    async fn dispose(self: Box<Self>) {
+    async fn dispose(self: Box<Self>) -> Vec<String> {
         self.world.note(Entry::Disposed { stopped: self.stop.is_cancelled() });
         if self.script.disposal_hangs {
             std::future::pending().await
         }
+        self.script.put_right
     }
 }
 

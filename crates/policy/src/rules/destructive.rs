@@ -1,8 +1,9 @@
-//! `rm` and `mv`: in `run --allow-destructive` only, on paths that are written out and checked.
+//! `rm` and `mv`: in `run --allow-destructive` only, on paths that are written out and checked. A lock file that git left behind
+//! is an exception, and has a file of its own.
 
 use super::files::arrive;
 use super::options::{Syntax, parse};
-use super::{Rule, destructive, links, never};
+use super::{Rule, destructive, git_lock, links, never};
 use crate::verdict::{Ruling, deny, deny_but};
 use crate::walk::{Call, Walker};
 use crate::words::Arg;
@@ -24,6 +25,7 @@ pub const RULES: &[Rule] = &[
             never("rm -rf ./*"),
             never("rm -rf [a-z]*"),
             never("rm -rf .git"),
+            never("rm -f .git/*.lock"),
             never("rm -rf .autonoe"),
             never("rm -rf ~"),
             never("rm -rf $HOME"),
@@ -73,8 +75,14 @@ const MV: Syntax = Syntax {
 };
 
 fn rm(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+    let parsed = parse("rm", &RM, call.args);
+    if let Ok(parsed) = &parsed
+        && let Some(ruling) = git_lock::judge(walker, parsed)
+    {
+        return ruling;
+    }
     permitted(walker, call.name)?;
-    let parsed = parse("rm", &RM, call.args)?;
+    let parsed = parsed?;
     if parsed.operands.is_empty() {
         return deny("rm", format!("{} needs a path.", call.name));
     }

@@ -5,8 +5,11 @@
 mod door;
 mod ends;
 mod errand;
+mod git_locks;
 mod holds;
 mod landlock;
 mod limits;
+mod records;
 mod reports;
 mod support;
+mod winding_down;

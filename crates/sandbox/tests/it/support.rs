@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use autonoe_sandbox::{Bounds, Exit, Launch, Layer, Limits, Room, Sandbox, Stream};
@@ -15,6 +16,9 @@ pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 /// Far above what anything here needs: reaching it is the failure, not a measurement.
 const DEADLINE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// The layers that this machine may have.
+pub const LAYERS: [Layer; 3] = [Layer::None, Layer::Bubblewrap, Layer::Landlock];
 
 /// A project with a room around it, and things outside that are nobody's business.
 pub struct House {
@@ -41,9 +45,13 @@ impl House {
     }
 
     async fn of(sandbox: &Sandbox, change: impl FnOnce(&mut Bounds)) -> Self {
-        let dir = TempDir::new().unwrap();
+        Self::in_directory(sandbox, TempDir::new().unwrap(), change).await
+    }
+
+    /// A house in this directory, which is nobody else's.
+    async fn in_directory(sandbox: &Sandbox, dir: TempDir, change: impl FnOnce(&mut Bounds)) -> Self {
         for name in ["project", "outside"] {
-            fs::create_dir(dir.path().join(name)).unwrap();
+            fs::create_dir_all(dir.path().join(name)).unwrap();
         }
         fs::write(dir.path().join("outside/secret"), "the secret").unwrap();
         let mut bounds =
@@ -108,6 +116,95 @@ impl House {
             said
         }
     }
+}
+
+/// Calls git outside every room, with nobody's settings.
+pub fn git(directory: &Path, args: &[&str]) {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "protocol.file.allow=always"])
+        .args(args);
+    let output = git
+        .current_dir(directory)
+        .env_clear()
+        .env("PATH", PATH)
+        .env("HOME", "/nonexistent")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// An orchestrator in a process of its own, so that it can be killed without notice: the calling test, run by itself with a
+/// variable that says so. It has a room around `directory/project`, with a record, in which it runs a script.
+pub struct Orchestrator(pub Child);
+
+const ORCHESTRATOR: &str = "AUTONOE_TEST_ORCHESTRATOR_IN";
+
+impl Orchestrator {
+    /// To be called first in a test. In the process that is the orchestrator it never returns.
+    pub async fn play() {
+        let Ok(told) = std::env::var(ORCHESTRATOR) else { return };
+        let [layer, directory, script] =
+            <[&str; 3]>::try_from(told.splitn(3, '\n').collect::<Vec<_>>()).unwrap();
+        let layer = LAYERS.into_iter().find(|known| known.name() == layer).unwrap();
+        let sandbox = Sandbox::with_layer(Path::new(KEEPER), layer, OsStr::new(PATH)).unwrap();
+        let mut dir = TempDir::new().unwrap();
+        dir.disable_cleanup(true);
+        let bounds = with_record(Path::new(directory));
+        let room = sandbox.open(bounds).await.unwrap();
+        let house = House { room, dir };
+        let launch = house.script(script).cwd(Path::new(directory).join("project"));
+        let _child = launch.spawn().unwrap();
+        std::future::pending::<()>().await;
+    }
+
+    /// Starts the test of this name as the orchestrator; none where the machine does not have the layer.
+    pub fn start(test: &str, layer: Layer, directory: &Path, script: &str) -> Option<Self> {
+        if let Err(why) = Sandbox::with_layer(Path::new(KEEPER), layer, OsStr::new(PATH)) {
+            eprintln!("skipped: {why}");
+            return None;
+        }
+        fs::create_dir_all(directory.join("project")).unwrap();
+        let mut ourselves = Command::new(std::env::current_exe().unwrap());
+        ourselves.args([test, "--exact", "--nocapture"]);
+        ourselves.env(ORCHESTRATOR, format!("{}\n{}\n{script}", layer.name(), directory.display()));
+        Some(Self(ourselves.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()))
+    }
+
+    /// Kills it alone.
+    pub fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Kills it and all that it has started, the keeper first, as a machine does that is short of memory.
+    pub fn kill_everything(mut self) {
+        let mut doomed = vec![self.0.id().to_string()];
+        let mut next = 0;
+        while let Some(pid) = doomed.get(next).cloned() {
+            let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+            let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+            doomed.extend(
+                children.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()),
+            );
+            next += 1;
+        }
+        for pid in doomed.iter().skip(1) {
+            let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Bounds around `directory/project`, in which two directories stand in for such that are not there, on record.
+pub fn with_record(directory: &Path) -> Bounds {
+    let root = directory.join("project").canonicalize().unwrap();
+    let mut bounds = Bounds::new(&root, directory.join("home"), directory.join("tmp"));
+    bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
+    bounds.protected = vec![root.join(".claude"), root.join(".git/hooks")];
+    bounds.records = Some(directory.join("rooms"));
+    bounds
 }
 
 pub fn piped(launch: Launch) -> Launch {

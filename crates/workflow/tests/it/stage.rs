@@ -358,7 +358,9 @@ impl Agent for Player {
         Box::pin(futures::stream::iter(events))
     }
 
-    async fn dispose(self: Box<Self>) {}
+    async fn dispose(self: Box<Self>) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 #[async_trait]
