@@ -105,6 +105,10 @@ pub struct SpecArgs {
     /// Go on with the conversation of the last session
     #[arg(long)]
     pub resume: bool,
+
+    /// Plan SPEC.md anew: the deliverables so far are put aside, once
+    #[arg(long, conflicts_with = "resume")]
+    pub start_over: bool,
 }
 
 fn whole_number_from_1(text: &str) -> Result<NonZeroU32, String> {

@@ -1,5 +1,6 @@
 //! The wiring: puts the parts together for one run and lets the loop do the rest.
 
+mod beginning;
 mod greeting;
 mod job;
 mod means;
@@ -36,6 +37,7 @@ use autonoe_telemetry::{Telemetry, TelemetrySettings};
 use autonoe_verify::{Builders, Site, last_commit};
 use autonoe_workflow::AgentResult;
 
+use self::beginning::Beginning;
 pub use self::job::{AgentJob, Job, OutsideMaker, agent_command};
 use self::job::{Planned, Surroundings, Title, Work};
 use self::means::{
@@ -67,6 +69,8 @@ pub struct Request<'a> {
     pub plan_model: Option<&'a str>,
     /// Whether it goes on with the conversation of the last session.
     pub resume: bool,
+    /// Whether the deliverables so far are put aside.
+    pub start_over: bool,
     /// Whether `rm` and `mv` may be used.
     pub allow_destructive: bool,
     /// Commands that the user allows, beyond the profiles and the project's configuration.
@@ -97,12 +101,12 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     policy.tools.extend(tools_of_servers(&config, mode, &user));
     policy.readable = premises::readable(environment, &user);
     policy.readable.extend(prepared_outputs(&project));
-    let Request { job, resume, warning, plan_model, .. } = request;
+    let Request { job, resume, start_over, warning, plan_model, .. } = request;
     let verifier = match &job {
         Job::Run { verifier, .. } => *verifier,
         Job::Sync | Job::Agent(_) => None,
     };
-    let work = job.prepare(&project)?;
+    let work = job.prepare(&project, start_over)?;
     ensure_trusted(&project, &config)?;
     project.check_writable()?;
     let found = stop.token().run_until_cancelled_owned(providers::find(environment, &user));
@@ -160,7 +164,8 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
         let console = Arc::clone(&console);
         let max_outage = args.max_outage.or(user.run.max_outage).unwrap_or(DEFAULT_MAX_OUTAGE);
         let stop = stop.clone();
-        let engine = Engine { title, args, project: &project, environment, console, stop, max_outage };
+        let engine =
+            Engine { title, args, start_over, project: &project, environment, console, stop, max_outage };
         let watching = Watching { secrets, telemetry };
         engine.run(work, policy, parts, Checking { verifier, site }, watching, resume).await.map(Some)
     });
@@ -224,6 +229,7 @@ type Assembled = (Box<dyn Backend>, Models);
 struct Engine<'a> {
     title: Title,
     args: &'a CommonArgs,
+    start_over: bool,
     project: &'a Project,
     environment: &'a Environment,
     console: Arc<Console>,
@@ -264,6 +270,17 @@ impl Engine<'_> {
             sinks.emit(&span, &Event::Trouble { message: message.clone() });
         }
 
+        if work.has_deliverables() {
+            let beginning = Beginning { project: self.project, status: &status, journal: &journal };
+            match self.start_over {
+                true => self.console.line(Level::Info, &beginning.start_over(clock.now()).await?),
+                false => {
+                    if let Some(restored) = beginning.restore().await? {
+                        sinks.emit(&span, &restored);
+                    }
+                }
+            }
+        }
         // We hold the project, so nobody else works there.
         site.forget_leftovers(Duration::ZERO);
         let first = work.first_phase();

@@ -89,6 +89,20 @@ pub struct PendingStatus {
     pub after: String,
 }
 
+/// The text that stands for no `status.json` at all, after which deliverables are planned anew.
+pub(crate) const STARTED_OVER: &str = "";
+
+/// What the journal knows of the newest `status.json`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedStatus {
+    /// When it was written.
+    pub at: String,
+    /// Its text; none if the journal was written before texts were kept.
+    pub text: Option<String>,
+    /// How many deliverables there have been.
+    pub deliverables: usize,
+}
+
 impl Journal {
     /// Opens the journal at `path` and begins a run of `command`, or takes up the last one if its
     /// process died. `spec` is the specification's hash: `sync` verifies anew when it changed.
@@ -156,6 +170,11 @@ impl Journal {
     /// The last intended change, if the journal does not know that it happened.
     pub async fn pending_status(&self) -> Result<Option<PendingStatus>, Fault> {
         self.writer.run(records::pending_status).await
+    }
+
+    /// What is known of the newest `status.json`; none if there was none, or if the user has started over since.
+    pub async fn recorded_status(&self) -> Result<Option<RecordedStatus>, Fault> {
+        self.writer.run(records::recorded_status).await
     }
 
     /// Writes down that a deliverable was verified in the current pass of `sync`.

@@ -3,6 +3,8 @@
 //! A change is journaled with the text it will lead to, then the file is replaced, then the journal is
 //! told. Whatever of this a kill cuts off is finished at the next start.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +21,8 @@ use tokio::sync::Mutex;
 use crate::atomic;
 use crate::crash::JournalPoint;
 use crate::hash::sha256_hex;
-use crate::journal::Journal;
+use crate::journal::history::History;
+use crate::journal::{Journal, RecordedStatus, STARTED_OVER};
 use crate::project::Project;
 use crate::status_file::StatusFile;
 
@@ -55,6 +58,35 @@ impl StatusStore {
         Ok(read_file(&project.status_file())?.map(|(file, _)| file.status))
     }
 
+    /// What a project's deliverables were when the journal last saw them, where their file is gone; none where it is there or nothing is on
+    /// record. A journal that knows of deliverables and not what they are is a fault.
+    pub fn deleted(project: &Project) -> Result<Option<ProjectStatus>, Fault> {
+        let path = project.status_file();
+        if read_file(&path)?.is_some() {
+            return Ok(None);
+        }
+        let recorded = match History::open(&project.journal_file())? {
+            Some(history) => history.recorded_status()?,
+            None => None,
+        };
+        match recorded {
+            None => Ok(None),
+            Some(RecordedStatus { text: Some(text), .. }) => {
+                StatusFile::parse(&text, &path).map(|file| Some(file.status))
+            }
+            Some(RecordedStatus { text: None, at, deliverables }) => Err(Fault::lasting(
+                Layer::Config,
+                "status_file",
+                format!(
+                    "{} is gone. It was last written on {}, with {deliverables} deliverable(s), by an autonoe that kept no copy.",
+                    path.display(),
+                    at.split('T').next().unwrap_or_default()
+                ),
+            )
+            .hint("Restore it from version control or a backup; or plan SPEC.md anew with `autonoe run --start-over`.")),
+        }
+    }
+
     /// Applies a change, all or nothing. A refusal leaves the file as it was.
     pub async fn change<T>(
         &self,
@@ -86,10 +118,53 @@ impl StatusStore {
         };
         let now = read_bytes(&self.path, DOCUMENT_LIMIT).map_err(|error| unreadable(&self.path, &error))?;
         let now = now.map(|bytes| sha256_hex(&bytes)).unwrap_or_default();
-        if now == intent.before {
-            self.write(&intent.after)?;
+        match intent.after.as_str() {
+            _ if now != intent.before => {}
+            STARTED_OVER => self.remove()?,
+            after => self.write(after)?,
         }
         self.journal.status_applied(intent.id).await
+    }
+
+    /// Writes the file as the journal has it if somebody has deleted it. Says what was restored.
+    pub async fn restore(&self) -> Result<Option<ProjectStatus>, Fault> {
+        let _writing = self.writing.lock().await;
+        if read_file(&self.path)?.is_some() {
+            return Ok(None);
+        }
+        let Some(text) = self.journal.recorded_status().await?.and_then(|recorded| recorded.text) else {
+            return Ok(None);
+        };
+        let file = StatusFile::parse(&text, &self.path)?;
+        let intent = self.journal.intend_status("", &text, &[]).await?;
+        self.write(&text)?;
+        self.journal.status_applied(intent).await?;
+        Ok(Some(file.status))
+    }
+
+    /// Has the next session plan anew. A file that is there is put aside at `aside`; says whether there was one.
+    pub async fn start_over(&self, aside: &Path) -> Result<bool, Fault> {
+        let _writing = self.writing.lock().await;
+        let text = read_bytes(&self.path, DOCUMENT_LIMIT).map_err(|error| unreadable(&self.path, &error))?;
+        if let Some(text) = &text {
+            atomic::write(aside, text).map_err(|error| {
+                atomic::write_fault("status_file", aside, &error, "Then start again; nothing was changed.")
+            })?;
+        }
+        let before = text.as_ref().map(|text| sha256_hex(text)).unwrap_or_default();
+        let intent = self.journal.intend_status(&before, STARTED_OVER, &[]).await?;
+        self.remove()?;
+        self.journal.status_applied(intent).await?;
+        Ok(text.is_some())
+    }
+
+    fn remove(&self) -> Result<(), Fault> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(atomic::write_fault("status_file", &self.path, &error, "Then start again."))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     fn write(&self, text: &str) -> Result<(), Fault> {
@@ -111,7 +186,7 @@ impl StatusReader for StatusStore {
     }
 
     async fn ensure_writable(&self) -> Result<(), Fault> {
-        let size = std::fs::metadata(&self.path).map_or(0, |file| file.len());
+        let size = fs::metadata(&self.path).map_or(0, |file| file.len());
         atomic::probe(&self.path, size.min(DOCUMENT_LIMIT).saturating_add(HEADROOM)).map_err(|error| {
             atomic::write_fault("status_file", &self.path, &error, "Then start again; nothing was changed.")
         })

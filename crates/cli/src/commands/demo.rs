@@ -70,6 +70,7 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
         args: &typed.common,
         plan_model: typed.spec.plan_model.as_deref(),
         resume: false,
+        start_over: false,
         allow_destructive: false,
         // The project is a shell script, so that it needs nothing installed; `sh` is in no profile.
         allow_commands: vec!["sh".to_owned()],

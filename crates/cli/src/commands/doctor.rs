@@ -239,13 +239,7 @@ fn examine(project: &Project) -> Vec<Finding> {
         check("git settings", premises::check_git_settings(project).map(|()| "fine".into())),
         check("checks", checks(project)),
         check("instructions", ProjectInstructions::new(project).check_all().map(|()| "fine".into())),
-        check(
-            ".autonoe/status.json",
-            StatusStore::read(project).map(|status| match status {
-                Some(status) => format!("{} active deliverables", status.tally().total),
-                None => "not there yet".into(),
-            }),
-        ),
+        check(".autonoe/status.json", deliverables(project)),
         check(
             "journal",
             History::open(&project.journal_file()).and_then(|history| match history {
@@ -272,6 +266,19 @@ fn examine(project: &Project) -> Vec<Finding> {
 fn bad(name: &str, fault: &Fault) -> Finding {
     let hint = fault.hint.as_ref().map(|hint| format!("\n     hint: {hint}")).unwrap_or_default();
     Finding::Bad(format!("{name}: {}{hint}", fault.message))
+}
+
+/// The deliverables, as they are or as the journal has them.
+fn deliverables(project: &Project) -> Result<String, Fault> {
+    if let Some(status) = StatusStore::read(project)? {
+        return Ok(format!("{} active deliverables", status.tally().total));
+    }
+    Ok(match StatusStore::deleted(project)? {
+        Some(status) => {
+            format!("gone; a run restores its {} deliverables from the journal", status.tally().total)
+        }
+        None => "not there yet".into(),
+    })
 }
 
 /// The checks that are written down and those that were proposed.

@@ -71,6 +71,8 @@ pub fn cmd_mcp(args: &McpArgs, environment: Environment) -> Result<u8, Fault> {
 /// Nobody holds the project: we do, and are the one writer.
 async fn serve_alone(project: &Project, phase: InstructionName) -> Result<(), Fault> {
     project.check_writable()?;
+    // Where nobody knows what was deleted, nothing is begun.
+    StatusStore::deleted(project)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let now = clock.now();
     let holder = Holder { pid: std::process::id(), command: "mcp".to_owned(), since: now, socket: None };
@@ -79,6 +81,9 @@ async fn serve_alone(project: &Project, phase: InstructionName) -> Result<(), Fa
     let spec = project.read_spec().map(|text| sha256_hex(text.as_bytes())).unwrap_or_default();
     let journal = Journal::visit(&project.journal_file(), &spec, now, JournalOptions::default()).await?;
     let status = Arc::new(StatusStore::open(project, Arc::clone(&journal), clock).await?);
+    if status.restore().await?.is_some() {
+        present::notice(".autonoe/status.json was deleted, so it was restored from the journal.");
+    }
     let service = DeliverableService::new(status, journal, phase, Box::new(|_| {}));
     serve_stdio(&service).await.map_err(|error| broken(&error))
 }

@@ -46,6 +46,7 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         args: &args.common,
         plan_model: args.spec.plan_model.as_deref(),
         resume: args.spec.resume,
+        start_over: args.spec.start_over,
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,

@@ -34,6 +34,8 @@ pub struct StatusArgs {
 
 struct Facts {
     status: Option<ProjectStatus>,
+    /// What the journal has where `status.json` is gone.
+    deleted: Option<ProjectStatus>,
     checks: Vec<Check>,
     book: CheckBook,
     last_run: Option<RunRow>,
@@ -46,6 +48,7 @@ struct Facts {
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let status = StatusStore::read(&project)?;
+    let deleted = if status.is_none() { StatusStore::deleted(&project)? } else { None };
     let history = History::open(&project.journal_file())?;
     let held = ProjectLock::held(&project);
     let (last_run, waiting, cost) = match &history {
@@ -58,7 +61,7 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
     };
     let book = CheckBook::load(&project)?;
     let checks = known(&project, &book)?;
-    let facts = Facts { status, checks, book, last_run, waiting, cost, held };
+    let facts = Facts { status, deleted, checks, book, last_run, waiting, cost, held };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
         let mut value = as_json(&facts);
@@ -73,7 +76,14 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
 fn as_text(facts: &Facts) -> String {
     let mut text = String::new();
     match &facts.status {
-        None => text.push_str("No deliverables yet; `autonoe run` creates them from SPEC.md.\n"),
+        None => match facts.deleted.as_ref().map(ProjectStatus::tally) {
+            None => text.push_str("No deliverables yet; `autonoe run` creates them from SPEC.md.\n"),
+            Some(tally) => text.push_str(&format!(
+                ".autonoe/status.json is gone. The journal has it, with {} deliverable(s), {} passed: `autonoe run` restores it, \
+                 `autonoe run --start-over` plans SPEC.md anew.\n",
+                tally.total, tally.passed
+            )),
+        },
         Some(status) => {
             let tally = status.tally();
             for item in status.active() {

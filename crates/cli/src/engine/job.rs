@@ -87,7 +87,7 @@ impl Job<'_> {
     }
 
     /// Reads what it works on. What is wrong with that is found here.
-    pub fn prepare(self, project: &Project) -> Result<Work, Fault> {
+    pub fn prepare(self, project: &Project, start_over: bool) -> Result<Work, Fault> {
         let (mode, is_strict) = match self {
             Self::Agent(job) => return Ok(Work::Agent(job)),
             Self::Run { is_strict, .. } => (Mode::Run, is_strict),
@@ -97,7 +97,12 @@ impl Job<'_> {
         let written = written_checks(project, &spec)?;
         let instructions = ProjectInstructions::new(project);
         instructions.check_all()?;
-        let status = StatusStore::read(project)?;
+        let status = match start_over {
+            true => None,
+            // One that was deleted is restored once we hold the project.
+            false => StatusStore::read(project)?
+                .map_or_else(|| StatusStore::deleted(project), |status| Ok(Some(status)))?,
+        };
         let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
         Ok(Work::Deliverables(Deliverables { mode, spec, written, instructions, is_strict, is_over }))
     }
@@ -133,6 +138,11 @@ impl Work {
             Self::Deliverables(deliverables) => deliverables.is_over,
             Self::Agent(_) => false,
         }
+    }
+
+    /// Whether it is about deliverables.
+    pub fn has_deliverables(&self) -> bool {
+        matches!(self, Self::Deliverables(_))
     }
 
     /// The hash of the specification.

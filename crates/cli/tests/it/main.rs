@@ -18,6 +18,7 @@ mod codex_exec;
 mod collector;
 mod commands;
 mod declared;
+mod deleted_status;
 mod demo;
 mod disks;
 mod endurance;

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::RecordedStatus;
 use super::trouble::{damaged, journal_fault, not_a_journal};
 
 /// A run on record.
@@ -225,6 +226,11 @@ impl History {
             };
             Ok(Some((run, state.and_then(|text| serde_json::from_str(&text).ok()))))
         })
+    }
+
+    /// What is known of the newest `status.json`; none if there was none, or if the user has started over since.
+    pub fn recorded_status(&self) -> std::result::Result<Option<RecordedStatus>, Fault> {
+        self.guard(super::records::recorded_status)
     }
 
     /// Checks that the database is whole.

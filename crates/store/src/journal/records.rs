@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use std::time::Duration;
 
-use super::{Begun, Earlier, PendingStatus};
+use super::{Begun, Earlier, PendingStatus, RecordedStatus, STARTED_OVER};
 
 /// A run's id.
 #[derive(Debug, Clone, Copy)]
@@ -426,10 +426,25 @@ pub(super) fn intend_status(
     Ok(id)
 }
 
-/// Notes that an intended change happened; its text is no longer needed.
+/// Notes that an intended change happened. Its text is kept, in case somebody deletes the file; those before it are not needed.
 pub(super) fn status_applied(db: &Connection, id: i64) -> Result<()> {
-    db.execute("UPDATE status_writes SET applied = 1, after = NULL WHERE id <= ?1 AND applied = 0", [id])
-        .map(drop)
+    db.execute("UPDATE status_writes SET applied = 1 WHERE id <= ?1 AND applied = 0", [id])?;
+    db.execute("UPDATE status_writes SET after = NULL WHERE id < ?1 AND after IS NOT NULL", [id]).map(drop)
+}
+
+/// What the newest change of `status.json` led to; none if there was none, or if the user has started over since.
+pub(super) fn recorded_status(db: &Connection) -> Result<Option<RecordedStatus>> {
+    let newest: Option<(String, Option<String>)> = db
+        .query_row("SELECT at, after FROM status_writes ORDER BY id DESC LIMIT 1", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    let Some((at, text)) = newest.filter(|(_, text)| text.as_deref() != Some(STARTED_OVER)) else {
+        return Ok(None);
+    };
+    let count = "SELECT COUNT(DISTINCT deliverable) FROM status_changes";
+    let deliverables = db.query_row(count, [], |row| row.get(0))?;
+    Ok(Some(RecordedStatus { at, text, deliverables }))
 }
 
 /// The newest intended change that may not have happened.

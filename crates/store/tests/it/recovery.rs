@@ -160,3 +160,73 @@ async fn a_later_change_settles_an_earlier_one_that_failed() {
         store.load().await.unwrap().unwrap().deliverables.into_iter().map(|item| item.id).collect();
     assert_eq!(ids, ["A"], "an old intention never comes back over newer changes");
 }
+
+#[tokio::test]
+async fn a_deleted_file_is_restored_as_the_journal_has_it() {
+    let bench = Bench::new();
+    let store = bench.store().await;
+    create(&store, &["A", "B"]).await.unwrap();
+    set(&store, "A", Passed).await.unwrap();
+    let text = bench.status_text();
+    assert_eq!(store.restore().await.unwrap(), None, "it is there");
+    assert_eq!(bench.count("status_writes WHERE after IS NOT NULL"), 1, "only the newest text is kept");
+    drop(store);
+
+    fs::remove_dir_all(bench.project.autonoe_dir()).unwrap();
+    let known = StatusStore::deleted(&bench.project).unwrap().expect("on record");
+    assert_eq!(known.deliverables.len(), 2);
+    let store = bench.store().await;
+    assert_eq!(store.restore().await.unwrap(), Some(known));
+    assert_eq!(bench.status_text(), text);
+    assert_eq!(store.restore().await.unwrap(), None);
+    assert_eq!(StatusStore::deleted(&bench.project).unwrap(), None);
+    set(&store, "B", Passed).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_never_written_is_not_restored() {
+    let bench = Bench::new();
+    assert_eq!(StatusStore::deleted(&bench.project).unwrap(), None, "there is no journal");
+    let store = bench.store().await;
+    assert_eq!(store.restore().await.unwrap(), None, "nothing is on record");
+    assert_eq!(StatusStore::deleted(&bench.project).unwrap(), None);
+}
+
+#[tokio::test]
+async fn who_starts_over_plans_anew_and_loses_nothing() {
+    let (bench, before, _) = about_to_pass().await;
+    let store = bench.store().await;
+    let aside = bench.dir.path().join("aside.json");
+    assert!(store.start_over(&aside).await.unwrap());
+    assert_eq!(fs::read_to_string(&aside).unwrap(), before);
+    assert!(!bench.project.status_file().exists());
+    drop(store);
+    let store = bench.store().await;
+    assert_eq!(store.restore().await.unwrap(), None, "it stays so at the next start");
+    assert_eq!(StatusStore::deleted(&bench.project).unwrap(), None);
+    assert!(!store.start_over(&aside).await.unwrap(), "there is nothing to put aside");
+    create(&store, &["B"]).await.unwrap();
+    fs::remove_file(bench.project.status_file()).unwrap();
+    assert_eq!(store.restore().await.unwrap().unwrap().deliverables[0].id, "B");
+}
+
+#[tokio::test]
+async fn starting_over_that_was_cut_off_is_finished() {
+    let (bench, before, _) = about_to_pass().await;
+    intend(&bench, &before, "").await;
+    assert_eq!(bench.status_text(), before);
+    bench.store().await;
+    assert!(!bench.project.status_file().exists());
+}
+
+#[tokio::test]
+async fn a_journal_that_kept_no_copy_asks_what_to_do() {
+    let (bench, _, _) = about_to_pass().await;
+    bench.sql().execute("UPDATE status_writes SET after = NULL", []).unwrap();
+    assert_eq!(StatusStore::deleted(&bench.project).unwrap(), None, "the file is there");
+    fs::remove_file(bench.project.status_file()).unwrap();
+    let fault = StatusStore::deleted(&bench.project).expect_err("nobody knows what they were");
+    assert!(fault.message.contains("is gone") && fault.message.contains("1 deliverable"), "{fault}");
+    let hint = fault.hint.unwrap();
+    assert!(hint.contains("version control") && hint.contains("--start-over"), "{hint}");
+}

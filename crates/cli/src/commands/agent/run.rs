@@ -90,6 +90,7 @@ pub fn cmd_run(args: RunArgs, environment: &Environment) -> Result<u8, Fault> {
         args: &args.common,
         plan_model: None,
         resume: false,
+        start_over: false,
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
