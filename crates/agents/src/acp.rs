@@ -21,7 +21,7 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1::SessionUpdate;
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
-use autonoe_core::event::{Activity, Chunk, Event, Usage};
+use autonoe_core::event::{Chunk, Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
@@ -231,7 +231,6 @@ impl AcpAgent {
         let mut prompt = format!("{}{}", self.expected.told(instruction), self.guides);
         for _ in 0..MAX_FOLLOW_UPS {
             self.desk.asks(&self.model, emitter).await;
-            emitter.emit(Event::Working { activity: Activity::Thinking }).await;
             let content = json!([{ "type": "text", "text": prompt }]);
             let params = json!({ "sessionId": self.session, "prompt": content });
             self.last_words.clear();
@@ -401,7 +400,6 @@ impl AcpAgent {
                 content.push_str(&self.terminals.told(&terminal));
             }
             self.desk.result(emitter, &id, &name, content, is_error).await;
-            emitter.emit(Event::Working { activity: Activity::Thinking }).await;
         }
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
-use autonoe_core::event::{Activity, Event, Usage};
+use autonoe_core::event::{Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
@@ -251,7 +251,6 @@ impl ClaudeAgent {
                 "session_id": "",
             }))
             .await;
-        emitter.emit(Event::Working { activity: Activity::Thinking }).await;
     }
 
     /// Waits until our hook is in its place.
@@ -399,7 +398,6 @@ impl ClaudeAgent {
             let model = self.seen.model.clone();
             self.desk.asks(&model, emitter).await;
         }
-        emitter.emit(Event::Working { activity: Activity::Thinking }).await;
     }
 
     /// Tells of calls that nothing more will be heard of.

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
-use autonoe_core::event::{Activity, Event, Usage};
+use autonoe_core::event::{Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
@@ -242,7 +242,6 @@ impl CodexAgent {
         self.turn(self.prompt(instruction), emitter).await?;
         let history = json!({ "codex_thread": self.seen.thread });
         emitter.emit(Event::Conversation { history }).await;
-        emitter.emit(Event::Working { activity: Activity::Thinking }).await;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! What Codex says and does, as events: its words, its calls of tools and of the model.
 
-use autonoe_core::event::{Activity, Event};
+use autonoe_core::event::Event;
 use autonoe_core::gate::ToolCall;
 
 use super::CodexAgent;
@@ -50,7 +50,6 @@ impl CodexAgent {
                     false if self.seen.open.is_empty() => self.asks(emitter).await,
                     false => {}
                 }
-                emitter.emit(Event::Working { activity: Activity::Thinking }).await;
             }
             Kind::Silent => {}
             Kind::Unknown(what) => {

@@ -7,7 +7,7 @@ mod line;
 #[cfg(test)]
 mod tests;
 
-use autonoe_core::event::{Activity, Event, Usage};
+use autonoe_core::event::{Event, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::outcome::Outcome;
 use autonoe_sandbox::Layer as SandboxLayer;
@@ -87,7 +87,6 @@ impl CodexAgent {
             self.start().await?;
             self.talk.give(&prompt).await;
             self.asks(emitter).await;
-            emitter.emit(Event::Working { activity: Activity::Thinking }).await;
             let turn = self.follow(number, emitter).await?;
             self.desk.answered(turn.failure(), emitter).await;
             prompt = match turn {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::event::Event;
+use autonoe_core::event::{Activity, Event};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
 use autonoe_core::outcome::Outcome;
@@ -58,6 +58,7 @@ impl Desk {
     pub(crate) async fn asks(&mut self, model: &str, emitter: &Emitter) {
         if !std::mem::replace(&mut self.is_asking, true) {
             emitter.emit(Event::ModelAsked { model: model.to_owned() }).await;
+            emitter.emit(Event::Working { activity: Activity::Thinking }).await;
         }
     }
 
