@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::Layer as SandboxLayer;
+use futures::future::{Either, select};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -248,14 +250,19 @@ impl CodexAgent {
     /// Waits for its MCP servers: for the deliverable tools until they are there, for others a while.
     async fn gather(&mut self, emitter: &Emitter) -> Result<(), Fault> {
         let deadline = Instant::now() + GATHERING;
+        let deliverables = Arc::clone(&self.desk.deliverables);
         // The deliverable tools are one more.
         while self.seen.served.len() < self.settings.servers.len() + 1 {
-            let message = match self.desk.has_tools() || self.seen.toolless.is_some() {
-                false => self.next(emitter).await,
-                true => match tokio::time::timeout_at(deadline, self.next(emitter)).await {
+            let message = if self.desk.has_tools() || self.seen.toolless.is_some() {
+                match tokio::time::timeout_at(deadline, self.next(emitter)).await {
                     Ok(message) => message,
                     Err(_) => break,
-                },
+                }
+            } else {
+                match select(pin!(self.next(emitter)), pin!(deliverables.loaded())).await {
+                    Either::Left((message, _)) => message,
+                    Either::Right(_) => continue,
+                }
             };
             // Nothing that was begun can end yet.
             let _ = self.take(message?, emitter).await;

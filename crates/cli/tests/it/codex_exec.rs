@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::codex::{PASS, in_its_words, program};
 use super::collector::{Collector, assert_healthy};
+use super::matrix::{LEAVES_COMMANDS, in_codex_words};
 use super::native::MCP_SERVER;
 use super::support::{Place, Run, always, assert_followed, assert_nothing_left, builder, model};
 use super::vendors::Vendor;
@@ -64,6 +65,17 @@ fn codex_does_the_main_job_without_its_app_server() {
     let names: Vec<_> = run.of_type("tool_call").filter_map(|event| event["name"].as_str()).collect();
     assert_eq!(names[..3], ["mcp__autonoe__create", "Bash", "mcp__autonoe__set_status"]);
     assert!(run.of_type("usage").all(|event| event["cost_usd"].is_f64()), "its price is known");
+    assert_followed(&model);
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn commands_in_the_background_do_not_hold_its_end_up() {
+    let place = Place::with_status(&[("A", "pending")]);
+    let model = model(&in_codex_words(&always(LEAVES_COMMANDS)));
+    let Some(run) = run(&place, &model, "", &["run"]) else { return };
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.sessions(), ["coding"]);
     assert_followed(&model);
     assert_nothing_left(&place);
 }

@@ -21,7 +21,7 @@ use super::{acp, claude, codex, gemini};
 
 /// Whom a scene is played with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backend {
+enum Backend {
     Native,
     Claude,
     Codex,
@@ -31,7 +31,7 @@ pub enum Backend {
 
 /// What holds its programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layer {
+enum Layer {
     Bubblewrap,
     Landlock,
     None,
@@ -41,7 +41,7 @@ pub enum Layer {
 const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /// A backend on a layer.
-pub struct Pair {
+struct Pair {
     backend: Backend,
     layer: Layer,
     vendor: Option<Vendor>,
@@ -49,7 +49,7 @@ pub struct Pair {
 
 impl Pair {
     /// None, loudly, where the machine lacks the agent or the layer.
-    pub fn find(backend: Backend, layer: Layer) -> Option<Self> {
+    fn find(backend: Backend, layer: Layer) -> Option<Self> {
         if layer == Layer::Bubblewrap && !has_bubblewrap() {
             eprintln!("SKIPPED: bubblewrap is not installed");
             return None;
@@ -76,20 +76,18 @@ impl Pair {
     }
 
     /// A script with the backend's own names for tools.
-    pub fn in_its_words(&self, script: &str) -> String {
+    fn in_its_words(&self, script: &str) -> String {
         match self.backend {
             Backend::Native | Backend::Claude => script.to_owned(),
             Backend::Gemini => {
                 gemini::in_its_words(script).replace("run_in_background = true", "is_background = true")
             }
-            Backend::Codex | Backend::CodexAcp => {
-                acp::in_its_words(script).replace("run_in_background = true", "yield_time_ms = 250")
-            }
+            Backend::Codex | Backend::CodexAcp => in_codex_words(script),
         }
     }
 
     /// `autonoe run` with this backend on this layer, not started yet.
-    pub fn command(&self, place: &Place, model: &Server) -> Command {
+    fn command(&self, place: &Place, model: &Server) -> Command {
         let args = ["run", "--backend", self.name()];
         let mut command = match (&self.vendor, self.backend) {
             (None, _) => place.command(model, &args),
@@ -114,7 +112,7 @@ impl Pair {
         command
     }
 
-    pub fn run(&self, place: &Place, model: &Server) -> Run {
+    fn run(&self, place: &Place, model: &Server) -> Run {
         Run::from(self.command(place, model).output().expect("started"))
     }
 
@@ -138,6 +136,11 @@ impl Pair {
         };
         assert_eq!(held, self.layer, "{}", run.stderr);
     }
+}
+
+/// A script with Codex' own names for tools, and its way to leave a command running.
+pub fn in_codex_words(script: &str) -> String {
+    acp::in_its_words(script).replace("run_in_background = true", "yield_time_ms = 250")
 }
 
 /// A directory with every program of the search path but bubblewrap.
@@ -324,7 +327,7 @@ const STUBBORN: &str = r#"
 "#;
 
 /// Neither command ends by itself.
-const LEAVES_COMMANDS: &str = r#"
+pub const LEAVES_COMMANDS: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "Bash", input = { command = "tail -f SPEC.md > one.txt & echo left" } }]
   [[conversation.turn]]
