@@ -15,6 +15,7 @@ use autonoe_core::fault::{Fault, Layer as FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::InstructionName;
 use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, MESSENGER_ARG};
+use autonoe_files::WriteTrouble;
 use autonoe_model::PriceList;
 use autonoe_sandbox::{Exit, Launch, Premises, Quarters, SocketRoute};
 use autonoe_tools::ServerConfig;
@@ -167,8 +168,9 @@ impl VendorSettings {
     }
 
     fn not_writable(&self, error: &io::Error) -> Fault {
-        let message = format!("{} cannot be written: {error}.", self.home.display());
-        Fault::lasting(FaultLayer::System, "agent_home", message)
+        let WriteTrouble { why, advice } = WriteTrouble::of(&self.home, error);
+        let message = format!("{} cannot be written: {why}.", self.home.display());
+        Fault::lasting(FaultLayer::System, "agent_home", message).hint(advice)
     }
 }
 

@@ -27,6 +27,7 @@ use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_deliverables::{CallServer, DeliverableService};
+use autonoe_files::WriteTrouble;
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
 use autonoe_sandbox::Premises;
@@ -307,11 +308,9 @@ impl Engine<'_> {
         let halt = Halt::default();
         let deliverables = self.deliverables(first, &planned, status, &journal, &sinks, &span, &halt);
         let _calls = CallServer::start(&socket, Arc::clone(&deliverables)).map_err(|error| {
-            Fault::lasting(
-                Layer::System,
-                "socket",
-                format!("The socket {} cannot be opened: {error}.", socket.display()),
-            )
+            let WriteTrouble { why, advice } = WriteTrouble::of(&socket, &error);
+            let message = format!("The socket {} cannot be opened: {why}.", socket.display());
+            Fault::lasting(Layer::System, "socket", message).hint(advice)
         })?;
         let policy = Arc::new(policy);
         let (crew, verifier) = self.assemble(parts, verifier, &policy, socket, &deliverables)?;

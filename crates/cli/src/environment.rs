@@ -121,6 +121,7 @@ impl Environment {
                     "project_directory",
                     format!("The current directory is gone: {error}."),
                 )
+                .hint("Change into the project's directory, or name it with --project-dir.")
             })?,
         };
         Project::open(&directory, &self.state_home)

@@ -26,6 +26,7 @@ mod report;
 mod stop;
 mod system;
 mod vendors;
+mod write_fault;
 
 use std::process::ExitCode;
 

@@ -19,6 +19,7 @@ use autonoe_verify::Site;
 use tokio::process::Command;
 
 use crate::environment::Environment;
+use crate::write_fault::cannot_write;
 
 const HOW_TO_ALLOW: &str =
     "To allow it, add it to `allow` under [network] in your config.toml (docs/configuration.md).";
@@ -99,13 +100,8 @@ pub fn survey(
 
 /// The sandbox that this machine has. `scratch` is a directory to try it out in; nothing is made there.
 pub async fn find_sandbox(ourselves: &Path, path: &OsStr, scratch: &Path) -> Result<Sandbox, Fault> {
-    fs::create_dir_all(scratch).map_err(|error| {
-        Fault::lasting(
-            FaultLayer::System,
-            "sandbox",
-            format!("{} cannot be written: {error}.", scratch.display()),
-        )
-    })?;
+    fs::create_dir_all(scratch)
+        .map_err(|error| cannot_write(FaultLayer::System, "sandbox", scratch, &error))?;
     let found = Sandbox::find(ourselves, path, scratch).await;
     found.map_err(|error| {
         let why = error.reasons.join("; ");

@@ -65,7 +65,8 @@ pub fn last_run(project: &Project) -> Result<Vec<SessionId>, Fault> {
         .collect();
     sessions.sort_by_key(|session| session.number);
     if sessions.is_empty() {
-        return Err(Fault::lasting(Layer::Config, "no_such_session", "There is no session on record yet."));
+        return Err(Fault::lasting(Layer::Config, "no_such_session", "There is no session on record yet.")
+            .hint("`autonoe run` records sessions; -p names another project."));
     }
     Ok(sessions)
 }

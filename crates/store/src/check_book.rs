@@ -134,7 +134,7 @@ impl CheckBook {
         let path = path(project);
         let wrong = |what: String| {
             Fault::lasting(Layer::Config, "check_book", format!("{} {what}.", path.display()))
-                .hint("Mend the file or restore it from version control; nothing was changed.")
+                .hint("Fix the file or restore it from version control; nothing was changed.")
         };
         let text = match read_text(&path, DOCUMENT_LIMIT) {
             Ok(Some(text)) => text,

@@ -76,7 +76,7 @@ impl AgentConfig {
         let path = project.agent_config();
         let wrong = |what: String| {
             Fault::lasting(Layer::Config, "agent_config", format!("{} is not valid: {what}.", path.display()))
-                .hint("Mend the file; `autonoe init` shows what one looks like.")
+                .hint("Fix the file; docs/configuration.md describes every field.")
         };
         let text = match read_text(&path, SETTINGS_LIMIT) {
             Ok(Some(text)) => text,

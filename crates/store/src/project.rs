@@ -35,6 +35,9 @@ impl Project {
         };
         let root = directory.canonicalize().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => wrong("does not exist"),
+            io::ErrorKind::PermissionDenied => wrong("cannot be opened, permission is denied").hint(
+                "Change its permissions, or those of the directories above it, or run autonoe as its owner.",
+            ),
             _ => wrong(&format!("cannot be opened ({error})")),
         })?;
         if !root.is_dir() {

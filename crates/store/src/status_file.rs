@@ -69,7 +69,7 @@ impl StatusFile {
                 "status_file",
                 format!("{} cannot be read: {what}.", path.display()),
             )
-            .hint("Mend the file or restore it from version control; nothing was changed.")
+            .hint("Fix the file or restore it from version control; nothing was changed.")
         };
         let document: Map<String, Value> =
             serde_json::from_str(text).map_err(|error| corrupt(format!("it is not valid JSON, {error}")))?;

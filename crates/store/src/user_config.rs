@@ -187,7 +187,7 @@ impl UserConfig {
     pub fn load(path: &Path, home: Option<&Path>) -> Result<Self, Fault> {
         let wrong = |what: &dyn fmt::Display| {
             Fault::lasting(Layer::Config, "user_config", format!("{} is not valid: {what}.", path.display()))
-                .hint("Mend the file; docs/configuration.md describes every field.")
+                .hint("Fix the file; docs/configuration.md describes every field.")
         };
         let unreadable = |error: ReadError| {
             let message = format!("{} cannot be read: {error}.", path.display());
@@ -257,7 +257,12 @@ fn check_owner(file: &File, path: &Path) -> Result<(), Fault> {
     };
     let metadata = match file.metadata() {
         Ok(metadata) => metadata,
-        Err(error) => return refused(format!("cannot be examined: {error}"), "Mend the file.".to_owned()),
+        Err(error) => {
+            return refused(
+                format!("cannot be examined: {error}"),
+                "Check the disk that it is on.".to_owned(),
+            );
+        }
     };
     let us = rustix::process::geteuid();
     if metadata.uid() != us.as_raw() && metadata.uid() != rustix::process::Uid::ROOT.as_raw() {

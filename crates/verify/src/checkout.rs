@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_files::open_beneath;
+use autonoe_files::{WriteTrouble, open_beneath};
 use autonoe_sandbox::{Bounds, DoorRules, Premises, Quarters, Repository};
 use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
@@ -253,8 +253,9 @@ impl Site {
     }
 
     pub(crate) fn io_fault(&self, error: &io::Error) -> Fault {
-        let message = format!("No checkout can be made in {}: {error}.", self.scratch.display());
-        Fault::lasting(Layer::System, "checkout", message)
+        let WriteTrouble { why, advice } = WriteTrouble::of(&self.scratch, error);
+        let message = format!("No checkout can be made in {}: {why}.", self.scratch.display());
+        Fault::lasting(Layer::System, "checkout", message).hint(advice)
     }
 }
 

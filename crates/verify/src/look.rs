@@ -64,7 +64,7 @@ pub(crate) fn told(checkout: &Checkout, look: &Look, changed: &[(String, Option<
         if !revision.uncommitted.is_empty() {
             parts.push(format!("Not committed, so not looked at: {}.", revision.uncommitted.join(", ")));
         }
-        parts.push("Mend it, commit, and set the status again.".to_owned());
+        parts.push("Fix it, commit, and set the status again.".to_owned());
     }
     parts.join("\n")
 }

@@ -308,7 +308,7 @@ impl Flow<'_> {
             return Ok(Move::Failed(parent.to_owned(), format!("its sub-step '{id}' failed: {why}")));
         }
         Err(STEP_RETRY_EXHAUSTED.fault(format!("The step '{id}' failed: {why}.")).hint(
-            "Read what it did with `autonoe sessions list`, mend its prompt or its check, and run again.",
+            "Read what it did with `autonoe sessions list`, fix its prompt or its check, and run again.",
         ))
     }
 

@@ -140,13 +140,22 @@ fn check_program(definition: &AgentDefinition) -> Result<(), Fault> {
     });
     for program in programs {
         let file = definition.directory.join(Path::new(program));
-        let is_executable = std::fs::symlink_metadata(&file)
-            .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0);
-        if !is_executable {
-            return Err(DEPENDENCY_RESOLUTION
-                .fault(format!("The program {program} of the agent '{}' cannot be run.", definition.name()))
-                .hint(format!("Make it executable: chmod +x {}", file.display())));
-        }
+        let shown = file.display();
+        let (what, hint) = match std::fs::symlink_metadata(&file) {
+            Ok(about) if !about.is_file() => {
+                ("it is not a regular file".to_owned(), format!("Put the program itself at {shown}."))
+            }
+            Ok(about) if about.permissions().mode() & 0o111 == 0 => {
+                ("it is not executable".to_owned(), format!("Make it executable: chmod +x {shown}"))
+            }
+            Ok(_) => continue,
+            Err(error) => {
+                (error.to_string(), format!("Put it at {shown}, or correct `program` in agent.json."))
+            }
+        };
+        let message =
+            format!("The program {program} of the agent '{}' cannot be run: {what}.", definition.name());
+        return Err(DEPENDENCY_RESOLUTION.fault(message).hint(hint));
     }
     Ok(())
 }

@@ -83,7 +83,7 @@ impl PromptResolver {
             ));
         };
         let template = template::parse(text).map_err(|error| {
-            faults::PROMPT_PARSE.fault(format!("{path}:{error}.")).hint("Mend the prompt at that place.")
+            faults::PROMPT_PARSE.fault(format!("{path}:{error}.")).hint("Fix the prompt at that place.")
         })?;
         self.filled(path, &template, variables)
     }

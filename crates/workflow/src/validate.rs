@@ -66,7 +66,7 @@ impl TryFrom<AgentDefinition> for Validated {
             more => format!("{more} errors"),
         };
         let message = format!("The agent '{}' has {count}:{}", definition.name(), errors.concat());
-        Err(CONFIGURATION_VALIDATION.fault(message).hint("Mend what is named; nothing was run."))
+        Err(CONFIGURATION_VALIDATION.fault(message).hint("Fix what is named; nothing was run."))
     }
 }
 

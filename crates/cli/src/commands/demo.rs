@@ -13,6 +13,7 @@ use crate::arguments::{CommonArgs, SpecArgs};
 use crate::engine::{Job, Request, drive};
 use crate::environment::Environment;
 use crate::present;
+use crate::write_fault::cannot_write;
 
 const SPEC: &str = include_str!("demo/SPEC.md");
 const SCRIPT: &str = include_str!("demo/script.toml");
@@ -133,10 +134,7 @@ fn configure(scripted: &str) -> Result<TempDir, Fault> {
         fs::write(skill.join("SKILL.md"), SKILL)?;
         Ok(directory)
     });
-    written.map_err(|error| {
-        let message = format!("The configuration of the demonstration cannot be written: {error}.");
-        Fault::lasting(Layer::System, "demo_directory", message)
-    })
+    written.map_err(|error| cannot_write(Layer::System, "demo_directory", &std::env::temp_dir(), &error))
 }
 
 /// Makes the project directory with its SPEC.md.

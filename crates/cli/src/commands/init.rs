@@ -10,6 +10,7 @@ use clap::Args;
 
 use crate::arguments::ProjectArgs;
 use crate::present;
+use crate::write_fault::cannot_write;
 
 const SPEC: &str = include_str!("init/SPEC.md");
 const AGENT_CONFIG: &str = include_str!("init/agent.json");
@@ -30,10 +31,8 @@ pub fn cmd_init(args: &InitArgs) -> Result<u8, Fault> {
     let files = [("SPEC.md", SPEC), (".autonoe/agent.json", AGENT_CONFIG)];
     for (name, content) in files {
         let path = root.join(name);
-        let written = create(&path, content).map_err(|error| {
-            Fault::lasting(Layer::Config, "init", format!("{} cannot be written: {error}.", path.display()))
-                .hint("Choose a directory you can write with --project-dir.")
-        })?;
+        let written =
+            create(&path, content).map_err(|error| cannot_write(Layer::Config, "init", &path, &error))?;
         let what = if written { "created" } else { "left alone, it exists" };
         present::print(&format!("{}: {what}\n", path.display()));
     }

@@ -17,6 +17,7 @@ use crate::premises;
 use crate::present;
 use crate::report::{Facts, document, gather, html, markdown};
 use crate::system::runtime;
+use crate::write_fault::cannot_write;
 
 /// Write a run as one page for a reviewer: how it ended, what was checked and how, and what was changed
 ///
@@ -65,10 +66,9 @@ pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fa
     };
     match &args.output {
         None => present::print(&page),
-        Some(file) => fs::write(file, page).map_err(|error| {
-            let message = format!("{} cannot be written: {error}.", file.display());
-            Fault::lasting(Layer::Config, "report", message)
-        })?,
+        Some(file) => {
+            fs::write(file, page).map_err(|error| cannot_write(Layer::Config, "report", file, &error))?
+        }
     }
     Ok(exit::DONE)
 }

@@ -18,6 +18,7 @@ use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present::{self, cost, cut, debug_line};
 use crate::recordings::{SessionId, last_run, on_record, read_cassette, record};
+use crate::write_fault::cannot_write;
 
 /// Characters of an event that `show` prints.
 const MAX_EVENT: usize = 400;
@@ -104,10 +105,8 @@ pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8
             let text = record(&project, &sessions)?.write();
             match output {
                 None => present::print(&text),
-                Some(file) => fs::write(file, text).map_err(|error| {
-                    let message = format!("{} cannot be written: {error}.", file.display());
-                    Fault::lasting(Layer::Config, "cassette", message)
-                })?,
+                Some(file) => fs::write(file, text)
+                    .map_err(|error| cannot_write(Layer::Config, "cassette", file, &error))?,
             }
         }
     }

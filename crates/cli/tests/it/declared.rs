@@ -523,6 +523,17 @@ fn a_program_of_the_agent_decides_when_it_is_done() {
     let agent_file = json!({ "completion": { "type": "custom", "program": "decide.sh" } });
     let place = with_agent(&agent_file, &json!({ "work": { "prompt": "work.md" } }), &[("work.md", "Work.")]);
     let program = ".autonoe/agents/worker/decide.sh";
+    let missing = place
+        .autonoe(None)
+        .args(["agent", "run", "worker", "--backend", "native"])
+        .output()
+        .expect("started");
+    assert_eq!(missing.status.code(), Some(2), "{}", text(&missing));
+    assert!(
+        !text(&missing).contains("chmod"),
+        "what is not there cannot be made executable: {}",
+        text(&missing)
+    );
     place.write(program, "#!/bin/sh\ngrep -q '\"iteration\":3' && echo '{\"complete\":true,\"reason\":\"third\"}' || echo '{\"complete\":false}'\n");
     let model = model(&conversation("'Work.'", &[says("done")]));
     let output = place

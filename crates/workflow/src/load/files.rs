@@ -94,9 +94,9 @@ impl Walk<'_> {
     /// Reads a directory, which is named by its path in the agent's and a `/`.
     fn enter(&mut self, prefix: &str) -> Result<(), Fault> {
         let place = self.directory.join(prefix);
-        let entries = fs::read_dir(&place).map_err(|error| unreadable(&place, &error))?;
+        let entries = fs::read_dir(&place).map_err(|error| unreadable(&place, error))?;
         for entry in entries {
-            let entry = entry.map_err(|error| unreadable(&place, &error))?;
+            let entry = entry.map_err(|error| unreadable(&place, error))?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 let what = format!("{} has a name that is not UTF-8.", entry.path().display());
@@ -104,7 +104,7 @@ impl Walk<'_> {
             };
             if !name.starts_with('.') {
                 self.count()?;
-                let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), &error))?;
+                let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), error))?;
                 self.take(format!("{prefix}{name}"), kind)?;
             }
         }
@@ -187,7 +187,8 @@ fn link(shown: &str) -> Fault {
     CONFIGURATION_PARSE.fault(what).hint("Put a copy of what it points to in its place.")
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Fault {
+fn unreadable(path: &Path, error: io::Error) -> Fault {
+    let error = ReadError::Io(error);
     let what = format!("{} cannot be read: {error}.", path.display());
-    CONFIGURATION_PARSE.fault(what).hint("See to it that you may read it.")
+    CONFIGURATION_PARSE.fault(what).hint(error.advice())
 }

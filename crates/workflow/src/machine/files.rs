@@ -40,7 +40,7 @@ fn is_absent(error: &io::Error) -> bool {
 
 /// That a file cannot be read, and why.
 pub(super) fn unreadable(what: &str, why: &str) -> Fault {
-    let hint = "Name an ordinary file of the project in `completion` of agent.json.";
+    let hint = "Name a regular file of the project, of at most 1 MiB, in `completion` of agent.json.";
     faults::COMPLETION.fault(format!("{what} cannot be read: {why}.")).hint(hint)
 }
 

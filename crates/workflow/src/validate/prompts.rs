@@ -101,7 +101,7 @@ fn variables(
     let template = match template::parse(&definition.files[file]) {
         Ok(template) => template,
         Err(error) => {
-            result.error(at, file, format!("{file}:{error}"), "Mend the prompt at that place.");
+            result.error(at, file, format!("{file}:{error}"), "Fix the prompt at that place.");
             return;
         }
     };

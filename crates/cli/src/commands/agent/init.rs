@@ -11,6 +11,7 @@ use super::{directory, examples};
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
+use crate::write_fault::cannot_write;
 
 /// Write a first definition, or one of the examples
 #[derive(Debug, Args)]
@@ -54,13 +55,8 @@ pub fn cmd_init(args: &InitArgs, environment: &Environment) -> Result<u8, Fault>
         From::Reviewer => &examples::REVIEWER,
         From::DocsWriter => &examples::DOCS_WRITER,
     };
-    let not_written = |error: std::io::Error| {
-        Fault::lasting(
-            Layer::System,
-            "agent_not_written",
-            format!("{} cannot be written: {error}.", place.display()),
-        )
-    };
+    let not_written =
+        |error: std::io::Error| cannot_write(Layer::System, "agent_not_written", &place, &error);
     for (path, text) in example.files {
         let file = place.join(path);
         if let Some(parent) = file.parent() {
