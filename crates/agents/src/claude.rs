@@ -230,19 +230,19 @@ impl ClaudeAgent {
                 return Err(Fault::passing(Layer::Agent, "agent_silent", message));
             }
         }
-        self.tell(&format!("{instruction}{}", self.guides), emitter).await;
+        self.tell(&format!("{instruction}{}", self.guides)).await;
         loop {
             let message = self.next(emitter).await?;
             let Some(outcome) = self.take(message, emitter).await else { continue };
             match self.expected.settle(outcome, &self.seen.answer, emitter).await {
                 Next::Ended(outcome) => return Ok(outcome),
-                Next::Again(words) => self.tell(&words, emitter).await,
+                Next::Again(words) => self.tell(&words).await,
             }
         }
     }
 
     /// Says something to it, as its user.
-    async fn tell(&mut self, words: &str, emitter: &Emitter) {
+    async fn tell(&mut self, words: &str) {
         self.talk
             .say(&json!({
                 "type": "user",
