@@ -21,7 +21,7 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1::SessionUpdate;
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
-use autonoe_core::event::{Chunk, Event, Usage};
+use autonoe_core::event::{AgentEvent, Chunk, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::Outcome;
@@ -227,7 +227,7 @@ impl AcpAgent {
             }
         }
         let history = json!({ "acp_session": self.session, "backend": self.manner.backend });
-        emitter.emit(Event::Conversation { history }).await;
+        emitter.emit(AgentEvent::Conversation { history }).await;
         let mut prompt = format!("{}{}", self.expected.told(instruction), self.guides);
         for _ in 0..MAX_FOLLOW_UPS {
             self.desk.asks(&self.model, emitter).await;
@@ -310,7 +310,7 @@ impl AcpAgent {
                 Heard::Message(message) => return Ok(Message::read(message)),
                 Heard::Noise(text) => {
                     let message = format!("{} said something that is no message: {text}", self.manner.shown);
-                    emitter.emit(Event::Trouble { message }).await;
+                    emitter.emit(AgentEvent::Trouble { message }).await;
                 }
                 Heard::End => return Err(Halt::Fault(crashed(&self.manner.shown, &mut self.talk).await)),
             }
@@ -319,7 +319,7 @@ impl AcpAgent {
 
     async fn unknown(&self, what: &str, emitter: &Emitter) {
         let message = format!("{} said something unknown to autonoe: {what}.", self.manner.shown);
-        emitter.emit(Event::Trouble { message }).await;
+        emitter.emit(AgentEvent::Trouble { message }).await;
     }
 
     async fn update(&mut self, update: SessionUpdate, emitter: &Emitter) {
@@ -367,7 +367,7 @@ impl AcpAgent {
             self.flush(emitter).await;
         }
         self.said.get_or_insert_with(|| (kind, String::new())).1.push_str(&piece);
-        emitter.emit(Event::Chunk { kind, text: piece }).await;
+        emitter.emit(AgentEvent::Chunk { kind, text: piece }).await;
     }
 
     async fn flush(&mut self, emitter: &Emitter) {
@@ -375,9 +375,9 @@ impl AcpAgent {
             Some((_, text)) if text.trim().is_empty() => {}
             Some((Chunk::Text, text)) => {
                 self.last_words.clone_from(&text);
-                emitter.emit(Event::Text { text }).await;
+                emitter.emit(AgentEvent::Text { text }).await;
             }
-            Some((Chunk::Thought, text)) => emitter.emit(Event::Thinking { text }).await,
+            Some((Chunk::Thought, text)) => emitter.emit(AgentEvent::Thinking { text }).await,
             None => {}
         }
     }
@@ -385,7 +385,7 @@ impl AcpAgent {
     /// Tells what is new of a call, and has the gates judge one that nobody asked for.
     async fn walk(&mut self, steps: Steps, emitter: &Emitter) {
         if let Some(call) = steps.tell {
-            emitter.emit(Event::ToolCall(call)).await;
+            emitter.emit(AgentEvent::ToolCall(call)).await;
         }
         if let Some(call) = steps.unasked
             && let Some(reason) = self.refusal(Some(&call)).await
@@ -448,7 +448,7 @@ impl AcpAgent {
                 Some(rest) => Some(std::mem::take(rest)),
                 None => self.settings.prices.cost(&model, &usage),
             };
-            emitter.emit(Event::Usage(Usage { cost_usd, ..usage })).await;
+            emitter.emit(AgentEvent::Usage(Usage { cost_usd, ..usage })).await;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Answers of a form that was asked for: a JSON Schema that they must fit. Some agents are given the schema, the others are
 //! told it in words; what any of them answers is read and checked here, and asked for once more if it does not fit.
 
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::outcome::Outcome;
 use jsonschema::Validator;
@@ -72,7 +72,7 @@ impl Expected {
         };
         let why = match form.read(said) {
             Ok(value) => {
-                emitter.emit(Event::Answer { value }).await;
+                emitter.emit(AgentEvent::Answer { value }).await;
                 return Next::Ended(outcome);
             }
             Err(why) => why,
@@ -84,7 +84,7 @@ impl Expected {
         }
         self.asked += 1;
         let again = format!("{message}\n\nAnswer once more. {}", form.in_words());
-        emitter.emit(Event::Trouble { message: format!("{message} It is asked for once more.") }).await;
+        emitter.emit(AgentEvent::Trouble { message: format!("{message} It is asked for once more.") }).await;
         Next::Again(again)
     }
 }
@@ -137,7 +137,7 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use autonoe_core::event::Event;
+    use autonoe_core::event::AgentEvent;
     use autonoe_core::outcome::Outcome;
     use futures::StreamExt;
     use serde_json::{Value, json};
@@ -153,7 +153,7 @@ mod tests {
     }
 
     /// What follows each of these answers to one instruction, and what is told.
-    async fn settled(schema: Option<Value>, said: &[&str]) -> (Vec<Next>, Vec<Event>) {
+    async fn settled(schema: Option<Value>, said: &[&str]) -> (Vec<Next>, Vec<AgentEvent>) {
         let mut nexts = Vec::new();
         let told = events(|emitter| {
             let nexts = &mut nexts;
@@ -189,7 +189,7 @@ mod tests {
     async fn an_answer_that_fits_is_told() {
         let (nexts, told) = settled(Some(verdict()), &[r#"{"passed":true}"#]).await;
         assert_eq!(nexts, [Next::Ended(Outcome::Completed)]);
-        assert_eq!(told, [Event::Answer { value: json!({ "passed": true }) }]);
+        assert_eq!(told, [AgentEvent::Answer { value: json!({ "passed": true }) }]);
     }
 
     #[tokio::test]
@@ -197,14 +197,14 @@ mod tests {
         let (nexts, told) = settled(Some(verdict()), &[r#"{"passed":"yes"}"#, r#"{"passed":false}"#]).await;
         let [Next::Again(words), Next::Ended(Outcome::Completed)] = &nexts[..] else { panic!("{nexts:?}") };
         assert!(words.contains("at /passed") && words.contains(r#""boolean""#), "{words}");
-        assert!(matches!(&told[..], [Event::Trouble { .. }, Event::Answer { .. }]), "{told:?}");
+        assert!(matches!(&told[..], [AgentEvent::Trouble { .. }, AgentEvent::Answer { .. }]), "{told:?}");
 
         let (nexts, told) = settled(Some(verdict()), &["yes", "really, yes"]).await;
         let [Next::Again(_), Next::Ended(Outcome::ExecutionError { fault })] = &nexts[..] else {
             panic!("{nexts:?}")
         };
         assert_eq!((fault.code.as_str(), fault.recoverable()), ("answer_not_valid", true));
-        assert!(matches!(&told[..], [Event::Trouble { .. }]), "{told:?}");
+        assert!(matches!(&told[..], [AgentEvent::Trouble { .. }]), "{told:?}");
     }
 
     #[tokio::test]

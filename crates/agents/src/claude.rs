@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
-use autonoe_core::event::{Event, Usage};
+use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
@@ -284,7 +284,7 @@ impl ClaudeAgent {
                 Heard::Message(message) => return Ok(Message::read(message)),
                 Heard::Noise(text) => {
                     let message = format!("Claude Code said something that is no message: {text}");
-                    emitter.emit(Event::Trouble { message }).await;
+                    emitter.emit(AgentEvent::Trouble { message }).await;
                 }
                 Heard::End => return Err(crashed("Claude Code", &mut self.talk).await),
             }
@@ -296,7 +296,7 @@ impl ClaudeAgent {
         match message {
             Message::Begun { session, model } => {
                 let history = json!({ "claude_session": session });
-                emitter.emit(Event::Conversation { history }).await;
+                emitter.emit(AgentEvent::Conversation { history }).await;
                 self.desk.asks(&model, emitter).await;
                 self.seen.model = model;
             }
@@ -326,7 +326,7 @@ impl ClaudeAgent {
             Message::Retries { attempt, status, error } => {
                 let status = status.map(|status| format!(" ({status})")).unwrap_or_default();
                 let message = format!("Claude Code tries again, attempt {attempt}: {error}{status}.");
-                emitter.emit(Event::Trouble { message }).await;
+                emitter.emit(AgentEvent::Trouble { message }).await;
             }
             Message::SubAgents { working } => self.seen.sub_agents = working,
             Message::Ended(ending) => {
@@ -344,7 +344,7 @@ impl ClaudeAgent {
             Message::Answered { .. } | Message::Silent => {}
             Message::Unknown(what) => {
                 let message = format!("Claude Code said something unknown to autonoe: {what}.");
-                emitter.emit(Event::Trouble { message }).await;
+                emitter.emit(AgentEvent::Trouble { message }).await;
             }
         }
         None
@@ -358,11 +358,11 @@ impl ClaudeAgent {
         for block in blocks {
             emitter
                 .emit(match block {
-                    Block::Text(text) => Event::Text { text },
-                    Block::Thought(text) => Event::Thinking { text },
+                    Block::Text(text) => AgentEvent::Text { text },
+                    Block::Thought(text) => AgentEvent::Thinking { text },
                     Block::Call(call) => {
                         self.seen.calls.insert(call.id.clone(), call.name.clone());
-                        Event::ToolCall(call)
+                        AgentEvent::ToolCall(call)
                     }
                 })
                 .await;
@@ -374,7 +374,7 @@ impl ClaudeAgent {
         match self.settings.prices.cost(model, &usage) {
             Some(cost) => {
                 self.seen.priced += cost;
-                emitter.emit(Event::Usage(Usage { cost_usd: Some(cost), ..usage })).await;
+                emitter.emit(AgentEvent::Usage(Usage { cost_usd: Some(cost), ..usage })).await;
             }
             None => {
                 let kept = &mut self.seen.unpriced;
@@ -415,7 +415,7 @@ impl ClaudeAgent {
         let is_more = rest.is_some_and(|rest| rest.0 > 0.0) || tokens != Usage::default();
         if is_more {
             self.seen.priced += rest.unwrap_or_default();
-            emitter.emit(Event::Usage(Usage { cost_usd: rest, ..tokens })).await;
+            emitter.emit(AgentEvent::Usage(Usage { cost_usd: rest, ..tokens })).await;
         }
     }
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
-use autonoe_core::event::{Event, Usage};
+use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::Outcome;
@@ -243,7 +243,7 @@ impl CodexAgent {
 
         self.turn(self.prompt(instruction), emitter).await?;
         let history = json!({ "codex_thread": self.seen.thread });
-        emitter.emit(Event::Conversation { history }).await;
+        emitter.emit(AgentEvent::Conversation { history }).await;
         Ok(())
     }
 
@@ -365,7 +365,7 @@ impl CodexAgent {
                 Heard::Message(message) => return Ok(Message::read(&message)),
                 Heard::Noise(text) => {
                     let message = format!("Codex said something that is no message: {text}");
-                    emitter.emit(Event::Trouble { message }).await;
+                    emitter.emit(AgentEvent::Trouble { message }).await;
                 }
                 Heard::End => return Err(crashed("Codex", &mut self.talk).await),
             }
@@ -374,7 +374,7 @@ impl CodexAgent {
 
     /// Acts on one message; the outcome, if it is the last one.
     async fn take(&mut self, message: Message, emitter: &Emitter) -> Option<Outcome> {
-        let trouble = |message| emitter.emit(Event::Trouble { message });
+        let trouble = |message| emitter.emit(AgentEvent::Trouble { message });
         match message {
             Message::Begun(item) => self.begun(item, emitter).await,
             Message::Done(item) => self.done(item, emitter).await,
@@ -397,7 +397,7 @@ impl CodexAgent {
                 let cost_usd = self.settings.prices.cost(&self.model, &usage);
                 self.asks(emitter).await;
                 let is_owed = std::mem::take(&mut self.seen.is_owed);
-                emitter.emit(Event::Usage(Usage { cost_usd, ..usage })).await;
+                emitter.emit(AgentEvent::Usage(Usage { cost_usd, ..usage })).await;
                 // It is told once for each call of the model, when the tools that were called for have ended too.
                 self.desk.answered(None, emitter).await;
                 if is_owed && self.seen.open.is_empty() {

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use autonoe_core::agent::EventStream;
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::outcome::Outcome;
 use autonoe_sandbox::Refusal;
@@ -17,24 +17,24 @@ use tokio::sync::mpsc;
 
 /// Tells events.
 #[derive(Clone)]
-pub(crate) struct Emitter(mpsc::UnboundedSender<Event>);
+pub(crate) struct Emitter(mpsc::UnboundedSender<AgentEvent>);
 
 impl Emitter {
     /// Tells an event and waits until the listener has taken it.
-    pub(crate) async fn emit(&self, event: Event) {
+    pub(crate) async fn emit(&self, event: AgentEvent) {
         self.tell(event);
         tokio::task::yield_now().await;
     }
 
     /// Tells an event from where nothing can wait.
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn tell(&self, event: AgentEvent) {
         let _ = self.0.send(event);
     }
 }
 
 struct Emitting<F> {
     work: Option<Pin<Box<F>>>,
-    events: mpsc::UnboundedReceiver<Event>,
+    events: mpsc::UnboundedReceiver<AgentEvent>,
 }
 
 /// The events that `work` tells. The stream ends when the work does.
@@ -48,9 +48,9 @@ where
 }
 
 impl<F: Future<Output = ()> + Send> Stream for Emitting<F> {
-    type Item = Event;
+    type Item = AgentEvent;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Option<Event>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Option<AgentEvent>> {
         if let Ok(event) = self.events.try_recv() {
             return Poll::Ready(Some(event));
         }
@@ -68,9 +68,9 @@ impl<F: Future<Output = ()> + Send> Stream for Emitting<F> {
 }
 
 /// The event of something that was kept from the network.
-pub(crate) fn host_refused(refusal: &Refusal, how_to_allow: &str) -> Event {
+pub(crate) fn host_refused(refusal: &Refusal, how_to_allow: &str) -> AgentEvent {
     let message = format!("A command was kept from the network: {refusal} {how_to_allow}");
-    Event::HostRefused { host: refusal.host.clone(), port: refusal.port, message }
+    AgentEvent::HostRefused { host: refusal.host.clone(), port: refusal.port, message }
 }
 
 /// Why a call of the model failed that ended its session like this; none if it did not fail.
@@ -88,7 +88,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use autonoe_core::event::Event;
+    use autonoe_core::event::AgentEvent;
     use futures::StreamExt;
 
     use super::events;
@@ -100,13 +100,13 @@ mod tests {
             let steps = Arc::clone(&steps);
             |emitter| async move {
                 for number in 0..3 {
-                    emitter.emit(Event::Text { text: number.to_string() }).await;
+                    emitter.emit(AgentEvent::Text { text: number.to_string() }).await;
                     steps.fetch_add(1, Ordering::SeqCst);
                 }
             }
         });
         for taken in 0..3 {
-            assert_eq!(stream.next().await, Some(Event::Text { text: taken.to_string() }));
+            assert_eq!(stream.next().await, Some(AgentEvent::Text { text: taken.to_string() }));
             assert_eq!(steps.load(Ordering::SeqCst), taken, "nothing happens after event {taken} was taken");
         }
         assert_eq!(stream.next().await, None);

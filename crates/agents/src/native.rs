@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::files::FileRules;
 use autonoe_core::instruction::InstructionName;
@@ -129,15 +129,15 @@ impl Agent for NativeAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             for message in self.turns.tools.gather().await {
-                emitter.emit(Event::Trouble { message }).await;
+                emitter.emit(AgentEvent::Trouble { message }).await;
             }
             let instruction = self.expected.told(instruction.text);
             let mut conversation = self.begin(instruction, &emitter).await;
             let outcome = self.hold(&mut conversation, &emitter).await;
             for message in self.turns.close().await {
-                emitter.emit(Event::Trouble { message }).await;
+                emitter.emit(AgentEvent::Trouble { message }).await;
             }
-            emitter.emit(Event::End { outcome }).await;
+            emitter.emit(AgentEvent::End { outcome }).await;
         })
     }
 
@@ -159,7 +159,7 @@ impl NativeAgent {
                     conversation.ask(&instruction);
                     return conversation;
                 }
-                Err(fault) => emitter.emit(Event::Trouble { message: fault.message }).await,
+                Err(fault) => emitter.emit(AgentEvent::Trouble { message: fault.message }).await,
             }
         }
         Conversation::new(&self.turns.system, definitions, instruction)

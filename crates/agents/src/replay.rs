@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
-use autonoe_core::event::{Event, Usage};
+use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
@@ -70,7 +70,7 @@ impl Agent for ReplayAgent {
     fn query(&mut self, _instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             for Recording { event, .. } in std::mem::take(&mut self.recorded.events) {
-                let is_end = matches!(event, Event::End { .. });
+                let is_end = matches!(event, AgentEvent::End { .. });
                 self.play(event, &emitter).await;
                 if is_end {
                     return;
@@ -78,7 +78,7 @@ impl Agent for ReplayAgent {
             }
             let fault =
                 Fault::passing(Layer::Agent, "recording_ended", "The recording of the session stops here.");
-            emitter.emit(Event::End { outcome: Outcome::ExecutionError { fault } }).await;
+            emitter.emit(AgentEvent::End { outcome: Outcome::ExecutionError { fault } }).await;
         })
     }
 
@@ -88,13 +88,13 @@ impl Agent for ReplayAgent {
 }
 
 impl ReplayAgent {
-    async fn play(&self, event: Event, emitter: &Emitter) {
+    async fn play(&self, event: AgentEvent, emitter: &Emitter) {
         match event {
-            Event::Usage(usage) => {
-                emitter.emit(Event::Usage(Usage { cost_usd: Some(Usd(0.0)), ..usage })).await
+            AgentEvent::Usage(usage) => {
+                emitter.emit(AgentEvent::Usage(Usage { cost_usd: Some(Usd(0.0)), ..usage })).await
             }
-            Event::ToolCall(call) => {
-                emitter.emit(Event::ToolCall(call.clone())).await;
+            AgentEvent::ToolCall(call) => {
+                emitter.emit(AgentEvent::ToolCall(call.clone())).await;
                 self.carry_out(&call, emitter).await;
             }
             other => emitter.emit(other).await,
@@ -109,7 +109,7 @@ impl ReplayAgent {
         let answer = self.deliverables.call(tool, call.input.clone()).await;
         if answer.is_error {
             let message = format!("Played back, {} fails: {}", call.name, answer.content);
-            emitter.emit(Event::Trouble { message }).await;
+            emitter.emit(AgentEvent::Trouble { message }).await;
         }
     }
 }

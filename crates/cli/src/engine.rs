@@ -14,7 +14,7 @@ use autonoe_agents::NativeSettings;
 use autonoe_core::agent::Backend;
 use autonoe_core::clock::Clock;
 use autonoe_core::crew::{Crew, Member, Models};
-use autonoe_core::event::Event;
+use autonoe_core::event::{AgentEvent, RunEvent};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::InstructionName;
@@ -266,9 +266,9 @@ impl Engine<'_> {
             Arc::new(StatusStore::open(self.project, Arc::clone(&journal), Arc::clone(&clock)).await?);
         let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
-        sinks.emit(&span, &Event::RunStarted { command: self.title.command.clone(), sessions_before });
+        sinks.emit(&span, &RunEvent::RunStarted { command: self.title.command.clone(), sessions_before });
         for message in &claim.told {
-            sinks.emit(&span, &Event::Trouble { message: message.clone() });
+            sinks.emit(&span, &AgentEvent::Trouble { message: message.clone() });
         }
 
         if work.has_deliverables() {
@@ -302,7 +302,7 @@ impl Engine<'_> {
         let Some(mut planned) = self.stop.token().run_until_cancelled(planning).await.transpose()? else {
             let report = stopped_before_its_first_session();
             journal.record(Record::RunEnded(Box::new(report.clone()))).await?;
-            sinks.emit(&span, &Event::Outcome(report.clone()));
+            sinks.emit(&span, &RunEvent::Outcome(report.clone()));
             return Ok((report, None));
         };
         let halt = Halt::default();
@@ -362,7 +362,7 @@ impl Engine<'_> {
     ) -> Arc<DeliverableService> {
         let (sinks, span) = (sinks.clone(), span.clone());
         let notify = Box::new(move |change: &autonoe_core::status::StatusChange| {
-            sinks.emit(&span, &Event::StatusChanged(change.clone()));
+            sinks.emit(&span, &RunEvent::StatusChanged(change.clone()));
         });
         let service = DeliverableService::new(status, Arc::clone(journal), first, notify);
         let service = service.halting(halt.clone());

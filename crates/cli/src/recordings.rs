@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use autonoe_agents::replay::{Cassette, Recorded, Recording};
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_files::read_text;
 use autonoe_store::Project;
@@ -80,7 +80,7 @@ pub fn record(project: &Project, sessions: &[SessionId]) -> Result<Cassette, Fau
         let mut events = Vec::new();
         for EventRow { at, event } in rows {
             // What the runner adds around a session is not the agent's.
-            let Ok(event) = serde_json::from_value::<Event>(event) else { continue };
+            let Ok(event) = serde_json::from_value::<AgentEvent>(event) else { continue };
             let at = at.parse::<Timestamp>().ok();
             let after = before.zip(at).and_then(|(before, at)| at.duration_since(before).try_into().ok());
             before = at.or(before);

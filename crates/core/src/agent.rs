@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::Stream;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::Event;
+use crate::event::AgentEvent;
 use crate::fault::Fault;
 use crate::gate::Gate;
 use crate::instruction::InstructionName;
@@ -23,7 +23,7 @@ pub struct SessionSpec {
     pub thinking: Option<u32>,
     /// The conversation to go on with, in the backend's own form; none begins a new one.
     pub history: Option<serde_json::Value>,
-    /// The JSON Schema that the answer must fit, if it must fit one; it is then told as [`Event::Answer`].
+    /// The JSON Schema that the answer must fit, if it must fit one; it is then told as [`AgentEvent::Answer`].
     pub answer: Option<serde_json::Value>,
     /// Asked before every tool call.
     pub gates: Vec<Arc<dyn Gate>>,
@@ -66,8 +66,8 @@ impl Instruction {
     }
 }
 
-/// The events of one instruction, ending with [`Event::End`].
-pub type EventStream<'a> = Pin<Box<dyn Stream<Item = Event> + Send + 'a>>;
+/// The events of one instruction, ending with [`AgentEvent::End`].
+pub type EventStream<'a> = Pin<Box<dyn Stream<Item = AgentEvent> + Send + 'a>>;
 
 /// A kind of agent that can be opened.
 #[async_trait]

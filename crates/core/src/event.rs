@@ -1,6 +1,6 @@
 //! Event: one thing that happened; the only vocabulary between an agent and everyone else.
 //!
-//! The first group comes from agents, the second from the runner. Serialized, an event is one
+//! An agent can say [`AgentEvent`]s and no others, so that none can announce the end of a run. Serialized, an event is one
 //! JSON object with a `type`; these names are the contract of `--json` and of the journal.
 
 use std::time::Duration;
@@ -15,19 +15,48 @@ use crate::money::Usd;
 use crate::outcome::{Outcome, RunReport};
 use crate::status::StatusChange;
 
-/// One thing that happened.
+/// One thing that happened: in an agent, or in the run around it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Event {
+    /// An agent said it.
+    Agent(AgentEvent),
+    /// The run said it.
+    Run(RunEvent),
+}
+
+impl From<AgentEvent> for Event {
+    fn from(event: AgentEvent) -> Self {
+        Self::Agent(event)
+    }
+}
+
+impl From<RunEvent> for Event {
+    fn from(event: RunEvent) -> Self {
+        Self::Run(event)
+    }
+}
+
+impl From<&AgentEvent> for Event {
+    fn from(event: &AgentEvent) -> Self {
+        Self::Agent(event.clone())
+    }
+}
+
+impl From<&RunEvent> for Event {
+    fn from(event: &RunEvent) -> Self {
+        Self::Run(event.clone())
+    }
+}
+
+/// What an agent can say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Event {
+pub enum AgentEvent {
     /// The agent began something that takes a while; shown, not kept.
     Working {
         /// What it is doing.
         activity: Activity,
-    },
-    /// The agent was told what to do; shown, not kept.
-    Instructed {
-        /// The words.
-        text: String,
     },
     /// The agent asks the model; shown, not kept.
     ModelAsked {
@@ -106,7 +135,17 @@ pub enum Event {
         #[serde(flatten)]
         outcome: Outcome,
     },
+}
 
+/// What a run can say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum RunEvent {
+    /// The agent was told what to do; shown, not kept.
+    Instructed {
+        /// The words.
+        text: String,
+    },
     /// A run begins, or goes on after its process died.
     RunStarted {
         /// The command: `run` or `sync`.
@@ -234,6 +273,11 @@ pub enum Event {
         /// The reset time the vendor named, if it could be read.
         resets_at: Option<Timestamp>,
     },
+    /// Something went wrong that the run survives.
+    Trouble {
+        /// What happened.
+        message: String,
+    },
     /// The run ended; the last event.
     Outcome(RunReport),
 }
@@ -299,25 +343,31 @@ pub struct Usage {
     pub cost_usd: Option<Usd>,
 }
 
-impl Event {
+impl AgentEvent {
     /// True for events that are shown while they happen and not kept.
     pub fn is_transient(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Working { .. }
-                | Self::Instructed { .. }
-                | Self::ModelAsked { .. }
-                | Self::Chunk { .. }
-                | Self::ModelDone { .. }
-                | Self::Conversation { .. }
-                | Self::Waiting { .. }
-        )
+            | Self::ModelAsked { .. }
+            | Self::Chunk { .. }
+            | Self::ModelDone { .. }
+            | Self::Conversation { .. } => true,
+            Self::Text { .. }
+            | Self::Thinking { .. }
+            | Self::ToolCall(_)
+            | Self::ToolResult { .. }
+            | Self::Usage(_)
+            | Self::Trouble { .. }
+            | Self::HostRefused { .. }
+            | Self::Answer { .. }
+            | Self::End { .. } => false,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Usage};
+    use super::{AgentEvent, Event, Usage};
     use serde_json::json;
 
     #[test]
@@ -326,6 +376,6 @@ mod tests {
             "type": "usage", "input_tokens": 5, "output_tokens": 7, "cache_read_tokens": 0, "cache_write_tokens": 0, "cost_usd": null,
         });
         let usage = Usage { input_tokens: 5, output_tokens: 7, ..Usage::default() };
-        assert_eq!(serde_json::from_value::<Event>(kept).ok(), Some(Event::Usage(usage)));
+        assert_eq!(serde_json::from_value::<Event>(kept).ok(), Some(Event::Agent(AgentEvent::Usage(usage))));
     }
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Instruction;
-use crate::event::Event;
+use crate::event::{AgentEvent, RunEvent};
 use crate::fault::Fault;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
@@ -89,9 +89,9 @@ const MAX_SAID: usize = 256 * 1024;
 
 impl Said {
     /// Takes note of an event of the session.
-    pub fn hear(&mut self, event: &Event) {
+    pub fn hear(&mut self, event: &AgentEvent) {
         match event {
-            Event::Text { text } => {
+            AgentEvent::Text { text } => {
                 if !self.text.is_empty() {
                     self.text.push('\n');
                 }
@@ -100,9 +100,22 @@ impl Said {
                 let cut = (excess..=self.text.len()).find(|at| self.text.is_char_boundary(*at));
                 self.text.drain(..cut.unwrap_or_default());
             }
-            Event::Answer { value } => self.answer = Some(value.clone()),
-            Event::ToolCall(call) if !self.tools.contains(&call.name) => self.tools.push(call.name.clone()),
-            _ => {}
+            AgentEvent::Answer { value } => self.answer = Some(value.clone()),
+            AgentEvent::ToolCall(call) if !self.tools.contains(&call.name) => {
+                self.tools.push(call.name.clone());
+            }
+            AgentEvent::ToolCall(_)
+            | AgentEvent::Working { .. }
+            | AgentEvent::ModelAsked { .. }
+            | AgentEvent::Chunk { .. }
+            | AgentEvent::ModelDone { .. }
+            | AgentEvent::Conversation { .. }
+            | AgentEvent::Thinking { .. }
+            | AgentEvent::ToolResult { .. }
+            | AgentEvent::Usage(_)
+            | AgentEvent::Trouble { .. }
+            | AgentEvent::HostRefused { .. }
+            | AgentEvent::End { .. } => {}
         }
     }
 }
@@ -195,7 +208,7 @@ pub trait PlanMemory: Send + Sync {
     async fn keep(&self, state: &serde_json::Value) -> Result<(), Fault>;
 
     /// Writes down something that happened between sessions.
-    async fn note(&self, event: &Event) -> Result<(), Fault>;
+    async fn note(&self, event: &RunEvent) -> Result<(), Fault>;
 
     /// The newest session of this run that has ended, with what was said in it.
     async fn last_session(&self) -> Result<Option<Iteration>, Fault>;

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::SessionSpec;
 use crate::clock::Clock;
 use crate::crew::{Crew, Member};
-use crate::event::Event;
+use crate::event::RunEvent;
 use crate::fault::Fault;
 use crate::gate::Gate;
 use crate::halt::Halt;
@@ -109,7 +109,7 @@ impl Runner<'_> {
         if let Err(fault) = self.journal.record(Record::RunEnded(Box::new(report.clone()))).await {
             report = self.report(Outcome::Failed { fault }, &state, start);
         }
-        self.emit(None, &Event::Outcome(report.clone()));
+        self.emit(None, &RunEvent::Outcome(report.clone()));
         report
     }
 
@@ -178,7 +178,7 @@ impl Runner<'_> {
             .await?;
         self.emit(
             Some(number),
-            &Event::SessionStarted {
+            &RunEvent::SessionStarted {
                 number,
                 instruction: instruction.name,
                 step: instruction.step.clone(),
@@ -220,7 +220,7 @@ impl Runner<'_> {
         state.iterations += u32::from(finished.counts());
         self.emit(
             Some(number),
-            &Event::SessionEnded {
+            &RunEvent::SessionEnded {
                 number,
                 outcome: finished.outcome.clone(),
                 cost_usd: finished.spent.total(),
@@ -322,8 +322,8 @@ impl Runner<'_> {
         (state.errors, state.quota, state.quota_waits) = (0, None, 0);
         self.outage_over(state).await?;
         let (from, to) = (before.backend.name().to_owned(), self.crew.current().backend.name().to_owned());
-        let event = Event::BackendChanged { from, to, reason: outcome.name().to_owned() };
-        self.journal.event(state.sessions, &event).await?;
+        let event = RunEvent::BackendChanged { from, to, reason: outcome.name().to_owned() };
+        self.journal.event(state.sessions, &(&event).into()).await?;
         self.emit(Some(state.sessions), &event);
         Ok(())
     }
@@ -414,7 +414,7 @@ impl Runner<'_> {
         }
     }
 
-    fn emit(&self, session: Option<u32>, event: &Event) {
+    fn emit(&self, session: Option<u32>, event: &RunEvent) {
         let span = session.map_or_else(|| self.span.clone(), |number| self.span.session(number));
         self.sinks.emit(&span, event);
     }

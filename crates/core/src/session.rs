@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Backend, Instruction, SessionSpec};
 use crate::clock::Clock;
-use crate::event::{Event, Usage};
+use crate::event::{AgentEvent, RunEvent, Usage};
 use crate::fault::{Fault, Layer};
 use crate::halt::Halt;
 use crate::journal::Journal;
@@ -84,8 +84,8 @@ impl Session<'_> {
     /// Tells what had to be put right after the agent's last event.
     async fn tell(&self, put_right: Vec<String>) -> Result<(), Fault> {
         for message in put_right {
-            let event = Event::Trouble { message };
-            self.journal.event(self.number(), &event).await?;
+            let event = AgentEvent::Trouble { message };
+            self.journal.event(self.number(), &(&event).into()).await?;
             self.sinks.emit(&self.span, &event);
         }
         Ok(())
@@ -100,7 +100,7 @@ impl Session<'_> {
         said: &mut Said,
     ) -> Result<Outcome, Fault> {
         let mut spans = SessionSpans::new(self.span.clone());
-        self.sinks.emit(&self.span, &Event::Instructed { text: instruction.text.clone() });
+        self.sinks.emit(&self.span, &RunEvent::Instructed { text: instruction.text.clone() });
         let mut events = agent.query(instruction);
         let mut silence = Silence::default();
         loop {
@@ -122,51 +122,37 @@ impl Session<'_> {
                 );
                 return Ok(Outcome::ExecutionError { fault });
             };
-            if let Event::Conversation { history } = &event {
+            if let AgentEvent::Conversation { history } = &event {
                 self.journal.conversation(self.number(), history).await?;
                 continue;
             }
             if !event.is_transient() {
-                self.journal.event(self.number(), &event).await?;
+                self.journal.event(self.number(), &(&event).into()).await?;
             }
             self.sinks.emit(&spans.of(&event), &event);
             said.hear(&event);
             silence.hear(&event);
             match event {
-                Event::End { outcome } => return Ok(outcome),
-                Event::Usage(usage) => {
+                AgentEvent::End { outcome } => return Ok(outcome),
+                AgentEvent::Usage(usage) => {
                     spent.book(&usage);
                     self.journal.cost(self.number(), &usage).await?;
                     if let Some(outcome) = self.money_is_spent(spent, &usage) {
                         return Ok(outcome);
                     }
                 }
-                Event::Working { .. }
-                | Event::Instructed { .. }
-                | Event::ModelAsked { .. }
-                | Event::Chunk { .. }
-                | Event::ModelDone { .. }
-                | Event::Conversation { .. }
-                | Event::Text { .. }
-                | Event::Thinking { .. }
-                | Event::ToolCall(_)
-                | Event::ToolResult { .. }
-                | Event::Trouble { .. }
-                | Event::HostRefused { .. }
-                | Event::Answer { .. }
-                | Event::RunStarted { .. }
-                | Event::SessionStarted { .. }
-                | Event::SessionEnded { .. }
-                | Event::BackendChanged { .. }
-                | Event::StatusChanged(_)
-                | Event::Checked { .. }
-                | Event::Disputed { .. }
-                | Event::StepEnded { .. }
-                | Event::Escalated { .. }
-                | Event::Retrying { .. }
-                | Event::Outage { .. }
-                | Event::Waiting { .. }
-                | Event::Outcome(_) => {}
+                AgentEvent::Working { .. }
+                | AgentEvent::ModelAsked { .. }
+                | AgentEvent::Chunk { .. }
+                | AgentEvent::ModelDone { .. }
+                | AgentEvent::Conversation { .. }
+                | AgentEvent::Text { .. }
+                | AgentEvent::Thinking { .. }
+                | AgentEvent::ToolCall(_)
+                | AgentEvent::ToolResult { .. }
+                | AgentEvent::Trouble { .. }
+                | AgentEvent::HostRefused { .. }
+                | AgentEvent::Answer { .. } => {}
             }
         }
     }

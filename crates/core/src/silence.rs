@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::duration::format;
-use crate::event::Event;
+use crate::event::AgentEvent;
 use crate::fault::{Fault, Layer};
 
 /// How long an agent may say nothing while none of its tools is running.
@@ -21,10 +21,10 @@ pub(crate) struct Silence {
 
 impl Silence {
     /// Takes note of an event.
-    pub(crate) fn hear(&mut self, event: &Event) {
-        if let Event::ToolCall(call) = event {
+    pub(crate) fn hear(&mut self, event: &AgentEvent) {
+        if let AgentEvent::ToolCall(call) = event {
             self.running.insert(call.id.clone());
-        } else if let Event::ToolResult { id, .. } = event {
+        } else if let AgentEvent::ToolResult { id, .. } = event {
             self.running.remove(id);
         }
     }

@@ -22,9 +22,10 @@ impl Sinks {
     }
 
     /// Shows an event to every sink.
-    pub fn emit(&self, span: &SpanContext, event: &Event) {
+    pub fn emit(&self, span: &SpanContext, event: impl Into<Event>) {
+        let event = event.into();
         for sink in &self.0 {
-            sink.on(span, event);
+            sink.on(span, &event);
         }
     }
 }

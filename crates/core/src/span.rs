@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Event;
+use crate::event::AgentEvent;
 
 /// 128 bits that name a trace: one for each process of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -126,44 +126,32 @@ impl SessionSpans {
     }
 
     /// The span of the session's next event.
-    pub fn of(&mut self, event: &Event) -> SpanContext {
+    pub fn of(&mut self, event: &AgentEvent) -> SpanContext {
         match event {
-            Event::ModelAsked { .. } => {
+            AgentEvent::ModelAsked { .. } => {
                 let span = self.next();
                 self.model = Some(span.clone());
                 span
             }
-            Event::ModelDone { .. } => self.model.take().unwrap_or_else(|| self.session.clone()),
-            Event::Working { .. }
-            | Event::Chunk { .. }
-            | Event::Text { .. }
-            | Event::Thinking { .. }
-            | Event::Usage(_) => self.model.clone().unwrap_or_else(|| self.session.clone()),
-            Event::ToolCall(call) => {
+            AgentEvent::ModelDone { .. } => self.model.take().unwrap_or_else(|| self.session.clone()),
+            AgentEvent::Working { .. }
+            | AgentEvent::Chunk { .. }
+            | AgentEvent::Text { .. }
+            | AgentEvent::Thinking { .. }
+            | AgentEvent::Usage(_) => self.model.clone().unwrap_or_else(|| self.session.clone()),
+            AgentEvent::ToolCall(call) => {
                 let span = self.next();
                 self.tools.insert(call.id.clone(), span.clone());
                 span
             }
-            Event::ToolResult { id, .. } => self.tools.remove(id).unwrap_or_else(|| self.session.clone()),
-            Event::Instructed { .. }
-            | Event::Conversation { .. }
-            | Event::Trouble { .. }
-            | Event::HostRefused { .. }
-            | Event::Answer { .. }
-            | Event::End { .. }
-            | Event::RunStarted { .. }
-            | Event::SessionStarted { .. }
-            | Event::SessionEnded { .. }
-            | Event::BackendChanged { .. }
-            | Event::StatusChanged(_)
-            | Event::Checked { .. }
-            | Event::Disputed { .. }
-            | Event::StepEnded { .. }
-            | Event::Escalated { .. }
-            | Event::Retrying { .. }
-            | Event::Outage { .. }
-            | Event::Waiting { .. }
-            | Event::Outcome(_) => self.session.clone(),
+            AgentEvent::ToolResult { id, .. } => {
+                self.tools.remove(id).unwrap_or_else(|| self.session.clone())
+            }
+            AgentEvent::Conversation { .. }
+            | AgentEvent::Trouble { .. }
+            | AgentEvent::HostRefused { .. }
+            | AgentEvent::Answer { .. }
+            | AgentEvent::End { .. } => self.session.clone(),
         }
     }
 
@@ -178,7 +166,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::{SessionSpans, SpanContext, SpanId, TraceId};
-    use crate::event::Event;
+    use crate::event::AgentEvent;
     use crate::gate::ToolCall;
 
     #[test]
@@ -206,16 +194,20 @@ mod tests {
     fn calls_begin_and_end_in_the_same_span() {
         let session = SpanContext::run(1, TraceId(1)).session(1);
         let mut spans = SessionSpans::new(session.clone());
-        let asked = spans.of(&Event::ModelAsked { model: "m".into() });
+        let asked = spans.of(&AgentEvent::ModelAsked { model: "m".into() });
         assert_eq!(asked.parent_span_id, Some(session.span_id));
-        assert_eq!(spans.of(&Event::Text { text: "x".into() }), asked);
-        assert_eq!(spans.of(&Event::ModelDone { fault: None }), asked);
+        assert_eq!(spans.of(&AgentEvent::Text { text: "x".into() }), asked);
+        assert_eq!(spans.of(&AgentEvent::ModelDone { fault: None }), asked);
         let call = |id: &str| {
-            Event::ToolCall(ToolCall { id: id.into(), name: "Read".into(), input: serde_json::json!({}) })
+            AgentEvent::ToolCall(ToolCall {
+                id: id.into(),
+                name: "Read".into(),
+                input: serde_json::json!({}),
+            })
         };
         let (a, b) = (spans.of(&call("a")), spans.of(&call("b")));
         assert_ne!(a.span_id, b.span_id);
-        let result = |id: &str| Event::ToolResult {
+        let result = |id: &str| AgentEvent::ToolResult {
             id: id.into(),
             name: "Read".into(),
             content: String::new(),
@@ -224,6 +216,6 @@ mod tests {
         };
         assert_eq!(spans.of(&result("b")), b);
         assert_eq!(spans.of(&result("a")), a);
-        assert_eq!(spans.of(&Event::Trouble { message: "x".into() }), session);
+        assert_eq!(spans.of(&AgentEvent::Trouble { message: "x".into() }), session);
     }
 }

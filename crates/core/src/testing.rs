@@ -19,7 +19,7 @@ use crate::agent::{Agent, Backend, SessionSpec};
 use crate::clock::Clock;
 use crate::crew::{Crew, Member, Models};
 use crate::deliverable::{Deliverable, DeliverableStatus};
-use crate::event::{Event, Usage};
+use crate::event::{Event, RunEvent, Usage};
 use crate::fault::{Fault, Layer};
 use crate::halt::Halt;
 use crate::instruction::{InstructionName, Instructions};
@@ -269,6 +269,17 @@ impl World {
             Entry::Shown(_, event) => Some(event),
             _ => None,
         })
+    }
+
+    /// What the run said.
+    pub fn run_events(&self) -> Vec<RunEvent> {
+        self.shown()
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::Run(event) => Some(event),
+                Event::Agent(_) => None,
+            })
+            .collect()
     }
 
     /// Instruction and model of each session that was opened.

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use autonoe_core::event::{Event, Usage};
+use autonoe_core::event::{Event, RunEvent, Usage};
 use autonoe_core::fault::Fault;
 use autonoe_core::journal::{Journal as JournalPort, Record};
 use autonoe_core::plan::{Iteration, PlanMemory, RunState};
@@ -284,8 +284,8 @@ impl PlanMemory for Journal {
         Ok(())
     }
 
-    async fn note(&self, event: &Event) -> Result<(), Fault> {
-        self.event(0, event).await
+    async fn note(&self, event: &RunEvent) -> Result<(), Fault> {
+        self.event(0, &event.into()).await
     }
 
     async fn last_session(&self) -> Result<Option<Iteration>, Fault> {

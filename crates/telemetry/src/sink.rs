@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use autonoe_core::event::{Event, Usage};
+use autonoe_core::event::{AgentEvent, Event, RunEvent, Usage};
 use autonoe_core::fault::Fault;
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{Outcome, RunReport};
@@ -45,13 +45,57 @@ pub struct TelemetrySink {
 impl Sink for TelemetrySink {
     fn on(&self, span: &SpanContext, event: &Event) {
         match event {
-            Event::RunStarted { command, sessions_before } => {
+            Event::Agent(event) => self.on_agent(span, event),
+            Event::Run(event) => self.on_run(span, event),
+        }
+    }
+}
+
+impl TelemetrySink {
+    fn on_agent(&self, span: &SpanContext, event: &AgentEvent) {
+        match event {
+            AgentEvent::ModelAsked { model } => self.model_asked(span, model),
+            AgentEvent::Chunk { .. } => self.with(span, |call| {
+                call.first_chunk.get_or_insert_with(SystemTime::now);
+            }),
+            AgentEvent::Text { text } => {
+                self.capture(span, text, |call, text| call.content.say(Part::Text, text))
+            }
+            AgentEvent::Thinking { text } => {
+                self.capture(span, text, |call, text| call.content.say(Part::Reasoning, text));
+            }
+            AgentEvent::Usage(usage) => self.used(span, usage),
+            AgentEvent::ModelDone { fault } => {
+                self.end(Kind::Chat, span, fault.as_ref().map(|fault| self.failure(fault)))
+            }
+            AgentEvent::ToolCall(call) => self.tool_called(span, call),
+            AgentEvent::ToolResult { content, is_error, denied_by, .. } => {
+                self.tool_answered(span, content, *is_error, denied_by.as_deref());
+            }
+            AgentEvent::Trouble { message } => self.note(span, "autonoe.trouble", message, Vec::new()),
+            AgentEvent::HostRefused { host, port, message } => {
+                let server = [
+                    KeyValue::new("server.address", host.clone()),
+                    KeyValue::new("server.port", i64::from(*port)),
+                ];
+                self.note(span, "autonoe.host_refused", message, server.into());
+            }
+            AgentEvent::Working { .. }
+            | AgentEvent::Conversation { .. }
+            | AgentEvent::Answer { .. }
+            | AgentEvent::End { .. } => {}
+        }
+    }
+
+    fn on_run(&self, span: &SpanContext, event: &RunEvent) {
+        match event {
+            RunEvent::RunStarted { command, sessions_before } => {
                 self.begin(Kind::Run, span, command, |run| {
                     run.tell(name::WORKFLOW, command.clone());
                     run.detail(name::SESSIONS_BEFORE, i64::from(*sessions_before));
                 });
             }
-            Event::SessionStarted { number, instruction, step, backend, model } => {
+            RunEvent::SessionStarted { number, instruction, step, backend, model } => {
                 let (provider, model) = provider_of(model, backend);
                 self.begin(Kind::Session, span, backend, |session| {
                     session.tell(name::AGENT, backend.clone());
@@ -64,58 +108,31 @@ impl Sink for TelemetrySink {
                     }
                 });
             }
-            Event::Instructed { text } => self.capture(span, text, |session, text| {
+            RunEvent::Instructed { text } => self.capture(span, text, |session, text| {
                 let text = session.content.take(text);
                 session.detail(name::INPUT_MESSAGES, content::instruction(&text));
             }),
-            Event::ModelAsked { model } => self.model_asked(span, model),
-            Event::Chunk { .. } => self.with(span, |call| {
-                call.first_chunk.get_or_insert_with(SystemTime::now);
-            }),
-            Event::Text { text } => self.capture(span, text, |call, text| call.content.say(Part::Text, text)),
-            Event::Thinking { text } => {
-                self.capture(span, text, |call, text| call.content.say(Part::Reasoning, text));
-            }
-            Event::Usage(usage) => self.used(span, usage),
-            Event::ModelDone { fault } => {
-                self.end(Kind::Chat, span, fault.as_ref().map(|fault| self.failure(fault)))
-            }
-            Event::ToolCall(call) => self.tool_called(span, call),
-            Event::ToolResult { content, is_error, denied_by, .. } => {
-                self.tool_answered(span, content, *is_error, denied_by.as_deref());
-            }
-            Event::Trouble { message } => self.note(span, "autonoe.trouble", message, Vec::new()),
-            Event::HostRefused { host, port, message } => {
-                let server = [
-                    KeyValue::new("server.address", host.clone()),
-                    KeyValue::new("server.port", i64::from(*port)),
-                ];
-                self.note(span, "autonoe.host_refused", message, server.into());
-            }
-            Event::Retrying { errors, message, .. } => {
+            RunEvent::Retrying { errors, message, .. } => {
                 let errors = vec![KeyValue::new("autonoe.errors_in_a_row", i64::from(*errors))];
                 self.note(span, "autonoe.retrying", message, errors);
             }
-            Event::Outage { tries, message, .. } => {
+            RunEvent::Outage { tries, message, .. } => {
                 let tries = vec![KeyValue::new("autonoe.outage.tries", i64::from(*tries))];
                 self.note(span, "autonoe.outage", message, tries);
             }
-            Event::SessionEnded { outcome, .. } => {
+            RunEvent::SessionEnded { outcome, .. } => {
                 self.with(span, |session| session.detail(name::OUTCOME, outcome.name()));
                 self.end_with_parts(Kind::Session, span, self.failure_of(outcome));
             }
-            Event::Outcome(report) => self.run_ended(span, report),
-            Event::Working { .. }
-            | Event::Conversation { .. }
-            | Event::Answer { .. }
-            | Event::End { .. }
-            | Event::BackendChanged { .. }
-            | Event::StatusChanged(_)
-            | Event::Checked { .. }
-            | Event::Disputed { .. }
-            | Event::StepEnded { .. }
-            | Event::Escalated { .. }
-            | Event::Waiting { .. } => {}
+            RunEvent::Outcome(report) => self.run_ended(span, report),
+            RunEvent::BackendChanged { .. }
+            | RunEvent::StatusChanged(_)
+            | RunEvent::Checked { .. }
+            | RunEvent::Disputed { .. }
+            | RunEvent::StepEnded { .. }
+            | RunEvent::Escalated { .. }
+            | RunEvent::Waiting { .. } => {}
+            RunEvent::Trouble { message } => self.note(span, "autonoe.trouble", message, Vec::new()),
         }
     }
 }

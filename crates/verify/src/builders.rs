@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use autonoe_core::event::Event;
+use autonoe_core::event::{AgentEvent, Event, RunEvent};
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 
@@ -23,11 +23,11 @@ impl Sink for Builders {
     fn on(&self, _: &SpanContext, event: &Event) {
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::SessionStarted { backend, model, .. } => {
+            Event::Run(RunEvent::SessionStarted { backend, model, .. }) => {
                 let (backend, model) = (backend.clone(), model.clone());
                 *current = Some(Builder { backend, model, cost_usd: Some(Default::default()) });
             }
-            Event::Usage(usage) => {
+            Event::Agent(AgentEvent::Usage(usage)) => {
                 if let Some(builder) = current.as_mut() {
                     builder.cost_usd = match (builder.cost_usd, usage.cost_usd) {
                         (Some(so_far), Some(more)) => Some(so_far + more),
@@ -35,7 +35,7 @@ impl Sink for Builders {
                     };
                 }
             }
-            _ => {}
+            Event::Run(_) | Event::Agent(_) => {}
         }
     }
 }

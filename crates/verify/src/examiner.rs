@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use autonoe_core::check::{Assurance, Check, Finding, Origin, Review};
 use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
-use autonoe_core::event::{Event, Purpose};
+use autonoe_core::event::{Purpose, RunEvent};
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, Proposal};
 use autonoe_core::fault::Fault;
 use autonoe_core::files::Guarded;
@@ -31,7 +31,7 @@ use crate::review;
 use crate::trial::{self, Trial, Verdict};
 
 /// Told what happened.
-pub type Tell = Box<dyn Fn(&Event) + Send + Sync>;
+pub type Tell = Box<dyn Fn(&RunEvent) + Send + Sync>;
 
 /// Everything that an examiner works with.
 pub struct ProjectExaminer {
@@ -68,8 +68,8 @@ impl ProjectExaminer {
         all_checks(&self.written, book)
     }
 
-    async fn happened(&self, event: Event) -> Result<(), Fault> {
-        self.journal.event(0, &event).await?;
+    async fn happened(&self, event: RunEvent) -> Result<(), Fault> {
+        self.journal.event(0, &(&event).into()).await?;
         (self.tell)(&event);
         Ok(())
     }
@@ -97,7 +97,7 @@ impl ProjectExaminer {
                 }
                 _ => trial.sentence(),
             };
-            self.happened(Event::Checked {
+            self.happened(RunEvent::Checked {
                 deliverable: check.deliverable.clone(),
                 check: check.name.clone(),
                 purpose,
@@ -218,7 +218,7 @@ impl ProjectExaminer {
                 let seen = Seen { name: check.name.clone(), state, commit, at: now, missing };
                 book.seen.insert(key(check), seen);
             }
-            self.happened(Event::Checked {
+            self.happened(RunEvent::Checked {
                 deliverable: check.deliverable.clone(),
                 check: check.name.clone(),
                 purpose: Purpose::RedFirst,
@@ -243,7 +243,7 @@ impl ProjectExaminer {
                 "it is not as it was accepted; checks judge by the accepted one until you decide: \
                  `autonoe checks accept {path}` or `autonoe checks reject {path}`"
             );
-            self.happened(Event::Disputed { path, message }).await?;
+            self.happened(RunEvent::Disputed { path, message }).await?;
         }
         Ok(())
     }
@@ -269,7 +269,7 @@ impl ProjectExaminer {
             }))
             .await?;
         if let Ok((change, _)) = changed {
-            (self.tell)(&Event::StatusChanged(change));
+            (self.tell)(&RunEvent::StatusChanged(change));
         }
         Ok(())
     }

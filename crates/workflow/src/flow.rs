@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use autonoe_core::event::Event;
+use autonoe_core::event::RunEvent;
 use autonoe_core::fault::Fault;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ pub(crate) struct Flow<'a> {
     pub context: &'a mut Context,
     pub outside: &'a dyn Outside,
     /// What happened, to be told when it is on record.
-    pub events: &'a mut Vec<Event>,
+    pub events: &'a mut Vec<RunEvent>,
 }
 
 impl Flow<'_> {
@@ -314,7 +314,7 @@ impl Flow<'_> {
 
     async fn call_for_help(&mut self, id: &str, escalation: &Escalation, why: &str) -> Result<Move, Fault> {
         let method = escalation.method(&self.definition.steps);
-        let event = Event::Escalated {
+        let event = RunEvent::Escalated {
             step: id.to_owned(),
             to: without_query(&escalation.escalate_to).to_owned(),
             message: why.to_owned(),
@@ -401,7 +401,7 @@ impl Flow<'_> {
     }
 
     fn tell(&mut self, id: &str, result: &StepCheckResult, next: Option<String>) {
-        self.events.push(Event::StepEnded {
+        self.events.push(RunEvent::StepEnded {
             step: id.to_owned(),
             passed: result.passed,
             message: result.reason.clone(),

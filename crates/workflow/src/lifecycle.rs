@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use autonoe_core::event::Event;
+use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::plan::PlanMemory;
 use serde_json::Value;
@@ -261,7 +261,7 @@ async fn begin(
     definition: &AgentDefinition,
     begun_with: Beginning,
     outside: &dyn Outside,
-) -> Result<(PlanState, Vec<Event>), Fault> {
+) -> Result<(PlanState, Vec<RunEvent>), Fault> {
     let mut state = PlanState { begun_with, ..PlanState::default() };
     let mut events = Vec::new();
     let entry = Move::Enter(definition.steps.entry_step.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_core::agent::Instruction;
-use autonoe_core::event::Event;
+use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::outcome::{AgentReport, Outcome};
@@ -25,7 +25,7 @@ use crate::supply::Supply;
 use crate::template;
 
 /// Is told what happened, once it is on record.
-pub type Tell = Box<dyn Fn(&Event) + Send + Sync>;
+pub type Tell = Box<dyn Fn(&RunEvent) + Send + Sync>;
 
 /// The plan of `agent run`.
 pub struct StepPlan {
@@ -65,7 +65,7 @@ impl StepPlan {
     }
 
     /// Keeps a new state, then tells what led to it.
-    async fn turn_to(&mut self, state: PlanState, events: Vec<Event>) -> Result<(), Fault> {
+    async fn turn_to(&mut self, state: PlanState, events: Vec<RunEvent>) -> Result<(), Fault> {
         let kept = serde_json::to_value(&state).map_err(|error| {
             Fault::lasting(
                 Layer::Store,
@@ -115,7 +115,7 @@ impl StepPlan {
         };
         let variables = self.supply.variables(&self.definition, &self.state, id)?;
         let resolved = self.prompts.resolve(prompt, &variables)?;
-        let warnings = resolved.missing.iter().map(|name| Event::Trouble {
+        let warnings = resolved.missing.iter().map(|name| RunEvent::Trouble {
             message: format!(
                 "The prompt {} uses '{name}', which has no value; it stays as it is.",
                 resolved.path
@@ -167,7 +167,7 @@ impl StepPlan {
         &self,
         finished: &Iteration,
         state: &mut PlanState,
-        events: &mut Vec<Event>,
+        events: &mut Vec<RunEvent>,
     ) -> Result<(), Fault> {
         state.judged = finished.number;
         let next = match state.flow.at.clone() {
@@ -195,7 +195,7 @@ impl StepPlan {
     }
 
     /// Asks whether the agent is done. If its steps are through and it is not, they begin again.
-    async fn complete(&self, state: &mut PlanState, events: &mut Vec<Event>) -> Result<(), Fault> {
+    async fn complete(&self, state: &mut PlanState, events: &mut Vec<RunEvent>) -> Result<(), Fault> {
         if let Some(step) = &state.flow.completed_by {
             state.over = Some(Over::Done(format!("The step '{step}' says that the agent is done.")));
             return Ok(());
@@ -212,7 +212,7 @@ impl StepPlan {
         };
         let mut condition = Condition::new(&self.definition.agent.completion, &mut state.condition);
         let result = condition.check(&over, self.outside.as_ref()).await?;
-        events.extend(result.trouble.map(|message| Event::Trouble { message }));
+        events.extend(result.trouble.map(|message| RunEvent::Trouble { message }));
         if result.complete {
             state.over = Some(Over::Done(result.reason));
         } else if state.context.iteration >= self.definition.agent.max_iterations {

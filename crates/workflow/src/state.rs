@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use autonoe_core::event::Event;
+use autonoe_core::event::RunEvent;
 use autonoe_core::fault::Fault;
 use autonoe_core::plan::Said;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl PlanState {
         first: Move,
         definition: &AgentDefinition,
         outside: &dyn Outside,
-        events: &mut Vec<Event>,
+        events: &mut Vec<RunEvent>,
     ) -> Result<(), Fault> {
         let Self { flow: state, context, .. } = self;
         Flow { definition, state, context, outside, events }.settle(first).await

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autonoe_core::event::{Event, Usage};
+use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::Fault;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::money::Usd;
@@ -123,7 +123,8 @@ async fn stream_one(
     calls: usize,
     pace: Option<Duration>,
 ) -> std::result::Result<Waits, Fault> {
-    let event = Event::Text { text: "x".repeat(EVENT_BYTES - r#"{"type":"text","text":""}"#.len()) };
+    let event =
+        AgentEvent::Text { text: "x".repeat(EVENT_BYTES - r#"{"type":"text","text":""}"#.len()) }.into();
     let usage =
         Usage { input_tokens: 12_000, output_tokens: 400, cost_usd: Some(Usd(0.042)), ..Usage::default() };
     let mut waits = Waits::default();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use autonoe_agents::{NativeBackend, NativeSettings};
 use autonoe_core::agent::{Backend, Instruction, SessionSpec};
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::Outcome;
@@ -124,17 +124,17 @@ async fn session(
     let mut events = agent.query(instruction);
     while let Some(event) = events.next().await {
         match event {
-            Event::ToolResult { is_error, content, .. } => {
+            AgentEvent::ToolResult { is_error, content, .. } => {
                 has_read = !is_error;
                 if is_error {
                     return Err(content);
                 }
             }
-            Event::Chunk { .. } if has_read && !streams => {
+            AgentEvent::Chunk { .. } if has_read && !streams => {
                 streams = true;
                 streaming.fetch_add(1, Ordering::Relaxed);
             }
-            Event::End { outcome } => end = Some(outcome),
+            AgentEvent::End { outcome } => end = Some(outcome),
             _ => {}
         }
     }

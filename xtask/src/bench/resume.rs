@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use autonoe_core::event::{Event, Usage};
+use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::Fault;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::{Journal as _, Record};
@@ -83,7 +83,9 @@ async fn hold_session(journal: &Journal, number: u32, ends: bool) -> std::result
     let (backend, model) = ("native".to_owned(), "sonnet".to_owned());
     journal.record(Record::SessionStarted { number, instruction, step: None, backend, model }).await?;
     for event in 0..EVENTS_PER_SESSION {
-        journal.event(number, &Event::Text { text: format!("{event} {}", "x".repeat(760)) }).await?;
+        journal
+            .event(number, &AgentEvent::Text { text: format!("{event} {}", "x".repeat(760)) }.into())
+            .await?;
     }
     let usage =
         Usage { input_tokens: 12_000, output_tokens: 400, cost_usd: Some(Usd(0.042)), ..Usage::default() };

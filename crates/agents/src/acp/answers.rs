@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use agent_client_protocol_schema::v1::{
     CreateTerminalRequest, PermissionOption, PermissionOptionKind, RequestPermissionRequest,
 };
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::gate::ToolCall;
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ impl AcpAgent {
         let is_told = self.calls.has_command();
         self.terminals.create(&self.desk, &id, request, &cwd, is_told).await?;
         if !is_told {
-            emitter.emit(Event::ToolCall(call)).await;
+            emitter.emit(AgentEvent::ToolCall(call)).await;
         }
         Ok(json!({ "terminalId": id }))
     }
@@ -112,7 +112,7 @@ impl AcpAgent {
     /// Tells of a call that is refused.
     async fn turn_down(&mut self, call: ToolCall, reason: String, emitter: &Emitter) -> Refused {
         let (id, name) = (call.id.clone(), call.name.clone());
-        emitter.emit(Event::ToolCall(call)).await;
+        emitter.emit(AgentEvent::ToolCall(call)).await;
         self.desk.result(emitter, &id, &name, reason.clone(), true).await;
         Refused { code: FAILED, message: reason }
     }
@@ -124,7 +124,7 @@ impl AcpAgent {
         }
         let (call, translated) = self.calls.asked(request.tool_call);
         if let Some(call) = call {
-            emitter.emit(Event::ToolCall(call)).await;
+            emitter.emit(AgentEvent::ToolCall(call)).await;
         }
         let refusal = self.refusal(translated.as_ref()).await;
         let choice = match &refusal {

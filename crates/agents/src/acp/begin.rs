@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
 use futures::future::{Either, select};
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ impl AcpAgent {
             Err(Halt::Refused(refused)) => {
                 let message =
                     format!("{} cannot go on with its last session: {}.", self.manner.shown, refused.message);
-                emitter.emit(Event::Trouble { message }).await;
+                emitter.emit(AgentEvent::Trouble { message }).await;
                 Ok(None)
             }
             Err(halt) => Err(halt),

@@ -1,6 +1,6 @@
 //! What Codex says and does, as events: its words, its calls of tools and of the model.
 
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::gate::ToolCall;
 
 use super::CodexAgent;
@@ -19,7 +19,7 @@ impl CodexAgent {
     pub(super) async fn begun(&mut self, item: Item, emitter: &Emitter) {
         if let Kind::Did(deed) = item.kind {
             for call in &deed.calls {
-                emitter.emit(Event::ToolCall(call.clone())).await;
+                emitter.emit(AgentEvent::ToolCall(call.clone())).await;
             }
             self.seen.open.insert(item.id, deed);
         }
@@ -30,17 +30,17 @@ impl CodexAgent {
             Kind::Said(text) => {
                 self.asks(emitter).await;
                 self.seen.said.clone_from(&text);
-                emitter.emit(Event::Text { text }).await;
+                emitter.emit(AgentEvent::Text { text }).await;
             }
             Kind::Thought(text) if text.is_empty() => {}
             Kind::Thought(text) => {
                 self.asks(emitter).await;
-                emitter.emit(Event::Thinking { text }).await;
+                emitter.emit(AgentEvent::Thinking { text }).await;
             }
             Kind::Did(deed) => {
                 if self.seen.open.remove(&item.id).is_none() {
                     for call in &deed.calls {
-                        emitter.emit(Event::ToolCall(call.clone())).await;
+                        emitter.emit(AgentEvent::ToolCall(call.clone())).await;
                     }
                 }
                 let result = self.seen.refusals.remove(&item.id).unwrap_or(deed.result);
@@ -54,7 +54,7 @@ impl CodexAgent {
             Kind::Silent => {}
             Kind::Unknown(what) => {
                 let message = format!("Codex did something unknown to autonoe: {what}.");
-                emitter.emit(Event::Trouble { message }).await;
+                emitter.emit(AgentEvent::Trouble { message }).await;
             }
         }
     }

@@ -7,7 +7,7 @@ mod line;
 #[cfg(test)]
 mod tests;
 
-use autonoe_core::event::{Event, Usage};
+use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::outcome::Outcome;
 use autonoe_sandbox::Layer as SandboxLayer;
@@ -74,7 +74,7 @@ impl CodexAgent {
              is broken off when it is told and may have run by then, held by the sandbox. ({})",
             why.message
         );
-        emitter.emit(Event::Trouble { message }).await;
+        emitter.emit(AgentEvent::Trouble { message }).await;
         let told = config::config(&self.settings, &self.desk.server, self.reach.as_ref(), Asks::Never);
         self.settings.write("config.toml", &told)?;
         if let Some(schema) = self.strict_schema() {
@@ -149,7 +149,7 @@ impl CodexAgent {
                     };
                 }
             };
-            let trouble = |message| emitter.emit(Event::Trouble { message });
+            let trouble = |message| emitter.emit(AgentEvent::Trouble { message });
             match line {
                 Line::Thread(thread) => {
                     self.seen.thread = thread;
@@ -222,13 +222,13 @@ impl CodexAgent {
             cost_usd: None,
         };
         let cost_usd = self.settings.prices.cost(&self.model, &usage);
-        emitter.emit(Event::Usage(Usage { cost_usd, ..usage })).await;
+        emitter.emit(AgentEvent::Usage(Usage { cost_usd, ..usage })).await;
         self.keep(emitter).await;
     }
 
     /// Keeps by what the conversation can be taken up.
     async fn keep(&self, emitter: &Emitter) {
         let history = json!({ "codex_thread": self.seen.thread, "codex_booked": self.seen.booked });
-        emitter.emit(Event::Conversation { history }).await;
+        emitter.emit(AgentEvent::Conversation { history }).await;
     }
 }

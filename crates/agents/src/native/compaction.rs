@@ -1,7 +1,7 @@
 //! Keeping a conversation within the model's window: first the outputs of old calls go, then a summary takes the place of
 //! old turns.
 
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_model::Conversation;
 
 use super::turns::Turns;
@@ -65,5 +65,7 @@ impl Turns {
 }
 
 async fn told(what: &str, emitter: &Emitter) {
-    emitter.emit(Event::Trouble { message: format!("The conversation was getting too long: {what}.") }).await;
+    emitter
+        .emit(AgentEvent::Trouble { message: format!("The conversation was getting too long: {what}.") })
+        .await;
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use autonoe_core::event::{Activity, Chunk, Event};
+use autonoe_core::event::{Activity, AgentEvent, Chunk};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::Outcome;
@@ -95,7 +95,7 @@ impl Turns {
     /// Tells the model of tools that have come or gone, and everybody of what is wrong with servers.
     async fn refresh(&self, conversation: &mut Conversation, emitter: &Emitter, whose: Whose<'_>) {
         for message in self.tools.problems() {
-            emitter.emit(Event::Trouble { message }).await;
+            emitter.emit(AgentEvent::Trouble { message }).await;
         }
         if matches!(whose, Whose::Own) && self.tools.have_changed() {
             conversation.equip(&self.system, self.tools.definitions());
@@ -130,23 +130,23 @@ impl Turns {
         emitter: &Emitter,
         whose: Whose<'_>,
     ) -> Result<Reply, Outcome> {
-        emitter.emit(Event::ModelAsked { model: self.model.name().to_owned() }).await;
+        emitter.emit(AgentEvent::ModelAsked { model: self.model.name().to_owned() }).await;
         let reply = self.model.reply(conversation, &|progress| tell(emitter, progress, whose)).await;
         let mut fault = None;
         match &reply {
             Ok(reply) => {
                 let heard = matches!(whose, Whose::Own);
                 if let Some(text) = reply.thinking.clone().filter(|_| heard) {
-                    emitter.emit(Event::Thinking { text }).await;
+                    emitter.emit(AgentEvent::Thinking { text }).await;
                 }
                 if let Some(text) = reply.text.clone().filter(|_| heard) {
-                    emitter.emit(Event::Text { text }).await;
+                    emitter.emit(AgentEvent::Text { text }).await;
                 }
-                emitter.emit(Event::Usage(reply.usage)).await;
+                emitter.emit(AgentEvent::Usage(reply.usage)).await;
             }
             Err(outcome) => fault = model_failure(outcome),
         }
-        emitter.emit(Event::ModelDone { fault }).await;
+        emitter.emit(AgentEvent::ModelDone { fault }).await;
         reply
     }
 
@@ -165,7 +165,7 @@ impl Turns {
             let (together, later) = rest.split_at(looking.max(1));
             rest = later;
             for call in together {
-                emitter.emit(Event::ToolCall(named(call, whose))).await;
+                emitter.emit(AgentEvent::ToolCall(named(call, whose))).await;
             }
             let done = if first.name == TASK && matches!(whose, Whose::Own) {
                 vec![self.task(first, emitter).await]
@@ -185,7 +185,7 @@ impl Turns {
         let Done { output, denied_by } = done;
         let ToolCall { id, name, .. } = named(call, whose);
         let (content, is_error) = (output.output.clone(), output.is_error());
-        emitter.emit(Event::ToolResult { id, name, content, is_error, denied_by }).await;
+        emitter.emit(AgentEvent::ToolResult { id, name, content, is_error, denied_by }).await;
         for refusal in self.quarters.refusals().await {
             emitter.emit(host_refused(&refusal, self.quarters.how_to_allow())).await;
         }
@@ -239,7 +239,7 @@ impl Turns {
     /// Keeps the conversation, so that it can be taken up.
     async fn keep(&self, conversation: &Conversation, emitter: &Emitter, whose: Whose<'_>) {
         if matches!(whose, Whose::Own) {
-            emitter.emit(Event::Conversation { history: conversation.to_json() }).await;
+            emitter.emit(AgentEvent::Conversation { history: conversation.to_json() }).await;
         }
     }
 }
@@ -258,12 +258,12 @@ fn named(call: &Call, whose: Whose<'_>) -> ToolCall {
 
 fn tell(emitter: &Emitter, progress: Progress, whose: Whose<'_>) {
     emitter.tell(match progress {
-        Progress::Thinking => Event::Working { activity: Activity::Thinking },
-        Progress::Responding => Event::Working { activity: Activity::Responding },
+        Progress::Thinking => AgentEvent::Working { activity: Activity::Thinking },
+        Progress::Responding => AgentEvent::Working { activity: Activity::Responding },
         Progress::Thought(_) | Progress::Text(_) if matches!(whose, Whose::Task(_)) => return,
-        Progress::Thought(text) => Event::Chunk { kind: Chunk::Thought, text },
-        Progress::Text(text) => Event::Chunk { kind: Chunk::Text, text },
-        Progress::Retrying { retry, pause, fault } => Event::Trouble {
+        Progress::Thought(text) => AgentEvent::Chunk { kind: Chunk::Thought, text },
+        Progress::Text(text) => AgentEvent::Chunk { kind: Chunk::Text, text },
+        Progress::Retrying { retry, pause, fault } => AgentEvent::Trouble {
             message: format!("{} Retry {retry} in {:.1} s.", fault.message, pause.as_secs_f64()),
         },
     });

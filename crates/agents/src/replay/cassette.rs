@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use serde::{Deserialize, Serialize};
 
 /// The version of the format.
@@ -37,7 +37,7 @@ pub struct Recording {
     #[serde(rename = "after_seconds", with = "autonoe_core::duration::seconds")]
     pub after: Duration,
     /// It.
-    pub event: Event,
+    pub event: AgentEvent,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,14 +86,17 @@ impl Cassette {
 mod tests {
     use std::time::Duration;
 
-    use autonoe_core::event::Event;
+    use autonoe_core::event::AgentEvent;
     use autonoe_core::outcome::Outcome;
 
     use super::{Cassette, Recorded, Recording};
 
     fn cassette() -> Cassette {
         let recording = |event| Recording { after: Duration::from_millis(250), event };
-        let events = [Event::Text { text: "hello\n".to_owned() }, Event::End { outcome: Outcome::Completed }];
+        let events = [
+            AgentEvent::Text { text: "hello\n".to_owned() },
+            AgentEvent::End { outcome: Outcome::Completed },
+        ];
         Cassette {
             sessions: vec![Recorded {
                 instruction: "coding".to_owned(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::event::{Activity, Event};
+use autonoe_core::event::{Activity, AgentEvent};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
 use autonoe_core::outcome::Outcome;
@@ -57,8 +57,8 @@ impl Desk {
     /// Tells that the agent asks the model, unless it is asking already.
     pub(crate) async fn asks(&mut self, model: &str, emitter: &Emitter) {
         if !std::mem::replace(&mut self.is_asking, true) {
-            emitter.emit(Event::ModelAsked { model: model.to_owned() }).await;
-            emitter.emit(Event::Working { activity: Activity::Thinking }).await;
+            emitter.emit(AgentEvent::ModelAsked { model: model.to_owned() }).await;
+            emitter.emit(AgentEvent::Working { activity: Activity::Thinking }).await;
         }
     }
 
@@ -71,7 +71,7 @@ impl Desk {
     /// was cut off is known by that.
     pub(crate) async fn answered(&mut self, fault: Option<Fault>, emitter: &Emitter) {
         if std::mem::take(&mut self.is_asking) {
-            emitter.emit(Event::ModelDone { fault }).await;
+            emitter.emit(AgentEvent::ModelDone { fault }).await;
         }
     }
 
@@ -87,7 +87,7 @@ impl Desk {
         let denied_by = self.denials.remove(id);
         let is_error = is_error || denied_by.is_some();
         let (id, name) = (id.to_owned(), name.to_owned());
-        emitter.emit(Event::ToolResult { id, name, content, is_error, denied_by }).await;
+        emitter.emit(AgentEvent::ToolResult { id, name, content, is_error, denied_by }).await;
         for refusal in self.quarters.refusals().await {
             emitter.emit(host_refused(&refusal, self.quarters.how_to_allow())).await;
         }
@@ -148,8 +148,8 @@ pub(crate) async fn conclude(
         talk.program.finish(limit).await;
     }
     for message in desk.close().await {
-        emitter.emit(Event::Trouble { message }).await;
+        emitter.emit(AgentEvent::Trouble { message }).await;
     }
     let outcome = desk.judged(ended).unwrap_or_else(|fault| Outcome::ExecutionError { fault });
-    emitter.emit(Event::End { outcome }).await;
+    emitter.emit(AgentEvent::End { outcome }).await;
 }

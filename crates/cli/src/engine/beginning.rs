@@ -1,6 +1,6 @@
 //! Before the first session: deliverables that were deleted are restored, and those of a user who starts over are put aside.
 
-use autonoe_core::event::Event;
+use autonoe_core::event::RunEvent;
 use autonoe_core::fault::Fault;
 use autonoe_core::journal::Journal as _;
 use autonoe_store::{CheckBook, Journal, Project, StatusStore};
@@ -18,7 +18,7 @@ pub struct Beginning<'a> {
 
 impl Beginning<'_> {
     /// Restores `status.json` if somebody has deleted it since the last run; what to say of that.
-    pub async fn restore(&self) -> Result<Option<Event>, Fault> {
+    pub async fn restore(&self) -> Result<Option<RunEvent>, Fault> {
         let Some(status) = self.status.restore().await? else {
             return Ok(None);
         };
@@ -28,8 +28,8 @@ impl Beginning<'_> {
              To plan SPEC.md anew instead: `autonoe run --start-over`.",
             tally.total, tally.passed, status.updated_at
         );
-        let event = Event::Trouble { message };
-        self.journal.event(0, &event).await?;
+        let event = RunEvent::Trouble { message };
+        self.journal.event(0, &(&event).into()).await?;
         Ok(Some(event))
     }
 

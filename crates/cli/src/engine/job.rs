@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use autonoe_core::check::Check;
 use autonoe_core::clock::Clock;
-use autonoe_core::event::Event;
+use autonoe_core::event::RunEvent;
 use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::Fault;
 use autonoe_core::files::Guarded;
@@ -244,7 +244,7 @@ impl Surroundings<'_> {
     ) -> Result<Planned, Fault> {
         let tell = {
             let (sinks, span) = (self.sinks.clone(), self.span.clone());
-            Box::new(move |event: &Event| sinks.emit(&span, event))
+            Box::new(move |event: &RunEvent| sinks.emit(&span, event))
         };
         let base = self.journal.began_on(last_commit(self.project.root()).as_deref()).await?;
         match work {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use autonoe_core::event::Event;
+use autonoe_core::event::{AgentEvent, Event, RunEvent};
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use jiff::Timestamp;
@@ -34,7 +34,11 @@ impl JsonSink {
 impl Sink for JsonSink {
     fn on(&self, span: &SpanContext, event: &Event) {
         // The whole comes later; and an instruction is not something that happened.
-        if matches!(event, Event::Chunk { .. } | Event::Instructed { .. } | Event::Conversation { .. }) {
+        if matches!(
+            event,
+            Event::Agent(AgentEvent::Chunk { .. } | AgentEvent::Conversation { .. })
+                | Event::Run(RunEvent::Instructed { .. })
+        ) {
             return;
         }
         let line = Line { at: Timestamp::now(), span, event };

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::event::{Activity, Event, WaitReason};
+use autonoe_core::event::{Activity, AgentEvent, Event, RunEvent, WaitReason};
 use autonoe_core::outcome::Outcome;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 
+use super::activity::ActivityState;
 use super::console::{Console, Level};
 use super::words;
 use crate::stop::Stop;
@@ -55,62 +56,54 @@ impl Presenter {
 
     fn follow_activity(&self, event: &Event) {
         self.console.activity(|state| match event {
-            Event::SessionStarted { .. } => state.begin(),
-            Event::Working { activity: Activity::Thinking } | Event::Thinking { .. } => {
-                state.working("Thinking...")
-            }
-            Event::Working { activity: Activity::Responding } | Event::Text { .. } => {
-                state.working("Responding...")
-            }
-            Event::ToolCall(call) => state.working(format!("Running {}...", call.name)),
-            Event::ToolResult { .. } => state.tool_done(),
-            Event::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } => {
-                state.waiting(*remaining, *resets_at)
-            }
-            Event::Waiting { reason: WaitReason::Service, remaining, .. } => {
-                state.waiting_for_service(*remaining)
-            }
-            Event::End { .. } | Event::SessionEnded { .. } | Event::Outcome(_) => state.end(),
-            Event::Usage(_)
-            | Event::Instructed { .. }
-            | Event::ModelAsked { .. }
-            | Event::Chunk { .. }
-            | Event::ModelDone { .. }
-            | Event::Conversation { .. }
-            | Event::Trouble { .. }
-            | Event::HostRefused { .. }
-            | Event::Answer { .. }
-            | Event::RunStarted { .. }
-            | Event::BackendChanged { .. }
-            | Event::StatusChanged(_)
-            | Event::Checked { .. }
-            | Event::Disputed { .. }
-            | Event::StepEnded { .. }
-            | Event::Escalated { .. }
-            | Event::Outage { .. }
-            | Event::Retrying { .. } => {}
+            Event::Agent(event) => agent_activity(state, event),
+            Event::Run(event) => run_activity(state, event),
         });
     }
 }
 
-impl Sink for Presenter {
-    fn on(&self, _: &SpanContext, event: &Event) {
-        self.follow_activity(event);
-        let is_wait = matches!(event, Event::Waiting { .. });
-        let was_waiting = self.waiting.swap(is_wait, Ordering::SeqCst);
+impl Presenter {
+    fn on_agent(&self, event: &AgentEvent) {
         match event {
-            Event::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } if !was_waiting => {
+            AgentEvent::Trouble { message } | AgentEvent::HostRefused { message, .. } => {
+                self.console.line(Level::Warning, message);
+            }
+            AgentEvent::Text { text } if self.detail == Detail::Verbose => {
+                self.console.line(Level::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
+            }
+            AgentEvent::ToolCall(call) if self.detail == Detail::Verbose => {
+                let line = words::tool_line(call, self.console.redactor());
+                self.console.line(Level::Debug, &format!("    {line}"));
+            }
+            AgentEvent::Working { .. }
+            | AgentEvent::ModelAsked { .. }
+            | AgentEvent::Chunk { .. }
+            | AgentEvent::ModelDone { .. }
+            | AgentEvent::Conversation { .. }
+            | AgentEvent::Text { .. }
+            | AgentEvent::Thinking { .. }
+            | AgentEvent::ToolCall(_)
+            | AgentEvent::ToolResult { .. }
+            | AgentEvent::Usage(_)
+            | AgentEvent::Answer { .. }
+            | AgentEvent::End { .. } => {}
+        }
+    }
+
+    fn on_run(&self, event: &RunEvent, was_waiting: bool) {
+        match event {
+            RunEvent::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } if !was_waiting => {
                 self.say(Level::Setback, &words::waiting(*remaining, *resets_at));
             }
-            Event::RunStarted { sessions_before: 0, .. } => {}
-            Event::RunStarted { sessions_before, .. } => self.info(&format!(
+            RunEvent::RunStarted { sessions_before: 0, .. } => {}
+            RunEvent::RunStarted { sessions_before, .. } => self.info(&format!(
                 "Going on with a run whose process ended unexpectedly after {sessions_before} session(s)."
             )),
-            Event::SessionStarted { number, instruction, step, model, .. } => {
+            RunEvent::SessionStarted { number, instruction, step, model, .. } => {
                 let step = step.as_ref().map(|step| format!(" {step}")).unwrap_or_default();
                 self.info(&format!("Session {number} started ({instruction}{step}, {model})"));
             }
-            Event::SessionEnded { number, outcome, cost_usd, duration } => {
+            RunEvent::SessionEnded { number, outcome, cost_usd, duration } => {
                 let ended = match outcome {
                     Outcome::Completed => String::new(),
                     other => format!(" {},", other.name()),
@@ -118,7 +111,7 @@ impl Sink for Presenter {
                 let (cost, duration) = (words::cost(*cost_usd), format_duration(*duration));
                 self.info(&format!("Session {number}:{ended} cost={cost}, duration={duration}"));
             }
-            Event::StatusChanged(change) => {
+            RunEvent::StatusChanged(change) => {
                 let level = match change.new {
                     DeliverableStatus::Passed => Level::Good,
                     DeliverableStatus::Blocked => Level::Setback,
@@ -126,25 +119,25 @@ impl Sink for Presenter {
                 };
                 self.say(level, &words::status_line(change.new, &change.description, &change.deliverable_id));
             }
-            Event::Checked { deliverable, check, purpose, passed, message } => {
+            RunEvent::Checked { deliverable, check, purpose, passed, message } => {
                 let (level, line) = words::checked(deliverable.as_deref(), check, *purpose, *passed, message);
                 self.say(level, &line);
             }
-            Event::Disputed { path, message } => {
+            RunEvent::Disputed { path, message } => {
                 self.console.line(Level::Warning, &format!("Disputed: {path}: {message}"));
             }
-            Event::StepEnded { step, passed, message, next } => {
+            RunEvent::StepEnded { step, passed, message, next } => {
                 let (level, line) = words::step_ended(step, *passed, message, next.as_deref());
                 self.say(level, &line);
             }
-            Event::Escalated { step, to, message } => {
+            RunEvent::Escalated { step, to, message } => {
                 self.console.line(Level::Warning, &format!("Step {step} calls for help ({to}): {message}"));
             }
-            Event::BackendChanged { from, to, reason } => {
+            RunEvent::BackendChanged { from, to, reason } => {
                 let why = reason.replace('_', " ");
                 self.console.line(Level::Warning, &format!("{from} cannot go on ({why}): {to} steps in."));
             }
-            Event::Retrying { errors, max_retries, pause, message } => self.console.line(
+            RunEvent::Retrying { errors, max_retries, pause, message } => self.console.line(
                 Level::Warning,
                 &format!(
                     "Session error ({errors}/{}), next try in {}: {message}",
@@ -152,13 +145,10 @@ impl Sink for Presenter {
                     format_duration(*pause)
                 ),
             ),
-            Event::Outage { tries, pause, gives_up_at, message, .. } => {
+            RunEvent::Outage { tries, pause, gives_up_at, message, .. } => {
                 self.console.line(Level::Warning, &words::outage(*tries, *pause, *gives_up_at, message));
             }
-            Event::Trouble { message } | Event::HostRefused { message, .. } => {
-                self.console.line(Level::Warning, message);
-            }
-            Event::Outcome(report) => {
+            RunEvent::Outcome(report) => {
                 self.console.stop();
                 self.info("");
                 self.info(&words::overall(&self.command, report));
@@ -176,32 +166,72 @@ impl Sink for Presenter {
                     self.console.line(Level::Hint, &format!("hint: {hint}"));
                 }
             }
-            Event::Text { text } if self.detail == Detail::Verbose => {
-                self.console.line(Level::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
-            }
-            Event::ToolCall(call) if self.detail == Detail::Verbose => {
-                let line = words::tool_line(call, self.console.redactor());
-                self.console.line(Level::Debug, &format!("    {line}"));
-            }
-            Event::Waiting { .. }
-            | Event::Working { .. }
-            | Event::Instructed { .. }
-            | Event::ModelAsked { .. }
-            | Event::Chunk { .. }
-            | Event::ModelDone { .. }
-            | Event::Conversation { .. }
-            | Event::Text { .. }
-            | Event::Thinking { .. }
-            | Event::ToolCall(_)
-            | Event::ToolResult { .. }
-            | Event::Usage(_)
-            | Event::Answer { .. }
-            | Event::End { .. } => {}
+            RunEvent::Waiting { .. } | RunEvent::Instructed { .. } => {}
+            RunEvent::Trouble { message } => self.console.line(Level::Warning, message),
+        }
+    }
+}
+
+impl Sink for Presenter {
+    fn on(&self, _: &SpanContext, event: &Event) {
+        self.follow_activity(event);
+        let is_wait = matches!(event, Event::Run(RunEvent::Waiting { .. }));
+        let was_waiting = self.waiting.swap(is_wait, Ordering::SeqCst);
+        match event {
+            Event::Agent(event) => self.on_agent(event),
+            Event::Run(event) => self.on_run(event, was_waiting),
         }
         if self.detail == Detail::Debug
+            && let Event::Agent(event) = event
             && let Some(line) = words::debug_line(event, self.console.redactor())
         {
             self.console.line(Level::Debug, &format!("[debug] {line}"));
         }
+    }
+}
+
+fn agent_activity(state: &mut ActivityState, event: &AgentEvent) {
+    match event {
+        AgentEvent::Working { activity: Activity::Thinking } | AgentEvent::Thinking { .. } => {
+            state.working("Thinking...")
+        }
+        AgentEvent::Working { activity: Activity::Responding } | AgentEvent::Text { .. } => {
+            state.working("Responding...")
+        }
+        AgentEvent::ToolCall(call) => state.working(format!("Running {}...", call.name)),
+        AgentEvent::ToolResult { .. } => state.tool_done(),
+        AgentEvent::End { .. } => state.end(),
+        AgentEvent::Usage(_)
+        | AgentEvent::ModelAsked { .. }
+        | AgentEvent::Chunk { .. }
+        | AgentEvent::ModelDone { .. }
+        | AgentEvent::Conversation { .. }
+        | AgentEvent::Trouble { .. }
+        | AgentEvent::HostRefused { .. }
+        | AgentEvent::Answer { .. } => {}
+    }
+}
+
+fn run_activity(state: &mut ActivityState, event: &RunEvent) {
+    match event {
+        RunEvent::SessionStarted { .. } => state.begin(),
+        RunEvent::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } => {
+            state.waiting(*remaining, *resets_at)
+        }
+        RunEvent::Waiting { reason: WaitReason::Service, remaining, .. } => {
+            state.waiting_for_service(*remaining)
+        }
+        RunEvent::SessionEnded { .. } | RunEvent::Outcome(_) => state.end(),
+        RunEvent::Instructed { .. }
+        | RunEvent::RunStarted { .. }
+        | RunEvent::BackendChanged { .. }
+        | RunEvent::StatusChanged(_)
+        | RunEvent::Checked { .. }
+        | RunEvent::Disputed { .. }
+        | RunEvent::StepEnded { .. }
+        | RunEvent::Escalated { .. }
+        | RunEvent::Outage { .. }
+        | RunEvent::Retrying { .. } => {}
+        RunEvent::Trouble { .. } => {}
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::event::{Event, Purpose};
+use autonoe_core::event::{AgentEvent, Purpose};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{Outcome, RunReport};
@@ -231,50 +231,38 @@ pub fn tool_line(call: &ToolCall, redactor: &Redactor) -> String {
 }
 
 /// One event, for debug mode; none for events that have lines of their own. Secrets go before anything is cut.
-pub fn debug_line(event: &Event, redactor: &Redactor) -> Option<String> {
+pub fn debug_line(event: &AgentEvent, redactor: &Redactor) -> Option<String> {
     let cut = |text: &str, limit| cut(&redactor.text(text), limit);
     let line = match event {
-        Event::Text { text } => cut(text, MAX_TEXT),
-        Event::Thinking { text } => format!("[thinking] {}", cut(text, MAX_TEXT)),
-        Event::ToolCall(call) => {
+        AgentEvent::Text { text } => cut(text, MAX_TEXT),
+        AgentEvent::Thinking { text } => format!("[thinking] {}", cut(text, MAX_TEXT)),
+        AgentEvent::ToolCall(call) => {
             let input = redactor.json(&call.input).unwrap_or_default();
             format!("[tool: {}] {}", call.name, cut(&input, MAX_TOOL))
         }
-        Event::ToolResult { content, is_error: false, .. } => format!("[result] {}", cut(content, MAX_TOOL)),
-        Event::ToolResult { content, is_error: true, .. } => {
+        AgentEvent::ToolResult { content, is_error: false, .. } => {
+            format!("[result] {}", cut(content, MAX_TOOL))
+        }
+        AgentEvent::ToolResult { content, is_error: true, .. } => {
             format!("[result ERROR] {}", cut(content, MAX_TOOL))
         }
-        Event::Usage(usage) => format!(
+        AgentEvent::Usage(usage) => format!(
             "[usage] {} in, {} out, cost={}",
             usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
             usage.output_tokens,
             cost(usage.cost_usd)
         ),
-        Event::Trouble { message } => format!("[trouble] {message}"),
-        Event::HostRefused { message, .. } => format!("[network] {message}"),
-        Event::Answer { value } => {
+        AgentEvent::Trouble { message } => format!("[trouble] {message}"),
+        AgentEvent::HostRefused { message, .. } => format!("[network] {message}"),
+        AgentEvent::Answer { value } => {
             format!("[answer] {}", cut(&redactor.json(value).unwrap_or_default(), MAX_TEXT))
         }
-        Event::End { outcome } => format!("[session: {}]", outcome.name()),
-        Event::Working { .. }
-        | Event::Instructed { .. }
-        | Event::ModelAsked { .. }
-        | Event::Chunk { .. }
-        | Event::ModelDone { .. }
-        | Event::Conversation { .. }
-        | Event::RunStarted { .. }
-        | Event::SessionStarted { .. }
-        | Event::SessionEnded { .. }
-        | Event::BackendChanged { .. }
-        | Event::StatusChanged(_)
-        | Event::Checked { .. }
-        | Event::Disputed { .. }
-        | Event::StepEnded { .. }
-        | Event::Escalated { .. }
-        | Event::Retrying { .. }
-        | Event::Outage { .. }
-        | Event::Waiting { .. }
-        | Event::Outcome(_) => return None,
+        AgentEvent::End { outcome } => format!("[session: {}]", outcome.name()),
+        AgentEvent::Working { .. }
+        | AgentEvent::ModelAsked { .. }
+        | AgentEvent::Chunk { .. }
+        | AgentEvent::ModelDone { .. }
+        | AgentEvent::Conversation { .. } => return None,
     };
     Some(line)
 }
@@ -292,7 +280,7 @@ pub fn cut(text: &str, limit: usize) -> String {
 mod tests {
     use super::{cut, debug_line, overall, status_line};
     use autonoe_core::deliverable::DeliverableStatus;
-    use autonoe_core::event::Event;
+    use autonoe_core::event::AgentEvent;
     use autonoe_core::money::Usd;
     use autonoe_core::outcome::{Outcome, RunReport};
     use autonoe_core::redact::Redactor;
@@ -338,7 +326,7 @@ mod tests {
     fn a_secret_goes_before_the_text_is_cut() {
         let redactor = Redactor::new(&["0123456789".repeat(3)]);
         let text = format!("{}{}", "word ".repeat(39), "0123456789".repeat(3));
-        let line = debug_line(&Event::Text { text }, &redactor).expect("a line");
+        let line = debug_line(&AgentEvent::Text { text }, &redactor).expect("a line");
         assert!(line.ends_with("word [reda..."), "{line}");
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::event::Event;
+use autonoe_core::event::RunEvent;
 use autonoe_core::money::Usd;
 use autonoe_core::redact::Redactor;
 use autonoe_store::journal::history::SessionRow;
@@ -53,11 +53,11 @@ fn deliverables(facts: &Facts) -> Block {
 }
 
 /// How each step of a declarative agent ended, in the order of time.
-fn steps(events: &[Event]) -> Block {
+fn steps(events: &[RunEvent]) -> Block {
     let rows: Vec<Vec<Line>> = events
         .iter()
         .filter_map(|event| match event {
-            Event::StepEnded { step, passed, message, next } => {
+            RunEvent::StepEnded { step, passed, message, next } => {
                 let (tone, word) = if *passed { (Tone::Good, "passed") } else { (Tone::Bad, "failed") };
                 let next = next.clone().unwrap_or_default();
                 Some(vec![
@@ -67,7 +67,7 @@ fn steps(events: &[Event]) -> Block {
                     vec![text(next)],
                 ])
             }
-            Event::Escalated { step, to, message } => {
+            RunEvent::Escalated { step, to, message } => {
                 let help = badge(Tone::Open, "calls for help");
                 Some(vec![
                     vec![code(step.as_str())],
@@ -135,7 +135,7 @@ fn outcome(facts: &Facts) -> Vec<Block> {
     }
     match &facts.steps {
         Some(events) => {
-            let left = events.iter().filter(|event| matches!(event, Event::StepEnded { .. })).count();
+            let left = events.iter().filter(|event| matches!(event, RunEvent::StepEnded { .. })).count();
             list.push(("Steps", vec![text(format!("{left} ended"))]));
         }
         None => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::Deliverable;
-use autonoe_core::event::{Event, Purpose};
+use autonoe_core::event::{Purpose, RunEvent};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{EventRow, History, RunCommits, RunRow, SessionRow};
@@ -40,7 +40,7 @@ pub struct Facts {
     /// The evidence of what is verified, by deliverable.
     pub evidence: BTreeMap<String, Evidence>,
     /// How each step of a declarative agent ended, the first first; none if the run was over deliverables.
-    pub steps: Option<Vec<Event>>,
+    pub steps: Option<Vec<RunEvent>>,
     /// What was last seen of checks in this run, by deliverable and name.
     pub seen: BTreeMap<(Option<String>, String), Seen>,
 }
@@ -104,9 +104,9 @@ pub fn gather(project: &Project, number: Option<i64>) -> Result<Facts, Fault> {
     })
 }
 
-fn step(row: &EventRow) -> Option<Event> {
+fn step(row: &EventRow) -> Option<RunEvent> {
     let event = serde_json::from_value(row.event.clone()).ok()?;
-    matches!(event, Event::StepEnded { .. } | Event::Escalated { .. }).then_some(event)
+    matches!(event, RunEvent::StepEnded { .. } | RunEvent::Escalated { .. }).then_some(event)
 }
 
 /// Whether evidence is about what a deliverable's status rests on.
@@ -117,7 +117,7 @@ fn is_about(evidence: &Evidence, item: &Deliverable) -> bool {
 
 fn seen(row: EventRow) -> Option<((Option<String>, String), Seen)> {
     match serde_json::from_value(row.event).ok()? {
-        Event::Checked {
+        RunEvent::Checked {
             deliverable,
             check,
             purpose: Purpose::Claim | Purpose::Confirmation,

@@ -14,7 +14,7 @@ use autonoe_agents::{
 };
 use autonoe_core::agent::{Backend, Instruction, SessionSpec};
 use autonoe_core::clock::Clock;
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::Outcome;
@@ -229,13 +229,13 @@ async fn asked(who: Who, schema: Value, script: &str) -> Option<(Answered, Serve
     let mut agent = backend.open(spec).await.expect("opened");
     let instruction =
         Instruction::briefed(InstructionName::Step, "Judge whether A is done.".to_owned(), None);
-    let events: Vec<Event> = agent.query(instruction).collect().await;
+    let events: Vec<AgentEvent> = agent.query(instruction).collect().await;
     agent.dispose().await;
     let answer = events.iter().rev().find_map(|event| match event {
-        Event::Answer { value } => Some(value.clone()),
+        AgentEvent::Answer { value } => Some(value.clone()),
         _ => None,
     });
-    let Some(Event::End { outcome }) = events.last() else { panic!("{who:?}: no end in {events:?}") };
+    let Some(AgentEvent::End { outcome }) = events.last() else { panic!("{who:?}: no end in {events:?}") };
     let error = outcome.fault().map(|fault| fault.message.clone());
     let result = Answered { success: *outcome == Outcome::Completed, answer, error };
     Some((result, model))

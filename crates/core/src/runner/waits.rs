@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Runner;
 use crate::clock::elapsed;
-use crate::event::{Event, WaitReason};
+use crate::event::{RunEvent, WaitReason};
 use crate::fault::Fault;
 use crate::pause::{self, COUNTDOWN_EVERY, MAX_RETRY_AFTER};
 use crate::plan::RunState;
@@ -23,7 +23,7 @@ impl Runner<'_> {
                 let (errors, base) = (state.errors, self.options.session_delay);
                 let pause = pause::after_errors(errors, base, self.clock.jitter(), fault.retry_after);
                 let (max_retries, message) = (self.options.max_retries, fault.message.clone());
-                self.emit(None, &Event::Retrying { errors, max_retries, pause, message });
+                self.emit(None, &RunEvent::Retrying { errors, max_retries, pause, message });
                 pause
             }
         };
@@ -41,7 +41,7 @@ impl Runner<'_> {
             if remaining.is_zero() || self.interrupt.is_cancelled() {
                 return;
             }
-            self.emit(None, &Event::Waiting { reason: WaitReason::Quota, until, remaining, resets_at });
+            self.emit(None, &RunEvent::Waiting { reason: WaitReason::Quota, until, remaining, resets_at });
             self.sleep(remaining.min(COUNTDOWN_EVERY)).await;
         }
     }
@@ -53,7 +53,7 @@ impl Runner<'_> {
         let pause = elapsed(self.clock.now(), outage.until).min(MAX_RETRY_AFTER);
         let crate::outage::Outage { since, tries, until, gives_up_at, .. } = *outage;
         let message = outage.message.clone();
-        self.emit(None, &Event::Outage { since, tries, until, pause, gives_up_at, message });
+        self.emit(None, &RunEvent::Outage { since, tries, until, pause, gives_up_at, message });
         let end = self.clock.monotonic() + pause;
         loop {
             let remaining = end.saturating_sub(self.clock.monotonic()).min(self.time_left(state, start));
@@ -61,7 +61,7 @@ impl Runner<'_> {
                 return;
             }
             let reason = WaitReason::Service;
-            self.emit(None, &Event::Waiting { reason, until, remaining, resets_at: None });
+            self.emit(None, &RunEvent::Waiting { reason, until, remaining, resets_at: None });
             self.sleep(remaining.min(COUNTDOWN_EVERY)).await;
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::agent::{Instruction, SessionSpec};
 use crate::clock::Clock;
-use crate::event::{Event, Usage};
+use crate::event::{AgentEvent, Usage};
 use crate::fault::Fault;
 use crate::gate::ToolCall;
 use crate::instruction::InstructionName;
@@ -114,8 +114,8 @@ async fn what_is_put_right_after_an_interrupt_is_told() {
     let world = World::new().sessions([session().puts_right("a lock was removed").user_interrupts().hangs()]);
     let finished = hold(&world, Allowance::default()).await.expect("the journal works");
     assert_eq!(finished.outcome, Outcome::Interrupted);
-    let told = Event::Trouble { message: "a lock was removed".to_owned() };
-    assert!(world.log().contains(&Entry::Kept(1, told)), "{:?}", world.log());
+    let told = AgentEvent::Trouble { message: "a lock was removed".to_owned() };
+    assert!(world.log().contains(&Entry::Kept(1, told.into())), "{:?}", world.log());
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,7 +184,7 @@ async fn an_agent_that_falls_silent_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_runs_for_long_is_waited_for_longer() {
     let call = ToolCall { id: "1".to_owned(), name: "Bash".to_owned(), input: serde_json::json!({}) };
-    let world = World::new().sessions([session().tells(Event::ToolCall(call)).hangs()]);
+    let world = World::new().sessions([session().tells(AgentEvent::ToolCall(call)).hangs()]);
     let finished = hold(&world, Allowance::default()).await.expect("the journal works");
     assert_eq!(finished.duration, MAX_SILENCE_IN_TOOL);
 }

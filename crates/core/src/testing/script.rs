@@ -11,7 +11,7 @@ use super::{Entry, World, deliverable, today};
 use crate::agent::{Agent, EventStream, Instruction};
 use crate::check::Finding;
 use crate::deliverable::DeliverableStatus;
-use crate::event::{Event, Usage};
+use crate::event::{AgentEvent, Usage};
 use crate::fault::{Fault, Layer};
 use crate::gate::{Decision, Gate, ToolCall};
 use crate::money::Usd;
@@ -35,7 +35,7 @@ pub(super) enum Opening {
 
 /// One thing an agent does, or that happens while it works.
 enum Act {
-    Tell(Event),
+    Tell(AgentEvent),
     Create(String),
     Set(String, DeliverableStatus),
     Attempt(String, DeliverableStatus),
@@ -93,18 +93,23 @@ pub(crate) fn lasting(code: &str) -> Fault {
 impl Script {
     /// Says something.
     pub fn says(self, text: &str) -> Self {
-        self.tells(Event::Text { text: text.to_owned() })
+        self.tells(AgentEvent::Text { text: text.to_owned() })
     }
 
     /// Tells of an event.
-    pub fn tells(self, event: Event) -> Self {
+    pub fn tells(self, event: AgentEvent) -> Self {
         self.act(Act::Tell(event))
     }
 
     /// Spends dollars, or tokens without a price.
     pub fn spends(self, cost: impl Into<Option<f64>>) -> Self {
         let cost_usd = cost.into().map(Usd);
-        self.tells(Event::Usage(Usage { input_tokens: 10, output_tokens: 2, cost_usd, ..Usage::default() }))
+        self.tells(AgentEvent::Usage(Usage {
+            input_tokens: 10,
+            output_tokens: 2,
+            cost_usd,
+            ..Usage::default()
+        }))
     }
 
     /// Fails since the service is away.
@@ -191,7 +196,7 @@ impl Script {
 
     /// Ends, and says so.
     pub fn ends(self, outcome: Outcome) -> Self {
-        self.tells(Event::End { outcome })
+        self.tells(AgentEvent::End { outcome })
     }
 
     /// Ends well.
@@ -248,7 +253,7 @@ impl Agent for Actor {
 }
 
 impl World {
-    async fn play(&self, act: Act) -> Option<Event> {
+    async fn play(&self, act: Act) -> Option<AgentEvent> {
         match act {
             Act::Tell(event) => return Some(event),
             Act::Create(id) => {

@@ -1,6 +1,6 @@
 //! Events: secrets never reach the disk, what is too long is cut and says so, old ones are dropped.
 
-use autonoe_core::event::Event;
+use autonoe_core::event::{AgentEvent, Event};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::journal::{Journal as _, Record};
@@ -15,7 +15,7 @@ use crate::support::{Bench, SPEC, end_run, ended, report, session, started, usag
 const LONGEST: usize = 64 * 1024;
 
 fn text(text: impl Into<String>) -> Event {
-    Event::Text { text: text.into() }
+    AgentEvent::Text { text: text.into() }.into()
 }
 
 fn events_of(bench: &Bench, run: i64, number: u32) -> Vec<EventRow> {
@@ -56,17 +56,18 @@ async fn a_secret_reaches_the_disk_by_no_way() {
         let call = ToolCall { id: "1".to_owned(), name: "Bash".to_owned(), input: content.clone() };
         for event in [
             text(format!("The key is {secret}, I repeat: {secret}.")),
-            Event::Thinking { text: secret.to_owned() },
-            Event::Trouble { message: secret.to_owned() },
-            Event::ToolCall(call),
-            Event::ToolResult {
+            AgentEvent::Thinking { text: secret.to_owned() }.into(),
+            AgentEvent::Trouble { message: secret.to_owned() }.into(),
+            AgentEvent::ToolCall(call).into(),
+            AgentEvent::ToolResult {
                 id: "1".to_owned(),
                 name: "Bash".to_owned(),
                 content: content.to_string(),
                 is_error: false,
                 denied_by: None,
-            },
-            Event::End { outcome: Outcome::ExecutionError { fault: fault() } },
+            }
+            .into(),
+            AgentEvent::End { outcome: Outcome::ExecutionError { fault: fault() } }.into(),
             text(format!("{}{secret}{}", "x".repeat(LONGEST - 10), "y".repeat(LONGEST))),
         ] {
             journal.event(1, &event).await.unwrap();
@@ -96,7 +97,7 @@ async fn what_has_the_shape_of_a_secret_is_not_kept() {
     let token = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
     let input = json!({ "command": format!("curl -H 'Authorization: Bearer {token}' x"), "env": { "DB_PASSWORD": "x7Kq2Zr9Lm4T" } });
     let call = ToolCall { id: "1".to_owned(), name: "Bash".to_owned(), input };
-    let kept = kept(&Event::ToolCall(call)).await;
+    let kept = kept(&AgentEvent::ToolCall(call).into()).await;
     assert_eq!(
         kept["input"],
         json!({

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::journal::Journal as _;
 use autonoe_core::money::Usd;
@@ -68,7 +68,7 @@ async fn one_session_is_shown_with_its_events_while_it_runs() {
     let bench = Bench::new();
     let (journal, begun) = bench.begin("run").await;
     journal.record(started(1)).await.unwrap();
-    let event = Event::Text { text: "hello".to_owned() };
+    let event = AgentEvent::Text { text: "hello".to_owned() }.into();
     journal.event(1, &event).await.unwrap();
     journal.cost(1, &usage(Some(0.5))).await.unwrap();
 
@@ -118,7 +118,7 @@ async fn a_run_is_found_by_its_number_with_its_sessions() {
     let (journal, first) = bench.begin("run").await;
     session(&journal, 1, Outcome::Completed).await;
     session(&journal, 2, error()).await;
-    journal.event(0, &Event::Text { text: "between".to_owned() }).await.unwrap();
+    journal.event(0, &AgentEvent::Text { text: "between".to_owned() }.into()).await.unwrap();
     end_run(&journal, Outcome::Interrupted).await;
     drop(journal);
     let (journal, second) = bench.begin("sync").await;

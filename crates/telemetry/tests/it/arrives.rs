@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use autonoe_core::event::Event;
+use autonoe_core::event::{AgentEvent, RunEvent};
 use autonoe_core::outcome::Outcome;
 use autonoe_telemetry::{Header, Protocol, Proxy, Sampler, Telemetry, TelemetrySettings};
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -228,14 +228,14 @@ async fn a_proxy_is_used_where_one_is_named() {
 async fn faults_are_named_and_what_was_cut_off_is_ended() {
     let receiver = Receiver::start(Protocol::HttpProtobuf, Manner::Takes).await;
     shown(receiver.settings(), |sink| {
-        sink.on(&run(), &Event::RunStarted { command: "sync".into(), sessions_before: 0 });
-        let failed = Event::ModelDone { fault: Some(timeout()) };
-        show_session(sink, 1, &[Event::ModelAsked { model: "gpt-9".into() }, failed]);
+        sink.on(&run(), &RunEvent::RunStarted { command: "sync".into(), sessions_before: 0 }.into());
+        let failed = AgentEvent::ModelDone { fault: Some(timeout()) };
+        show_session(sink, 1, &[AgentEvent::ModelAsked { model: "gpt-9".into() }, failed]);
         let outcome = Outcome::ExecutionError { fault: timeout() };
         sink.on(&run().session(1), &script::ended(1, outcome));
         show_session(sink, 2, &[script::tool("a", "Bash", "sleep 9")]);
         sink.on(&run().session(2), &script::ended(2, Outcome::Interrupted));
-        sink.on(&run(), &Event::Outcome(script::report(Outcome::Interrupted)));
+        sink.on(&run(), &RunEvent::Outcome(script::report(Outcome::Interrupted)).into());
     })
     .await;
     let chat = receiver.span("chat gpt-9");
@@ -256,7 +256,11 @@ async fn faults_are_named_and_what_was_cut_off_is_ended() {
 async fn agents_whose_calls_are_not_seen_report_for_the_whole_session() {
     let receiver = Receiver::start(Protocol::HttpProtobuf, Manner::Takes).await;
     shown(receiver.settings(), |sink| {
-        show_session(sink, 1, &[Event::Usage(usage(100, 20, Some(0.5))), Event::Usage(usage(10, 2, None))]);
+        show_session(
+            sink,
+            1,
+            &[AgentEvent::Usage(usage(100, 20, Some(0.5))), AgentEvent::Usage(usage(10, 2, None))],
+        );
         sink.on(&run().session(1), &script::ended(1, Outcome::Completed));
     })
     .await;
@@ -272,8 +276,10 @@ async fn agents_whose_calls_are_not_seen_report_for_the_whole_session() {
 async fn the_end_of_a_call_that_was_not_seen_ends_nothing() {
     let receiver = Receiver::start(Protocol::HttpProtobuf, Manner::Takes).await;
     shown(receiver.settings(), |sink| {
-        let strays =
-            [Event::ModelDone { fault: None }, script::answer("x", "Bash", "late", true, Some("policy"))];
+        let strays = [
+            AgentEvent::ModelDone { fault: None },
+            script::answer("x", "Bash", "late", true, Some("policy")),
+        ];
         show_session(sink, 1, &strays);
         sink.on(&run().session(1), &script::ended(1, Outcome::Completed));
         sink.on(&run().session(1), &script::ended(1, Outcome::Interrupted));
@@ -288,8 +294,8 @@ async fn the_end_of_a_call_that_was_not_seen_ends_nothing() {
 async fn what_is_open_at_the_end_is_sent_too() {
     let receiver = Receiver::start(Protocol::HttpProtobuf, Manner::Takes).await;
     shown(receiver.settings(), |sink| {
-        sink.on(&run(), &Event::RunStarted { command: "run".into(), sessions_before: 0 });
-        show_session(sink, 1, &[Event::ModelAsked { model: "m".into() }]);
+        sink.on(&run(), &RunEvent::RunStarted { command: "run".into(), sessions_before: 0 }.into());
+        show_session(sink, 1, &[AgentEvent::ModelAsked { model: "m".into() }]);
     })
     .await;
     assert_eq!(receiver.spans().len(), 3);

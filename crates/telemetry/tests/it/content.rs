@@ -1,6 +1,6 @@
 //! Content goes out only for those who ask for it, and without secrets.
 
-use autonoe_core::event::Event;
+use autonoe_core::event::AgentEvent;
 use autonoe_core::outcome::Outcome;
 use autonoe_telemetry::{Protocol, Telemetry, TelemetrySettings};
 
@@ -23,7 +23,7 @@ fn with_a_fault(sink: &dyn autonoe_core::sink::Sink) {
     show_session(
         sink,
         4,
-        &[Event::ModelAsked { model: "m".into() }, Event::ModelDone { fault: Some(timeout()) }],
+        &[AgentEvent::ModelAsked { model: "m".into() }, AgentEvent::ModelDone { fault: Some(timeout()) }],
     );
     sink.on(&run().session(4), &script::ended(4, Outcome::ExecutionError { fault: timeout() }));
 }

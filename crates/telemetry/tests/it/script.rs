@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autonoe_core::event::{Chunk, Event, Usage};
+use autonoe_core::event::{AgentEvent, Chunk, Event, RunEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::instruction::InstructionName;
@@ -23,42 +23,42 @@ pub fn run() -> SpanContext {
 }
 
 /// Shows events of a session, each in its span.
-pub fn show_session(sink: &dyn Sink, number: u32, events: &[Event]) {
+pub fn show_session(sink: &dyn Sink, number: u32, events: &[AgentEvent]) {
     let session = run().session(number);
     let mut spans = SessionSpans::new(session.clone());
     sink.on(&session, &started(number));
+    sink.on(&session, &RunEvent::Instructed { text: "build the parser".into() }.into());
     for event in events {
-        sink.on(&spans.of(event), event);
+        sink.on(&spans.of(event), &event.into());
     }
 }
 
 /// A run with one session: two model calls, a tool call that goes well and one that is refused.
 pub fn whole_run(sink: &dyn Sink) {
-    sink.on(&run(), &Event::RunStarted { command: "run".into(), sessions_before: 2 });
+    sink.on(&run(), &RunEvent::RunStarted { command: "run".into(), sessions_before: 2 }.into());
     show_session(
         sink,
         3,
         &[
-            Event::Instructed { text: "build the parser".into() },
-            Event::ModelAsked { model: "claude-sonnet-5".into() },
-            Event::Chunk { kind: Chunk::Thought, text: "let me".into() },
-            Event::Thinking { text: "let me think".into() },
-            Event::Text { text: "I will look first".into() },
-            Event::Usage(usage(100, 20, Some(0.5))),
-            Event::ModelDone { fault: None },
+            AgentEvent::ModelAsked { model: "claude-sonnet-5".into() },
+            AgentEvent::Chunk { kind: Chunk::Thought, text: "let me".into() },
+            AgentEvent::Thinking { text: "let me think".into() },
+            AgentEvent::Text { text: "I will look first".into() },
+            AgentEvent::Usage(usage(100, 20, Some(0.5))),
+            AgentEvent::ModelDone { fault: None },
             tool("a", "Bash", "cat notes.txt"),
             tool("b", "Write", "notes.txt"),
             answer("b", "Write", "no", true, Some("policy")),
             answer("a", "Bash", "the notes say hunter2hunter2", false, None),
-            Event::Trouble { message: "the notes say so".into() },
-            Event::ModelAsked { model: "claude-opus-5".into() },
-            Event::Usage(usage(200, 30, Some(0.25))),
-            Event::ModelDone { fault: None },
-            Event::End { outcome: Outcome::Completed },
+            AgentEvent::Trouble { message: "the notes say so".into() },
+            AgentEvent::ModelAsked { model: "claude-opus-5".into() },
+            AgentEvent::Usage(usage(200, 30, Some(0.25))),
+            AgentEvent::ModelDone { fault: None },
+            AgentEvent::End { outcome: Outcome::Completed },
         ],
     );
     sink.on(&run().session(3), &ended(3, Outcome::Completed));
-    sink.on(&run(), &Event::Outcome(report(Outcome::AllPassed)));
+    sink.on(&run(), &RunEvent::Outcome(report(Outcome::AllPassed)).into());
 }
 
 /// Many short sessions.
@@ -70,17 +70,19 @@ pub fn many_sessions(sink: &dyn Sink, count: u32) {
 }
 
 pub fn started(number: u32) -> Event {
-    Event::SessionStarted {
+    RunEvent::SessionStarted {
         number,
         instruction: InstructionName::Coding,
         step: None,
         backend: "native".into(),
         model: "claude-sonnet-5".into(),
     }
+    .into()
 }
 
 pub fn ended(number: u32, outcome: Outcome) -> Event {
-    Event::SessionEnded { number, outcome, cost_usd: Some(Usd(0.75)), duration: Duration::from_secs(1) }
+    RunEvent::SessionEnded { number, outcome, cost_usd: Some(Usd(0.75)), duration: Duration::from_secs(1) }
+        .into()
 }
 
 pub fn report(outcome: Outcome) -> RunReport {
@@ -117,12 +119,12 @@ pub fn usage(input: u64, output: u64, cost: Option<f64>) -> Usage {
     }
 }
 
-pub fn tool(id: &str, name: &str, command: &str) -> Event {
-    Event::ToolCall(ToolCall { id: id.into(), name: name.into(), input: json!({ "command": command }) })
+pub fn tool(id: &str, name: &str, command: &str) -> AgentEvent {
+    AgentEvent::ToolCall(ToolCall { id: id.into(), name: name.into(), input: json!({ "command": command }) })
 }
 
-pub fn answer(id: &str, name: &str, content: &str, is_error: bool, denied_by: Option<&str>) -> Event {
-    Event::ToolResult {
+pub fn answer(id: &str, name: &str, content: &str, is_error: bool, denied_by: Option<&str>) -> AgentEvent {
+    AgentEvent::ToolResult {
         id: id.into(),
         name: name.into(),
         content: content.into(),

@@ -1,6 +1,6 @@
 //! エスカレーション契約
 
-use autonoe_core::event::Event;
+use autonoe_core::event::RunEvent;
 use serde_json::{Value, json};
 
 use crate::stage::{Asked, Played, Reply, Stage, created, definition, says};
@@ -55,7 +55,10 @@ async fn another_step_helps_and_the_one_that_called_goes_on() {
         assert!(played.result.success, "{:?}", played.report.outcome);
         assert_eq!(played.path(), ["first", "helper", "work", "after"]);
         assert!(
-            stage.told().iter().any(|event| matches!(event, Event::Escalated { to, .. } if to == "helper"))
+            stage
+                .told()
+                .iter()
+                .any(|event| matches!(event, RunEvent::Escalated { to, .. } if to == "helper"))
         );
     }
 }
@@ -114,7 +117,7 @@ async fn what_is_only_logged_is_told_to_whoever_reads_the_log() {
         play(json!({ "escalateTo": "the team", "returnFlow": "resume" }), good_after(1)).await;
     assert!(played.result.success);
     assert!(
-        stage.told().iter().any(|event| matches!(event, Event::Escalated { to, .. } if to == "the team"))
+        stage.told().iter().any(|event| matches!(event, RunEvent::Escalated { to, .. } if to == "the team"))
     );
     assert!(stage.outside().notices.lock().unwrap().is_empty());
 }
@@ -124,7 +127,7 @@ async fn a_step_calls_for_help_so_often_and_no_more() {
     let escalation = json!({ "escalateTo": "helper", "maxTimes": 2 });
     let (played, stage) = play(escalation, |_, _| says("bad")).await;
     assert_eq!(played.code(), "step_retry_exhausted");
-    let calls = stage.told().iter().filter(|event| matches!(event, Event::Escalated { .. })).count();
+    let calls = stage.told().iter().filter(|event| matches!(event, RunEvent::Escalated { .. })).count();
     assert_eq!(calls, 2);
 }
 

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::clock::Clock;
 use autonoe_core::crew::{Crew, Member, Models};
-use autonoe_core::event::{Event, Usage};
+use autonoe_core::event::{AgentEvent, Event, RunEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::{Journal, Record};
@@ -130,8 +130,8 @@ pub struct Stage {
 #[derive(Default)]
 struct Inner {
     asked: Vec<Asked>,
-    told: Vec<Event>,
-    noted: Vec<Event>,
+    told: Vec<RunEvent>,
+    noted: Vec<RunEvent>,
     kept: Option<Value>,
     last: Option<Iteration>,
     conversation: Option<Value>,
@@ -243,11 +243,11 @@ impl Stage {
         self.inner.lock().expect("no panic").asked.clone()
     }
 
-    pub fn told(&self) -> Vec<Event> {
+    pub fn told(&self) -> Vec<RunEvent> {
         self.inner.lock().expect("no panic").told.clone()
     }
 
-    pub fn noted(&self) -> Vec<Event> {
+    pub fn noted(&self) -> Vec<RunEvent> {
         self.inner.lock().expect("no panic").noted.clone()
     }
 
@@ -349,12 +349,12 @@ impl Agent for Player {
         };
         assert!(number < MOST_SESSIONS, "the run does not end");
         let reply = (self.stage.replies)(number, &asked);
-        let mut events = vec![Event::Conversation { history: json!({ "after": number + 1 }) }];
+        let mut events = vec![AgentEvent::Conversation { history: json!({ "after": number + 1 }) }];
         if !reply.text.is_empty() {
-            events.push(Event::Text { text: reply.text });
+            events.push(AgentEvent::Text { text: reply.text });
         }
-        events.extend(reply.answer.map(|value| Event::Answer { value }));
-        events.push(Event::End { outcome: reply.outcome });
+        events.extend(reply.answer.map(|value| AgentEvent::Answer { value }));
+        events.push(AgentEvent::End { outcome: reply.outcome });
         Box::pin(futures::stream::iter(events))
     }
 
@@ -407,7 +407,7 @@ impl PlanMemory for Stage {
         Ok(())
     }
 
-    async fn note(&self, event: &Event) -> Result<(), Fault> {
+    async fn note(&self, event: &RunEvent) -> Result<(), Fault> {
         self.inner.lock().expect("no panic").noted.push(event.clone());
         Ok(())
     }

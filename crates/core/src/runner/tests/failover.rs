@@ -2,7 +2,7 @@
 
 use super::{max_retries, options, waiting_for_quota};
 use crate::deliverable::DeliverableStatus::Pending;
-use crate::event::Event;
+use crate::event::RunEvent;
 use crate::fault::{Fault, Layer};
 use crate::outcome::Outcome;
 use crate::testing::script::{Script, out_of_quota, session};
@@ -24,10 +24,10 @@ fn models(world: &World) -> Vec<String> {
 
 fn reasons(world: &World) -> Vec<String> {
     let reason = |event| match event {
-        Event::BackendChanged { reason, .. } => Some(reason),
+        RunEvent::BackendChanged { reason, .. } => Some(reason),
         _ => None,
     };
-    world.shown().into_iter().filter_map(reason).collect()
+    world.run_events().into_iter().filter_map(reason).collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{max_cost, max_duration, max_iterations, options};
 use crate::deliverable::DeliverableStatus::Pending;
-use crate::event::Event;
+use crate::event::{AgentEvent, RunEvent};
 use crate::fault::Layer;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
@@ -26,10 +26,10 @@ fn world(scripts: impl IntoIterator<Item = Script>) -> World {
 /// The outcome of every session, as the sinks were told.
 fn sessions_ended(world: &World) -> Vec<Outcome> {
     let ended = |event| match event {
-        Event::SessionEnded { outcome, .. } => Some(outcome),
+        RunEvent::SessionEnded { outcome, .. } => Some(outcome),
         _ => None,
     };
-    world.shown().into_iter().filter_map(ended).collect()
+    world.run_events().into_iter().filter_map(ended).collect()
 }
 
 fn was_disposed_and_stopped(world: &World) -> bool {
@@ -52,7 +52,7 @@ async fn max_cost_ends_the_session_that_crosses_it() {
 async fn what_comes_after_max_cost_is_not_consumed() {
     let world = world([session().spends(1.0).says("too late").passes("A").completes()]);
     world.run(max_cost(1.0)).await;
-    assert!(!world.shown().contains(&Event::Text { text: "too late".to_owned() }));
+    assert!(!world.shown().contains(&AgentEvent::Text { text: "too late".to_owned() }.into()));
     assert_eq!(world.status().tally().passed, 0, "the agent was not let go on");
 }
 

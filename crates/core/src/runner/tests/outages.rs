@@ -2,7 +2,7 @@
 
 use super::{max_duration, max_iterations, max_retries, options};
 use crate::deliverable::DeliverableStatus::Pending;
-use crate::event::{Event, WaitReason};
+use crate::event::{RunEvent, WaitReason};
 use crate::journal::Record;
 use crate::outage::Outage;
 use crate::outcome::Outcome;
@@ -103,7 +103,7 @@ async fn screen_and_json_say_what_is_waited_for() {
     let world = world([is_away(), passes()]);
     world.run(options()).await;
     let start = timestamp(START);
-    let said = Event::Outage {
+    let said = RunEvent::Outage {
         since: start,
         tries: 1,
         until: start + seconds(3),
@@ -111,11 +111,11 @@ async fn screen_and_json_say_what_is_waited_for() {
         gives_up_at: start + seconds(7200),
         message: "Connection refused.".to_owned(),
     };
-    assert!(world.shown().contains(&said), "{:?}", world.shown());
+    assert!(world.run_events().contains(&said), "{:?}", world.run_events());
     let waits = world
-        .shown()
+        .run_events()
         .into_iter()
-        .filter(|event| matches!(event, Event::Waiting { reason: WaitReason::Service, .. }));
+        .filter(|event| matches!(event, RunEvent::Waiting { reason: WaitReason::Service, .. }));
     assert_eq!(waits.count(), 3, "once a second");
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{max_duration, max_iterations, options, waiting_for_quota};
 use crate::clock::Clock;
 use crate::deliverable::DeliverableStatus::Pending;
-use crate::event::{Event, WaitReason};
+use crate::event::{RunEvent, WaitReason};
 use crate::journal::Record;
 use crate::outcome::Outcome;
 use crate::plan::RunState;
@@ -43,10 +43,10 @@ fn restored(until: &str, quota_waits: u32) -> RunState {
 /// The remaining times that were told while waiting.
 fn told(world: &World) -> Vec<Duration> {
     let remaining = |event| match event {
-        Event::Waiting { remaining, .. } => Some(remaining),
+        RunEvent::Waiting { remaining, .. } => Some(remaining),
         _ => None,
     };
-    world.shown().into_iter().filter_map(remaining).collect()
+    world.run_events().into_iter().filter_map(remaining).collect()
 }
 
 /// The waits in the journal, in minutes from when each was recorded.
@@ -95,8 +95,8 @@ async fn sr_q002_without_waiting_the_run_ends_with_the_vendors_words_and_reset()
 async fn sr_q003_the_wait_is_told_with_its_end_and_the_reset() {
     let world = world([used_up(), passes()]);
     world.run(waiting_for_quota()).await;
-    let first = world.shown().into_iter().find(|event| matches!(event, Event::Waiting { .. }));
-    let expected = Event::Waiting {
+    let first = world.run_events().into_iter().find(|event| matches!(event, RunEvent::Waiting { .. }));
+    let expected = RunEvent::Waiting {
         reason: WaitReason::Quota,
         until: timestamp(START) + seconds(WAIT),
         remaining: seconds(WAIT),

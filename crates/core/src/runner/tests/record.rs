@@ -2,7 +2,7 @@
 
 use super::{max_iterations, options, waiting_for_quota};
 use crate::deliverable::DeliverableStatus::Pending;
-use crate::event::{Activity, Event};
+use crate::event::{Activity, AgentEvent, Event, RunEvent};
 use crate::instruction::InstructionName::Coding;
 use crate::journal::Record;
 use crate::money::Usd;
@@ -41,7 +41,7 @@ async fn invariant_2_a_session_is_recorded_before_it_is_shown_and_opened() {
     let world = world([passes()]);
     world.run(options()).await;
     let recorded = world.position("record", is_session_started);
-    let shown = |event: &Event| matches!(event, Event::SessionStarted { .. });
+    let shown = |event: &Event| matches!(event, Event::Run(RunEvent::SessionStarted { .. }));
     assert!(recorded < world.position("event", |entry| is_shown(entry, shown)));
     assert!(recorded < world.position("opening", |entry| matches!(entry, Entry::Opened { .. })));
 }
@@ -51,7 +51,7 @@ async fn invariant_2_the_end_of_a_session_is_recorded_before_it_is_shown() {
     let world = world([passes()]);
     world.run(options()).await;
     let recorded = world.position("record", is_session_ended);
-    let shown = |event: &Event| matches!(event, Event::SessionEnded { .. });
+    let shown = |event: &Event| matches!(event, Event::Run(RunEvent::SessionEnded { .. }));
     assert!(recorded < world.position("event", |entry| is_shown(entry, shown)));
     assert!(world.position("disposal", |entry| matches!(entry, Entry::Disposed { .. })) < recorded);
 }
@@ -63,7 +63,7 @@ async fn invariant_2_the_end_of_the_run_is_recorded_before_it_is_shown() {
     let log = world.log();
     let ending = [
         Entry::Recorded(Record::RunEnded(Box::new(report.clone()))),
-        Entry::Shown(SpanContext::run(1, TraceId(1)), Event::Outcome(report)),
+        Entry::Shown(SpanContext::run(1, TraceId(1)), RunEvent::Outcome(report).into()),
     ];
     assert_eq!(log[log.len() - 2..], ending);
 }
@@ -72,24 +72,28 @@ async fn invariant_2_the_end_of_the_run_is_recorded_before_it_is_shown() {
 async fn invariant_2_an_event_is_kept_before_it_is_shown_and_a_cost_is_booked_at_once() {
     let world = world([session().says("hello").spends(0.5).says("on").passes("A").completes()]);
     world.run(options()).await;
-    let text = Event::Text { text: "hello".to_owned() };
-    let kept = world.position("kept text", |entry| *entry == Entry::Kept(1, text.clone()));
+    let text = AgentEvent::Text { text: "hello".to_owned() };
+    let kept = world.position("kept text", |entry| *entry == Entry::Kept(1, text.clone().into()));
     let span = SpanContext::run(1, TraceId(1)).session(1);
-    assert!(kept < world.position("text", |entry| *entry == Entry::Shown(span.clone(), text.clone())));
+    assert!(kept < world.position("text", |entry| *entry == Entry::Shown(span.clone(), text.clone().into())));
     let booked = world.position("cost", |entry| matches!(entry, Entry::Booked(1, _)));
-    let later = Event::Text { text: "on".to_owned() };
+    let later = AgentEvent::Text { text: "on".to_owned() };
     assert!(
-        booked < world.position("text", |entry| matches!(entry, Entry::Kept(1, event) if *event == later))
+        booked
+            < world.position(
+                "text",
+                |entry| matches!(entry, Entry::Kept(1, event) if *event == Event::Agent(later.clone()))
+            )
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn passing_activity_is_shown_and_not_kept() {
-    let working = Event::Working { activity: Activity::Thinking };
+    let working = AgentEvent::Working { activity: Activity::Thinking };
     let world = world([session().tells(working.clone()).passes("A").completes()]);
     world.run(options()).await;
-    assert!(world.shown().contains(&working));
-    assert!(!world.log().contains(&Entry::Kept(1, working)));
+    assert!(world.shown().contains(&working.clone().into()));
+    assert!(!world.log().contains(&Entry::Kept(1, working.into())));
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,14 +126,14 @@ async fn the_end_of_a_session_tells_its_own_cost_and_time() {
         session().spends(None).passes("A").completes(),
     ]);
     world.run(options()).await;
-    let ended = |number, cost_usd, duration| Event::SessionEnded {
+    let ended = |number, cost_usd, duration| RunEvent::SessionEnded {
         number,
         outcome: Outcome::Completed,
         cost_usd,
         duration: seconds(duration),
     };
-    assert!(world.shown().contains(&ended(1, Some(Usd(0.25)), 20)));
-    assert!(world.shown().contains(&ended(2, None, 0)));
+    assert!(world.run_events().contains(&ended(1, Some(Usd(0.25)), 20)));
+    assert!(world.run_events().contains(&ended(2, None, 0)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,7 +186,7 @@ async fn a_cost_that_cannot_be_booked_stops_the_run() {
 async fn an_end_of_a_session_that_is_not_recorded_is_not_shown() {
     let world = world([session().completes()]).journal_refuses(is_session_ended);
     world.run(options()).await;
-    assert!(!world.shown().iter().any(|event| matches!(event, Event::SessionEnded { .. })));
+    assert!(!world.shown().iter().any(|event| matches!(event, Event::Run(RunEvent::SessionEnded { .. }))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,9 +201,9 @@ async fn an_end_of_the_run_that_cannot_be_recorded_is_an_error_and_people_are_to
     let world = world([passes()]).journal_refuses(is_run_ended);
     let report = world.run(options()).await;
     assert_eq!(report.outcome.fault().map(|fault| fault.code.as_str()), Some("disk_full"));
-    let told: Vec<Event> =
-        world.shown().into_iter().filter(|event| matches!(event, Event::Outcome(_))).collect();
-    assert_eq!(told, [Event::Outcome(report)]);
+    let told: Vec<RunEvent> =
+        world.run_events().into_iter().filter(|event| matches!(event, RunEvent::Outcome(_))).collect();
+    assert_eq!(told, [RunEvent::Outcome(report)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use super::{max_duration, max_iterations, max_retries, options};
 use crate::deliverable::DeliverableStatus::Pending;
-use crate::event::Event;
+use crate::event::RunEvent;
 use crate::fault::{Fault, Layer};
 use crate::outcome::Outcome;
 use crate::runner::RunOptions;
@@ -169,9 +169,9 @@ async fn a_pause_is_as_long_as_the_other_side_asked() {
 async fn a_retry_says_how_many_errors_there_were_and_how_long_it_pauses() {
     let world = world([failing(), failing(), passes()]);
     world.run(max_retries(2)).await;
-    let told: Vec<Event> =
-        world.shown().into_iter().filter(|event| matches!(event, Event::Retrying { .. })).collect();
-    let retrying = |errors, pause| Event::Retrying {
+    let told: Vec<RunEvent> =
+        world.run_events().into_iter().filter(|event| matches!(event, RunEvent::Retrying { .. })).collect();
+    let retrying = |errors, pause| RunEvent::Retrying {
         errors,
         max_retries: 2,
         pause: seconds(pause),
