@@ -19,6 +19,7 @@ pub struct Claim {
 pub fn claim(project: &Project, holder: &Holder) -> Result<Claim, Fault> {
     let lock = ProjectLock::take(project, holder)?;
     let mut told: Vec<String> = lock.warning().map(str::to_owned).into_iter().collect();
+    project.make_directory()?;
     told.extend(clear_records(&project.rooms_dir()));
     project.remove_leftovers();
     told.extend(left_locks(project));

@@ -14,7 +14,7 @@ use autonoe_agents::NativeSettings;
 use autonoe_core::agent::Backend;
 use autonoe_core::clock::Clock;
 use autonoe_core::crew::{Crew, Member, Models};
-use autonoe_core::event::{AgentEvent, RunEvent};
+use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::InstructionName;
@@ -51,6 +51,7 @@ use crate::claim::claim;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::hiring::{Hired, hire, hire_verifier};
+use crate::preflight;
 use crate::premises;
 use crate::present::{self, Console, Detail, JsonSink, Level, Presenter, Screen, Stream};
 use crate::providers;
@@ -156,6 +157,7 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
         policy.temp = premises::temporary(sandbox.layer(), &project);
         let mut premises =
             premises::lay_out(&project, environment, &user, &policy, sandbox, &surveyed.identity)?;
+        let warnings = preflight::check(&project, &premises).await?;
         let site = premises::check_site(&project, environment, &user, &premises, "checkouts");
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
         premises.bounds.read.extend(tools.installed.iter().cloned());
@@ -165,8 +167,17 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
         let console = Arc::clone(&console);
         let max_outage = args.max_outage.or(user.run.max_outage).unwrap_or(DEFAULT_MAX_OUTAGE);
         let stop = stop.clone();
-        let engine =
-            Engine { title, args, start_over, project: &project, environment, console, stop, max_outage };
+        let engine = Engine {
+            title,
+            args,
+            start_over,
+            project: &project,
+            environment,
+            console,
+            stop,
+            max_outage,
+            warnings,
+        };
         let watching = Watching { secrets, telemetry };
         engine.run(work, policy, parts, Checking { verifier, site }, watching, resume).await.map(Some)
     });
@@ -236,6 +247,8 @@ struct Engine<'a> {
     console: Arc<Console>,
     stop: Stop,
     max_outage: Duration,
+    /// What is to be said before the first session.
+    warnings: Vec<String>,
 }
 
 impl Engine<'_> {
@@ -267,8 +280,8 @@ impl Engine<'_> {
         let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
         sinks.emit(&span, &RunEvent::RunStarted { command: self.title.command.clone(), sessions_before });
-        for message in &claim.told {
-            sinks.emit(&span, &AgentEvent::Trouble { message: message.clone() });
+        for message in claim.told.iter().chain(&self.warnings) {
+            sinks.emit(&span, &RunEvent::Trouble { message: message.clone() });
         }
 
         if work.has_deliverables() {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_sandbox::Toolchain;
-use autonoe_store::{CrashPoint, Project, UserConfig};
+use autonoe_store::{CrashPoint, Project, UserConfig, check_path};
 use autonoe_telemetry::TelemetrySettings;
 
 use crate::arguments::ProjectArgs;
@@ -36,14 +36,8 @@ const PASSED_ON: [&str; 20] = [
     "no_proxy",
 ];
 
-/// What commands see beside that. A repository that lies within the project's files must not be taken for one: its
-/// settings could name programs that git would run.
-const SET: [(&str, &str); 4] = [
-    ("TERM", "dumb"),
-    ("GIT_CONFIG_COUNT", "1"),
-    ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
-    ("GIT_CONFIG_VALUE_0", "explicit"),
-];
+/// What commands see beside that; git's settings are the sandbox's business.
+const SET: [(&str, &str); 1] = [("TERM", "dumb")];
 
 /// Variables that hold keys of model providers.
 const KEY_VARIABLES: [&str; 5] =
@@ -75,7 +69,8 @@ impl Environment {
     /// Reads the environment.
     pub fn read() -> Result<Self, Fault> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let home = variable("HOME").map(PathBuf::from);
+        let home = std::env::var_os("HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+        home.as_deref().map(check_home).transpose()?;
         let directory = |name: &str, below_home: &str| {
             let named = variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
             let usual = || home.as_ref().map(|home| home.join(below_home));
@@ -85,6 +80,7 @@ impl Environment {
             Fault::lasting(Layer::Config, "no_home", "Neither HOME nor XDG_STATE_HOME is set.")
                 .hint("Set one of them; autonoe keeps its journal there.")
         })?;
+        check_path("state directory", &state_home)?;
         let config_home = directory("XDG_CONFIG_HOME", ".config");
         let path = std::env::var_os("PATH").unwrap_or_default();
         let upstream =
@@ -195,4 +191,14 @@ impl Environment {
         let wrong = |message| Fault::lasting(Layer::Config, "crash_point", message);
         self.crash.as_deref().map(|text| text.parse().map_err(wrong)).transpose()
     }
+}
+
+/// Whether HOME names a directory that means the same wherever we are.
+fn check_home(home: &Path) -> Result<(), Fault> {
+    check_path("home directory (HOME)", home)?;
+    if home.is_absolute() {
+        return Ok(());
+    }
+    let message = format!("HOME is '{}', which is not an absolute path.", home.display());
+    Err(Fault::lasting(Layer::Config, "no_home", message).hint("Set HOME to your home directory."))
 }

@@ -140,6 +140,7 @@ pub fn lay_out(
     let bounds = bounds(project, environment, user, policy);
     let mut env = environment.for_children.clone();
     env.extend(environment.toolchain().env);
+    env.extend(git_settings(project, sandbox.layer()));
     if sandbox.layer() != Layer::None {
         identity.write(&bounds.home);
         env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
@@ -159,6 +160,43 @@ pub fn check_git_settings(project: &Project) -> Result<(), Fault> {
             Err(Fault::lasting(FaultLayer::Config, "git_config", message).hint(error.advice()))
         }
     }
+}
+
+/// Git's settings for commands of agents, which hold before those of the repository. They are passed in the environment.
+fn git_settings(project: &Project, layer: Layer) -> Vec<(String, String)> {
+    // A repository that lies within the project's files must not be taken for one: its settings could name programs that git
+    // would run.
+    let mut settings = vec![("safe.bareRepository", "explicit".to_owned())];
+    if layer != Layer::None {
+        // Whose the project is does not matter to what is held by the sandbox: the user has chosen it.
+        let top = Repository::around(project.root()).top(project.root()).display().to_string();
+        settings.extend([("safe.directory", top.clone()), ("safe.directory", format!("{top}/*"))]);
+        // The user's keys are not in the room.
+        settings.extend(["commit.gpgSign", "tag.gpgSign"].map(|name| (name, "false".to_owned())));
+    }
+    let count = ("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string());
+    let pairs = settings.into_iter().enumerate().flat_map(|(number, (name, value))| {
+        [(format!("GIT_CONFIG_KEY_{number}"), name.to_owned()), (format!("GIT_CONFIG_VALUE_{number}"), value)]
+    });
+    [count].into_iter().chain(pairs).collect()
+}
+
+/// Where commands of agents would run, with what they write for themselves in `scratch`: nothing is made for a look.
+pub fn for_a_look(
+    project: &Project,
+    environment: &Environment,
+    user: &UserConfig,
+    sandbox: Sandbox,
+    scratch: &Path,
+) -> Result<Premises, Fault> {
+    let policy = PolicyOptions::new(Mode::Run, project.root());
+    let mut bounds = bounds(project, environment, user, &policy);
+    (bounds.home, bounds.temp) = (scratch.to_owned(), scratch.to_owned());
+    bounds.records = None;
+    let mut env = environment.for_children.clone();
+    env.extend(git_settings(project, sandbox.layer()));
+    let door = Arc::new(DoorRules::default());
+    Ok(Premises { sandbox, bounds, door, env, guarded: Arc::default() })
 }
 
 /// Where checks run: around clean checkouts in a directory of that name, with what programs may read anywhere, and without the project itself.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::environment::Environment;
 use crate::helper::Helper;
+use crate::scratch::Scratch;
 
 /// How long a program may take to tell its version.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -14,7 +15,7 @@ pub type Version = [u32; 3];
 
 /// What `program --version` says, or why that is not known.
 pub async fn version(program: &Path, environment: &Environment) -> Result<Version, String> {
-    let home = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let home = Scratch::new().map_err(|error| error.to_string())?;
     let place = home.path().as_os_str();
     let ourselves = environment.ourselves().map_err(|fault| fault.message)?;
     let helper = Helper {

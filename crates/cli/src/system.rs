@@ -1,6 +1,6 @@
 //! The system's clock and signals.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -11,6 +11,8 @@ use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::stop::{Stop, StopCause};
+
+use crate::resources;
 
 /// The real clock.
 pub struct SystemClock;
@@ -35,8 +37,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// A runtime for the commands that need one: two threads, so that a busy one never keeps a signal waiting.
+/// A runtime for the commands that need one: two threads, so that a busy one never keeps a signal waiting. What the machine does not
+/// allow us is told here, since a runtime without threads ends the process.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Fault> {
+    resources::check()?;
+    // A file that may not grow is an error like a full disk, and no reason to be killed.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| {
         Fault::lasting(Layer::System, "runtime", format!("No threads could be started: {error}."))
     })

@@ -88,8 +88,10 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    pub(crate) fn of(root: &Path) -> Self {
-        let repository = Repository::around(root);
+    /// The repository around `root`, as far as it may be written: what lies elsewhere is nothing that a session could change.
+    pub(crate) fn of(root: &Path, may_write: impl Fn(&Path) -> bool) -> Self {
+        let mut repository = Repository::around(root);
+        repository.directories.retain(|directory| may_write(directory));
         // What cannot be read before the session cannot be put back after it.
         let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
         let settings = repository.settings().filter_map(read).collect();
@@ -320,7 +322,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         // A repository that comes to be during the session.
-        let before = Before::of(&root);
+        let before = Before::of(&root, |_| true);
         init(&root);
         fs::write(root.join(".git/hooks/pre-commit.sample"), "").unwrap();
         assert_eq!(before.mend(now()), Vec::<String>::new());
@@ -330,7 +332,7 @@ mod tests {
         assert!(!root.join(".git/hooks").exists() && !root.join(".git/config").exists());
         // One that was there.
         init(&root);
-        let before = Before::of(&root);
+        let before = Before::of(&root, |_| true);
         fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[user]\n\tname = A\n").unwrap();
         assert_eq!(before.mend(now()), Vec::<String>::new(), "ordinary changes stay");
         fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[core]\n\tfsmonitor = x\n").unwrap();
@@ -345,7 +347,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         init(&root);
-        let (before, config) = (Before::of(&root), root.join(".git/config"));
+        let (before, config) = (Before::of(&root, |_| true), root.join(".git/config"));
         let text = fs::read_to_string(&config).unwrap();
         let pipe = |path: &Path| {
             let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -365,7 +367,18 @@ mod tests {
         fs::remove_file(&config).unwrap();
         pipe(&config);
         pipe(&root.join(".git/commondir"));
-        let _ = Before::of(&root).mend(now());
+        let _ = Before::of(&root, |_| true).mend(now());
+    }
+
+    #[test]
+    fn a_repository_that_cannot_be_written_is_not_the_sessions() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        init(&home);
+        fs::create_dir(home.join("project")).unwrap();
+        let before = Before::of(&home.join("project"), |place| place.starts_with(home.join("project")));
+        fs::write(home.join(".git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
+        assert_eq!(before.mend(now()), Vec::<String>::new(), "the user did that");
     }
 
     #[test]
@@ -373,7 +386,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         init(&root);
-        let before = Before::of(&root);
+        let before = Before::of(&root, |_| true);
         fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
         let long_ago = SystemTime::now() - Duration::from_secs(60);
         assert_eq!(before.mend(long_ago), Vec::<String>::new());
@@ -385,7 +398,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("project").canonicalize().unwrap_or(dir.path().join("project"));
         init(&root);
-        let before = Before::of(&root);
+        let before = Before::of(&root, |_| true);
         let victim = dir.path().join("victim");
         fs::write(&victim, "alias x = y\n").unwrap();
         fs::remove_file(root.join(".git/config")).unwrap();

@@ -103,21 +103,31 @@ impl Sandbox {
     }
 
     async fn try_out(&self, scratch: &Path) -> Result<(), OpenError> {
-        // Nothing but ourselves runs in it. It ends by itself, while we go on.
-        self.open(Bounds::new(scratch, scratch, scratch)).await.map(drop)
+        // Nothing but ourselves runs in it, so that nothing is to be put right. It ends by itself, while we go on.
+        self.open_with(Bounds::new(scratch, scratch, scratch), |_, _| Traces::none()).await.map(drop)
     }
 
     /// Opens a room. Its home and temporary directory are made if need be.
     pub async fn open(&self, bounds: Bounds) -> Result<Room, OpenError> {
+        self.open_with(bounds, Traces::of).await
+    }
+
+    async fn open_with(
+        &self,
+        bounds: Bounds,
+        look: impl FnOnce(&Bounds, Vec<PathBuf>) -> Traces + Send + 'static,
+    ) -> Result<Room, OpenError> {
         let sandbox = self.clone();
-        let opening = tokio::task::spawn_blocking(move || sandbox.build(bounds));
+        let opening = tokio::task::spawn_blocking(move || {
+            let traces = look(&bounds, sandbox.missing(&bounds.protected));
+            sandbox.build(bounds, traces)
+        });
         opening.await.map_err(|error| OpenError::Io(io::Error::other(error)))?
     }
 
-    fn build(&self, bounds: Bounds) -> Result<Room, OpenError> {
+    fn build(&self, bounds: Bounds, traces: Traces) -> Result<Room, OpenError> {
         fs::create_dir_all(&bounds.home)?;
         fs::create_dir_all(&bounds.temp)?;
-        let traces = Traces::of(&bounds.root, self.missing(&bounds.protected));
         let record = bounds.records.as_ref().map(|place| Record::write(place, &traces)).transpose()?;
         for placeholder in &traces.placeholders {
             // What cannot be made is not in the way either.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::Bounds;
 use crate::git::Before;
 use crate::git_locks::{GitLock, Needed};
 use crate::keep::SIGN_OF_LIFE;
@@ -29,8 +30,8 @@ const SLACK: Duration = Duration::from_secs(2);
 pub(crate) struct Traces {
     /// Empty directories that stand in for such that are not there.
     pub placeholders: Vec<PathBuf>,
-    /// The repository as it was.
-    pub before: Before,
+    /// The repository as it was; none for a room in which nobody but ourselves is.
+    pub before: Option<Before>,
     /// When the room was opened.
     opened: SystemTime,
 }
@@ -44,8 +45,15 @@ pub(crate) struct Record {
 
 impl Traces {
     /// What the project is like now.
-    pub(crate) fn of(root: &Path, placeholders: Vec<PathBuf>) -> Self {
-        Self { placeholders, before: Before::of(root), opened: SystemTime::now() }
+    pub(crate) fn of(bounds: &Bounds, placeholders: Vec<PathBuf>) -> Self {
+        let may_write = |place: &Path| bounds.writable().any(|writable| place.starts_with(writable));
+        let before = Some(Before::of(&bounds.root, may_write));
+        Self { placeholders, before, opened: SystemTime::now() }
+    }
+
+    /// Nothing, for a room in which nobody but ourselves is.
+    pub(crate) fn none() -> Self {
+        Self { placeholders: Vec::new(), before: None, opened: SystemTime::now() }
     }
 
     /// Takes away what stood in, what would act outside, and git's locks that nobody needs any more; says what that was. The room
@@ -55,20 +63,23 @@ impl Traces {
             // What is no longer empty is not ours.
             let _ = fs::remove_dir(path);
         }
-        let mut told = self.before.mend(ended + SLACK);
+        let mut told = self.before.as_ref().map(|before| before.mend(ended + SLACK)).unwrap_or_default();
         told.extend(self.left_locks(ended).iter().map(removed));
         told
     }
 
     /// Git's locks that came to be in the room, and that nobody needs any more.
     fn left_locks(&self, ended: SystemTime) -> Vec<GitLock> {
-        let (root, repositories) = (&self.before.root, self.before.repositories());
+        let Some(before) = &self.before else {
+            return Vec::new();
+        };
+        let (root, repositories) = (&before.root, before.repositories());
         let locks = repositories
             .iter()
             .flat_map(|repository| repository.locks(root).into_iter().map(move |lock| (lock, repository)));
         let ours = locks.filter(|(lock, _)| {
             lock.is_ours_between(self.opened - SLACK, ended + SLACK)
-                && !self.before.locks.iter().any(|known| known.is(lock))
+                && !before.locks.iter().any(|known| known.is(lock))
         });
         let free = ours.filter(|(lock, repository)| lock.needed(root, repository) == Needed::ByNobody);
         free.map(|(lock, _)| lock).collect()

@@ -28,7 +28,7 @@ pub use hash::sha256_hex;
 pub use instructions::ProjectInstructions;
 pub use journal::Journal;
 pub use lock::{Held, Holder, ProjectLock};
-pub use project::Project;
+pub use project::{Project, check_path};
 pub use status_store::StatusStore;
 pub use trust::Widening;
 pub use user_config::{AgentCommand, UserConfig, WebhooksConfig};

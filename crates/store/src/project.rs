@@ -43,6 +43,7 @@ impl Project {
         if !root.is_dir() {
             return Err(wrong("is not a directory"));
         }
+        check_path("path of the project", &root)?;
         let name: String = root
             .file_name()
             .map(|name| {
@@ -123,15 +124,15 @@ impl Project {
         })
     }
 
-    /// Makes sure that the project can be written, before anything is spent on it.
+    /// Makes sure that the project can be written, before anything is spent on it. Nothing stays in it.
     pub fn check_writable(&self) -> Result<(), Fault> {
-        let probe = |directory: &Path| {
-            fs::create_dir_all(directory)?;
-            tempfile::Builder::new().prefix(PROBE).tempfile_in(directory).map(drop)
-        };
+        let probe =
+            |directory: &Path| tempfile::Builder::new().prefix(PROBE).tempfile_in(directory).map(drop);
         for directory in [self.root.clone(), self.autonoe_dir()] {
-            probe(&directory)
-                .map_err(|error| not_writable(&directory, WriteTrouble::of(&directory, &error)))?;
+            if directory.symlink_metadata().is_ok() {
+                probe(&directory)
+                    .map_err(|error| not_writable(&directory, WriteTrouble::of(&directory, &error)))?;
+            }
         }
         let state = make_private(&self.state).and_then(|()| probe(&self.state));
         state.map_err(|error| self.no_state(WriteTrouble::of(&self.state, &error)))?;
@@ -177,11 +178,31 @@ fn not_writable(directory: &Path, WriteTrouble { why, advice }: WriteTrouble) ->
         .hint(format!("{advice} Or choose another project with --project-dir."))
 }
 
+/// Whether a path can be used: in messages, in settings of other programs and in lists with a path a line.
+pub fn check_path(what: &str, path: &Path) -> Result<(), Fault> {
+    let why = match path.to_str() {
+        None => "it is not UTF-8",
+        Some(text) if text.contains(char::is_control) => {
+            "it has a line break or another control character in it"
+        }
+        Some(_) => return Ok(()),
+    };
+    let message = format!("The {what} cannot be used, for {why}: {path:?}");
+    Err(Fault::lasting(Layer::Config, "path", message).hint("Rename the directory, or use another one."))
+}
+
 /// Names of what is made for a moment and left by whom is killed in it: in the project, beside `status.json`, in the state directory.
 const PROBE: &str = ".autonoe-probe-";
 const TRIAL: &str = "trial-";
 
 impl Project {
+    /// Makes `.autonoe/`, which must be there before anybody works on the project.
+    pub fn make_directory(&self) -> Result<(), Fault> {
+        let directory = self.autonoe_dir();
+        fs::create_dir_all(&directory)
+            .map_err(|error| not_writable(&directory, WriteTrouble::of(&directory, &error)))
+    }
+
     /// Removes what killed processes left of the files and directories that are there for a moment only. Nobody else may work on the
     /// project: the lock must be held.
     pub fn remove_leftovers(&self) {

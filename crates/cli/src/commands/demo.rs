@@ -7,12 +7,12 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::outcome::exit;
 use autonoe_scripted::{Script, Server};
 use clap::{Args, Parser};
-use tempfile::TempDir;
 
 use crate::arguments::{CommonArgs, SpecArgs};
 use crate::engine::{Job, Request, drive};
 use crate::environment::Environment;
 use crate::present;
+use crate::scratch::Scratch;
 use crate::write_fault::cannot_write;
 
 const SPEC: &str = include_str!("demo/SPEC.md");
@@ -123,8 +123,8 @@ fn options(directory: &Path, debug: bool) -> Result<Typed, Fault> {
 }
 
 /// A configuration of its own, so that the user's is neither needed nor in the way.
-fn configure(scripted: &str) -> Result<TempDir, Fault> {
-    let written = tempfile::Builder::new().prefix("autonoe-demo-config-").tempdir().and_then(|directory| {
+fn configure(scripted: &str) -> Result<Scratch, Fault> {
+    let written = Scratch::new().and_then(|directory| {
         let here = directory.path().canonicalize()?;
         let config = CONFIG.replace("{scripted}", scripted).replace("{here}", &here.display().to_string());
         fs::write(here.join("config.toml"), config)?;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, Layer as FaultLayer};
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_model::{PriceList, Provider, ProviderKind};
-use autonoe_sandbox::Layer;
+use autonoe_sandbox::{Layer, Sandbox};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
 use autonoe_store::{CheckBook, Held, Project, ProjectInstructions, ProjectLock, StatusStore};
@@ -18,10 +18,13 @@ use crate::backend_name::ALL;
 use crate::claim::left_locks;
 use crate::commands::checks::known;
 use crate::environment::Environment;
+use crate::preflight;
 use crate::premises;
 use crate::present;
 use crate::probe;
 use crate::providers;
+use crate::resources;
+use crate::scratch::Scratch;
 use crate::system::runtime;
 use crate::vendors::{self, Readiness};
 
@@ -47,8 +50,13 @@ enum Finding {
 /// Examines the machine and the project.
 pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fault> {
     let mut findings = runtime()?.block_on(machine(environment));
+    let (held, sandbox) = runtime()?.block_on(sandbox(environment));
+    findings.extend(held);
     match environment.project(&args.project) {
-        Ok(project) => findings.extend(examine(&project)),
+        Ok(project) => {
+            findings.extend(examine(&project));
+            findings.extend(sandbox.map(|sandbox| work(&project, environment, sandbox)).unwrap_or_default());
+        }
         Err(fault) => findings.push(bad("project", &fault)),
     }
     let mut text = format!("Autonoe v{}\n\n", env!("CARGO_PKG_VERSION"));
@@ -98,7 +106,6 @@ async fn machine(environment: &Environment) -> Vec<Finding> {
         prices.date,
         models.join(", ")
     )));
-    findings.extend(sandbox(environment).await);
     findings
 }
 
@@ -175,30 +182,48 @@ async fn models(environment: &Environment, has_agent: bool) -> Vec<Finding> {
     findings
 }
 
-/// Which layer holds what, tried for real.
-async fn sandbox(environment: &Environment) -> Vec<Finding> {
+/// Which layer holds what, tried for real, and the sandbox itself.
+async fn sandbox(environment: &Environment) -> (Vec<Finding>, Option<Sandbox>) {
+    let bad = |what: &str, fault: &Fault| (vec![bad(what, fault)], None);
     let user = match environment.user_config() {
         Ok(user) => user,
-        Err(fault) => return vec![bad("config.toml", &fault)],
+        Err(fault) => return bad("config.toml", &fault),
     };
     if let Some(what) = premises::disabled_by(false, environment, &user) {
-        return vec![Finding::Note(format!(
-            "sandbox: disabled by {what}; commands of agents are not confined"
-        ))];
+        let words = format!("sandbox: disabled by {what}; commands of agents are not confined");
+        return (vec![Finding::Note(words)], environment.ourselves().ok().map(Sandbox::none));
     }
     let found = match environment.ourselves() {
         Ok(ourselves) => premises::find_sandbox(&ourselves, &environment.path, &std::env::temp_dir()).await,
         Err(fault) => Err(fault),
     };
     match found {
-        Ok(sandbox) => holds(sandbox.layer())
-            .into_iter()
-            .map(Finding::Good)
-            .chain(
-                premises::shortcomings(sandbox.layer()).map(|what| Finding::Note(format!("sandbox: {what}"))),
-            )
-            .collect(),
-        Err(fault) => vec![bad("sandbox", &fault)],
+        Ok(sandbox) => {
+            let good = holds(sandbox.layer()).into_iter().map(Finding::Good);
+            let short = premises::shortcomings(sandbox.layer());
+            let short = short.map(|what| Finding::Note(format!("sandbox: {what}")));
+            (good.chain(short).collect(), Some(sandbox))
+        }
+        Err(fault) if fault.code == resources::TOO_LOW => bad("limits", &fault),
+        Err(fault) => bad("sandbox", &fault),
+    }
+}
+
+/// Whether agents could work in the project, asked as a run asks.
+fn work(project: &Project, environment: &Environment, sandbox: Sandbox) -> Vec<Finding> {
+    let asked = Scratch::new().map_err(|error| {
+        let message = format!("the temporary directory cannot be written: {error}");
+        Fault::lasting(FaultLayer::System, "scratch", message)
+    });
+    let asked = asked.and_then(|scratch| {
+        let user = environment.user_config()?;
+        let premises = premises::for_a_look(project, environment, &user, sandbox, scratch.path())?;
+        runtime()?.block_on(preflight::check(project, &premises))
+    });
+    match asked {
+        Ok(told) if told.is_empty() => vec![Finding::Good("work: agents can write the project".into())],
+        Ok(told) => told.into_iter().map(|what| Finding::Note(format!("work: {what}"))).collect(),
+        Err(fault) => vec![bad("work", &fault)],
     }
 }
 

@@ -87,13 +87,15 @@ impl Console {
             return;
         }
         let console: Weak<Self> = Arc::downgrade(self);
-        std::thread::spawn(move || {
+        let keeping = std::thread::Builder::new().spawn(move || {
             while let Some(console) = console.upgrade() {
                 console.screen().draw(&console.redactor);
                 drop(console);
                 std::thread::sleep(REFRESH);
             }
         });
+        // Without a thread for it the line is drawn only when something happens.
+        drop(keeping);
     }
 
     /// Takes the activity line away for good.

@@ -33,6 +33,7 @@ mod kill;
 mod matrix;
 mod mcp;
 mod native;
+mod odd_places;
 mod outages;
 mod outcomes;
 mod policy;

@@ -1,11 +1,13 @@
 //! What a room leaves in the project is put right by a later start, whoever was killed.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use autonoe_sandbox::{Layer, clear_records};
+use autonoe_sandbox::{Bounds, Layer, Sandbox, clear_records};
 
-use crate::support::{LAYERS, Orchestrator, git, until};
+use crate::support::{KEEPER, LAYERS, Orchestrator, PATH, git, until};
 
 fn records(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory.join("rooms")).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
@@ -82,4 +84,29 @@ async fn a_room_that_is_there_is_left_alone() {
     assert!(told.iter().any(|line| line.contains("still there")), "{told:?}");
     assert!(project.join(".git/index.lock").exists());
     orchestrator.kill();
+}
+
+/// The sandbox is tried in a room of its own, wherever we stand.
+#[tokio::test]
+async fn trying_the_sandbox_touches_nothing() {
+    const HERE: &str = "AUTONOE_TEST_TRIES_HERE";
+    if let Some(scratch) = std::env::var_os(HERE) {
+        let found = Sandbox::find(Path::new(KEEPER), OsStr::new(PATH), Path::new(&scratch)).await;
+        found.expect("a sandbox");
+        // Its room ends while we go on; this one is opened and closed after it.
+        let bounds = Bounds::new(&scratch, &scratch, &scratch);
+        Sandbox::none(KEEPER).open(bounds).await.unwrap().close().await;
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (project, scratch) = (dir.path().join("project"), dir.path().join("scratch"));
+    fs::create_dir(&project).unwrap();
+    fs::create_dir(&scratch).unwrap();
+    git(&project, &["init", "-q", "."]);
+    git(&project, &["config", "core.pager", "mine"]);
+    let mut ourselves = Command::new(std::env::current_exe().unwrap());
+    ourselves.args(["records::trying_the_sandbox_touches_nothing", "--exact"]).env(HERE, &scratch);
+    assert!(ourselves.current_dir(&project).output().unwrap().status.success());
+    assert!(fs::read_to_string(project.join(".git/config")).unwrap().contains("mine"));
+    assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0, "nothing is made for it");
 }

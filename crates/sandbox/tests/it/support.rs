@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use autonoe_sandbox::{Bounds, Exit, Launch, Layer, Limits, Room, Sandbox, Stream};
+use autonoe_sandbox::{Bounds, Exit, Launch, Layer, Limits, Repository, Room, Sandbox, Stream};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
@@ -204,6 +204,8 @@ pub fn with_record(directory: &Path) -> Bounds {
     bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
     bounds.protected = vec![root.join(".claude"), root.join(".git/hooks")];
     bounds.records = Some(directory.join("rooms"));
+    // A linked working tree has its repository elsewhere.
+    bounds.write = Repository::around(&root).directories;
     bounds
 }
 

@@ -65,6 +65,9 @@ fn a_writable_project_is_prepared_and_left_clean() {
     let bench = Bench::new();
     bench.project.check_writable().unwrap();
     assert!(bench.project.state_dir().is_dir());
+    assert!(!bench.project.autonoe_dir().exists(), "nothing stays of a look");
+    bench.project.make_directory().unwrap();
+    bench.project.check_writable().unwrap();
     assert_eq!(bench.autonoe_files(), [""; 0]);
     fs::remove_dir(bench.project.autonoe_dir()).unwrap();
     fs::write(bench.project.autonoe_dir(), "a file in the way").unwrap();
@@ -111,4 +114,42 @@ fn a_configuration_that_cannot_be_understood_stops_the_run() {
         assert_eq!(fault.code, "agent_config");
         assert!(fault.message.contains("agent.json"), "{}", fault.message);
     }
+}
+
+#[test]
+fn a_path_that_other_programs_cannot_be_told_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Bench::new();
+    for (name, why) in
+        [(&b"two\nlines"[..], "line break"), (b"tab\there", "control character"), (b"\xff\xfe", "not UTF-8")]
+    {
+        let directory = bench.dir.path().join(std::ffi::OsStr::from_bytes(name));
+        fs::create_dir(&directory).unwrap();
+        let fault = Project::open(&directory, &bench.dir.path().join("state")).expect_err("refused");
+        assert!(fault.message.contains(why) && !fault.message.contains('\n'), "{}", fault.message);
+        assert!(fault.hint.is_some());
+    }
+    let spaced = bench.dir.path().join("with spaces, ünïcödé and 'quotes'");
+    fs::create_dir(&spaced).unwrap();
+    Project::open(&spaced, &bench.dir.path().join("state")).unwrap();
+}
+
+#[test]
+fn what_is_made_for_a_moment_is_removed_when_a_killed_process_left_it() {
+    let bench = Bench::new();
+    bench.project.check_writable().unwrap();
+    bench.project.make_directory().unwrap();
+    let (root, ours, state) = (bench.project.root(), bench.project.autonoe_dir(), bench.project.state_dir());
+    let left = [
+        root.join(".autonoe-probe-x"),
+        ours.join(".autonoe-probe-x"),
+        ours.join(".tmp-x"),
+        state.join(".tmp-x"),
+    ];
+    let kept = [root.join(".tmp-users"), root.join("trial-users"), state.join("journal.db")];
+    left.iter().chain(&kept).for_each(|file| fs::write(file, "").unwrap());
+    fs::create_dir_all(state.join("trial-abc/root")).unwrap();
+    bench.project.remove_leftovers();
+    assert!(!left.iter().any(|file| file.exists()) && !state.join("trial-abc").exists());
+    assert!(kept.iter().all(|file| file.exists()));
 }
