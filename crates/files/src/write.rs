@@ -11,6 +11,9 @@ use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 
 use crate::{read_bytes, show_bytes};
 
+/// With more than this free a disk is not full, whatever the system calls it.
+const PLENTY_BYTES: u64 = 64 * 1024 * 1024;
+
 /// The longest table of mounts that is read.
 const MAX_MOUNT_TABLE: u64 = 16 * 1024 * 1024;
 
@@ -93,6 +96,10 @@ impl WriteTrouble {
         if disk.as_ref().is_some_and(|disk| disk.is_out_of_files && disk.free > 0) {
             let why = format!("no more files can be made{}: all its inodes are used", at(path));
             return Self::new(why, "Remove files that are not needed there.".to_owned());
+        }
+        if let Some(disk) = disk.as_ref().filter(|disk| disk.free > PLENTY_BYTES) {
+            let why = format!("the system says that no space is left, although {}", disk.told());
+            return Self::new(why, "Look whether a quota or a limit is in force there.".to_owned());
         }
         let told = disk.map(|disk| format!(": {}", disk.told())).unwrap_or_default();
         Self::new(format!("the disk is full{told}"), "Make room there.".to_owned())
@@ -216,7 +223,7 @@ mod tests {
         let disk = Disk::of(&path).expect("a disk");
         let mount = disk.mounted_at.display().to_string();
         for (number, why, advice) in [
-            (rustix::io::Errno::NOSPC, "the disk is full: ", "Make room"),
+            (rustix::io::Errno::NOSPC, "although ", "quota"),
             (rustix::io::Errno::DQUOT, "your disk quota is used up", "quota raised"),
             (rustix::io::Errno::ROFS, "is read-only", "writable"),
             (rustix::io::Errno::ACCESS, "permission is denied", "permissions of"),
@@ -229,7 +236,7 @@ mod tests {
             assert!(!trouble.why.contains("os error"), "{trouble:?}");
         }
         let full = WriteTrouble::full(&path).why;
-        assert!(full.contains(&mount) && full.contains(" of "), "{full}");
+        assert!(full.contains(&mount) && full.contains(" of "), "this machine has room: {full}");
     }
 
     #[test]
