@@ -140,6 +140,10 @@ fn a_second_run_says_who_holds_the_project() {
         stderr.contains(&format!("process {}", child.id())) && stderr.contains("autonoe run"),
         "{stderr}"
     );
+    let doctor = place.autonoe(Some(&model)).arg("doctor").output().expect("started");
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert_eq!(doctor.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("process {}", child.id())) && said.contains("would not start"), "{said}");
     signal(&child, Signal::KILL);
     child.wait().expect("reaped");
     let third = place.run(&super::support::model(&builder()), &["run", "-n", "1"]);

@@ -77,13 +77,10 @@ fn asked_again(path: &Path) -> Cause {
     if Disk::of(path).is_some_and(|disk| disk.free < FULL_BELOW_BYTES) {
         return Cause::System(WriteTrouble::full(path));
     }
-    match find_regular(path) {
-        Ok(Some(_)) => {
-            if let Err(error) = File::options().read(true).write(true).open(path) {
-                return Cause::System(WriteTrouble::of(path, &error));
-            }
-        }
-        Ok(None) | Err(_) => {}
+    if let Ok(Some(_)) = find_regular(path)
+        && let Err(error) = File::options().read(true).write(true).open(path)
+    {
+        return Cause::System(WriteTrouble::of(path, &error));
     }
     let beside = path.parent().unwrap_or(path);
     WriteTrouble::expected(beside).map_or(Cause::Unknown, Cause::System)
