@@ -7,6 +7,8 @@ use autonoe_policy::GitLocks;
 use autonoe_sandbox::{GitLock, Needed, Repository, clear_records, locks_on_record};
 use autonoe_store::{Holder, Project, ProjectLock};
 
+use crate::scratch::sweep_leftovers;
+
 /// A project that is ours.
 pub struct Claim {
     /// Held for as long as this lives.
@@ -22,6 +24,7 @@ pub fn claim(project: &Project, holder: &Holder) -> Result<Claim, Fault> {
     project.make_directory()?;
     told.extend(clear_records(&project.rooms_dir()));
     project.remove_leftovers();
+    sweep_leftovers();
     told.extend(left_locks(project));
     Ok(Claim { _lock: lock, told })
 }

@@ -26,7 +26,7 @@ pub struct Scratch {
 impl Scratch {
     /// Makes one.
     pub fn new() -> io::Result<Self> {
-        sweep(&std::env::temp_dir(), AGE);
+        sweep_leftovers();
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
         let lock = File::open(directory.path())?;
         lock.lock()?;
@@ -37,6 +37,11 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
+}
+
+/// Removes what killed processes of this user left in the temporary directory.
+pub fn sweep_leftovers() {
+    sweep(&std::env::temp_dir(), AGE);
 }
 
 /// Removes what killed processes of this user left in a directory, if it is at least this old.

@@ -25,6 +25,9 @@ const MAX_DEPTH: usize = 24;
 /// Parts of a repository in which git has no locks: other programs' files, and the records of working trees other than ours.
 const PASSED_OVER: [&str; 5] = ["annex", "hooks", "lfs", "logs", "worktrees"];
 
+/// Locks beside the index that all working trees of a repository share.
+const SHARED: [&str; 4] = ["config.lock", "gc.pid.lock", "packed-refs.lock", "shallow.lock"];
+
 /// A lock file of git's, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitLock {
@@ -80,9 +83,8 @@ impl GitLock {
     /// Who may need it: a process that has it open, or a git that is at work in its repository. What such a process holds need
     /// not be open, for a git that waits for an editor has closed it.
     pub fn needed(&self, root: &Path, repository: &Repository) -> Needed {
-        let places =
-            [repository.top(root)].into_iter().chain(repository.directories.iter().map(PathBuf::as_path));
-        let places: Vec<_> = places.filter_map(|place| identity(place).ok()).collect();
+        let places = repository.places(root);
+        let places: Vec<_> = places.iter().filter_map(|place| identity(place).ok()).collect();
         system::who_needs((self.device, self.inode), self.owner, &places)
     }
 
@@ -112,15 +114,35 @@ impl Repository {
     pub fn locks(&self, root: &Path) -> Vec<GitLock> {
         let mut found = Vec::new();
         let mut left = MAX_ENTRIES;
+        // Of what a linked working tree shares, the rest belongs to the main one.
+        let shared = self.directories.first().filter(|_| self.directories.len() > 1);
         for directory in self.directories.iter().cloned().chain(self.directories_in_submodules(root)) {
             // What was put in its place since leads elsewhere.
             if directory.canonicalize().is_ok_and(|real| real == directory) {
                 collect(&directory, MAX_DEPTH, &mut left, &mut found);
             }
         }
+        found.retain(|lock| {
+            lock.path.parent() != shared.map(PathBuf::as_path)
+                || SHARED.iter().any(|name| lock.path.file_name() == Some(name.as_ref()))
+        });
         found.sort_by(|one, other| one.path.cmp(&other.path));
         found.dedup_by(|one, other| one.path == other.path);
         found
+    }
+
+    /// Where a git stands that works in this repository: its own directories, and all its working trees.
+    fn places(&self, root: &Path) -> Vec<PathBuf> {
+        let mut places = vec![self.top(root).to_owned()];
+        places.extend(self.directories.iter().cloned());
+        let Some(shared) = self.directories.first() else {
+            return places;
+        };
+        places.extend(shared.parent().filter(|_| shared.ends_with(".git")).map(Path::to_owned));
+        let linked = fs::read_dir(shared.join("worktrees")).into_iter().flatten().flatten();
+        let named = linked.filter_map(|entry| fs::read_to_string(entry.path().join("gitdir")).ok());
+        places.extend(named.filter_map(|git| Some(Path::new(git.trim_end()).parent()?.to_owned())));
+        places
     }
 
     /// Repositories of submodules that lie in the working tree itself, as those do that an old git made. All others are in

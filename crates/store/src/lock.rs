@@ -85,10 +85,12 @@ impl ProjectLock {
 
     /// Whether somebody holds the project now.
     pub fn held(project: &Project) -> Held {
-        match (Self::holder(project), DirectoryLock::look(project.root())) {
-            (Some(holder), _) => Held::By(holder),
-            (None, Some(Locked { pid, .. })) => Held::Unknown { pid },
-            (None, None) => Held::Free,
+        if let Some(holder) = Self::holder(project) {
+            return Held::By(holder);
+        }
+        match DirectoryLock::look(project.root()) {
+            Some(Locked { pid, .. }) => Held::Unknown { pid },
+            None => Held::Free,
         }
     }
 

@@ -2,15 +2,15 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use autonoe_sandbox::{GitLock, Needed, Repository, Sandbox};
 
 use crate::support::{KEEPER, PATH, git, until, with_record};
 
 /// A project with a commit, in a directory of its own.
-fn project() -> (tempfile::TempDir, std::path::PathBuf) {
+fn project() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().canonicalize().unwrap().join("project");
     fs::create_dir(&project).unwrap();
@@ -72,15 +72,16 @@ async fn a_linked_working_tree_has_its_locks_elsewhere() {
     let linked = dir.path().join("linked");
     git(&main, &["worktree", "add", "-q", "-b", "other", "../linked/project"]);
     let own = main.join(".git/worktrees/project");
+    let locks =
+        [own.join("index.lock"), main.join(".git/packed-refs.lock"), main.join(".git/refs/heads/x.lock")];
+    let of_main = main.join(".git/index.lock");
     let told = session(&linked, || {
-        for lock in [own.join("index.lock"), main.join(".git/packed-refs.lock"), main.join(".git/index.lock")]
-        {
-            fs::write(lock, "").unwrap();
-        }
+        locks.iter().chain([&of_main]).for_each(|lock| fs::write(lock, "").unwrap());
     })
     .await;
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(!own.join("index.lock").exists() && !main.join(".git/packed-refs.lock").exists());
+    assert_eq!(told.len(), locks.len(), "{told:?}");
+    assert!(!locks.iter().any(|lock| lock.exists()));
+    assert!(of_main.exists(), "the index of the main working tree is not the session's");
 }
 
 #[tokio::test]
@@ -93,32 +94,63 @@ async fn a_submodule_with_a_repository_of_its_own_is_looked_at() {
     assert!(!lock.exists());
 }
 
-/// What the user does at the same time, outside every room, is theirs.
+/// A commit of the user's own, outside every room, with an editor open.
+struct UsersCommit {
+    git: Child,
+    directory: PathBuf,
+}
+
+impl UsersCommit {
+    fn begin(directory: &Path) -> Self {
+        fs::write(directory.join("file"), "one").unwrap();
+        git(directory, &["add", "file"]);
+        let mut commit = Command::new("git");
+        commit.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-a"]);
+        commit.env_clear().env("PATH", PATH).env("HOME", "/nonexistent");
+        let editor =
+            "sh -c 'echo x > editing; while test -e editing; do sleep 0.01; done; echo message > \"$1\"' --";
+        let git =
+            commit.env("GIT_EDITOR", editor).current_dir(directory).stdout(Stdio::null()).spawn().unwrap();
+        until("the editor is open", || directory.join("editing").exists());
+        Self { git, directory: directory.to_owned() }
+    }
+
+    fn is_made(mut self) -> bool {
+        fs::remove_file(self.directory.join("editing")).unwrap();
+        self.git.wait().unwrap().success()
+    }
+}
+
 #[tokio::test]
 async fn the_users_own_commit_keeps_its_lock_while_the_editor_is_open() {
     let (dir, project) = project();
-    fs::write(project.join("file"), "one").unwrap();
-    git(&project, &["add", "file"]);
-    let mut commit = Command::new("git");
-    commit.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-a"]);
-    commit.env_clear().env("PATH", PATH).env("HOME", "/nonexistent");
-    commit.env(
-        "GIT_EDITOR",
-        "sh -c 'echo x > editing; while test -e editing; do sleep 0.01; done; echo message > \"$1\"' --",
-    );
     let mut users = None;
-    let told = session(dir.path(), || {
-        users = Some(commit.current_dir(&project).stdout(Stdio::null()).spawn().unwrap());
-        until("the editor is open", || project.join("editing").exists());
-    })
-    .await;
+    let told = session(dir.path(), || users = Some(UsersCommit::begin(&project))).await;
     let lock = project.join(".git/index.lock");
     assert!(lock.exists() && told.is_empty(), "{told:?}");
     let needed = GitLock::at(&lock).unwrap().needed(&project, &Repository::around(&project));
     assert!(matches!(needed, Needed::By { ref name, .. } if name == "git"), "{needed:?}");
-    fs::remove_file(project.join("editing")).unwrap();
-    assert!(users.unwrap().wait().unwrap().success(), "the user's commit is made");
+    assert!(users.unwrap().is_made());
     assert!(!lock.exists());
+}
+
+/// In whichever working tree they are, what all share may be theirs.
+#[tokio::test]
+async fn a_git_in_another_working_tree_keeps_what_is_shared() {
+    let (dir, main) = project();
+    git(&main, &["worktree", "add", "-q", "-b", "other", "../linked/project"]);
+    let lock = main.join(".git/packed-refs.lock");
+    for (session_in, user_in) in [("linked", "project"), ("", "linked/project")] {
+        let mut users = None;
+        let told = session(&dir.path().join(session_in), || {
+            users = Some(UsersCommit::begin(&dir.path().join(user_in)));
+            fs::write(&lock, "").unwrap();
+        })
+        .await;
+        assert!(lock.exists() && told.is_empty(), "{told:?}");
+        fs::remove_file(&lock).unwrap();
+        assert!(users.unwrap().is_made());
+    }
 }
 
 #[tokio::test]
