@@ -176,6 +176,7 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
             console,
             stop,
             max_outage,
+            halt: Halt::default(),
             warnings,
         };
         let watching = Watching { secrets, telemetry };
@@ -247,6 +248,8 @@ struct Engine<'a> {
     console: Arc<Console>,
     stop: Stop,
     max_outage: Duration,
+    /// Ends the run when its state cannot be written.
+    halt: Halt,
     /// What is to be said before the first session.
     warnings: Vec<String>,
 }
@@ -279,9 +282,9 @@ impl Engine<'_> {
             Arc::new(StatusStore::open(self.project, Arc::clone(&journal), Arc::clone(&clock)).await?);
         let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
-        sinks.emit(&span, &RunEvent::RunStarted { command: self.title.command.clone(), sessions_before });
+        sinks.emit(&span, RunEvent::RunStarted { command: self.title.command.clone(), sessions_before });
         for message in claim.told.iter().chain(&self.warnings) {
-            sinks.emit(&span, &RunEvent::Trouble { message: message.clone() });
+            sinks.emit(&span, RunEvent::Trouble { message: message.clone() });
         }
 
         if work.has_deliverables() {
@@ -315,11 +318,10 @@ impl Engine<'_> {
         let Some(mut planned) = self.stop.token().run_until_cancelled(planning).await.transpose()? else {
             let report = stopped_before_its_first_session();
             journal.record(Record::RunEnded(Box::new(report.clone()))).await?;
-            sinks.emit(&span, &RunEvent::Outcome(report.clone()));
+            sinks.emit(&span, RunEvent::Outcome(report.clone()));
             return Ok((report, None));
         };
-        let halt = Halt::default();
-        let deliverables = self.deliverables(first, &planned, status, &journal, &sinks, &span, &halt);
+        let deliverables = self.deliverables(first, &planned, status, &journal, &sinks, &span);
         let _calls = CallServer::start(&socket, Arc::clone(&deliverables)).map_err(|error| {
             let WriteTrouble { why, advice } = WriteTrouble::of(&socket, &error);
             let message = format!("The socket {} cannot be opened: {why}.", socket.display());
@@ -345,7 +347,7 @@ impl Engine<'_> {
             sinks: &sinks,
             clock: clock.as_ref(),
             interrupt: self.stop.token(),
-            halt,
+            halt: self.halt.clone(),
             options: self.options(),
             span: span.clone(),
             resume,
@@ -371,14 +373,13 @@ impl Engine<'_> {
         journal: &Arc<Journal>,
         sinks: &Sinks,
         span: &SpanContext,
-        halt: &Halt,
     ) -> Arc<DeliverableService> {
         let (sinks, span) = (sinks.clone(), span.clone());
         let notify = Box::new(move |change: &autonoe_core::status::StatusChange| {
-            sinks.emit(&span, &RunEvent::StatusChanged(change.clone()));
+            sinks.emit(&span, RunEvent::StatusChanged(change.clone()));
         });
         let service = DeliverableService::new(status, Arc::clone(journal), first, notify);
-        let service = service.halting(halt.clone());
+        let service = service.halting(self.halt.clone());
         Arc::new(match planned.examiner() {
             Some(examiner) => service.examined_by(examiner),
             None => service,

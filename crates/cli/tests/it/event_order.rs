@@ -14,10 +14,8 @@ fn out_of_order(run: &Run) -> Vec<String> {
         let kind = event["type"].as_str().expect("a type");
         match kind {
             "session_started" => (asked, spinning, ended) = (false, false, false),
-            "model_asked" => {
-                if std::mem::replace(&mut asked, true) {
-                    wrong.push("the model is asked again before it has answered".to_owned());
-                }
+            "model_asked" if std::mem::replace(&mut asked, true) => {
+                wrong.push("the model is asked again before it has answered".to_owned());
             }
             "working" | "chunk" | "thinking" | "text" if !asked => {
                 wrong.push(format!("{kind} without a model"))

@@ -115,7 +115,7 @@ impl UsersCommit {
         Self { git, directory: directory.to_owned() }
     }
 
-    fn is_made(mut self) -> bool {
+    fn make(mut self) -> bool {
         fs::remove_file(self.directory.join("editing")).unwrap();
         self.git.wait().unwrap().success()
     }
@@ -130,7 +130,7 @@ async fn the_users_own_commit_keeps_its_lock_while_the_editor_is_open() {
     assert!(lock.exists() && told.is_empty(), "{told:?}");
     let needed = GitLock::at(&lock).unwrap().needed(&project, &Repository::around(&project));
     assert!(matches!(needed, Needed::By { ref name, .. } if name == "git"), "{needed:?}");
-    assert!(users.unwrap().is_made());
+    assert!(users.unwrap().make());
     assert!(!lock.exists());
 }
 
@@ -149,7 +149,7 @@ async fn a_git_in_another_working_tree_keeps_what_is_shared() {
         .await;
         assert!(lock.exists() && told.is_empty(), "{told:?}");
         fs::remove_file(&lock).unwrap();
-        assert!(users.unwrap().is_made());
+        assert!(users.unwrap().make());
     }
 }
 
