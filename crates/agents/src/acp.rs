@@ -24,7 +24,7 @@ use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec}
 use autonoe_core::event::{AgentEvent, Chunk, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use futures::future::{Either, select};
 use serde_json::{Value, json};
@@ -215,7 +215,7 @@ impl Agent for AcpAgent {
 
 impl AcpAgent {
     /// From the instruction to the end of the last turn.
-    async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<Outcome, Fault> {
+    async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<SessionEnd, Fault> {
         match tokio::time::timeout(START_LIMIT, self.begin(emitter)).await {
             Ok(Ok(())) => {}
             Ok(Err(Halt::Fault(fault))) => return Err(fault),

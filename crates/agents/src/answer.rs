@@ -3,7 +3,7 @@
 
 use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ struct Form {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     /// It was the end.
-    Ended(Outcome),
+    Ended(SessionEnd),
     /// It has to be told this, and to answer again.
     Again(String),
 }
@@ -66,8 +66,8 @@ impl Expected {
     }
 
     /// What follows from how an agent ended, and from the last that it said.
-    pub(crate) async fn settle(&mut self, outcome: Outcome, said: &str, emitter: &Emitter) -> Next {
-        let (Some(form), Outcome::Completed) = (&self.form, &outcome) else {
+    pub(crate) async fn settle(&mut self, outcome: SessionEnd, said: &str, emitter: &Emitter) -> Next {
+        let (Some(form), SessionEnd::Completed) = (&self.form, &outcome) else {
             return Next::Ended(outcome);
         };
         let why = match form.read(said) {
@@ -80,7 +80,7 @@ impl Expected {
         let message = format!("The answer does not have the form that was asked for: {why}.");
         if self.asked == MAX_ASKED {
             let fault = Fault::passing(Layer::Agent, "answer_not_valid", message);
-            return Next::Ended(Outcome::ExecutionError { fault });
+            return Next::Ended(SessionEnd::ExecutionError { fault });
         }
         self.asked += 1;
         let again = format!("{message}\n\nAnswer once more. {}", form.in_words());
@@ -138,7 +138,7 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use autonoe_core::event::AgentEvent;
-    use autonoe_core::outcome::Outcome;
+    use autonoe_core::outcome::SessionEnd;
     use futures::StreamExt;
     use serde_json::{Value, json};
 
@@ -160,7 +160,7 @@ mod tests {
             async move {
                 let mut expected = Expected::new(schema).expect("a schema");
                 for said in said {
-                    nexts.push(expected.settle(Outcome::Completed, said, &emitter).await);
+                    nexts.push(expected.settle(SessionEnd::Completed, said, &emitter).await);
                 }
             }
         })
@@ -188,19 +188,21 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_fits_is_told() {
         let (nexts, told) = settled(Some(verdict()), &[r#"{"passed":true}"#]).await;
-        assert_eq!(nexts, [Next::Ended(Outcome::Completed)]);
+        assert_eq!(nexts, [Next::Ended(SessionEnd::Completed)]);
         assert_eq!(told, [AgentEvent::Answer { value: json!({ "passed": true }) }]);
     }
 
     #[tokio::test]
     async fn an_answer_that_does_not_fit_is_asked_for_once_more() {
         let (nexts, told) = settled(Some(verdict()), &[r#"{"passed":"yes"}"#, r#"{"passed":false}"#]).await;
-        let [Next::Again(words), Next::Ended(Outcome::Completed)] = &nexts[..] else { panic!("{nexts:?}") };
+        let [Next::Again(words), Next::Ended(SessionEnd::Completed)] = &nexts[..] else {
+            panic!("{nexts:?}")
+        };
         assert!(words.contains("at /passed") && words.contains(r#""boolean""#), "{words}");
         assert!(matches!(&told[..], [AgentEvent::Trouble { .. }, AgentEvent::Answer { .. }]), "{told:?}");
 
         let (nexts, told) = settled(Some(verdict()), &["yes", "really, yes"]).await;
-        let [Next::Again(_), Next::Ended(Outcome::ExecutionError { fault })] = &nexts[..] else {
+        let [Next::Again(_), Next::Ended(SessionEnd::ExecutionError { fault })] = &nexts[..] else {
             panic!("{nexts:?}")
         };
         assert_eq!((fault.code.as_str(), fault.recoverable()), ("answer_not_valid", true));
@@ -210,11 +212,11 @@ mod tests {
     #[tokio::test]
     async fn without_a_form_or_an_end_of_its_own_nothing_is_read() {
         let (nexts, told) = settled(None, &["whatever"]).await;
-        assert_eq!((nexts, told), (vec![Next::Ended(Outcome::Completed)], Vec::new()));
+        assert_eq!((nexts, told), (vec![Next::Ended(SessionEnd::Completed)], Vec::new()));
         let mut told = events(|emitter| async move {
             let mut expected = Expected::new(Some(verdict())).expect("a schema");
-            let next = expected.settle(Outcome::MaxTurns, r#"{"passed":true}"#, &emitter).await;
-            assert_eq!(next, Next::Ended(Outcome::MaxTurns));
+            let next = expected.settle(SessionEnd::MaxTurns, r#"{"passed":true}"#, &emitter).await;
+            assert_eq!(next, Next::Ended(SessionEnd::MaxTurns));
         });
         assert_eq!(told.next().await, None);
     }

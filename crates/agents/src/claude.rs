@@ -17,7 +17,7 @@ use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{DeliverableService, answer_message};
 use autonoe_tools::Way;
 use serde_json::{Value, json};
@@ -212,7 +212,7 @@ impl Agent for ClaudeAgent {
 
 impl ClaudeAgent {
     /// From the instruction to the result.
-    async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<Outcome, Fault> {
+    async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<SessionEnd, Fault> {
         let hook = json!({ "matcher": "*", "hookCallbackIds": [GATE], "timeout": GATE_SECONDS });
         self.talk
             .say(&json!({
@@ -266,7 +266,7 @@ impl ClaudeAgent {
                 other => {
                     if let Some(outcome) = self.take(other, emitter).await {
                         return Err(match outcome {
-                            Outcome::ExecutionError { fault } => fault,
+                            SessionEnd::ExecutionError { fault } => fault,
                             other => {
                                 let message = format!("Claude Code ended early: {}.", other.name());
                                 Fault::passing(Layer::Agent, "agent_crashed", message)
@@ -292,7 +292,7 @@ impl ClaudeAgent {
     }
 
     /// Acts on one message; the outcome, if it is the last one.
-    async fn take(&mut self, message: Message, emitter: &Emitter) -> Option<Outcome> {
+    async fn take(&mut self, message: Message, emitter: &Emitter) -> Option<SessionEnd> {
         match message {
             Message::Begun { session, model } => {
                 let history = json!({ "claude_session": session });

@@ -25,7 +25,7 @@ use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec}
 use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::Layer as SandboxLayer;
 use futures::future::{Either, select};
@@ -207,7 +207,7 @@ impl Agent for CodexAgent {
 
 impl CodexAgent {
     /// From the instruction to the end of the turn.
-    async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<Outcome, Fault> {
+    async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<SessionEnd, Fault> {
         match in_time(self.greet(emitter)).await {
             Err(fault) if NO_SERVER.contains(&fault.code.as_str()) && self.needs_no_approval() => {
                 return self.exec(instruction, &fault, emitter).await;
@@ -373,7 +373,7 @@ impl CodexAgent {
     }
 
     /// Acts on one message; the outcome, if it is the last one.
-    async fn take(&mut self, message: Message, emitter: &Emitter) -> Option<Outcome> {
+    async fn take(&mut self, message: Message, emitter: &Emitter) -> Option<SessionEnd> {
         let trouble = |message| emitter.emit(AgentEvent::Trouble { message });
         match message {
             Message::Begun(item) => self.begun(item, emitter).await,

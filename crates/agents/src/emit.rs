@@ -10,7 +10,7 @@ use std::task::Poll;
 use autonoe_core::agent::EventStream;
 use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_sandbox::Refusal;
 use futures::Stream;
 use tokio::sync::mpsc;
@@ -74,9 +74,9 @@ pub(crate) fn host_refused(refusal: &Refusal, how_to_allow: &str) -> AgentEvent 
 }
 
 /// Why a call of the model failed that ended its session like this; none if it did not fail.
-pub(crate) fn model_failure(outcome: &Outcome) -> Option<Fault> {
+pub(crate) fn model_failure(outcome: &SessionEnd) -> Option<Fault> {
     match outcome {
-        Outcome::QuotaExceeded { message, .. } => {
+        SessionEnd::QuotaExceeded { message, .. } => {
             Some(Fault::passing(Layer::Model, outcome.name(), message.clone()))
         }
         outcome => outcome.fault().cloned(),

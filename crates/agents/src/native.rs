@@ -15,7 +15,7 @@ use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::files::FileRules;
 use autonoe_core::instruction::InstructionName;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{DeliverableService, tools_for};
 use autonoe_model::{Conversation, ModelChoice, Models, Provider, Tuning};
 use autonoe_sandbox::{Premises, Quarters};
@@ -166,7 +166,7 @@ impl NativeAgent {
     }
 
     /// Holds the conversation until it has come to the answer that is expected of it.
-    async fn hold(&mut self, conversation: &mut Conversation, emitter: &Emitter) -> Outcome {
+    async fn hold(&mut self, conversation: &mut Conversation, emitter: &Emitter) -> SessionEnd {
         loop {
             let (outcome, words) = self.turns.hold(conversation, emitter).await;
             match self.expected.settle(outcome, &words, emitter).await {

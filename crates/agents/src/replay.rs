@@ -11,7 +11,7 @@ use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 
 use crate::emit::{Emitter, events};
@@ -78,7 +78,7 @@ impl Agent for ReplayAgent {
             }
             let fault =
                 Fault::passing(Layer::Agent, "recording_ended", "The recording of the session stops here.");
-            emitter.emit(AgentEvent::End { outcome: Outcome::ExecutionError { fault } }).await;
+            emitter.emit(AgentEvent::End { outcome: SessionEnd::ExecutionError { fault } }).await;
         })
     }
 

@@ -22,7 +22,7 @@ use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::limits::Limits;
 use autonoe_core::money::Usd;
 use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
-use autonoe_core::outcome::{Outcome, RunReport, exit};
+use autonoe_core::outcome::{RunOutcome, RunReport, exit};
 use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
@@ -197,7 +197,7 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
 /// The account of a run that was interrupted before it had held a session.
 fn stopped_before_its_first_session() -> RunReport {
     RunReport {
-        outcome: Outcome::Interrupted,
+        outcome: RunOutcome::Interrupted,
         exit_code: exit::INTERRUPTED,
         iterations: 0,
         deliverables_passed: 0,

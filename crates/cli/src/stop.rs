@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use autonoe_core::outcome::{Outcome, RunReport, exit};
+use autonoe_core::outcome::{RunOutcome, RunReport, exit};
 use tokio_util::sync::CancellationToken;
 
 /// Why a run was stopped from outside.
@@ -47,9 +47,9 @@ impl Stop {
     }
 
     /// What the system said when standard output was closed, if that is what ended a run.
-    pub fn closed_output(&self, outcome: &Outcome) -> Option<&str> {
+    pub fn closed_output(&self, outcome: &RunOutcome) -> Option<&str> {
         match (outcome, self.cause.get()) {
-            (Outcome::Interrupted, Some(StopCause::OutputClosed(why))) => Some(why),
+            (RunOutcome::Interrupted, Some(StopCause::OutputClosed(why))) => Some(why),
             _ => None,
         }
     }
@@ -63,7 +63,7 @@ impl Stop {
 #[cfg(test)]
 mod tests {
     use super::{Stop, StopCause};
-    use autonoe_core::outcome::Outcome;
+    use autonoe_core::outcome::RunOutcome;
     use std::io;
 
     #[test]
@@ -73,11 +73,11 @@ mod tests {
         stop.output_closed(&closed);
         stop.stop(StopCause::Signal("SIGINT"));
         assert!(stop.is_asked());
-        assert_eq!(stop.closed_output(&Outcome::Interrupted), Some("broken pipe"));
-        assert_eq!(stop.closed_output(&Outcome::AllPassed), None, "it had ended by itself");
+        assert_eq!(stop.closed_output(&RunOutcome::Interrupted), Some("broken pipe"));
+        assert_eq!(stop.closed_output(&RunOutcome::AllPassed), None, "it had ended by itself");
         let stop = Stop::default();
         stop.stop(StopCause::Signal("SIGINT"));
         stop.output_closed(&closed);
-        assert_eq!(stop.closed_output(&Outcome::Interrupted), None);
+        assert_eq!(stop.closed_output(&RunOutcome::Interrupted), None);
     }
 }

@@ -3,7 +3,7 @@
 use crate::agent::Backend;
 use crate::fault::Layer;
 use crate::instruction::InstructionName;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 
 /// The model for planning sessions and the model for all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Has the next one step in, if the run would end for a reason that is not theirs. Returns who has stepped down.
-    pub fn step_in(&mut self, outcome: &Outcome) -> Option<Member<'a>> {
+    pub fn step_in(&mut self, outcome: &RunOutcome) -> Option<Member<'a>> {
         if !is_personal(outcome) {
             return None;
         }
@@ -78,10 +78,10 @@ impl<'a> Crew<'a> {
 }
 
 /// True for an end that is due to one backend: its quota, its login, its failures.
-fn is_personal(outcome: &Outcome) -> bool {
+fn is_personal(outcome: &RunOutcome) -> bool {
     match outcome {
-        Outcome::QuotaExceeded { .. } | Outcome::Outage { .. } => true,
-        Outcome::Failed { fault } | Outcome::MaxRetriesExceeded { fault, .. } => match fault.layer {
+        RunOutcome::QuotaExceeded { .. } | RunOutcome::Outage { .. } => true,
+        RunOutcome::Failed { fault } | RunOutcome::MaxRetriesExceeded { fault, .. } => match fault.layer {
             Layer::Config | Layer::Model | Layer::Agent => true,
             Layer::Store
             | Layer::Plan

@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::gate::ToolCall;
 use crate::instruction::InstructionName;
 use crate::money::Usd;
-use crate::outcome::{Outcome, RunReport};
+use crate::outcome::{RunReport, SessionEnd};
 use crate::status::StatusChange;
 
 /// One thing that happened: in an agent, or in the run around it.
@@ -133,7 +133,7 @@ pub enum AgentEvent {
     End {
         /// How it ended.
         #[serde(flatten)]
-        outcome: Outcome,
+        outcome: SessionEnd,
     },
 }
 
@@ -173,7 +173,7 @@ pub enum RunEvent {
         number: u32,
         /// How it ended.
         #[serde(flatten)]
-        outcome: Outcome,
+        outcome: SessionEnd,
         /// What it cost; none when no price is known.
         cost_usd: Option<Usd>,
         /// How long it took.

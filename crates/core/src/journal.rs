@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::instruction::InstructionName;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
-use crate::outcome::{Outcome, RunReport};
+use crate::outcome::{RunReport, SessionEnd};
 use crate::plan::Said;
 use crate::quota::QuotaWait;
 
@@ -36,7 +36,7 @@ pub enum Record {
         /// Its instruction. A `sync` session that completed leaves only verification to do.
         instruction: InstructionName,
         /// How it ended.
-        outcome: Outcome,
+        outcome: SessionEnd,
         /// What it spent.
         spent: Ledger,
         /// How long it took.

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::money::Usd;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 
 /// Retries of a failed session in a row, unless the user says otherwise.
@@ -26,21 +26,21 @@ pub struct Limits {
 
 impl Limits {
     /// The first limit that has been reached, if any.
-    pub fn reached(&self, so_far: &RunState, elapsed: Duration) -> Option<Outcome> {
+    pub fn reached(&self, so_far: &RunState, elapsed: Duration) -> Option<RunOutcome> {
         if let Some(limit) = self.max_iterations
             && so_far.iterations >= limit.get()
         {
-            return Some(Outcome::MaxIterations { limit: limit.get() });
+            return Some(RunOutcome::MaxIterations { limit: limit.get() });
         }
         if let Some(limit_usd) = self.max_cost
             && so_far.spent.cost >= limit_usd
         {
-            return Some(Outcome::BudgetExceeded { limit_usd });
+            return Some(RunOutcome::BudgetExceeded { limit_usd });
         }
         if let Some(limit) = self.max_duration
             && elapsed >= limit
         {
-            return Some(Outcome::DurationExceeded { limit });
+            return Some(RunOutcome::DurationExceeded { limit });
         }
         None
     }

@@ -1,5 +1,5 @@
-//! Outcome: how a session or a run ended. One enum stands behind the exit code, the JSON,
-//! the journal and every message, so that they cannot disagree.
+//! How a session ended, and how a run ended. One enum each stands behind the exit code, the JSON, the journal and every
+//! message, so that they cannot disagree.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,28 +10,24 @@ use serde::{Deserialize, Serialize};
 use crate::fault::{Fault, Layer};
 use crate::money::Usd;
 
-/// How a session or a run ended.
+/// How a session ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
-    /// A session came to its own end.
+pub enum SessionEnd {
+    /// The agent came to its own end.
     Completed,
-    /// A session failed.
-    ExecutionError {
-        /// What failed.
-        fault: Fault,
-    },
-    /// A session used up the turns it was given.
+    /// The session failed.
+    ExecutionError { fault: Fault },
+    /// The agent used up the turns it was given.
     MaxTurns,
-
     /// The money is spent.
     BudgetExceeded {
-        /// What was allowed for the whole run.
+        /// For the whole run.
         limit_usd: Usd,
     },
     /// The time is up.
     DurationExceeded {
-        /// What was allowed for the whole run.
+        /// For the whole run.
         #[serde(rename = "limit_seconds", with = "crate::duration::seconds")]
         limit: Duration,
     },
@@ -39,12 +35,62 @@ pub enum Outcome {
     QuotaExceeded {
         /// The vendor's words.
         message: String,
-        /// When it resets, if that could be read.
+        /// None if no reset could be read.
         resets_at: Option<Timestamp>,
     },
-    /// The user stopped it.
+    /// Somebody stopped it.
     Interrupted,
+}
 
+impl SessionEnd {
+    /// The stable name, as in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::ExecutionError { .. } => "execution_error",
+            Self::MaxTurns => "max_turns",
+            Self::BudgetExceeded { .. } => "budget_exceeded",
+            Self::DurationExceeded { .. } => "duration_exceeded",
+            Self::QuotaExceeded { .. } => "quota_exceeded",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// The fault behind it, if there is one.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::ExecutionError { fault } => Some(fault),
+            Self::Completed
+            | Self::MaxTurns
+            | Self::BudgetExceeded { .. }
+            | Self::DurationExceeded { .. }
+            | Self::QuotaExceeded { .. }
+            | Self::Interrupted => None,
+        }
+    }
+
+    /// True for a session that others ended before it could do its work: it does not count as an iteration.
+    pub fn was_cut_short(&self) -> bool {
+        matches!(self, Self::QuotaExceeded { .. } | Self::Interrupted)
+    }
+
+    /// The end of the run, where the end of one session is that as well.
+    pub fn ends_run(&self) -> Option<RunOutcome> {
+        match self.clone() {
+            Self::BudgetExceeded { limit_usd } => Some(RunOutcome::BudgetExceeded { limit_usd }),
+            Self::DurationExceeded { limit } => Some(RunOutcome::DurationExceeded { limit }),
+            Self::QuotaExceeded { message, resets_at } => {
+                Some(RunOutcome::QuotaExceeded { message, resets_at })
+            }
+            Self::Completed | Self::ExecutionError { .. } | Self::MaxTurns | Self::Interrupted => None,
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum RunOutcome {
     /// Every achievable deliverable has passed.
     AllPassed,
     /// Every active deliverable has been verified by `sync`.
@@ -57,9 +103,20 @@ pub enum Outcome {
         reason: String,
     },
     /// The allowed number of sessions is used up.
-    MaxIterations {
-        /// The allowed number.
-        limit: u32,
+    MaxIterations { limit: u32 },
+    /// The money is spent.
+    BudgetExceeded { limit_usd: Usd },
+    /// The time is up.
+    DurationExceeded {
+        #[serde(rename = "limit_seconds", with = "crate::duration::seconds")]
+        limit: Duration,
+    },
+    /// The vendor's quota is used up.
+    QuotaExceeded {
+        /// The vendor's words.
+        message: String,
+        /// None if no reset could be read.
+        resets_at: Option<Timestamp>,
     },
     /// Too many sessions failed in a row.
     MaxRetriesExceeded {
@@ -70,15 +127,14 @@ pub enum Outcome {
     },
     /// The model service was away for longer than the run may wait for it.
     Outage {
-        /// How long it may wait.
         #[serde(rename = "limit_seconds", with = "crate::duration::seconds")]
         limit: Duration,
         /// What the last try said.
         fault: Fault,
     },
-    /// Sessions end well but nothing moves; a person must look.
+    /// Sessions end well but settle nothing; a person must look.
     Stuck {
-        /// Sessions in a row without any change of a deliverable.
+        /// In a row.
         idle_sessions: u32,
     },
     /// Everything achievable has passed, but by an agent's word alone, and the user accepts only what is verified.
@@ -86,11 +142,10 @@ pub enum Outcome {
         /// The deliverables that nothing has checked.
         claimed: Vec<String>,
     },
-    /// A fault that no retry can mend.
-    Failed {
-        /// What failed.
-        fault: Fault,
-    },
+    /// The user stopped it.
+    Interrupted,
+    /// A fault that no retry can fix.
+    Failed { fault: Fault },
 }
 
 /// Exit codes, the same for every command.
@@ -115,43 +170,34 @@ pub mod exit {
     pub const INTERRUPTED: u8 = 130;
 }
 
-impl Outcome {
+impl RunOutcome {
     /// The process's exit code for this end.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Completed | Self::AllPassed | Self::AllVerified | Self::ConditionMet { .. } => exit::DONE,
+            Self::AllPassed | Self::AllVerified | Self::ConditionMet { .. } => exit::DONE,
             Self::AllBlocked => exit::BLOCKED,
-            Self::MaxTurns
-            | Self::BudgetExceeded { .. }
-            | Self::DurationExceeded { .. }
-            | Self::MaxIterations { .. } => exit::LIMIT,
+            Self::BudgetExceeded { .. } | Self::DurationExceeded { .. } | Self::MaxIterations { .. } => {
+                exit::LIMIT
+            }
             Self::QuotaExceeded { .. } => exit::QUOTA,
             Self::MaxRetriesExceeded { .. } | Self::Outage { .. } => exit::ERRORS,
             Self::Stuck { .. } | Self::Unverified { .. } => exit::STUCK,
             Self::Interrupted => exit::INTERRUPTED,
-            Self::ExecutionError { fault } | Self::Failed { fault } => fault_exit_code(fault),
+            Self::Failed { fault } => fault_exit_code(fault),
         }
     }
 
-    /// True for a session that somebody else ended before it could do its work: it counts as no iteration.
-    pub fn was_cut_short(&self) -> bool {
-        matches!(self, Self::QuotaExceeded { .. } | Self::Interrupted)
-    }
-
-    /// True for a run that was ended while there was still something to do, by nobody's fault or by too many.
+    /// True for a run that ended while there was still something to do, by nobody's fault or by too many.
     pub fn is_limit(&self) -> bool {
         match self {
-            Self::MaxTurns
-            | Self::MaxIterations { .. }
+            Self::MaxIterations { .. }
             | Self::BudgetExceeded { .. }
             | Self::DurationExceeded { .. }
             | Self::QuotaExceeded { .. }
             | Self::MaxRetriesExceeded { .. }
             | Self::Outage { .. }
             | Self::Stuck { .. } => true,
-            Self::Completed
-            | Self::ExecutionError { .. }
-            | Self::Interrupted
+            Self::Interrupted
             | Self::AllPassed
             | Self::AllVerified
             | Self::AllBlocked
@@ -164,9 +210,6 @@ impl Outcome {
     /// The stable name, as in JSON.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Completed => "completed",
-            Self::ExecutionError { .. } => "execution_error",
-            Self::MaxTurns => "max_turns",
             Self::BudgetExceeded { .. } => "budget_exceeded",
             Self::DurationExceeded { .. } => "duration_exceeded",
             Self::QuotaExceeded { .. } => "quota_exceeded",
@@ -187,13 +230,10 @@ impl Outcome {
     /// The fault behind it, if there is one.
     pub fn fault(&self) -> Option<&Fault> {
         match self {
-            Self::ExecutionError { fault }
-            | Self::MaxRetriesExceeded { fault, .. }
-            | Self::Outage { fault, .. }
-            | Self::Failed { fault } => Some(fault),
-            Self::Completed
-            | Self::MaxTurns
-            | Self::BudgetExceeded { .. }
+            Self::MaxRetriesExceeded { fault, .. } | Self::Outage { fault, .. } | Self::Failed { fault } => {
+                Some(fault)
+            }
+            Self::BudgetExceeded { .. }
             | Self::DurationExceeded { .. }
             | Self::QuotaExceeded { .. }
             | Self::Interrupted
@@ -224,7 +264,7 @@ pub fn fault_exit_code(fault: &Fault) -> u8 {
 pub struct RunReport {
     /// How it ended.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The process's exit code.
     pub exit_code: u8,
     /// Sessions held.
@@ -275,38 +315,55 @@ pub struct AgentReport {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, exit};
+    use std::time::Duration;
+
+    use super::{RunOutcome, SessionEnd, exit};
     use crate::fault::{Fault, Layer};
     use crate::money::Usd;
 
     #[test]
     fn every_outcome_has_its_exit_code_and_its_name_in_json() {
         let fault = |layer| Fault::lasting(layer, "code", "It broke.");
+        let second = Duration::from_secs(1);
         let table = [
-            (Outcome::Completed, exit::DONE),
-            (Outcome::AllPassed, 0),
-            (Outcome::AllVerified, 0),
-            (Outcome::ConditionMet { reason: "Three iterations.".into() }, 0),
-            (Outcome::Failed { fault: fault(Layer::Loop) }, 7),
-            (Outcome::Failed { fault: fault(Layer::System) }, 1),
-            (Outcome::ExecutionError { fault: fault(Layer::Agent) }, 1),
-            (Outcome::Failed { fault: fault(Layer::Config) }, 2),
-            (Outcome::AllBlocked, 3),
-            (Outcome::MaxTurns, 4),
-            (Outcome::MaxIterations { limit: 3 }, 4),
-            (Outcome::BudgetExceeded { limit_usd: Usd(1.0) }, 4),
-            (Outcome::DurationExceeded { limit: std::time::Duration::from_secs(1) }, 4),
-            (Outcome::QuotaExceeded { message: String::new(), resets_at: None }, 5),
-            (Outcome::MaxRetriesExceeded { limit: 3, fault: fault(Layer::Model) }, 6),
-            (Outcome::Outage { limit: std::time::Duration::from_secs(1), fault: fault(Layer::Model) }, 6),
-            (Outcome::Stuck { idle_sessions: 10 }, 7),
-            (Outcome::Unverified { claimed: vec!["A".into()] }, 7),
-            (Outcome::Interrupted, 130),
+            (RunOutcome::AllPassed, exit::DONE),
+            (RunOutcome::AllVerified, 0),
+            (RunOutcome::ConditionMet { reason: "Three iterations.".into() }, 0),
+            (RunOutcome::Failed { fault: fault(Layer::Loop) }, 7),
+            (RunOutcome::Failed { fault: fault(Layer::System) }, 1),
+            (RunOutcome::Failed { fault: fault(Layer::Agent) }, 1),
+            (RunOutcome::Failed { fault: fault(Layer::Config) }, 2),
+            (RunOutcome::AllBlocked, 3),
+            (RunOutcome::MaxIterations { limit: 3 }, 4),
+            (RunOutcome::BudgetExceeded { limit_usd: Usd(1.0) }, 4),
+            (RunOutcome::DurationExceeded { limit: second }, 4),
+            (RunOutcome::QuotaExceeded { message: String::new(), resets_at: None }, 5),
+            (RunOutcome::MaxRetriesExceeded { limit: 3, fault: fault(Layer::Model) }, 6),
+            (RunOutcome::Outage { limit: second, fault: fault(Layer::Model) }, 6),
+            (RunOutcome::Stuck { idle_sessions: 10 }, 7),
+            (RunOutcome::Unverified { claimed: vec!["A".into()] }, 7),
+            (RunOutcome::Interrupted, 130),
         ];
         for (outcome, code) in table {
             assert_eq!(outcome.exit_code(), code, "{outcome:?}");
             let json = serde_json::to_value(&outcome).expect("outcomes serialize");
             assert_eq!(json["outcome"], outcome.name(), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn every_end_of_a_session_has_its_name_in_json() {
+        for end in [
+            SessionEnd::Completed,
+            SessionEnd::ExecutionError { fault: Fault::passing(Layer::Agent, "code", "It broke.") },
+            SessionEnd::MaxTurns,
+            SessionEnd::BudgetExceeded { limit_usd: Usd(1.0) },
+            SessionEnd::DurationExceeded { limit: Duration::from_secs(1) },
+            SessionEnd::QuotaExceeded { message: String::new(), resets_at: None },
+            SessionEnd::Interrupted,
+        ] {
+            let json = serde_json::to_value(&end).expect("ends serialize");
+            assert_eq!(json["outcome"], end.name(), "{end:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::event::{AgentEvent, RunEvent};
 use crate::fault::Fault;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
-use crate::outcome::{AgentReport, Outcome};
+use crate::outcome::{AgentReport, RunOutcome, SessionEnd};
 use crate::quota::QuotaWait;
 use crate::status::{ProjectStatus, Tally};
 use crate::verification::Progress;
@@ -46,7 +46,7 @@ pub struct Iteration {
     /// The instruction it was given.
     pub instruction: Instruction,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: SessionEnd,
     /// What it spent.
     pub spent: Ledger,
     /// How long it took.
@@ -59,7 +59,7 @@ impl Iteration {
     /// The fault of a service that was away at the end of it, if that is how it ended.
     pub fn outage(&self) -> Option<&Fault> {
         match &self.outcome {
-            Outcome::ExecutionError { fault } => Some(fault).filter(|fault| fault.is_outage()),
+            SessionEnd::ExecutionError { fault } => Some(fault).filter(|fault| fault.is_outage()),
             _ => None,
         }
     }
@@ -143,7 +143,7 @@ pub enum Next {
     /// A session.
     Session(Assignment),
     /// Nothing: the plan is done.
-    Done(Outcome),
+    Done(RunOutcome),
 }
 
 /// What the plan thinks of a finished session.
@@ -154,7 +154,7 @@ pub enum Verdict {
     /// Nothing moved; go on.
     Idle,
     /// The plan is done.
-    Done(Outcome),
+    Done(RunOutcome),
     /// The session ended but what it left behind will not do.
     Failed(Fault),
 }

@@ -23,7 +23,7 @@ use crate::instruction::InstructionName;
 use crate::journal::{Journal, Record};
 use crate::limits::{DEFAULT_MAX_RETRIES, Limits, MAX_IDLE_SESSIONS};
 use crate::outage::{DEFAULT_MAX_OUTAGE, Outage, Seen};
-use crate::outcome::{Outcome, RunReport};
+use crate::outcome::{RunOutcome, RunReport, SessionEnd};
 use crate::pause::{self, DEFAULT_SESSION_DELAY};
 use crate::plan::{Assignment, Iteration, Next, Plan, RunState, Verdict};
 use crate::quota::{self, QuotaWait};
@@ -101,20 +101,20 @@ impl Runner<'_> {
             match self.step(&mut state, start).await {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(outcome)) => break outcome,
-                Err(fault) => break Outcome::Failed { fault },
+                Err(fault) => break RunOutcome::Failed { fault },
             }
         };
         let outcome = self.look_again(outcome).await;
         let mut report = self.report(outcome, &state, start);
         if let Err(fault) = self.journal.record(Record::RunEnded(Box::new(report.clone()))).await {
-            report = self.report(Outcome::Failed { fault }, &state, start);
+            report = self.report(RunOutcome::Failed { fault }, &state, start);
         }
         self.emit(None, &RunEvent::Outcome(report.clone()));
         report
     }
 
     /// What passed may have been broken since. A plan that is done has looked already, and who interrupts does not want to wait.
-    async fn look_again(&mut self, outcome: Outcome) -> Outcome {
+    async fn look_again(&mut self, outcome: RunOutcome) -> RunOutcome {
         if !outcome.is_limit() {
             return outcome;
         }
@@ -123,17 +123,21 @@ impl Runner<'_> {
             () = self.interrupt.cancelled() => outcome,
             looked = self.plan.look_again() => match looked {
                 Ok(()) => outcome,
-                Err(fault) => Outcome::Failed { fault },
+                Err(fault) => RunOutcome::Failed { fault },
             },
         }
     }
 
     /// One turn of the loop: next, session, record, judge, limits, pause.
-    async fn step(&mut self, state: &mut RunState, start: Duration) -> Result<ControlFlow<Outcome>, Fault> {
+    async fn step(
+        &mut self,
+        state: &mut RunState,
+        start: Duration,
+    ) -> Result<ControlFlow<RunOutcome>, Fault> {
         // Checks may take long; an interrupt does not wait for them.
         let interrupt = self.interrupt.clone();
         let assignment = match unless_interrupted(&interrupt, self.plan.next(state)).await? {
-            None => return Ok(ControlFlow::Break(Outcome::Interrupted)),
+            None => return Ok(ControlFlow::Break(RunOutcome::Interrupted)),
             Some(Next::Done(outcome)) => return Ok(ControlFlow::Break(outcome)),
             Some(Next::Session(assignment)) => assignment,
         };
@@ -237,8 +241,8 @@ impl Runner<'_> {
         // The next start judges again.
         let verdict = verdict.unwrap_or(Verdict::Idle);
         let fault = match (&finished.outcome, &verdict) {
-            (Outcome::QuotaExceeded { .. }, _) => None,
-            (Outcome::ExecutionError { fault } | Outcome::Failed { fault }, _) => Some(fault.clone()),
+            (SessionEnd::QuotaExceeded { .. }, _) => None,
+            (SessionEnd::ExecutionError { fault }, _) => Some(fault.clone()),
             (_, Verdict::Failed(fault)) => Some(fault.clone()),
             (_, Verdict::Moved | Verdict::Idle | Verdict::Done(_)) => None,
         };
@@ -252,7 +256,7 @@ impl Runner<'_> {
         finished: &Iteration,
         seen: &Assessment,
     ) -> Result<(), Fault> {
-        if let Outcome::QuotaExceeded { resets_at, .. } = &finished.outcome {
+        if let SessionEnd::QuotaExceeded { resets_at, .. } = &finished.outcome {
             let wake_up = quota::wake_up(*resets_at, self.clock.now(), state.quota_waits);
             state.quota = wake_up.map(|until| QuotaWait { until, resets_at: *resets_at });
             state.quota_waits += 1;
@@ -317,7 +321,7 @@ impl Runner<'_> {
         &self,
         state: &mut RunState,
         before: &Member<'_>,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
     ) -> Result<(), Fault> {
         (state.errors, state.quota, state.quota_waits) = (0, None, 0);
         self.outage_over(state).await?;
@@ -335,21 +339,21 @@ impl Runner<'_> {
         start: Duration,
         finished: &Iteration,
         seen: &Assessment,
-    ) -> Option<Outcome> {
-        let out_of_quota = matches!(finished.outcome, Outcome::QuotaExceeded { .. });
+    ) -> Option<RunOutcome> {
+        let out_of_quota = matches!(finished.outcome, SessionEnd::QuotaExceeded { .. });
         let is_worth_waiting_for =
             self.options.wait_for_quota && state.quota.is_some() && !self.crew.has_others();
         if out_of_quota && !is_worth_waiting_for {
-            return Some(finished.outcome.clone());
+            return finished.outcome.ends_run();
         }
         if let Verdict::Done(outcome) = &seen.verdict {
             return Some(outcome.clone());
         }
         if let Some(fault) = seen.fault.as_ref().filter(|fault| !fault.recoverable()) {
-            return Some(Outcome::Failed { fault: fault.clone() });
+            return Some(RunOutcome::Failed { fault: fault.clone() });
         }
-        if let Outcome::BudgetExceeded { .. } | Outcome::DurationExceeded { .. } = finished.outcome {
-            return Some(finished.outcome.clone());
+        if let SessionEnd::BudgetExceeded { .. } | SessionEnd::DurationExceeded { .. } = finished.outcome {
+            return finished.outcome.ends_run();
         }
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
             return Some(outcome);
@@ -357,22 +361,22 @@ impl Runner<'_> {
         if let Some(fault) = finished.outage()
             && (state.outage.is_none() || self.crew.has_others())
         {
-            return Some(Outcome::Outage { limit: self.options.max_outage, fault: fault.clone() });
+            return Some(RunOutcome::Outage { limit: self.options.max_outage, fault: fault.clone() });
         }
         if let Some(fault) = seen.fault.as_ref().filter(|_| state.errors > self.options.max_retries) {
-            return Some(Outcome::MaxRetriesExceeded {
+            return Some(RunOutcome::MaxRetriesExceeded {
                 limit: self.options.max_retries,
                 fault: fault.clone(),
             });
         }
-        (state.idle >= MAX_IDLE_SESSIONS).then_some(Outcome::Stuck { idle_sessions: state.idle })
+        (state.idle >= MAX_IDLE_SESSIONS).then_some(RunOutcome::Stuck { idle_sessions: state.idle })
     }
 
-    fn limit_or_interrupt(&self, state: &RunState, start: Duration) -> Option<Outcome> {
+    fn limit_or_interrupt(&self, state: &RunState, start: Duration) -> Option<RunOutcome> {
         self.options
             .limits
             .reached(state, self.elapsed(state, start))
-            .or_else(|| self.interrupt.is_cancelled().then_some(Outcome::Interrupted))
+            .or_else(|| self.interrupt.is_cancelled().then_some(RunOutcome::Interrupted))
     }
 
     fn elapsed(&self, state: &RunState, start: Duration) -> Duration {
@@ -394,7 +398,7 @@ impl Runner<'_> {
         }
     }
 
-    fn report(&self, outcome: Outcome, state: &RunState, start: Duration) -> RunReport {
+    fn report(&self, outcome: RunOutcome, state: &RunState, start: Duration) -> RunReport {
         let standing = self.plan.standing();
         RunReport {
             exit_code: outcome.exit_code(),

@@ -14,7 +14,7 @@ use crate::halt::Halt;
 use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::money::Usd;
-use crate::outcome::Outcome;
+use crate::outcome::SessionEnd;
 use crate::plan::{Iteration, Said};
 use crate::silence::Silence;
 use crate::sink::Sinks;
@@ -61,11 +61,11 @@ impl Session<'_> {
         let stop = spec.stop.clone();
         let outcome = tokio::select! {
             biased;
-            () = self.interrupt.cancelled() => Ok(Outcome::Interrupted),
-            fault = self.halt.raised() => Ok(Outcome::ExecutionError { fault }),
+            () = self.interrupt.cancelled() => Ok(SessionEnd::Interrupted),
+            fault = self.halt.raised() => Ok(SessionEnd::ExecutionError { fault }),
             outcome = self.time_is_up() => Ok(outcome),
             opened = self.backend.open(spec) => match opened {
-                Err(fault) => Ok(Outcome::ExecutionError { fault }),
+                Err(fault) => Ok(SessionEnd::ExecutionError { fault }),
                 Ok(mut agent) => {
                     let outcome = self.follow(agent.as_mut(), instruction.clone(), &mut spent, &mut said).await;
                     stop.cancel();
@@ -98,7 +98,7 @@ impl Session<'_> {
         instruction: Instruction,
         spent: &mut Ledger,
         said: &mut Said,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<SessionEnd, Fault> {
         let mut spans = SessionSpans::new(self.span.clone());
         self.sinks.emit(&self.span, &RunEvent::Instructed { text: instruction.text.clone() });
         let mut events = agent.query(instruction);
@@ -106,12 +106,12 @@ impl Session<'_> {
         loop {
             let event = tokio::select! {
                 biased;
-                () = self.interrupt.cancelled() => return Ok(Outcome::Interrupted),
-                fault = self.halt.raised() => return Ok(Outcome::ExecutionError { fault }),
+                () = self.interrupt.cancelled() => return Ok(SessionEnd::Interrupted),
+                fault = self.halt.raised() => return Ok(SessionEnd::ExecutionError { fault }),
                 outcome = self.time_is_up() => return Ok(outcome),
                 event = events.next() => event,
                 () = self.clock.sleep(silence.limit()) => {
-                    return Ok(Outcome::ExecutionError { fault: silence.fault() });
+                    return Ok(SessionEnd::ExecutionError { fault: silence.fault() });
                 }
             };
             let Some(event) = event else {
@@ -120,7 +120,7 @@ impl Session<'_> {
                     "no_end",
                     "The agent's event stream ended without saying how the session ended.",
                 );
-                return Ok(Outcome::ExecutionError { fault });
+                return Ok(SessionEnd::ExecutionError { fault });
             };
             if let AgentEvent::Conversation { history } = &event {
                 self.journal.conversation(self.number(), history).await?;
@@ -161,20 +161,20 @@ impl Session<'_> {
         self.span.session.unwrap_or_default()
     }
 
-    async fn time_is_up(&self) -> Outcome {
+    async fn time_is_up(&self) -> SessionEnd {
         let Some((deadline, limit)) = self.allowance.deadline else {
             return std::future::pending().await;
         };
         loop {
             let left = deadline.saturating_sub(self.clock.monotonic());
             if left.is_zero() {
-                return Outcome::DurationExceeded { limit };
+                return SessionEnd::DurationExceeded { limit };
             }
             self.clock.sleep(left).await;
         }
     }
 
-    fn money_is_spent(&self, spent: &Ledger, usage: &Usage) -> Option<Outcome> {
+    fn money_is_spent(&self, spent: &Ledger, usage: &Usage) -> Option<SessionEnd> {
         let (before, limit_usd) = self.allowance.cost?;
         if usage.cost_usd.is_none() {
             let fault = Fault::lasting(
@@ -185,9 +185,9 @@ impl Session<'_> {
             .hint(
                 "Leave --max-cost out, or choose a model whose price is known (`autonoe doctor` lists them).",
             );
-            return Some(Outcome::ExecutionError { fault });
+            return Some(SessionEnd::ExecutionError { fault });
         }
-        (before + spent.cost >= limit_usd).then_some(Outcome::BudgetExceeded { limit_usd })
+        (before + spent.cost >= limit_usd).then_some(SessionEnd::BudgetExceeded { limit_usd })
     }
 }
 

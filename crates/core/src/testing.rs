@@ -24,7 +24,7 @@ use crate::fault::{Fault, Layer};
 use crate::halt::Halt;
 use crate::instruction::{InstructionName, Instructions};
 use crate::journal::{Journal, Record};
-use crate::outcome::{Outcome, RunReport};
+use crate::outcome::{RunReport, SessionEnd};
 use crate::plan::{Plan, RunState, StatusReader};
 use crate::plans::{DeliverablePlan, SyncPlan, VerificationReader};
 use crate::runner::{RunOptions, Runner};
@@ -417,7 +417,7 @@ impl Journal for World {
     async fn record(&self, record: Record) -> Result<(), Fault> {
         let synced = matches!(
             record,
-            Record::SessionEnded { instruction: InstructionName::Sync, outcome: Outcome::Completed, .. }
+            Record::SessionEnded { instruction: InstructionName::Sync, outcome: SessionEnd::Completed, .. }
         );
         self.write(Entry::Recorded(record))?;
         self.lock().verification.synced |= synced;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use futures::StreamExt;
 use genai::chat::{ChatOptions, ChatStreamEvent, StopReason, StreamEnd};
 use genai::resolver::AuthData;
@@ -172,7 +172,7 @@ impl Model {
         &self,
         conversation: &Conversation,
         progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<Reply, Outcome> {
+    ) -> Result<Reply, SessionEnd> {
         let mut retry = 0;
         loop {
             let failure = match tokio::time::timeout(LONGEST_TRY, self.once(conversation, progress)).await {
@@ -185,7 +185,7 @@ impl Model {
             let fault = match failure {
                 Failure::Final(outcome) => return Err(outcome),
                 Failure::Passing(fault) if retry == MAX_RETRIES => {
-                    return Err(Outcome::ExecutionError { fault });
+                    return Err(SessionEnd::ExecutionError { fault });
                 }
                 Failure::Passing(fault) => fault,
             };

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_core::quota;
 use genai::webc::StreamTimeout;
 use jiff::tz::TimeZone;
@@ -102,7 +102,7 @@ pub(crate) enum Failure {
     /// Trying again may help.
     Passing(Fault),
     /// It ends the session.
-    Final(Outcome),
+    Final(SessionEnd),
 }
 
 /// Whom we asked for what, and when.
@@ -168,7 +168,9 @@ pub(crate) fn only_alive(limit: Duration) -> Failure {
         "The model service sent nothing but keep-alives for {}.",
         autonoe_core::duration::format(limit)
     );
-    Failure::Final(Outcome::ExecutionError { fault: Fault::outage(Layer::Model, Timeout.as_str(), message) })
+    Failure::Final(SessionEnd::ExecutionError {
+        fault: Fault::outage(Layer::Model, Timeout.as_str(), message),
+    })
 }
 
 /// A reply with nothing in it. Silence is not success.
@@ -185,7 +187,7 @@ pub(crate) fn broken(reason: &str, site: Site<'_>) -> Failure {
 fn refused() -> Failure {
     let message = "The model service refused to answer on grounds of content.";
     let fault = Fault::passing(Layer::Model, "refused", message);
-    Failure::Final(Outcome::ExecutionError { fault })
+    Failure::Final(SessionEnd::ExecutionError { fault })
 }
 
 fn broken_json(what: &str, site: Site<'_>) -> Failure {
@@ -235,7 +237,7 @@ fn answered_by_page(
     }
     let code = if code == ModelNotFound { ProviderNotConfigured } else { code };
     let fault = Fault::lasting(Layer::Config, code.as_str(), message).hint(page::hint(site));
-    Failure::Final(Outcome::ExecutionError { fault })
+    Failure::Final(SessionEnd::ExecutionError { fault })
 }
 
 /// An error within a stream.
@@ -301,7 +303,7 @@ fn out_of_quota(
         .or_else(|| notice.and_then(|notice| notice.resets.at()))
         .or_else(|| daily.then(|| end_of_googles_day(site.now)).flatten())
         .or_else(|| long_wait.and_then(after));
-    Some(Failure::Final(Outcome::QuotaExceeded { message: said.message.clone(), resets_at }))
+    Some(Failure::Final(SessionEnd::QuotaExceeded { message: said.message.clone(), resets_at }))
 }
 
 fn end_of_googles_day(now: Timestamp) -> Option<Timestamp> {
@@ -320,7 +322,7 @@ impl Failure {
             Some(hint) => Fault::lasting(Layer::Config, name, message).hint(hint),
             None => Fault::passing(Layer::Model, name, message),
         };
-        Self::Final(Outcome::ExecutionError { fault })
+        Self::Final(SessionEnd::ExecutionError { fault })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Model providers behind one client. Retries of model calls live here and nowhere else.
 //!
 //! A [`Model`] takes a [`Conversation`] and gives a [`Reply`]; what goes wrong comes back as the
-//! [`Outcome`](autonoe_core::outcome::Outcome) a session ends with. Anthropic, OpenAI, Gemini, Ollama and whatever speaks
+//! [`SessionEnd`](autonoe_core::outcome::SessionEnd) a session ends with. Anthropic, OpenAI, Gemini, Ollama and whatever speaks
 //! like OpenAI; what they disagree about stays in `dialect`, `schema`, `thinking`, `endpoint` and `failure`.
 
 mod client;

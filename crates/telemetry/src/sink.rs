@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use autonoe_core::event::{AgentEvent, Event, RunEvent, Usage};
 use autonoe_core::fault::Fault;
 use autonoe_core::gate::ToolCall;
-use autonoe_core::outcome::{Outcome, RunReport};
+use autonoe_core::outcome::{RunOutcome, RunReport, SessionEnd};
 use autonoe_core::redact::Redactor;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::{SpanContext, SpanId};
@@ -122,7 +122,7 @@ impl TelemetrySink {
             }
             RunEvent::SessionEnded { outcome, .. } => {
                 self.with(span, |session| session.detail(name::OUTCOME, outcome.name()));
-                self.end_with_parts(Kind::Session, span, self.failure_of(outcome));
+                self.end_with_parts(Kind::Session, span, self.failure_of_session(outcome));
             }
             RunEvent::Outcome(report) => self.run_ended(span, report),
             RunEvent::BackendChanged { .. }
@@ -227,7 +227,7 @@ impl TelemetrySink {
                 run.detail(name::COST, cost.0);
             }
         });
-        self.end_with_parts(Kind::Run, span, self.failure_of(&report.outcome));
+        self.end_with_parts(Kind::Run, span, self.failure_of_run(&report.outcome));
     }
 
     fn begin(&self, kind: Kind, context: &SpanContext, subject: &str, describe: impl FnOnce(&mut OpenSpan)) {
@@ -325,25 +325,34 @@ impl TelemetrySink {
         outbox.put(span.end(now, failure.as_ref()));
     }
 
-    fn failure_of(&self, outcome: &Outcome) -> Option<Failure> {
+    fn failure_of_session(&self, end: &SessionEnd) -> Option<Failure> {
+        match end {
+            SessionEnd::ExecutionError { fault } => Some(self.failure(fault)),
+            SessionEnd::QuotaExceeded { .. } => Some(Failure { code: end.name().to_owned(), message: None }),
+            SessionEnd::Completed
+            | SessionEnd::MaxTurns
+            | SessionEnd::BudgetExceeded { .. }
+            | SessionEnd::DurationExceeded { .. }
+            | SessionEnd::Interrupted => None,
+        }
+    }
+
+    fn failure_of_run(&self, outcome: &RunOutcome) -> Option<Failure> {
         match outcome {
-            Outcome::ExecutionError { fault }
-            | Outcome::Failed { fault }
-            | Outcome::MaxRetriesExceeded { fault, .. }
-            | Outcome::Outage { fault, .. } => Some(self.failure(fault)),
-            Outcome::QuotaExceeded { .. } | Outcome::Stuck { .. } | Outcome::Unverified { .. } => {
+            RunOutcome::Failed { fault }
+            | RunOutcome::MaxRetriesExceeded { fault, .. }
+            | RunOutcome::Outage { fault, .. } => Some(self.failure(fault)),
+            RunOutcome::QuotaExceeded { .. } | RunOutcome::Stuck { .. } | RunOutcome::Unverified { .. } => {
                 Some(Failure { code: outcome.name().to_owned(), message: None })
             }
-            Outcome::Completed
-            | Outcome::MaxTurns
-            | Outcome::BudgetExceeded { .. }
-            | Outcome::DurationExceeded { .. }
-            | Outcome::Interrupted
-            | Outcome::AllPassed
-            | Outcome::AllVerified
-            | Outcome::AllBlocked
-            | Outcome::ConditionMet { .. }
-            | Outcome::MaxIterations { .. } => None,
+            RunOutcome::BudgetExceeded { .. }
+            | RunOutcome::DurationExceeded { .. }
+            | RunOutcome::Interrupted
+            | RunOutcome::AllPassed
+            | RunOutcome::AllVerified
+            | RunOutcome::AllBlocked
+            | RunOutcome::ConditionMet { .. }
+            | RunOutcome::MaxIterations { .. } => None,
         }
     }
 

@@ -8,7 +8,7 @@ use autonoe_core::agent::Instruction;
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
-use autonoe_core::outcome::{AgentReport, Outcome};
+use autonoe_core::outcome::{AgentReport, RunOutcome, SessionEnd};
 use autonoe_core::plan::{Assignment, Iteration, Next, Plan, PlanMemory, RunState, Standing, Verdict};
 use serde_json::Value;
 
@@ -227,8 +227,8 @@ impl StepPlan {
     fn verdict(&self) -> Verdict {
         match &self.state.over {
             None => Verdict::Moved,
-            Some(Over::Done(reason)) => Verdict::Done(Outcome::ConditionMet { reason: reason.clone() }),
-            Some(Over::UsedUp(limit)) => Verdict::Done(Outcome::MaxIterations { limit: *limit }),
+            Some(Over::Done(reason)) => Verdict::Done(RunOutcome::ConditionMet { reason: reason.clone() }),
+            Some(Over::UsedUp(limit)) => Verdict::Done(RunOutcome::MaxIterations { limit: *limit }),
             Some(Over::Failed(fault)) => Verdict::Failed(fault.clone()),
         }
     }
@@ -259,32 +259,22 @@ impl Plan for StepPlan {
         // Whatever went wrong, it may be the resumed conversation: the next try begins a new one. A service that is away has
         // nothing to do with the conversation.
         self.is_lost = match &finished.outcome {
-            Outcome::ExecutionError { fault } => !fault.is_outage(),
+            SessionEnd::ExecutionError { fault } => !fault.is_outage(),
             _ => false,
         };
         match &finished.outcome {
-            Outcome::Completed => {}
-            Outcome::MaxTurns => {
+            SessionEnd::Completed => {}
+            SessionEnd::MaxTurns => {
                 let step = finished.instruction.step.as_deref().unwrap_or_default();
                 let message = format!("The session of the step '{step}' used up its turns.");
                 return Ok(Verdict::Failed(STEP_CUT_SHORT.fault(message)));
             }
             // The loop knows what to do about them; the step is held once more.
-            Outcome::ExecutionError { .. }
-            | Outcome::BudgetExceeded { .. }
-            | Outcome::DurationExceeded { .. }
-            | Outcome::QuotaExceeded { .. }
-            | Outcome::Interrupted
-            | Outcome::AllPassed
-            | Outcome::AllVerified
-            | Outcome::AllBlocked
-            | Outcome::ConditionMet { .. }
-            | Outcome::MaxIterations { .. }
-            | Outcome::MaxRetriesExceeded { .. }
-            | Outcome::Outage { .. }
-            | Outcome::Stuck { .. }
-            | Outcome::Unverified { .. }
-            | Outcome::Failed { .. } => return Ok(Verdict::Idle),
+            SessionEnd::ExecutionError { .. }
+            | SessionEnd::BudgetExceeded { .. }
+            | SessionEnd::DurationExceeded { .. }
+            | SessionEnd::QuotaExceeded { .. }
+            | SessionEnd::Interrupted => return Ok(Verdict::Idle),
         }
         if finished.said.answer.is_none() && self.wants_answer() {
             let message = "The session of the step gave no answer in the form that it was asked for.";

@@ -13,7 +13,7 @@ use autonoe_core::agent::{Backend, Instruction, SessionSpec};
 use autonoe_core::event::AgentEvent;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::mode::Mode;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::{Provider, Tuning};
 use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
@@ -142,7 +142,7 @@ async fn session(
     streaming.fetch_sub(usize::from(streams), Ordering::Relaxed);
     agent.dispose().await;
     match end {
-        Some(Outcome::Completed) => Ok(()),
+        Some(SessionEnd::Completed) => Ok(()),
         other => Err(format!("{other:?}")),
     }
 }

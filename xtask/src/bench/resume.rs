@@ -11,7 +11,7 @@ use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_store::journal::{Begun, JournalOptions};
 use autonoe_store::{Journal, StatusStore};
 use jiff::Timestamp;
@@ -91,7 +91,7 @@ async fn hold_session(journal: &Journal, number: u32, ends: bool) -> std::result
         Usage { input_tokens: 12_000, output_tokens: 400, cost_usd: Some(Usd(0.042)), ..Usage::default() };
     journal.cost(number, &usage).await?;
     if ends {
-        let (outcome, duration, spent) = (Outcome::Completed, Duration::from_secs(60), Ledger::default());
+        let (outcome, duration, spent) = (SessionEnd::Completed, Duration::from_secs(60), Ledger::default());
         journal
             .record(Record::SessionEnded { number, instruction, outcome, spent, duration, said: None })
             .await?;

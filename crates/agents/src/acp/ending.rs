@@ -3,7 +3,7 @@
 use agent_client_protocol_schema::v1::StopReason;
 use autonoe_core::event::Usage;
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_core::quota;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -31,14 +31,14 @@ pub(super) struct Named {
 
 impl Named {
     /// The outcome of a turn that ended by itself.
-    pub(super) fn outcome(&self, answer: &Value) -> Outcome {
+    pub(super) fn outcome(&self, answer: &Value) -> SessionEnd {
         let reason = serde_json::from_value(answer["stopReason"].clone());
-        let failed = |code, why: &str| Outcome::ExecutionError {
+        let failed = |code, why: &str| SessionEnd::ExecutionError {
             fault: Fault::passing(Layer::Agent, code, format!("{} {why}.", self.name)),
         };
         match reason {
-            Ok(StopReason::EndTurn) => Outcome::Completed,
-            Ok(StopReason::MaxTurnRequests) => Outcome::MaxTurns,
+            Ok(StopReason::EndTurn) => SessionEnd::Completed,
+            Ok(StopReason::MaxTurnRequests) => SessionEnd::MaxTurns,
             Ok(StopReason::MaxTokens) => failed("max_tokens", "was cut off: the answer became too long"),
             Ok(StopReason::Refusal) => failed("agent_refused", "refused to go on"),
             Ok(StopReason::Cancelled) => failed("agent_cancelled", "broke its work off"),
@@ -50,12 +50,12 @@ impl Named {
     }
 
     /// The outcome of a turn that failed.
-    pub(super) fn failure(&self, refused: &Refused) -> Outcome {
+    pub(super) fn failure(&self, refused: &Refused) -> SessionEnd {
         let words = &refused.message;
         let notice = quota::read(words, Timestamp::now(), &TimeZone::system());
         if notice.is_some() || USED_UP.iter().any(|used_up| words.contains(used_up)) {
             let resets_at = notice.and_then(|notice| notice.resets.at());
-            return Outcome::QuotaExceeded { message: words.clone(), resets_at };
+            return SessionEnd::QuotaExceeded { message: words.clone(), resets_at };
         }
         let message = format!("{} failed: {words}", self.name);
         let is_401 = refused.code == 401 || NOT_LOGGED_IN.iter().any(|said| words.contains(said));
@@ -69,7 +69,7 @@ impl Named {
             500..=599 => Fault::outage(Layer::Model, "service_failed", message),
             _ => Fault::passing(Layer::Agent, "agent_failed", message),
         };
-        Outcome::ExecutionError { fault }
+        SessionEnd::ExecutionError { fault }
     }
 }
 
@@ -103,7 +103,7 @@ fn tokens(told: &Value) -> Usage {
 
 #[cfg(test)]
 mod tests {
-    use autonoe_core::outcome::Outcome;
+    use autonoe_core::outcome::SessionEnd;
     use serde_json::json;
 
     use super::{Named, Refused, usage};
@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn every_reason_to_stop_has_its_outcome() {
         let outcome = |reason: &str| agent().outcome(&json!({ "stopReason": reason }));
-        assert_eq!(outcome("end_turn"), Outcome::Completed);
-        assert_eq!(outcome("max_turn_requests"), Outcome::MaxTurns);
+        assert_eq!(outcome("end_turn"), SessionEnd::Completed);
+        assert_eq!(outcome("max_turn_requests"), SessionEnd::MaxTurns);
         for (reason, code) in [
             ("refusal", "agent_refused"),
             ("cancelled", "agent_cancelled"),
@@ -132,7 +132,7 @@ mod tests {
     fn failures_are_told_apart() {
         let outcome = |code, message: &str| agent().failure(&Refused { code, message: message.to_owned() });
         let quota = "You exceeded your current quota, please check your plan and billing details.";
-        assert!(matches!(outcome(429, quota), Outcome::QuotaExceeded { .. }));
+        assert!(matches!(outcome(429, quota), SessionEnd::QuotaExceeded { .. }));
         for (code, message, expected, recoverable) in [
             (-32000, "Authentication required", "not_logged_in", false),
             (401, "no", "not_logged_in", false),

@@ -2,7 +2,7 @@
 
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_core::quota;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -46,30 +46,30 @@ impl Ending {
     }
 
     /// The outcome, given the vendor's last word on limits.
-    pub(super) fn outcome(&self, limit: Option<&Value>) -> Outcome {
+    pub(super) fn outcome(&self, limit: Option<&Value>) -> SessionEnd {
         if !self.is_error {
-            return Outcome::Completed;
+            return SessionEnd::Completed;
         }
         match (self.subtype.as_str(), self.reason.as_str()) {
-            ("error_max_turns", _) | (_, "max_turns") => return Outcome::MaxTurns,
+            ("error_max_turns", _) | (_, "max_turns") => return SessionEnd::MaxTurns,
             ("error_max_budget_usd", _) | (_, "budget_exhausted") => {
-                return Outcome::BudgetExceeded { limit_usd: self.cost.unwrap_or_default() };
+                return SessionEnd::BudgetExceeded { limit_usd: self.cost.unwrap_or_default() };
             }
             _ => {}
         }
         if let Some(quota) = self.quota(limit) {
             return quota;
         }
-        Outcome::ExecutionError { fault: self.fault() }
+        SessionEnd::ExecutionError { fault: self.fault() }
     }
 
-    fn quota(&self, limit: Option<&Value>) -> Option<Outcome> {
+    fn quota(&self, limit: Option<&Value>) -> Option<SessionEnd> {
         let notice = quota::read(&self.words, Timestamp::now(), &TimeZone::system());
         let is_limited = self.error == "usage_limit_reached" || notice.is_some();
         let told = limit.and_then(|limit| limit["resetsAt"].as_i64());
         let told = told.and_then(|second| Timestamp::from_second(second).ok());
         let resets_at = told.or_else(|| notice.as_ref()?.resets.at());
-        is_limited.then(|| Outcome::QuotaExceeded { message: self.words.clone(), resets_at })
+        is_limited.then(|| SessionEnd::QuotaExceeded { message: self.words.clone(), resets_at })
     }
 
     fn fault(&self) -> Fault {

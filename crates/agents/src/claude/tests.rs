@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use autonoe_core::fault::Remedy;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use serde_json::{Value, json};
 
 use super::ending::Ending;
@@ -34,7 +34,7 @@ fn messages(name: &str) -> Vec<Message> {
     recordings().remove(name).expect("recorded").into_iter().map(Message::read).collect()
 }
 
-fn ends(name: &str) -> Vec<Outcome> {
+fn ends(name: &str) -> Vec<SessionEnd> {
     let mut limit = None;
     let mut outcomes = Vec::new();
     for message in messages(name) {
@@ -106,11 +106,11 @@ fn sub_agents_are_waited_for_and_commands_are_not() {
 #[test]
 fn every_end_has_its_outcome() {
     for name in ["text", "tools", "hook-blocked", "recover", "cut", "midoverload", "mcp-stdio", "schema"] {
-        assert_eq!(ends(name).last(), Some(&Outcome::Completed), "{name}");
+        assert_eq!(ends(name).last(), Some(&SessionEnd::Completed), "{name}");
     }
-    assert_eq!(ends("maxturns"), [Outcome::MaxTurns]);
-    assert!(matches!(ends("maxbudget")[..], [Outcome::BudgetExceeded { .. }]));
-    let [Outcome::QuotaExceeded { message, resets_at: Some(resets_at) }] = &ends("usagelimit-oauth")[..]
+    assert_eq!(ends("maxturns"), [SessionEnd::MaxTurns]);
+    assert!(matches!(ends("maxbudget")[..], [SessionEnd::BudgetExceeded { .. }]));
+    let [SessionEnd::QuotaExceeded { message, resets_at: Some(resets_at) }] = &ends("usagelimit-oauth")[..]
     else {
         panic!("{:?}", ends("usagelimit-oauth"));
     };
@@ -125,7 +125,9 @@ fn errors_are_told_apart_by_whether_a_person_must_act() {
         ("usagelimit-apikey", "rate_limited", Remedy::Wait),
         ("resume-missing", "agent_failed", Remedy::Retry),
     ] {
-        let [Outcome::ExecutionError { fault }] = &ends(name)[..] else { panic!("{name}: {:?}", ends(name)) };
+        let [SessionEnd::ExecutionError { fault }] = &ends(name)[..] else {
+            panic!("{name}: {:?}", ends(name))
+        };
         assert_eq!((fault.code.as_str(), fault.remedy), (code, remedy), "{name}");
     }
     for (status, code) in
@@ -134,7 +136,10 @@ fn errors_are_told_apart_by_whether_a_person_must_act() {
         let message =
             json!({ "is_error": true, "subtype": "success", "api_error_status": status, "result": "x" });
         let outcome = Ending::read(&message).outcome(None);
-        assert!(matches!(&outcome, Outcome::ExecutionError { fault } if fault.code == code), "{outcome:?}");
+        assert!(
+            matches!(&outcome, SessionEnd::ExecutionError { fault } if fault.code == code),
+            "{outcome:?}"
+        );
     }
 }
 
@@ -158,7 +163,10 @@ fn an_answer_is_in_its_form_or_in_words() {
 #[test]
 fn is_error_is_believed_and_silence_is_no_success() {
     for message in [json!({ "subtype": "success", "is_error": true }), json!({ "subtype": "success" })] {
-        assert!(matches!(Ending::read(&message).outcome(None), Outcome::ExecutionError { .. }), "{message}");
+        assert!(
+            matches!(Ending::read(&message).outcome(None), SessionEnd::ExecutionError { .. }),
+            "{message}"
+        );
     }
 }
 

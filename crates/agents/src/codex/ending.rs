@@ -1,7 +1,7 @@
 //! How a turn of Codex's ended.
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_core::quota;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -49,18 +49,18 @@ impl Ending {
     }
 
     /// The outcome, given what was last heard of the user's limits.
-    pub(super) fn outcome(&self, limits: Option<&Value>) -> Outcome {
+    pub(super) fn outcome(&self, limits: Option<&Value>) -> SessionEnd {
         if self.status == "completed" {
-            return Outcome::Completed;
+            return SessionEnd::Completed;
         }
-        self.quota(limits).unwrap_or_else(|| Outcome::ExecutionError { fault: self.fault() })
+        self.quota(limits).unwrap_or_else(|| SessionEnd::ExecutionError { fault: self.fault() })
     }
 
-    fn quota(&self, limits: Option<&Value>) -> Option<Outcome> {
+    fn quota(&self, limits: Option<&Value>) -> Option<SessionEnd> {
         let notice = quota::read(&self.words, Timestamp::now(), &TimeZone::system());
         let is_limited = self.code == "usageLimitExceeded" || notice.is_some();
         let resets_at = limits.and_then(reset).or_else(|| notice.as_ref()?.resets.at());
-        is_limited.then(|| Outcome::QuotaExceeded { message: self.words.clone(), resets_at })
+        is_limited.then(|| SessionEnd::QuotaExceeded { message: self.words.clone(), resets_at })
     }
 
     fn fault(&self) -> Fault {
@@ -107,12 +107,12 @@ fn reset(limits: &Value) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use autonoe_core::outcome::Outcome;
+    use autonoe_core::outcome::SessionEnd;
     use serde_json::{Value, json};
 
     use super::Ending;
 
-    fn outcome(info: Value, words: &str, limits: Option<&Value>) -> Outcome {
+    fn outcome(info: Value, words: &str, limits: Option<&Value>) -> SessionEnd {
         let error = json!({ "message": words, "codexErrorInfo": info });
         Ending::read(&json!({ "status": "failed", "error": error })).outcome(limits)
     }
@@ -145,12 +145,15 @@ mod tests {
             "primary": { "usedPercent": 100, "resetsAt": 4_102_444_800_i64 },
             "secondary": { "usedPercent": 40, "resetsAt": 4_102_999_999_i64 },
         });
-        let Outcome::QuotaExceeded { resets_at, .. } =
+        let SessionEnd::QuotaExceeded { resets_at, .. } =
             outcome(json!("usageLimitExceeded"), words, Some(&limits))
         else {
             panic!("a quota");
         };
         assert_eq!(resets_at.map(|at| at.as_second()), Some(4_102_444_800));
-        assert!(matches!(outcome(Value::Null, words, None), Outcome::QuotaExceeded { .. }), "by its words");
+        assert!(
+            matches!(outcome(Value::Null, words, None), SessionEnd::QuotaExceeded { .. }),
+            "by its words"
+        );
     }
 }

@@ -9,7 +9,7 @@ mod tests;
 
 use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_sandbox::Layer as SandboxLayer;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ const SCHEMA: &str = "autonoe-answer.json";
 /// How a turn ended.
 enum Turn {
     /// By itself.
-    Ended(Outcome),
+    Ended(SessionEnd),
     /// By a refusal, for this reason.
     BrokenOff(String),
 }
@@ -68,7 +68,7 @@ impl CodexAgent {
         instruction: String,
         why: &Fault,
         emitter: &Emitter,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<SessionEnd, Fault> {
         let message = format!(
             "Codex' app server does not answer as it should, so `codex exec` is used, which asks nobody: what the rules refuse \
              is broken off when it is told and may have run by then, held by the sandbox. ({})",

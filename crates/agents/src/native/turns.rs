@@ -6,7 +6,7 @@ use std::sync::Arc;
 use autonoe_core::event::{Activity, AgentEvent, Chunk};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_model::{Call, Conversation, Image, Model, Progress, Reply, Stop, ToolResult};
 use autonoe_sandbox::Quarters;
 use autonoe_tools::ToolErrorCode;
@@ -42,7 +42,11 @@ enum Whose<'a> {
 
 impl Turns {
     /// Holds the conversation to its end; how it ended, and the model's last words.
-    pub(super) async fn hold(&self, conversation: &mut Conversation, emitter: &Emitter) -> (Outcome, String) {
+    pub(super) async fn hold(
+        &self,
+        conversation: &mut Conversation,
+        emitter: &Emitter,
+    ) -> (SessionEnd, String) {
         self.turn_about(conversation, emitter, Whose::Own).await
     }
 
@@ -64,7 +68,7 @@ impl Turns {
         conversation: &mut Conversation,
         emitter: &Emitter,
         whose: Whose<'_>,
-    ) -> (Outcome, String) {
+    ) -> (SessionEnd, String) {
         let limit = if matches!(whose, Whose::Own) { MAX_TURNS } else { MAX_TASK_TURNS };
         let mut words = String::new();
         for _ in 0..limit {
@@ -84,12 +88,12 @@ impl Turns {
                 (Stop::Natural, true) => {
                     conversation.conclude(reply);
                     self.keep(conversation, emitter, whose).await;
-                    return (Outcome::Completed, words);
+                    return (SessionEnd::Completed, words);
                 }
             }
             self.keep(conversation, emitter, whose).await;
         }
-        (Outcome::MaxTurns, words)
+        (SessionEnd::MaxTurns, words)
     }
 
     /// Tells the model of tools that have come or gone, and everybody of what is wrong with servers.
@@ -109,11 +113,11 @@ impl Turns {
         conversation: &mut Conversation,
         emitter: &Emitter,
         whose: Whose<'_>,
-    ) -> Result<Reply, Outcome> {
+    ) -> Result<Reply, SessionEnd> {
         self.make_room(conversation, emitter).await;
         let reply = self.reply(conversation, emitter, whose).await;
         match &reply {
-            Err(Outcome::ExecutionError { fault }) if fault.code == "context_length_exceeded" => {
+            Err(SessionEnd::ExecutionError { fault }) if fault.code == "context_length_exceeded" => {
                 if self.shorten(conversation, emitter).await {
                     return self.reply(conversation, emitter, whose).await;
                 }
@@ -129,7 +133,7 @@ impl Turns {
         conversation: &Conversation,
         emitter: &Emitter,
         whose: Whose<'_>,
-    ) -> Result<Reply, Outcome> {
+    ) -> Result<Reply, SessionEnd> {
         emitter.emit(AgentEvent::ModelAsked { model: self.model.name().to_owned() }).await;
         let reply = self.model.reply(conversation, &|progress| tell(emitter, progress, whose)).await;
         let mut fault = None;
@@ -209,8 +213,8 @@ impl Turns {
         let mut conversation = Conversation::new(&self.system, self.tools.definitions_for_task(), prompt);
         let turns = self.turn_about(&mut conversation, emitter, Whose::Task(&call.id));
         match Box::pin(turns).await {
-            (Outcome::Completed, words) if !words.is_empty() => Done::with(words),
-            (Outcome::Completed, _) => Done::with("The task ended without a word.".to_owned()),
+            (SessionEnd::Completed, words) if !words.is_empty() => Done::with(words),
+            (SessionEnd::Completed, _) => Done::with("The task ended without a word.".to_owned()),
             (outcome, words) => Done::failed(
                 ToolErrorCode::Unknown,
                 format!("The task ended early ({}). Its last words: {words}", outcome.name()),
@@ -269,10 +273,10 @@ fn tell(emitter: &Emitter, progress: Progress, whose: Whose<'_>) {
     });
 }
 
-fn refused() -> Outcome {
+fn refused() -> SessionEnd {
     let fault =
         Fault::passing(Layer::Model, "refused", "The model service refused to answer on grounds of content.");
-    Outcome::ExecutionError { fault }
+    SessionEnd::ExecutionError { fault }
 }
 
 /// Bytes as the providers want them.

@@ -87,7 +87,7 @@ mod tests {
     use std::time::Duration;
 
     use autonoe_core::event::AgentEvent;
-    use autonoe_core::outcome::Outcome;
+    use autonoe_core::outcome::SessionEnd;
 
     use super::{Cassette, Recorded, Recording};
 
@@ -95,7 +95,7 @@ mod tests {
         let recording = |event| Recording { after: Duration::from_millis(250), event };
         let events = [
             AgentEvent::Text { text: "hello\n".to_owned() },
-            AgentEvent::End { outcome: Outcome::Completed },
+            AgentEvent::End { outcome: SessionEnd::Completed },
         ];
         Cassette {
             sessions: vec![Recorded {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use autonoe_core::event::{Activity, AgentEvent};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::{Launch, OpenError, Quarters};
 
@@ -115,9 +115,11 @@ impl Desk {
     }
 
     /// What a session came to: without tools, its work cannot have been what it was asked for.
-    fn judged(&self, ended: Result<Outcome, Fault>) -> Result<Outcome, Fault> {
+    fn judged(&self, ended: Result<SessionEnd, Fault>) -> Result<SessionEnd, Fault> {
         match ended? {
-            Outcome::Completed | Outcome::MaxTurns if !self.has_tools() => Err(self.tools_missing(None)),
+            SessionEnd::Completed | SessionEnd::MaxTurns if !self.has_tools() => {
+                Err(self.tools_missing(None))
+            }
             outcome => Ok(outcome),
         }
     }
@@ -135,7 +137,7 @@ impl Desk {
 /// The end of a session: the program is let go and may take `limit` to exit, if it has anything left to do; everything that
 /// it started is ended, and it is told how the work ended.
 pub(crate) async fn conclude(
-    ended: Result<Outcome, Fault>,
+    ended: Result<SessionEnd, Fault>,
     limit: Option<Duration>,
     talk: &mut Talk,
     desk: &mut Desk,
@@ -150,6 +152,6 @@ pub(crate) async fn conclude(
     for message in desk.close().await {
         emitter.emit(AgentEvent::Trouble { message }).await;
     }
-    let outcome = desk.judged(ended).unwrap_or_else(|fault| Outcome::ExecutionError { fault });
+    let outcome = desk.judged(ended).unwrap_or_else(|fault| SessionEnd::ExecutionError { fault });
     emitter.emit(AgentEvent::End { outcome }).await;
 }

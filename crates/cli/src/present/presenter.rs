@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{Activity, AgentEvent, Event, RunEvent, WaitReason};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 
@@ -105,7 +105,7 @@ impl Presenter {
             }
             RunEvent::SessionEnded { number, outcome, cost_usd, duration } => {
                 let ended = match outcome {
-                    Outcome::Completed => String::new(),
+                    SessionEnd::Completed => String::new(),
                     other => format!(" {},", other.name()),
                 };
                 let (cost, duration) = (words::cost(*cost_usd), format_duration(*duration));

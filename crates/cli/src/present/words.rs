@@ -7,7 +7,7 @@ use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{AgentEvent, Purpose};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::{Outcome, RunReport};
+use autonoe_core::outcome::{RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use jiff::Timestamp;
 
@@ -140,14 +140,13 @@ pub fn output_closed(why: &str) -> (Level, String, Option<String>) {
 }
 
 /// How the run ended, and what to do next if there is something to do.
-pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
+pub fn ending(outcome: &RunOutcome) -> (Level, String, Option<String>) {
     let text = |text: &str| text.to_owned();
     match outcome {
-        Outcome::AllPassed => (Level::Good, text("All achievable deliverables passed."), None),
-        Outcome::ConditionMet { reason } => (Level::Good, format!("Done: {reason}"), None),
-        Outcome::AllVerified => (Level::Good, text("All deliverables verified."), None),
-        Outcome::Completed => (Level::Info, text("Completed."), None),
-        Outcome::AllBlocked => (
+        RunOutcome::AllPassed => (Level::Good, text("All achievable deliverables passed."), None),
+        RunOutcome::ConditionMet { reason } => (Level::Good, format!("Done: {reason}"), None),
+        RunOutcome::AllVerified => (Level::Good, text("All deliverables verified."), None),
+        RunOutcome::AllBlocked => (
             Level::Error,
             text("All deliverables are blocked."),
             Some(text(
@@ -155,51 +154,50 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
                  .autonoe/status.json and run again.",
             )),
         ),
-        Outcome::MaxIterations { limit } => (
+        RunOutcome::MaxIterations { limit } => (
             Level::Warning,
             format!("Stopped: the limit of {limit} session(s) was reached."),
             Some(text("Run again to go on where this run stopped.")),
         ),
-        Outcome::BudgetExceeded { limit_usd } => (
+        RunOutcome::BudgetExceeded { limit_usd } => (
             Level::Warning,
             format!("Stopped: the cost limit of {limit_usd} was reached."),
             Some(text("Run again, with a higher --max-cost if you like, to go on where this run stopped.")),
         ),
-        Outcome::DurationExceeded { limit } => (
+        RunOutcome::DurationExceeded { limit } => (
             Level::Warning,
             format!("Stopped: the time limit of {} was reached.", format_duration(*limit)),
             Some(text("Run again to go on where this run stopped.")),
         ),
-        Outcome::MaxTurns => (Level::Warning, text("Stopped: the limit of turns was reached."), None),
-        Outcome::QuotaExceeded { message, resets_at } => {
+        RunOutcome::QuotaExceeded { message, resets_at } => {
             let when = resets_at.map(|at| format!(" {}", moment::reset(at))).unwrap_or_default();
             let hint =
                 text("Run again after the reset, or use --wait-for-quota to have autonoe wait for it.");
             (Level::Error, format!("Stopped: the quota is used up ({message}).{when}"), Some(hint))
         }
-        Outcome::Interrupted => {
+        RunOutcome::Interrupted => {
             (Level::Warning, text("Interrupted."), Some(text("Run again to go on where this run stopped.")))
         }
-        Outcome::MaxRetriesExceeded { limit, fault } => (
+        RunOutcome::MaxRetriesExceeded { limit, fault } => (
             Level::Error,
             format!("Stopped after {} failed session(s) in a row: {}", limit + 1, fault.message),
             fault.hint.clone(),
         ),
-        Outcome::Outage { limit, fault } => (
+        RunOutcome::Outage { limit, fault } => (
             Level::Error,
             format!("Stopped: no model service for {}: {}", format_duration(*limit), fault.message),
             fault.hint.clone().or_else(|| {
                 Some(text("Run again once it is back; --max-outage sets how long a run waits, --fallback names other agents."))
             }),
         ),
-        Outcome::Stuck { idle_sessions } => (
+        RunOutcome::Stuck { idle_sessions } => (
             Level::Error,
             format!("Stuck: {idle_sessions} sessions in a row settled no deliverable."),
             Some(text(
                 "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
             )),
         ),
-        Outcome::Unverified { claimed } => (
+        RunOutcome::Unverified { claimed } => (
             Level::Error,
             format!("Everything passed, but nothing has checked {}.", claimed.join(", ")),
             Some(text(
@@ -207,9 +205,7 @@ pub fn ending(outcome: &Outcome) -> (Level, String, Option<String>) {
                  again.",
             )),
         ),
-        Outcome::Failed { fault } | Outcome::ExecutionError { fault } => {
-            (Level::Error, fault.message.clone(), fault.hint.clone())
-        }
+        RunOutcome::Failed { fault } => (Level::Error, fault.message.clone(), fault.hint.clone()),
     }
 }
 
@@ -282,7 +278,7 @@ mod tests {
     use autonoe_core::deliverable::DeliverableStatus;
     use autonoe_core::event::AgentEvent;
     use autonoe_core::money::Usd;
-    use autonoe_core::outcome::{Outcome, RunReport};
+    use autonoe_core::outcome::{RunOutcome, RunReport};
     use autonoe_core::redact::Redactor;
     use std::time::Duration;
 
@@ -300,7 +296,7 @@ mod tests {
     #[test]
     fn overall_counts_active_deliverables() {
         let report = RunReport {
-            outcome: Outcome::AllPassed,
+            outcome: RunOutcome::AllPassed,
             exit_code: 0,
             iterations: 3,
             deliverables_passed: 2,

@@ -17,7 +17,7 @@ use autonoe_core::clock::Clock;
 use autonoe_core::event::AgentEvent;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::mode::Mode;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{PolicyOptions, path_rules_for};
@@ -237,7 +237,7 @@ async fn asked(who: Who, schema: Value, script: &str) -> Option<(Answered, Serve
     });
     let Some(AgentEvent::End { outcome }) = events.last() else { panic!("{who:?}: no end in {events:?}") };
     let error = outcome.fault().map(|fault| fault.message.clone());
-    let result = Answered { success: *outcome == Outcome::Completed, answer, error };
+    let result = Answered { success: *outcome == SessionEnd::Completed, answer, error };
     Some((result, model))
 }
 

@@ -11,7 +11,7 @@ use crate::deliverable::Deliverable;
 use crate::examiner::Examiner;
 use crate::fault::{Fault, Layer};
 use crate::instruction::{InstructionName, Instructions, briefing};
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
 use crate::progress::{ProgressTracker, settled};
 use crate::status::{ProjectStatus, Tally};
@@ -79,11 +79,11 @@ impl DeliverablePlan {
     }
 
     /// How the run has ended, if it has: what passed is looked at once more before that is believed.
-    async fn ended(&mut self, tally: Tally) -> Result<Option<Outcome>, Fault> {
+    async fn ended(&mut self, tally: Tally) -> Result<Option<RunOutcome>, Fault> {
         let Some(outcome) = run_ended(tally) else {
             return Ok(None);
         };
-        if outcome != Outcome::AllPassed {
+        if outcome != RunOutcome::AllPassed {
             return Ok(Some(outcome));
         }
         self.look_again().await?;
@@ -100,16 +100,16 @@ impl DeliverablePlan {
             item.is_active() && item.assurance() == Some(Assurance::Claimed) && self.is_strict
         });
         let claimed: Vec<String> = claimed.map(|item| item.id.clone()).collect();
-        Ok(Some(if claimed.is_empty() { outcome } else { Outcome::Unverified { claimed } }))
+        Ok(Some(if claimed.is_empty() { outcome } else { RunOutcome::Unverified { claimed } }))
     }
 }
 
 /// How a run over deliverables that stand like this has ended, if it has (seed 002 §3.4, priorities 2 and 3).
-pub fn run_ended(tally: Tally) -> Option<Outcome> {
+pub fn run_ended(tally: Tally) -> Option<RunOutcome> {
     if tally.all_achievable_passed() {
-        Some(Outcome::AllPassed)
+        Some(RunOutcome::AllPassed)
     } else if tally.all_blocked() {
-        Some(Outcome::AllBlocked)
+        Some(RunOutcome::AllBlocked)
     } else {
         None
     }

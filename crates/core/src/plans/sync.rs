@@ -9,7 +9,7 @@ use super::nothing_created;
 use crate::agent::Instruction;
 use crate::fault::Fault;
 use crate::instruction::{InstructionName, Instructions, briefing};
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
 use crate::progress::{ProgressTracker, settled_in_sync};
 use crate::status::ProjectStatus;
@@ -60,13 +60,13 @@ impl SyncPlan {
 }
 
 /// Every active deliverable is verified. If all of them turned out blocked, that is what the user must hear.
-fn termination(status: &ProjectStatus, verification: &Verification) -> Option<Outcome> {
+fn termination(status: &ProjectStatus, verification: &Verification) -> Option<RunOutcome> {
     if !verification.is_complete(status) {
         None
     } else if status.tally().all_blocked() {
-        Some(Outcome::AllBlocked)
+        Some(RunOutcome::AllBlocked)
     } else {
-        Some(Outcome::AllVerified)
+        Some(RunOutcome::AllVerified)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::gate::ToolCall;
 use crate::instruction::InstructionName;
 use crate::money::Usd;
-use crate::outcome::Outcome;
+use crate::outcome::SessionEnd;
 use crate::plan::Iteration;
 use crate::session::{Allowance, DISPOSE_LIMIT, Ledger, Session};
 use crate::silence::{MAX_SILENCE, MAX_SILENCE_IN_TOOL};
@@ -41,31 +41,31 @@ async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
     session.run(spec, instruction).await
 }
 
-async fn outcome_of(script: Script) -> Outcome {
+async fn outcome_of(script: Script) -> SessionEnd {
     let world = World::new().sessions([script]);
     hold(&world, Allowance::default()).await.expect("the journal works").outcome
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_000_error_responses_normal_completion() {
-    assert_eq!(outcome_of(session().completes()).await, Outcome::Completed);
+    assert_eq!(outcome_of(session().completes()).await, SessionEnd::Completed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_000_error_responses_execution_error() {
     let fault = passing("broke");
-    let expected = Outcome::ExecutionError { fault: fault.clone() };
+    let expected = SessionEnd::ExecutionError { fault: fault.clone() };
     assert_eq!(outcome_of(session().fails(fault)).await, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_000_error_responses_max_iterations_hit() {
-    assert_eq!(outcome_of(session().ends(Outcome::MaxTurns)).await, Outcome::MaxTurns);
+    assert_eq!(outcome_of(session().ends(SessionEnd::MaxTurns)).await, SessionEnd::MaxTurns);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_000_error_responses_budget_exceeded() {
-    let expected = Outcome::BudgetExceeded { limit_usd: Usd(1.0) };
+    let expected = SessionEnd::BudgetExceeded { limit_usd: Usd(1.0) };
     assert_eq!(outcome_of(session().ends(expected.clone())).await, expected);
 }
 
@@ -76,9 +76,9 @@ async fn seed_000_error_responses_quota_exceeded() {
 
 #[tokio::test(start_paused = true)]
 async fn seed_000_error_responses_unhandled_exception() {
-    let expected = Outcome::ExecutionError { fault: lasting("not_installed") };
+    let expected = SessionEnd::ExecutionError { fault: lasting("not_installed") };
     assert_eq!(outcome_of(cannot_open(lasting("not_installed"))).await, expected);
-    let Outcome::ExecutionError { fault } = outcome_of(session().says("bye")).await else {
+    let SessionEnd::ExecutionError { fault } = outcome_of(session().says("bye")).await else {
         panic!("silence is not success");
     };
     assert_eq!((fault.code.as_str(), fault.recoverable()), ("no_end", true));
@@ -88,7 +88,7 @@ async fn seed_000_error_responses_unhandled_exception() {
 async fn what_follows_the_end_is_not_listened_to() {
     let world = World::new().sessions([session().completes().spends(5.0).fails(passing("late"))]);
     let finished = hold(&world, Allowance::default()).await.expect("the journal works");
-    assert_eq!((finished.outcome, finished.spent), (Outcome::Completed, Ledger::default()));
+    assert_eq!((finished.outcome, finished.spent), (SessionEnd::Completed, Ledger::default()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,7 +105,7 @@ async fn an_agent_that_does_not_end_is_dropped_after_a_moment() {
     let world = World::new().sessions([session().never_disposed().completes()]);
     let holding = hold(&world, Allowance::default());
     let finished = tokio::time::timeout(seconds(3_600), holding).await.expect("the session hangs");
-    assert_eq!(finished.expect("the journal works").outcome, Outcome::Completed);
+    assert_eq!(finished.expect("the journal works").outcome, SessionEnd::Completed);
     assert_eq!(world.now(), timestamp(START) + DISPOSE_LIMIT);
 }
 
@@ -113,7 +113,7 @@ async fn an_agent_that_does_not_end_is_dropped_after_a_moment() {
 async fn what_is_put_right_after_an_interrupt_is_told() {
     let world = World::new().sessions([session().puts_right("a lock was removed").user_interrupts().hangs()]);
     let finished = hold(&world, Allowance::default()).await.expect("the journal works");
-    assert_eq!(finished.outcome, Outcome::Interrupted);
+    assert_eq!(finished.outcome, SessionEnd::Interrupted);
     let told = AgentEvent::Trouble { message: "a lock was removed".to_owned() };
     assert!(world.log().contains(&Entry::Kept(1, told.into())), "{:?}", world.log());
 }
@@ -132,7 +132,7 @@ async fn an_interrupt_before_the_session_opens_nothing() {
     let world = World::new();
     world.interrupt.cancel();
     let finished = hold(&world, Allowance::default()).await.expect("the journal works");
-    assert_eq!((finished.outcome, world.phases().len()), (Outcome::Interrupted, 0));
+    assert_eq!((finished.outcome, world.phases().len()), (SessionEnd::Interrupted, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +140,7 @@ async fn the_money_spent_before_the_session_counts() {
     let allowance = Allowance { cost: Some((Usd(0.9), Usd(1.0))), deadline: None };
     let world = World::new().sessions([session().spends(0.2).completes()]);
     let finished = hold(&world, allowance).await.expect("the journal works");
-    assert_eq!(finished.outcome, Outcome::BudgetExceeded { limit_usd: Usd(1.0) });
+    assert_eq!(finished.outcome, SessionEnd::BudgetExceeded { limit_usd: Usd(1.0) });
     assert_eq!(finished.spent.total(), Some(Usd(0.2)), "its own only");
 }
 
@@ -168,7 +168,7 @@ fn a_ledger_counts_cached_tokens_and_remembers_what_has_no_price() {
 async fn a_fault_from_beside_ends_it_at_once_and_its_agent_is_disposed_of() {
     let world = World::new().sessions([session().says("hello").halts(lasting("disk_full")).hangs()]);
     let finished = hold(&world, Allowance::default()).await.expect("the journal works");
-    assert_eq!(finished.outcome, Outcome::ExecutionError { fault: lasting("disk_full") });
+    assert_eq!(finished.outcome, SessionEnd::ExecutionError { fault: lasting("disk_full") });
     assert!(world.log().contains(&Entry::Disposed { stopped: true }));
 }
 

@@ -15,7 +15,7 @@ use crate::event::{AgentEvent, Usage};
 use crate::fault::{Fault, Layer};
 use crate::gate::{Decision, Gate, ToolCall};
 use crate::money::Usd;
-use crate::outcome::Outcome;
+use crate::outcome::{RunOutcome, SessionEnd};
 
 /// One session of an agent.
 pub(crate) struct Script {
@@ -71,8 +71,13 @@ pub(crate) fn interrupted_while_opening() -> Script {
 }
 
 /// The quota is used up, until then.
-pub(crate) fn out_of_quota(resets_at: Option<Timestamp>) -> Outcome {
-    Outcome::QuotaExceeded { message: "You've hit your limit".to_owned(), resets_at }
+pub(crate) fn out_of_quota(resets_at: Option<Timestamp>) -> SessionEnd {
+    SessionEnd::QuotaExceeded { message: "You've hit your limit".to_owned(), resets_at }
+}
+
+/// The same, as the end of a run.
+pub(crate) fn quota_exceeded(resets_at: Option<Timestamp>) -> RunOutcome {
+    out_of_quota(resets_at).ends_run().expect("it ends a run")
 }
 
 /// A fault that another try may overcome.
@@ -195,18 +200,18 @@ impl Script {
     }
 
     /// Ends, and says so.
-    pub fn ends(self, outcome: Outcome) -> Self {
+    pub fn ends(self, outcome: SessionEnd) -> Self {
         self.tells(AgentEvent::End { outcome })
     }
 
     /// Ends well.
     pub fn completes(self) -> Self {
-        self.ends(Outcome::Completed)
+        self.ends(SessionEnd::Completed)
     }
 
     /// Ends with a fault.
     pub fn fails(self, fault: Fault) -> Self {
-        self.ends(Outcome::ExecutionError { fault })
+        self.ends(SessionEnd::ExecutionError { fault })
     }
 
     /// Never says another word, and does not end.

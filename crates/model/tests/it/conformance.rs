@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use autonoe_core::fault::Fault;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_model::{
     Conversation, Image, Model, Models, Progress, ProviderKind, Reply, Stop, ToolDefinition, ToolResult,
     Tuning,
@@ -198,10 +198,10 @@ fn code_of(kind: ProviderKind, fault: &str) -> &'static str {
     }
 }
 
-fn result_code(result: Result<Reply, Outcome>) -> String {
+fn result_code(result: Result<Reply, SessionEnd>) -> String {
     match result.expect_err("the call fails") {
-        Outcome::ExecutionError { fault } => fault.code,
-        Outcome::QuotaExceeded { .. } => "quota_exceeded".to_owned(),
+        SessionEnd::ExecutionError { fault } => fault.code,
+        SessionEnd::QuotaExceeded { .. } => "quota_exceeded".to_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -304,7 +304,7 @@ async fn the_wait_a_provider_asks_for_is_kept_and_a_long_one_is_a_quota() {
         let server = serve_fault("{ kind = 'status', status = 429, retry_after = 3600, times = 100 }");
         let result = ask(&shop.open(kind, name, &server, &quick())).await;
         assert!(
-            matches!(result, Err(Outcome::QuotaExceeded { resets_at: Some(_), .. })),
+            matches!(result, Err(SessionEnd::QuotaExceeded { resets_at: Some(_), .. })),
             "{kind}: {result:?}"
         );
         assert_eq!(server.requests().len(), 1, "{kind}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,7 +15,7 @@ async fn exceeded(fault: &str) -> (String, Option<Timestamp>) {
     assert_eq!(retries(&told).len(), 0, "{fault}");
     assert_eq!(server.requests().len(), 1, "{fault}");
     match result.expect_err(fault) {
-        Outcome::QuotaExceeded { message, resets_at } => (message, resets_at),
+        SessionEnd::QuotaExceeded { message, resets_at } => (message, resets_at),
         other => panic!("{fault}: {other:?}"),
     }
 }
@@ -83,5 +83,5 @@ async fn a_short_rate_limit_is_none_even_if_headers_speak_of_a_reset() {
 #[tokio::test]
 async fn a_long_wait_means_a_quota_only_of_a_rate_limit() {
     let server = serve_fault("{ kind = 'status', status = 401, retry_after = 3600 }");
-    assert!(matches!(ask(&model(&server)).await, Err(Outcome::ExecutionError { .. })));
+    assert!(matches!(ask(&model(&server)).await, Err(SessionEnd::ExecutionError { .. })));
 }

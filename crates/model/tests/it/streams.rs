@@ -1,7 +1,7 @@
 //! Streams that the library would take for something they are not: failures without a code, refusals, replies that
 //! only fell silent. Silence is not success.
 
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_model::{Model, ProviderKind, Reply, Stop};
 use serde_json::{Value, json};
 
@@ -15,15 +15,15 @@ fn events(pieces: &[Value]) -> String {
 }
 
 /// Asks a model of that kind, which is answered the same each time.
-async fn answered(kind: ProviderKind, answer: String) -> Result<Reply, Outcome> {
+async fn answered(kind: ProviderKind, answer: String) -> Result<Reply, SessionEnd> {
     let (address, _heads) = serve(vec![answer; 4]);
     ask(&Model::open(&provider(kind, &address), "gpt-5.2", &quick()).unwrap()).await
 }
 
 #[track_caller]
-fn code(result: Result<Reply, Outcome>) -> String {
+fn code(result: Result<Reply, SessionEnd>) -> String {
     match result.expect_err("the call fails") {
-        Outcome::ExecutionError { fault } => fault.code,
+        SessionEnd::ExecutionError { fault } => fault.code,
         other => panic!("not a fault: {other:?}"),
     }
 }
@@ -88,7 +88,7 @@ async fn a_call_that_gemini_could_not_write_down_is_no_reply() {
     for reason in ["MALFORMED_FUNCTION_CALL", "OTHER"] {
         let part = json!({ "candidates": [{ "content": { "parts": [{ "text": "Half" }] }, "finishReason": reason }] });
         let result = answered(ProviderKind::Gemini, events(&[part])).await;
-        let Err(Outcome::ExecutionError { fault }) = result else { panic!("{result:?}") };
+        let Err(SessionEnd::ExecutionError { fault }) = result else { panic!("{result:?}") };
         assert_eq!(fault.code, "invalid_response");
         assert!(fault.message.contains(reason), "{}", fault.message);
     }
@@ -136,7 +136,9 @@ async fn a_daily_quota_of_googles_ends_with_googles_day() {
     ] } });
     let refused = response("429 Too Many Requests", "application/json", &body.to_string());
     let result = answered(ProviderKind::Gemini, refused).await;
-    let Err(Outcome::QuotaExceeded { resets_at: Some(resets_at), .. }) = result else { panic!("{result:?}") };
+    let Err(SessionEnd::QuotaExceeded { resets_at: Some(resets_at), .. }) = result else {
+        panic!("{result:?}")
+    };
     let local = resets_at.to_zoned(jiff::tz::TimeZone::get("America/Los_Angeles").unwrap());
     assert_eq!((local.hour(), local.minute()), (0, 0));
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use autonoe_core::fault::Fault;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_model::{Conversation, Model, Progress, Provider, ProviderKind, Reply, ToolDefinition, Tuning};
 use autonoe_scripted::{Script, Server};
 use serde_json::json;
@@ -65,12 +65,12 @@ pub fn conversation() -> Conversation {
     Conversation::new("You are careful.", vec![tool], "Begin.".to_owned())
 }
 
-pub async fn ask(model: &Model) -> Result<Reply, Outcome> {
+pub async fn ask(model: &Model) -> Result<Reply, SessionEnd> {
     ask_watched(model).await.0
 }
 
 /// The reply, and what was told on the way.
-pub async fn ask_watched(model: &Model) -> (Result<Reply, Outcome>, Vec<Progress>) {
+pub async fn ask_watched(model: &Model) -> (Result<Reply, SessionEnd>, Vec<Progress>) {
     let told = Mutex::new(Vec::new());
     let reply = model.reply(&conversation(), &|progress| told.lock().unwrap().push(progress)).await;
     (reply, told.into_inner().unwrap())
@@ -78,9 +78,9 @@ pub async fn ask_watched(model: &Model) -> (Result<Reply, Outcome>, Vec<Progress
 
 /// The fault a session ends with.
 #[track_caller]
-pub fn fault(result: Result<Reply, Outcome>) -> Fault {
+pub fn fault(result: Result<Reply, SessionEnd>) -> Fault {
     match result.expect_err("the call fails") {
-        Outcome::ExecutionError { fault } => fault,
+        SessionEnd::ExecutionError { fault } => fault,
         other => panic!("not a fault: {other:?}"),
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::event::WaitReason;
 use autonoe_core::fault::Fault;
-use autonoe_core::outcome::{Outcome, RunReport};
+use autonoe_core::outcome::{RunReport, SessionEnd};
 use autonoe_files::find_regular;
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
@@ -70,7 +70,7 @@ pub struct SessionRow {
     /// When it began.
     pub started_at: String,
     /// How it ended; none if it is under way or its process died.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<SessionEnd>,
     /// How long it took, in seconds.
     pub duration_seconds: Option<f64>,
     /// What it cost; none when a price was not known.

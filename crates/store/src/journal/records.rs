@@ -7,7 +7,7 @@ use autonoe_core::journal::Record;
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
 use autonoe_core::outage::Outage;
-use autonoe_core::outcome::{Outcome, RunReport, exit};
+use autonoe_core::outcome::{RunOutcome, RunReport, SessionEnd, exit};
 use autonoe_core::plan::{Iteration, RunState};
 use autonoe_core::quota::QuotaWait;
 use autonoe_core::redact::Redactor;
@@ -143,18 +143,23 @@ fn restore(db: &Connection, run: i64) -> Result<RunState> {
     while let Some(row) = rows.next()? {
         state.sessions = row.get(0)?;
         let outcome: Option<String> = row.get(1)?;
-        let outcome = outcome.and_then(|text| serde_json::from_str::<Outcome>(&text).ok());
+        let outcome = outcome.and_then(|text| serde_json::from_str::<SessionEnd>(&text).ok());
         state.time_before += Duration::try_from_secs_f64(row.get(2)?).unwrap_or_default();
         match outcome {
-            None | Some(Outcome::Interrupted | Outcome::QuotaExceeded { .. }) => {}
-            Some(Outcome::ExecutionError { fault }) if fault.is_outage() => {
+            None | Some(SessionEnd::Interrupted | SessionEnd::QuotaExceeded { .. }) => {}
+            Some(SessionEnd::ExecutionError { fault }) if fault.is_outage() => {
                 state.iterations += u32::from(row.get::<_, bool>(3)?);
             }
-            Some(Outcome::ExecutionError { .. }) => {
+            Some(SessionEnd::ExecutionError { .. }) => {
                 state.iterations += 1;
                 state.errors += 1;
             }
-            Some(_) => {
+            Some(
+                SessionEnd::Completed
+                | SessionEnd::MaxTurns
+                | SessionEnd::BudgetExceeded { .. }
+                | SessionEnd::DurationExceeded { .. },
+            ) => {
                 state.iterations += 1;
                 state.errors = 0;
             }
@@ -224,7 +229,7 @@ pub(super) fn record(
             params![run, number, label(*instruction, step.as_deref()), backend, redactor.text(model), now],
         ),
         Record::SessionEnded { number, instruction, outcome, spent: _, duration, said } => {
-            if *instruction == InstructionName::Sync && *outcome == Outcome::Completed {
+            if *instruction == InstructionName::Sync && *outcome == SessionEnd::Completed {
                 db.execute("UPDATE passes SET synced = 1 WHERE ended_at IS NULL", [])?;
             }
             if let Some(said) = said {
@@ -267,7 +272,7 @@ pub(super) fn record(
         Record::RunEnded(report) => {
             end_outages(db, run, &now)?;
             // A plan of `sync` says so only when every active deliverable has been verified; `run` knows no passes.
-            if matches!(report.outcome, Outcome::AllVerified | Outcome::AllBlocked) {
+            if matches!(report.outcome, RunOutcome::AllVerified | RunOutcome::AllBlocked) {
                 db.execute(
                     "UPDATE passes SET ended_at = ?2 WHERE ended_at IS NULL
                      AND EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND command = 'sync')",

@@ -132,7 +132,7 @@ async fn a_journal_that_is_a_pipe_is_not_waited_for() {
 async fn a_journal_with_a_damaged_page_is_a_fault_at_the_latest_when_it_is_read() {
     let bench = Bench::new();
     let (journal, _) = bench.begin("run").await;
-    session(&journal, 1, autonoe_core::outcome::Outcome::Completed).await;
+    session(&journal, 1, autonoe_core::outcome::SessionEnd::Completed).await;
     drop(journal);
     let path = bench.project.journal_file();
     let mut bytes = fs::read(&path).unwrap();
@@ -187,7 +187,7 @@ async fn opening_again_and_again_is_harmless() {
     for number in 1..=3 {
         let (journal, begun) = bench.begin("run").await;
         assert_eq!(begun.state.sessions, number - 1);
-        session(&journal, number, autonoe_core::outcome::Outcome::Completed).await;
+        session(&journal, number, autonoe_core::outcome::SessionEnd::Completed).await;
     }
     assert_eq!(user_version(&bench.sql()), NEWEST);
     let history = History::open(&bench.project.journal_file()).unwrap().unwrap();

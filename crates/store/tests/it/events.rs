@@ -4,7 +4,7 @@ use autonoe_core::event::{AgentEvent, Event};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::journal::{Journal as _, Record};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::journal::history::{EventRow, History};
 use jiff::Timestamp;
@@ -67,15 +67,15 @@ async fn a_secret_reaches_the_disk_by_no_way() {
                 denied_by: None,
             }
             .into(),
-            AgentEvent::End { outcome: Outcome::ExecutionError { fault: fault() } }.into(),
+            AgentEvent::End { outcome: SessionEnd::ExecutionError { fault: fault() } }.into(),
             text(format!("{}{secret}{}", "x".repeat(LONGEST - 10), "y".repeat(LONGEST))),
         ] {
             journal.event(1, &event).await.unwrap();
         }
     }
-    let quota = Outcome::QuotaExceeded { message: secrets[0].to_owned(), resets_at: None };
+    let quota = SessionEnd::QuotaExceeded { message: secrets[0].to_owned(), resets_at: None };
     journal.record(ended(1, quota, 1)).await.unwrap();
-    journal.record(Record::RunEnded(Box::new(report(Outcome::Failed { fault: fault() })))).await.unwrap();
+    journal.record(Record::RunEnded(Box::new(report(RunOutcome::Failed { fault: fault() })))).await.unwrap();
 
     let assert_clean = |when: &str| {
         let bytes = bench.state_bytes();
@@ -112,7 +112,7 @@ async fn what_has_the_shape_of_a_secret_is_not_kept() {
     journal.event(1, &before_the_cut).await.unwrap();
     let fault =
         Fault::lasting(Layer::Model, "authentication_error", format!("{token} is wrong")).hint(&token);
-    journal.record(ended(1, Outcome::ExecutionError { fault }, 1)).await.unwrap();
+    journal.record(ended(1, SessionEnd::ExecutionError { fault }, 1)).await.unwrap();
     drop(journal);
     assert!(
         !bench.state_bytes().windows(8).any(|window| window == &token.as_bytes()[..8]),
@@ -182,7 +182,7 @@ async fn a_record_makes_the_events_before_it_durable() {
     for at in 0..10 {
         journal.event(1, &text(at.to_string())).await.unwrap();
     }
-    journal.record(ended(1, Outcome::Completed, 1)).await.unwrap();
+    journal.record(ended(1, SessionEnd::Completed, 1)).await.unwrap();
     assert_eq!(bench.count("events"), 10, "seen by another connection while the journal is open");
 }
 
@@ -192,10 +192,10 @@ async fn only_the_newest_fifty_runs_keep_their_events() {
     let mut ids = Vec::new();
     for _ in 0..52 {
         let (journal, begun) = bench.begin("run").await;
-        session(&journal, 1, Outcome::Completed).await;
+        session(&journal, 1, SessionEnd::Completed).await;
         journal.event(1, &text("said")).await.unwrap();
         journal.cost(1, &usage(Some(0.5))).await.unwrap();
-        end_run(&journal, Outcome::AllPassed).await;
+        end_run(&journal, RunOutcome::AllPassed).await;
         ids.push(begun.run);
     }
     let (journal, _) = bench.begin("run").await;

@@ -6,7 +6,7 @@ use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::journal::Journal as _;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_store::journal::history::{History, RunCommits};
 use jiff::Timestamp;
 
@@ -27,13 +27,13 @@ async fn without_a_journal_there_is_no_history_and_looking_makes_none() {
 async fn sessions_are_listed_newest_first_with_what_they_cost() {
     let bench = Bench::new();
     let (journal, first) = bench.begin("run").await;
-    session(&journal, 1, Outcome::Completed).await;
+    session(&journal, 1, SessionEnd::Completed).await;
     journal.cost(1, &usage(Some(0.25))).await.unwrap();
     journal.cost(1, &usage(Some(0.5))).await.unwrap();
     session(&journal, 2, error()).await;
     journal.cost(2, &usage(Some(0.5))).await.unwrap();
     journal.cost(2, &usage(None)).await.unwrap();
-    end_run(&journal, Outcome::Interrupted).await;
+    end_run(&journal, RunOutcome::Interrupted).await;
     drop(journal);
     let (journal, second) = bench.begin("sync").await;
     journal.record(started(1)).await.unwrap();
@@ -50,7 +50,7 @@ async fn sessions_are_listed_newest_first_with_what_they_cost() {
     assert_eq!(failed.outcome, Some(error()));
     assert_eq!(failed.cost_usd, None, "a price was not known");
     assert_eq!(failed.input_tokens, 2 * 107);
-    assert_eq!(done.outcome, Some(Outcome::Completed));
+    assert_eq!(done.outcome, Some(SessionEnd::Completed));
     assert_eq!((done.cost_usd, done.input_tokens, done.output_tokens), (Some(0.75), 2 * 107, 40));
     assert_eq!(done.duration_seconds, Some(10.0));
     assert_eq!(done.instruction, "coding");
@@ -87,17 +87,17 @@ async fn the_last_run_is_shown_with_its_report_whatever_its_outcome() {
     let fault =
         || Fault::lasting(Layer::Config, "code", "It broke.").retry_after(Some(Duration::from_secs(3)));
     for outcome in [
-        Outcome::AllPassed,
-        Outcome::AllVerified,
-        Outcome::AllBlocked,
-        Outcome::Interrupted,
-        Outcome::Stuck { idle_sessions: 10 },
-        Outcome::MaxIterations { limit: 3 },
-        Outcome::BudgetExceeded { limit_usd: Usd(1.5) },
-        Outcome::DurationExceeded { limit: Duration::from_secs(90) },
-        Outcome::QuotaExceeded { message: "limit".to_owned(), resets_at: Some(Timestamp::UNIX_EPOCH) },
-        Outcome::MaxRetriesExceeded { limit: 3, fault: fault() },
-        Outcome::Failed { fault: fault() },
+        RunOutcome::AllPassed,
+        RunOutcome::AllVerified,
+        RunOutcome::AllBlocked,
+        RunOutcome::Interrupted,
+        RunOutcome::Stuck { idle_sessions: 10 },
+        RunOutcome::MaxIterations { limit: 3 },
+        RunOutcome::BudgetExceeded { limit_usd: Usd(1.5) },
+        RunOutcome::DurationExceeded { limit: Duration::from_secs(90) },
+        RunOutcome::QuotaExceeded { message: "limit".to_owned(), resets_at: Some(Timestamp::UNIX_EPOCH) },
+        RunOutcome::MaxRetriesExceeded { limit: 3, fault: fault() },
+        RunOutcome::Failed { fault: fault() },
     ] {
         let bench = Bench::new();
         let (journal, begun) = bench.begin("sync").await;
@@ -116,10 +116,10 @@ async fn the_last_run_is_shown_with_its_report_whatever_its_outcome() {
 async fn a_run_is_found_by_its_number_with_its_sessions() {
     let bench = Bench::new();
     let (journal, first) = bench.begin("run").await;
-    session(&journal, 1, Outcome::Completed).await;
+    session(&journal, 1, SessionEnd::Completed).await;
     session(&journal, 2, error()).await;
     journal.event(0, &AgentEvent::Text { text: "between".to_owned() }.into()).await.unwrap();
-    end_run(&journal, Outcome::Interrupted).await;
+    end_run(&journal, RunOutcome::Interrupted).await;
     drop(journal);
     let (journal, second) = bench.begin("sync").await;
     journal.record(started(1)).await.unwrap();
@@ -147,7 +147,7 @@ async fn a_run_that_is_taken_up_still_began_where_it_began() {
     assert_eq!(again.run, begun.run);
     assert_eq!(journal.began_on(Some("c1")).await.unwrap(), None, "nothing was committed then");
     journal.ended_on(Some("c2")).await.unwrap();
-    end_run(&journal, Outcome::AllPassed).await;
+    end_run(&journal, RunOutcome::AllPassed).await;
     drop(journal);
     let (journal, next) = bench.begin("run").await;
     assert_eq!(journal.began_on(Some("c2")).await.unwrap().as_deref(), Some("c2"));

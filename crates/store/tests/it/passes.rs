@@ -7,7 +7,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::ledger::Ledger;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_core::plans::VerificationReader;
 use autonoe_core::verification::Verification;
 use autonoe_store::Journal;
@@ -24,7 +24,7 @@ fn synced() -> Record {
     Record::SessionEnded {
         number: 1,
         instruction: InstructionName::Sync,
-        outcome: Outcome::Completed,
+        outcome: SessionEnd::Completed,
         spent: Ledger::default(),
         duration: Duration::ZERO,
         said: None,
@@ -72,13 +72,13 @@ async fn a_changed_specification_starts_anew_and_the_old_one_does_not_come_back(
 async fn a_pass_ends_with_its_complete_verification_and_with_nothing_else() {
     let fault = || Fault::lasting(Layer::Model, "authentication_error", "The key is wrong.");
     for (outcome, goes_on) in [
-        (Outcome::AllVerified, false),
-        (Outcome::AllBlocked, false),
-        (Outcome::Interrupted, true),
-        (Outcome::MaxIterations { limit: 3 }, true),
-        (Outcome::QuotaExceeded { message: "limit".to_owned(), resets_at: None }, true),
-        (Outcome::Stuck { idle_sessions: 10 }, true),
-        (Outcome::Failed { fault: fault() }, true),
+        (RunOutcome::AllVerified, false),
+        (RunOutcome::AllBlocked, false),
+        (RunOutcome::Interrupted, true),
+        (RunOutcome::MaxIterations { limit: 3 }, true),
+        (RunOutcome::QuotaExceeded { message: "limit".to_owned(), resets_at: None }, true),
+        (RunOutcome::Stuck { idle_sessions: 10 }, true),
+        (RunOutcome::Failed { fault: fault() }, true),
     ] {
         let bench = Bench::new();
         under_way(&bench, "one").await;
@@ -92,7 +92,7 @@ async fn a_pass_ends_with_its_complete_verification_and_with_nothing_else() {
 
 #[tokio::test]
 async fn a_run_between_two_syncs_does_not_touch_the_pass() {
-    for outcome in [Outcome::AllPassed, Outcome::AllBlocked] {
+    for outcome in [RunOutcome::AllPassed, RunOutcome::AllBlocked] {
         let bench = Bench::new();
         under_way(&bench, "one").await;
         let (journal, _) = bench.begin_at("run", "one", Timestamp::now()).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_core::quota::QuotaWait;
 use jiff::{SignedDuration, Timestamp};
 
@@ -28,9 +28,9 @@ async fn a_new_run_starts_from_nothing() {
 async fn a_run_that_ended_is_not_taken_up() {
     let bench = Bench::new();
     let (journal, first) = bench.begin("run").await;
-    session(&journal, 1, Outcome::Completed).await;
+    session(&journal, 1, SessionEnd::Completed).await;
     journal.cost(1, &usage(Some(0.5))).await.unwrap();
-    end_run(&journal, Outcome::Interrupted).await;
+    end_run(&journal, RunOutcome::Interrupted).await;
     drop(journal);
 
     let (_journal, second) = bench.begin("run").await;
@@ -44,7 +44,7 @@ async fn a_run_that_ended_is_not_taken_up() {
 async fn a_run_whose_process_died_goes_on_with_what_it_had() {
     let bench = Bench::new();
     let (journal, first) = bench.begin("run").await;
-    session(&journal, 1, Outcome::Completed).await;
+    session(&journal, 1, SessionEnd::Completed).await;
     journal.cost(1, &usage(Some(0.25))).await.unwrap();
     session(&journal, 2, error()).await;
     journal.cost(2, &usage(Some(0.5))).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_run_whose_process_died_goes_on_with_what_it_had() {
 async fn a_session_that_was_cut_off_is_closed_as_interrupted() {
     let bench = Bench::new();
     let (journal, _) = bench.begin("run").await;
-    session(&journal, 1, Outcome::Completed).await;
+    session(&journal, 1, SessionEnd::Completed).await;
     journal.record(started(2)).await.unwrap();
     drop(journal);
     assert_eq!(bench.count("sessions WHERE ended_at IS NULL"), 1);
@@ -80,18 +80,18 @@ async fn a_session_that_was_cut_off_is_closed_as_interrupted() {
     let history = autonoe_store::journal::history::History::open(&bench.project.journal_file());
     let sessions = history.unwrap().unwrap().sessions(10).unwrap();
     let outcomes: Vec<_> = sessions.into_iter().map(|session| session.outcome).collect();
-    assert_eq!(outcomes, [Some(Outcome::Interrupted), Some(Outcome::Completed)]);
+    assert_eq!(outcomes, [Some(SessionEnd::Interrupted), Some(SessionEnd::Completed)]);
 }
 
 #[tokio::test]
 async fn errors_count_in_a_row_and_what_the_quota_or_the_user_ended_is_no_iteration() {
-    let quota = || Outcome::QuotaExceeded { message: "limit".to_owned(), resets_at: None };
+    let quota = || SessionEnd::QuotaExceeded { message: "limit".to_owned(), resets_at: None };
     for (outcomes, iterations, errors) in [
         (vec![error(), error()], 2, 2),
-        (vec![error(), Outcome::Completed], 2, 0),
-        (vec![error(), Outcome::MaxTurns, error()], 3, 1),
+        (vec![error(), SessionEnd::Completed], 2, 0),
+        (vec![error(), SessionEnd::MaxTurns, error()], 3, 1),
         (vec![error(), quota(), error()], 2, 2),
-        (vec![error(), Outcome::Interrupted], 1, 1),
+        (vec![error(), SessionEnd::Interrupted], 1, 1),
         (vec![quota(), quota()], 0, 0),
     ] {
         let bench = Bench::new();
@@ -144,7 +144,7 @@ async fn a_run_survives_any_number_of_deaths() {
         let (journal, begun) = bench.begin("run").await;
         assert_eq!(begun.state.sessions, number - 1);
         assert_eq!(begun.state.iterations, number - 1);
-        session(&journal, number, Outcome::Completed).await;
+        session(&journal, number, SessionEnd::Completed).await;
     }
     assert_eq!(bench.count("runs"), 1);
 }
@@ -153,8 +153,8 @@ async fn a_run_survives_any_number_of_deaths() {
 async fn a_session_that_ended_twice_is_counted_once() {
     let bench = Bench::new();
     let (journal, _) = bench.begin("run").await;
-    session(&journal, 1, Outcome::Completed).await;
-    journal.record(ended(1, Outcome::Completed, 10)).await.unwrap();
+    session(&journal, 1, SessionEnd::Completed).await;
+    journal.record(ended(1, SessionEnd::Completed, 10)).await.unwrap();
     drop(journal);
     let (_journal, begun) = bench.begin("run").await;
     assert_eq!((begun.state.sessions, begun.state.iterations), (1, 1));
@@ -165,7 +165,7 @@ async fn a_session_that_ended_twice_is_counted_once() {
 async fn a_quota_wait_that_lies_ahead_is_kept_by_this_run_and_by_a_new_one() {
     let now = Timestamp::now();
     let wait = QuotaWait { until: now + SignedDuration::from_hours(2), resets_at: Some(now) };
-    for end in [None, Some(Outcome::Interrupted)] {
+    for end in [None, Some(RunOutcome::Interrupted)] {
         let bench = Bench::new();
         let (journal, _) = bench.begin_at("run", "spec", now).await;
         journal.record(Record::QuotaWait(QuotaWait { until: now, resets_at: None })).await.unwrap();
@@ -178,7 +178,7 @@ async fn a_quota_wait_that_lies_ahead_is_kept_by_this_run_and_by_a_new_one() {
         let (journal, begun) = bench.begin_at("run", "spec", now).await;
         assert_eq!(begun.resumed, end.is_none());
         assert_eq!(begun.state.quota, Some(wait), "the newest one counts");
-        end_run(&journal, Outcome::Interrupted).await;
+        end_run(&journal, RunOutcome::Interrupted).await;
         drop(journal);
 
         let (_journal, later) = bench.begin_at("sync", "spec", wait.until).await;

@@ -14,7 +14,7 @@ use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::{Outcome, RunReport};
+use autonoe_core::outcome::{RunOutcome, RunReport, SessionEnd};
 use autonoe_core::status::{ProjectStatus, Refusal};
 use autonoe_store::journal::{Begun, JournalOptions};
 use autonoe_store::{Journal, Project, StatusStore};
@@ -155,20 +155,20 @@ pub fn started(number: u32) -> Record {
     }
 }
 
-pub fn ended(number: u32, outcome: Outcome, seconds: u64) -> Record {
+pub fn ended(number: u32, outcome: SessionEnd, seconds: u64) -> Record {
     let duration = Duration::from_secs(seconds);
     let instruction = InstructionName::Coding;
     Record::SessionEnded { number, instruction, outcome, spent: Ledger::default(), duration, said: None }
 }
 
 /// Records a whole session that takes ten seconds.
-pub async fn session(journal: &Journal, number: u32, outcome: Outcome) {
+pub async fn session(journal: &Journal, number: u32, outcome: SessionEnd) {
     journal.record(started(number)).await.unwrap();
     journal.record(ended(number, outcome, 10)).await.unwrap();
 }
 
-pub fn error() -> Outcome {
-    Outcome::ExecutionError { fault: Fault::passing(Layer::Model, "overloaded", "It is overloaded.") }
+pub fn error() -> SessionEnd {
+    SessionEnd::ExecutionError { fault: Fault::passing(Layer::Model, "overloaded", "It is overloaded.") }
 }
 
 pub fn usage(usd: Option<f64>) -> Usage {
@@ -182,7 +182,7 @@ pub fn usage(usd: Option<f64>) -> Usage {
     }
 }
 
-pub fn report(outcome: Outcome) -> RunReport {
+pub fn report(outcome: RunOutcome) -> RunReport {
     RunReport {
         exit_code: outcome.exit_code(),
         outcome,
@@ -201,6 +201,6 @@ pub fn report(outcome: Outcome) -> RunReport {
     }
 }
 
-pub async fn end_run(journal: &Journal, outcome: Outcome) {
+pub async fn end_run(journal: &Journal, outcome: RunOutcome) {
     journal.record(Record::RunEnded(Box::new(report(outcome)))).await.unwrap();
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use autonoe_core::event::{AgentEvent, RunEvent};
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_telemetry::{Header, Protocol, Proxy, Sampler, Telemetry, TelemetrySettings};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
@@ -231,11 +231,11 @@ async fn faults_are_named_and_what_was_cut_off_is_ended() {
         sink.on(&run(), &RunEvent::RunStarted { command: "sync".into(), sessions_before: 0 }.into());
         let failed = AgentEvent::ModelDone { fault: Some(timeout()) };
         show_session(sink, 1, &[AgentEvent::ModelAsked { model: "gpt-9".into() }, failed]);
-        let outcome = Outcome::ExecutionError { fault: timeout() };
+        let outcome = SessionEnd::ExecutionError { fault: timeout() };
         sink.on(&run().session(1), &script::ended(1, outcome));
         show_session(sink, 2, &[script::tool("a", "Bash", "sleep 9")]);
-        sink.on(&run().session(2), &script::ended(2, Outcome::Interrupted));
-        sink.on(&run(), &RunEvent::Outcome(script::report(Outcome::Interrupted)).into());
+        sink.on(&run().session(2), &script::ended(2, SessionEnd::Interrupted));
+        sink.on(&run(), &RunEvent::Outcome(script::report(RunOutcome::Interrupted)).into());
     })
     .await;
     let chat = receiver.span("chat gpt-9");
@@ -261,7 +261,7 @@ async fn agents_whose_calls_are_not_seen_report_for_the_whole_session() {
             1,
             &[AgentEvent::Usage(usage(100, 20, Some(0.5))), AgentEvent::Usage(usage(10, 2, None))],
         );
-        sink.on(&run().session(1), &script::ended(1, Outcome::Completed));
+        sink.on(&run().session(1), &script::ended(1, SessionEnd::Completed));
     })
     .await;
     let session = receiver.span("invoke_agent native");
@@ -281,8 +281,8 @@ async fn the_end_of_a_call_that_was_not_seen_ends_nothing() {
             script::answer("x", "Bash", "late", true, Some("policy")),
         ];
         show_session(sink, 1, &strays);
-        sink.on(&run().session(1), &script::ended(1, Outcome::Completed));
-        sink.on(&run().session(1), &script::ended(1, Outcome::Interrupted));
+        sink.on(&run().session(1), &script::ended(1, SessionEnd::Completed));
+        sink.on(&run().session(1), &script::ended(1, SessionEnd::Interrupted));
     })
     .await;
     let session = receiver.span("invoke_agent native");

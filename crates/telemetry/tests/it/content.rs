@@ -1,7 +1,7 @@
 //! Content goes out only for those who ask for it, and without secrets.
 
 use autonoe_core::event::AgentEvent;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use autonoe_telemetry::{Protocol, Telemetry, TelemetrySettings};
 
 use crate::arrives::LIMIT;
@@ -25,7 +25,7 @@ fn with_a_fault(sink: &dyn autonoe_core::sink::Sink) {
         4,
         &[AgentEvent::ModelAsked { model: "m".into() }, AgentEvent::ModelDone { fault: Some(timeout()) }],
     );
-    sink.on(&run().session(4), &script::ended(4, Outcome::ExecutionError { fault: timeout() }));
+    sink.on(&run().session(4), &script::ended(4, SessionEnd::ExecutionError { fault: timeout() }));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::{Outcome, RunReport};
+use autonoe_core::outcome::{RunOutcome, RunReport, SessionEnd};
 use autonoe_core::sink::Sink;
 use autonoe_core::span::{SessionSpans, SpanContext, TraceId};
 use serde_json::json;
@@ -54,18 +54,18 @@ pub fn whole_run(sink: &dyn Sink) {
             AgentEvent::ModelAsked { model: "claude-opus-5".into() },
             AgentEvent::Usage(usage(200, 30, Some(0.25))),
             AgentEvent::ModelDone { fault: None },
-            AgentEvent::End { outcome: Outcome::Completed },
+            AgentEvent::End { outcome: SessionEnd::Completed },
         ],
     );
-    sink.on(&run().session(3), &ended(3, Outcome::Completed));
-    sink.on(&run(), &RunEvent::Outcome(report(Outcome::AllPassed)).into());
+    sink.on(&run().session(3), &ended(3, SessionEnd::Completed));
+    sink.on(&run(), &RunEvent::Outcome(report(RunOutcome::AllPassed)).into());
 }
 
 /// Many short sessions.
 pub fn many_sessions(sink: &dyn Sink, count: u32) {
     for number in 1..=count {
         show_session(sink, number, &[]);
-        sink.on(&run().session(number), &ended(number, Outcome::Completed));
+        sink.on(&run().session(number), &ended(number, SessionEnd::Completed));
     }
 }
 
@@ -80,12 +80,12 @@ pub fn started(number: u32) -> Event {
     .into()
 }
 
-pub fn ended(number: u32, outcome: Outcome) -> Event {
+pub fn ended(number: u32, outcome: SessionEnd) -> Event {
     RunEvent::SessionEnded { number, outcome, cost_usd: Some(Usd(0.75)), duration: Duration::from_secs(1) }
         .into()
 }
 
-pub fn report(outcome: Outcome) -> RunReport {
+pub fn report(outcome: RunOutcome) -> RunReport {
     RunReport {
         exit_code: outcome.exit_code(),
         outcome,

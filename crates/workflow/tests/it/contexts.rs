@@ -1,6 +1,6 @@
 //! Layers 1 and 2: Loop, RuntimeContext, ContextCarry, and what a session knows of those before it.
 
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use serde_json::{Value, json};
 
 use crate::stage::{Asked, Stage, answers, created, definition, ends, says};
@@ -148,7 +148,7 @@ async fn a_session_that_fails_is_held_again_and_does_not_count() {
         let (_place, definition) = budget(2, "fresh", "Work.");
         let fault = class.fault("Not now.");
         assert!(fault.recoverable());
-        let failing = ends(Outcome::ExecutionError { fault });
+        let failing = ends(SessionEnd::ExecutionError { fault });
         let stage = Stage::saying(vec![says("one"), failing.clone(), failing, says("two")]);
         let played = stage.play(created(definition, &[]).unwrap()).await;
         assert!(played.result.success, "{:?}", played.report.outcome);
@@ -160,7 +160,7 @@ async fn a_session_that_fails_is_held_again_and_does_not_count() {
 #[tokio::test]
 async fn a_session_that_uses_up_its_turns_is_an_error_that_counts() {
     let (_place, definition) = budget(2, "fresh", "Work.");
-    let stage = Stage::saying(vec![ends(Outcome::MaxTurns)]);
+    let stage = Stage::saying(vec![ends(SessionEnd::MaxTurns)]);
     let played = stage.play(created(definition, &[]).unwrap()).await;
     assert_eq!((played.code(), played.report.exit_code), ("step_cut_short", 6));
     assert_eq!(played.result.iterations, 0);
@@ -173,7 +173,7 @@ async fn a_conversation_that_is_lost_is_begun_anew() {
     let lost =
         autonoe_core::fault::Fault::passing(autonoe_core::fault::Layer::Agent, "conversation_lost", "Gone.");
     let stage = Stage::new(move |number, _| match number {
-        1 => ends(Outcome::ExecutionError { fault: lost.clone() }),
+        1 => ends(SessionEnd::ExecutionError { fault: lost.clone() }),
         _ => says("ok"),
     });
     let played = stage.play(created(definition, &[]).unwrap()).await;

@@ -1,6 +1,6 @@
 //! How an agent ends that is not done.
 
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::RunOutcome;
 use serde_json::json;
 
 use crate::stage::{Stage, created, definition, says};
@@ -13,7 +13,7 @@ async fn iterations_that_are_used_up_are_a_limit_and_no_success() {
         definition(agent, json!({ "steps": { "work": { "prompt": "work.md" } } }), &[("work.md", "Work.")]);
     let stage = Stage::saying(vec![says("no")]);
     let played = stage.play(created(definition, &[]).unwrap()).await;
-    assert_eq!(played.report.outcome, Outcome::MaxIterations { limit: 4 });
+    assert_eq!(played.report.outcome, RunOutcome::MaxIterations { limit: 4 });
     assert_eq!((played.result.success, played.report.exit_code, stage.asked().len()), (false, 4, 4));
 }
 
@@ -27,7 +27,9 @@ async fn without_a_condition_an_agent_is_done_when_its_steps_are_through() {
     let (_place, definition) = definition(json!({}), steps, &[("work.md", "Work.")]);
     let stage = Stage::saying(vec![says("ok")]);
     let played = stage.play(created(definition, &[]).unwrap()).await;
-    assert!(matches!(&played.report.outcome, Outcome::ConditionMet { reason } if reason.contains("through")));
+    assert!(
+        matches!(&played.report.outcome, RunOutcome::ConditionMet { reason } if reason.contains("through"))
+    );
     assert_eq!((played.report.exit_code, stage.asked().len()), (0, 2));
 }
 

@@ -15,7 +15,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::instruction::InstructionName;
 use autonoe_core::journal::{Journal, Record};
 use autonoe_core::limits::Limits;
-use autonoe_core::outcome::{Outcome, RunReport};
+use autonoe_core::outcome::{RunReport, SessionEnd};
 use autonoe_core::plan::{Iteration, PlanMemory, RunState, Said};
 use autonoe_core::runner::{RunOptions, Runner};
 use autonoe_core::sink::Sinks;
@@ -99,21 +99,21 @@ pub struct Asked {
 pub struct Reply {
     pub text: String,
     pub answer: Option<Value>,
-    pub outcome: Outcome,
+    pub outcome: SessionEnd,
 }
 
 /// Says this and is done.
 pub fn says(text: &str) -> Reply {
-    Reply { text: text.to_owned(), answer: None, outcome: Outcome::Completed }
+    Reply { text: text.to_owned(), answer: None, outcome: SessionEnd::Completed }
 }
 
 /// Gives this answer and is done.
 pub fn answers(answer: Value) -> Reply {
-    Reply { text: String::new(), answer: Some(answer), outcome: Outcome::Completed }
+    Reply { text: String::new(), answer: Some(answer), outcome: SessionEnd::Completed }
 }
 
 /// Ends otherwise.
-pub fn ends(outcome: Outcome) -> Reply {
+pub fn ends(outcome: SessionEnd) -> Reply {
     Reply { text: String::new(), answer: None, outcome }
 }
 

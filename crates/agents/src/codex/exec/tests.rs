@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use autonoe_core::fault::Remedy;
-use autonoe_core::outcome::Outcome;
+use autonoe_core::outcome::SessionEnd;
 use serde_json::{Value, json};
 
 use super::super::item::{Deed, Kind};
@@ -29,12 +29,12 @@ fn recorded(name: &str) -> Vec<Line> {
     recordings().remove(name).expect("recorded")
 }
 
-fn end(name: &str) -> Outcome {
+fn end(name: &str) -> SessionEnd {
     let ends = recorded(name).into_iter().filter_map(|line| match line {
         Line::Ended { ending, .. } => Some(ending.outcome(None)),
         _ => None,
     });
-    let ends: Vec<Outcome> = ends.collect();
+    let ends: Vec<SessionEnd> = ends.collect();
     assert_eq!(ends.len(), 1, "{name}: {ends:?}");
     ends[0].clone()
 }
@@ -97,9 +97,9 @@ fn every_end_has_its_outcome() {
         "resume",
         "mcp-ns",
     ] {
-        assert_eq!(end(name), Outcome::Completed, "{name}");
+        assert_eq!(end(name), SessionEnd::Completed, "{name}");
     }
-    assert!(matches!(end("usagelimit"), Outcome::QuotaExceeded { resets_at: Some(_), .. }));
+    assert!(matches!(end("usagelimit"), SessionEnd::QuotaExceeded { resets_at: Some(_), .. }));
     let outcome = end("badkey");
     let fault = outcome.fault().expect("a fault");
     assert_eq!((fault.code.as_str(), fault.remedy), ("not_logged_in", Remedy::Person));

@@ -1,12 +1,12 @@
 //! Seed 002 §9.6: what has left the specification is not evaluated.
 
 use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::plan::{Next, Plan, RunState};
 use crate::testing::World;
 
 /// How the plan of `run` sees its project end before any session, if it does.
-async fn ended(world: &World) -> Option<Outcome> {
+async fn ended(world: &World) -> Option<RunOutcome> {
     match world.deliverable_plan().next(&RunState::default()).await.expect("a readable project") {
         Next::Done(outcome) => Some(outcome),
         Next::Session(_) => None,
@@ -14,7 +14,7 @@ async fn ended(world: &World) -> Option<Outcome> {
 }
 
 /// The same for `sync`, when everything but the deprecated has been verified.
-async fn sync_ended(world: &World) -> Option<Outcome> {
+async fn sync_ended(world: &World) -> Option<RunOutcome> {
     match world.sync_plan().next(&RunState::default()).await.expect("a readable project") {
         Next::Done(outcome) => Some(outcome),
         Next::Session(_) => None,
@@ -23,7 +23,7 @@ async fn sync_ended(world: &World) -> Option<Outcome> {
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_9_6_passed_and_not_deprecated_is_included() {
-    assert_eq!(ended(&World::with(&[("A", Passed), ("B", Blocked)])).await, Some(Outcome::AllPassed));
+    assert_eq!(ended(&World::with(&[("A", Passed), ("B", Blocked)])).await, Some(RunOutcome::AllPassed));
 }
 
 #[tokio::test(start_paused = true)]
@@ -35,9 +35,9 @@ async fn seed_002_9_6_not_passed_and_not_deprecated_is_included() {
 async fn seed_002_9_6_deprecated_is_excluded_whatever_its_status() {
     for status in [Pending, Passed, Blocked] {
         let world = World::with(&[("A", Passed), ("GONE", status)]).deprecated("GONE");
-        assert_eq!(ended(&world).await, Some(Outcome::AllPassed), "{status}");
+        assert_eq!(ended(&world).await, Some(RunOutcome::AllPassed), "{status}");
         let world = World::with(&[("A", Blocked), ("GONE", status)]).deprecated("GONE");
-        assert_eq!(ended(&world).await, Some(Outcome::AllBlocked), "{status}");
+        assert_eq!(ended(&world).await, Some(RunOutcome::AllBlocked), "{status}");
         let world = World::with(&[("A", Pending), ("GONE", status)]).deprecated("GONE");
         assert_eq!(ended(&world).await, None, "{status}");
     }
@@ -47,7 +47,11 @@ async fn seed_002_9_6_deprecated_is_excluded_whatever_its_status() {
 async fn seed_002_9_6_deprecated_is_excluded_from_verification() {
     for status in [Pending, Passed, Blocked] {
         let world = World::with(&[("A", Pending), ("GONE", status)]).deprecated("GONE");
-        assert_eq!(sync_ended(&world.with_pass(true, &["A"])).await, Some(Outcome::AllVerified), "{status}");
+        assert_eq!(
+            sync_ended(&world.with_pass(true, &["A"])).await,
+            Some(RunOutcome::AllVerified),
+            "{status}"
+        );
         let world = World::with(&[("A", Pending), ("GONE", status)]).deprecated("GONE");
         assert_eq!(sync_ended(&world.with_pass(true, &["GONE"])).await, None, "{status}");
     }

@@ -4,7 +4,7 @@ use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
 use crate::instruction::InstructionName::{Sync, Verify};
 use crate::journal::Record;
 use crate::limits::{Limits, MAX_IDLE_SESSIONS};
-use crate::outcome::Outcome;
+use crate::outcome::{RunOutcome, SessionEnd};
 use crate::runner::RunOptions;
 use crate::testing::World;
 use crate::testing::script::{Script, out_of_quota, passing, session};
@@ -21,7 +21,7 @@ fn max_iterations(limit: u32) -> RunOptions {
 /// Sync sessions that are on record as completed.
 fn synced_times(world: &World) -> usize {
     let synced = |record: &&Record| {
-        matches!(record, Record::SessionEnded { instruction: Sync, outcome: Outcome::Completed, .. })
+        matches!(record, Record::SessionEnded { instruction: Sync, outcome: SessionEnd::Completed, .. })
     };
     world.records().iter().filter(synced).count()
 }
@@ -33,7 +33,7 @@ async fn seed_002_9_5_status_not_exists_created_with_all_deliverables_then_verif
         session().passes("A").verifies("A").verifies("B").completes(),
     ]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.exit_code), (Outcome::AllVerified, 0));
+    assert_eq!((report.outcome, report.exit_code), (RunOutcome::AllVerified, 0));
     assert_eq!(world.phases(), [Sync, Verify]);
     assert_eq!((report.verified, report.verified_total), (2, 2));
     assert_eq!((report.deliverables_passed, report.deliverables_total), (1, 2));
@@ -47,7 +47,7 @@ async fn seed_002_9_5_status_exists_a_new_deliverable_is_added_as_pending_and_ve
         session().verifies("NEW").completes(),
     ]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.verified_total), (Outcome::AllVerified, 2));
+    assert_eq!((report.outcome, report.verified_total), (RunOutcome::AllVerified, 2));
     assert_eq!(world.status().find("NEW").map(|item| item.status), Some(Pending));
 }
 
@@ -58,7 +58,7 @@ async fn seed_002_9_5_status_exists_a_removed_deliverable_is_kept_and_not_waited
         session().passes("A").verifies("A").completes(),
     ]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.verified, report.verified_total), (Outcome::AllVerified, 1, 1));
+    assert_eq!((report.outcome, report.verified, report.verified_total), (RunOutcome::AllVerified, 1, 1));
     assert!(world.status().find("GONE").is_some_and(|item| !item.is_active()));
 }
 
@@ -69,7 +69,7 @@ async fn seed_002_9_5_status_exists_an_existing_match_is_verified_and_updated() 
         session().sets("A", Pending).verifies("A").passes("B").verifies("B").completes(),
     ]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.deliverables_passed), (Outcome::AllVerified, 1));
+    assert_eq!((report.outcome, report.deliverables_passed), (RunOutcome::AllVerified, 1));
     assert_eq!(world.status().find("B").map(|item| item.status), Some(Passed));
 }
 
@@ -80,7 +80,7 @@ async fn seed_002_8_3_all_passed_is_not_verified() {
         session().completes(),
         session().verifies("A").completes(),
     ]);
-    assert_eq!(world.sync(options()).await.outcome, Outcome::AllVerified);
+    assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
     assert_eq!(world.phases(), [Sync, Verify, Verify]);
 }
 
@@ -91,7 +91,7 @@ async fn assert_repeated(unfinished: Script, options: RunOptions) {
         session().completes(),
         session().verifies("A").completes(),
     ]);
-    assert_eq!(world.sync(options).await.outcome, Outcome::AllVerified);
+    assert_eq!(world.sync(options).await.outcome, RunOutcome::AllVerified);
     assert_eq!(world.phases(), [Sync, Sync, Verify]);
     assert_eq!(synced_times(&world), 1);
 }
@@ -108,7 +108,7 @@ async fn seed_002_8_3_3_a_silent_sync_session_is_repeated() {
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_8_3_3_a_sync_session_out_of_turns_is_repeated() {
-    assert_repeated(session().ends(Outcome::MaxTurns), options()).await;
+    assert_repeated(session().ends(SessionEnd::MaxTurns), options()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,11 +120,11 @@ async fn seed_002_8_3_3_a_sync_session_out_of_quota_is_repeated() {
 #[tokio::test(start_paused = true)]
 async fn seed_002_8_3_3_an_interrupted_sync_session_is_repeated_by_the_next_process() {
     let world = World::with(&[("A", Pending)]).sessions([session().user_interrupts().hangs()]);
-    assert_eq!(world.sync(options()).await.outcome, Outcome::Interrupted);
+    assert_eq!(world.sync(options()).await.outcome, RunOutcome::Interrupted);
     assert_eq!(synced_times(&world), 0);
     let next = world.next_process();
     let next = next.sessions([session().completes(), session().verifies("A").completes()]);
-    assert_eq!(next.sync(options()).await.outcome, Outcome::AllVerified);
+    assert_eq!(next.sync(options()).await.outcome, RunOutcome::AllVerified);
     assert_eq!(next.phases(), [Sync, Sync, Verify]);
 }
 
@@ -135,7 +135,7 @@ async fn seed_002_8_3_3_a_failed_verify_session_does_not_sync_again() {
         session().fails(passing("broke")),
         session().verifies("A").completes(),
     ]);
-    assert_eq!(world.sync(options()).await.outcome, Outcome::AllVerified);
+    assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
     assert_eq!(world.phases(), [Sync, Verify, Verify]);
 }
 
@@ -143,7 +143,7 @@ async fn seed_002_8_3_3_a_failed_verify_session_does_not_sync_again() {
 async fn te_080_all_verified_before_the_start_holds_no_session() {
     let world = World::with(&[("A", Passed), ("B", Pending)]).with_pass(true, &["A", "B"]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllVerified, 0));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllVerified, 0));
     assert_eq!((report.verified, report.verified_total), (2, 2));
 }
 
@@ -151,21 +151,21 @@ async fn te_080_all_verified_before_the_start_holds_no_session() {
 async fn te_081_not_all_verified_goes_on() {
     let world = World::with(&[("A", Pending), ("B", Pending)]).with_pass(true, &[]);
     let world = world.sessions([session().verifies("A").completes(), session().verifies("B").completes()]);
-    assert_eq!(world.sync(options()).await.outcome, Outcome::AllVerified);
+    assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
 }
 
 #[tokio::test(start_paused = true)]
 async fn te_082_all_verified_beats_max_iterations() {
     let world = World::with(&[("A", Pending)]).with_pass(true, &[]);
     let world = world.sessions([session().verifies("A").completes()]);
-    assert_eq!(world.sync(max_iterations(1)).await.outcome, Outcome::AllVerified);
+    assert_eq!(world.sync(max_iterations(1)).await.outcome, RunOutcome::AllVerified);
 }
 
 #[tokio::test(start_paused = true)]
 async fn te_083_what_was_verified_before_the_sync_succeeded_does_not_end_the_run() {
     let world = World::with(&[("A", Passed)]).with_pass(false, &["A"]).sessions([session().completes()]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllVerified, 1));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllVerified, 1));
     assert_eq!(world.phases(), [Sync]);
 }
 
@@ -173,7 +173,7 @@ async fn te_083_what_was_verified_before_the_sync_succeeded_does_not_end_the_run
 async fn a_restored_verification_is_not_repeated() {
     let world = World::with(&[("A", Passed), ("B", Pending)]).with_pass(true, &["A"]);
     let world = world.sessions([session().verifies("B").completes()]);
-    assert_eq!(world.sync(options()).await.outcome, Outcome::AllVerified);
+    assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
     assert_eq!(world.phases(), [Verify]);
 }
 
@@ -182,7 +182,7 @@ async fn limit_reached_while_verifying_exits_partial() {
     let world = World::with(&[("A", Pending), ("B", Pending)]);
     let world = world.sessions([session().completes(), session().verifies("A").completes()]);
     let report = world.sync(max_iterations(2)).await;
-    assert_eq!(report.outcome, Outcome::MaxIterations { limit: 2 });
+    assert_eq!(report.outcome, RunOutcome::MaxIterations { limit: 2 });
     assert_eq!((report.verified, report.verified_total), (1, 2));
 }
 
@@ -191,14 +191,14 @@ async fn all_verified_and_all_blocked_is_all_blocked() {
     let world = World::with(&[("A", Blocked), ("B", Pending)]).with_pass(true, &["A"]);
     let world = world.sessions([session().blocks("B").verifies("B").completes()]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.exit_code), (Outcome::AllBlocked, 3));
+    assert_eq!((report.outcome, report.exit_code), (RunOutcome::AllBlocked, 3));
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_blocked_and_not_all_verified_goes_on() {
     let world = World::with(&[("A", Blocked)]).with_pass(true, &[]);
     let world = world.sessions([session().sets("A", Pending).verifies("A").completes()]);
-    assert_eq!(world.sync(options()).await.outcome, Outcome::AllVerified);
+    assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +218,7 @@ async fn verify_sessions_that_verify_nothing_are_stuck() {
     let world = World::with(&[("A", Pending)]).with_pass(true, &[]);
     let world = world.sessions((0..MAX_IDLE_SESSIONS).map(|_| session().completes()));
     let report = world.sync(options()).await;
-    assert_eq!(report.outcome, Outcome::Stuck { idle_sessions: MAX_IDLE_SESSIONS });
+    assert_eq!(report.outcome, RunOutcome::Stuck { idle_sessions: MAX_IDLE_SESSIONS });
 }
 
 #[tokio::test(start_paused = true)]
@@ -227,5 +227,5 @@ async fn a_verified_deliverable_ends_the_idling() {
     let (moving, done) = ([session().verifies("A").completes()], [session().verifies("B").completes()]);
     let world = World::with(&[("A", Pending), ("B", Pending)]).with_pass(true, &[]);
     let world = world.sessions(idle().chain(moving).chain(idle()).chain(done));
-    assert_eq!(world.sync(options()).await.outcome, Outcome::AllVerified);
+    assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
 }

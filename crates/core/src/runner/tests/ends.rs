@@ -5,14 +5,14 @@ use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
 use crate::fault::{Fault, Layer};
 use crate::limits::MAX_IDLE_SESSIONS;
 use crate::money::Usd;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::runner::RunOptions;
-use crate::testing::script::{Script, lasting, out_of_quota, passing, session};
+use crate::testing::script::{Script, lasting, out_of_quota, passing, quota_exceeded, session};
 use crate::testing::{World, seconds};
 
 /// How a run over one pending deliverable ends when it holds this one session.
-async fn end_after(script: Script, options: RunOptions) -> Outcome {
+async fn end_after(script: Script, options: RunOptions) -> RunOutcome {
     World::with(&[("A", Pending)]).sessions([script]).run(options).await.outcome
 }
 
@@ -20,14 +20,14 @@ async fn end_after(script: Script, options: RunOptions) -> Outcome {
 async fn a_state_that_cannot_be_written_ends_the_run_in_the_middle_of_a_session() {
     let full = Fault::lasting(Layer::System, "status_file", "No space left on device.");
     let world = World::with(&[("A", Pending)]).sessions([session().halts(full.clone()).hangs()]);
-    assert_eq!(world.run(options()).await.outcome, Outcome::Failed { fault: full });
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::Failed { fault: full });
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_session_is_paid_for_that_could_not_write_what_it_did() {
     let full = Fault::lasting(Layer::System, "status_file", "No space left on device.");
     let world = World::with(&[("A", Pending)]).disk_full(full.clone());
-    assert_eq!(world.run(options()).await.outcome, Outcome::Failed { fault: full });
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::Failed { fault: full });
     assert!(world.opened().is_empty());
 }
 
@@ -35,28 +35,28 @@ async fn no_session_is_paid_for_that_could_not_write_what_it_did() {
 async fn seed_002_3_4_priority_1_quota_exceeded_without_waiting() {
     let world = World::with(&[("A", Pending)]).sessions([session().ends(out_of_quota(None))]);
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.exit_code), (out_of_quota(None), 5));
+    assert_eq!((report.outcome, report.exit_code), (quota_exceeded(None), 5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_achievable_passed() {
     let world = World::with(&[("A", Pending)]).sessions([session().passes("A").completes()]);
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.exit_code), (Outcome::AllPassed, 0));
+    assert_eq!((report.outcome, report.exit_code), (RunOutcome::AllPassed, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_3_all_blocked() {
     let world = World::with(&[("A", Pending)]).sessions([session().blocks("A").completes()]);
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.exit_code), (Outcome::AllBlocked, 3));
+    assert_eq!((report.outcome, report.exit_code), (RunOutcome::AllBlocked, 3));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_4_max_iterations_reached() {
     let world = World::with(&[("A", Pending)]).sessions([session().completes(), session().completes()]);
     let report = world.run(max_iterations(2)).await;
-    assert_eq!((report.outcome, report.exit_code), (Outcome::MaxIterations { limit: 2 }, 4));
+    assert_eq!((report.outcome, report.exit_code), (RunOutcome::MaxIterations { limit: 2 }, 4));
     assert_eq!(report.iterations, 2);
 }
 
@@ -65,27 +65,27 @@ async fn seed_002_3_4_priority_5_user_interrupt_before_the_first_session() {
     let world = World::with(&[("A", Pending)]);
     world.interrupt.cancel();
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.exit_code), (Outcome::Interrupted, 130));
+    assert_eq!((report.outcome, report.exit_code), (RunOutcome::Interrupted, 130));
     assert_eq!((report.iterations, world.records().len()), (0, 1), "only the end of the run is on record");
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_5_user_interrupt_during_a_session() {
     let script = session().user_interrupts().says("still here").passes("A").completes();
-    assert_eq!(end_after(script, options()).await, Outcome::Interrupted);
+    assert_eq!(end_after(script, options()).await, RunOutcome::Interrupted);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_the_user_cut_short_counts_as_no_iteration() {
     let script = session().user_interrupts().says("still here").completes();
-    assert_eq!(end_after(script, max_iterations(1)).await, Outcome::Interrupted);
+    assert_eq!(end_after(script, max_iterations(1)).await, RunOutcome::Interrupted);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_5_user_interrupt_between_sessions() {
     let world = World::with(&[("A", Pending)]).sessions([session().completes()]);
     let world = world.interrupted_after(seconds(1));
-    assert_eq!(world.run(options()).await.outcome, Outcome::Interrupted);
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::Interrupted);
     assert_eq!(world.slept(), [1.0]);
 }
 
@@ -93,113 +93,113 @@ async fn seed_002_3_4_priority_5_user_interrupt_between_sessions() {
 async fn seed_002_3_4_priority_6_max_retries_exceeded() {
     let world = World::with(&[("A", Pending)]).sessions([session().fails(passing("broke"))]);
     let report = world.run(max_retries(0)).await;
-    let expected = Outcome::MaxRetriesExceeded { limit: 0, fault: passing("broke") };
+    let expected = RunOutcome::MaxRetriesExceeded { limit: 0, fault: passing("broke") };
     assert_eq!((report.outcome, report.exit_code), (expected, 6));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_1_quota_without_waiting_beats_all_passed() {
     let script = session().passes("A").ends(out_of_quota(None));
-    assert_eq!(end_after(script, options()).await, out_of_quota(None));
+    assert_eq!(end_after(script, options()).await, quota_exceeded(None));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_1_quota_without_waiting_beats_all_blocked() {
     let script = session().blocks("A").ends(out_of_quota(None));
-    assert_eq!(end_after(script, options()).await, out_of_quota(None));
+    assert_eq!(end_after(script, options()).await, quota_exceeded(None));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_1_quota_without_waiting_beats_an_interrupt() {
     let script = session().user_interrupts().ends(out_of_quota(None));
-    assert_eq!(end_after(script, options()).await, out_of_quota(None));
+    assert_eq!(end_after(script, options()).await, quota_exceeded(None));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_passed_beats_a_quota_that_would_be_waited_for() {
     let script = session().passes("A").ends(out_of_quota(None));
-    assert_eq!(end_after(script, waiting_for_quota()).await, Outcome::AllPassed);
+    assert_eq!(end_after(script, waiting_for_quota()).await, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_achievable_passed_beats_all_blocked() {
     let world = World::with(&[("A", Pending), ("B", Pending)]);
     let world = world.sessions([session().blocks("B").passes("A").completes()]);
-    assert_eq!(world.run(options()).await.outcome, Outcome::AllPassed);
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_passed_beats_max_iterations() {
     let script = session().passes("A").completes();
-    assert_eq!(end_after(script, max_iterations(1)).await, Outcome::AllPassed);
+    assert_eq!(end_after(script, max_iterations(1)).await, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_passed_beats_max_cost() {
     let script = session().passes("A").spends(2.0).completes();
-    assert_eq!(end_after(script, max_cost(1.0)).await, Outcome::AllPassed);
+    assert_eq!(end_after(script, max_cost(1.0)).await, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_passed_beats_max_duration() {
     let script = session().passes("A").takes(seconds(60)).says("done").completes();
-    assert_eq!(end_after(script, max_duration(seconds(60))).await, Outcome::AllPassed);
+    assert_eq!(end_after(script, max_duration(seconds(60))).await, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_passed_beats_an_interrupt() {
     let script = session().passes("A").user_interrupts().completes();
-    assert_eq!(end_after(script, options()).await, Outcome::AllPassed);
+    assert_eq!(end_after(script, options()).await, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_passed_beats_an_interrupt_before_the_first_session() {
     let world = World::with(&[("A", Passed)]);
     world.interrupt.cancel();
-    assert_eq!(world.run(options()).await.outcome, Outcome::AllPassed);
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_passed_beats_max_retries() {
     let script = session().passes("A").fails(passing("broke"));
-    assert_eq!(end_after(script, max_retries(0)).await, Outcome::AllPassed);
+    assert_eq!(end_after(script, max_retries(0)).await, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_3_all_blocked_beats_max_iterations() {
     let script = session().blocks("A").completes();
-    assert_eq!(end_after(script, max_iterations(1)).await, Outcome::AllBlocked);
+    assert_eq!(end_after(script, max_iterations(1)).await, RunOutcome::AllBlocked);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_3_all_blocked_beats_max_cost() {
     let script = session().blocks("A").spends(2.0).completes();
-    assert_eq!(end_after(script, max_cost(1.0)).await, Outcome::AllBlocked);
+    assert_eq!(end_after(script, max_cost(1.0)).await, RunOutcome::AllBlocked);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_3_all_blocked_beats_max_duration() {
     let script = session().blocks("A").takes(seconds(60)).says("done").completes();
-    assert_eq!(end_after(script, max_duration(seconds(60))).await, Outcome::AllBlocked);
+    assert_eq!(end_after(script, max_duration(seconds(60))).await, RunOutcome::AllBlocked);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_4_max_iterations_beats_an_interrupt() {
     let script = session().user_interrupts().completes();
-    assert_eq!(end_after(script, max_iterations(1)).await, Outcome::MaxIterations { limit: 1 });
+    assert_eq!(end_after(script, max_iterations(1)).await, RunOutcome::MaxIterations { limit: 1 });
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_4_max_cost_beats_an_interrupt() {
     let script = session().user_interrupts().spends(2.0).completes();
-    let expected = Outcome::BudgetExceeded { limit_usd: Usd(1.0) };
+    let expected = RunOutcome::BudgetExceeded { limit_usd: Usd(1.0) };
     assert_eq!(end_after(script, max_cost(1.0)).await, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_4_max_duration_beats_an_interrupt() {
     let script = session().takes(seconds(60)).user_interrupts().completes();
-    let expected = Outcome::DurationExceeded { limit: seconds(60) };
+    let expected = RunOutcome::DurationExceeded { limit: seconds(60) };
     assert_eq!(end_after(script, max_duration(seconds(60))).await, expected);
 }
 
@@ -209,37 +209,37 @@ async fn seed_002_3_4_priority_4_a_limit_beats_an_interrupt_before_the_first_ses
     world.interrupt.cancel();
     let state = RunState { iterations: 1, ..RunState::default() };
     let report = world.run_from(state, max_iterations(1)).await;
-    assert_eq!(report.outcome, Outcome::MaxIterations { limit: 1 });
+    assert_eq!(report.outcome, RunOutcome::MaxIterations { limit: 1 });
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_4_max_iterations_beats_max_retries() {
     let options = RunOptions { max_retries: 0, ..max_iterations(1) };
     let script = session().fails(passing("broke"));
-    assert_eq!(end_after(script, options).await, Outcome::MaxIterations { limit: 1 });
+    assert_eq!(end_after(script, options).await, RunOutcome::MaxIterations { limit: 1 });
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_5_an_interrupt_beats_max_retries() {
     let script = session().user_interrupts().fails(passing("broke"));
-    assert_eq!(end_after(script, max_retries(0)).await, Outcome::Interrupted);
+    assert_eq!(end_after(script, max_retries(0)).await, RunOutcome::Interrupted);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_fault_no_retry_can_mend_ends_the_run_at_once() {
-    let expected = Outcome::Failed { fault: lasting("no_credentials") };
+    let expected = RunOutcome::Failed { fault: lasting("no_credentials") };
     assert_eq!(end_after(session().fails(lasting("no_credentials")), options()).await, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_passed_beats_a_fault_no_retry_can_mend() {
     let script = session().passes("A").fails(lasting("no_credentials"));
-    assert_eq!(end_after(script, options()).await, Outcome::AllPassed);
+    assert_eq!(end_after(script, options()).await, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_fault_no_retry_can_mend_beats_a_limit_and_an_interrupt() {
-    let expected = Outcome::Failed { fault: lasting("no_credentials") };
+    let expected = RunOutcome::Failed { fault: lasting("no_credentials") };
     let script = session().user_interrupts().fails(lasting("no_credentials"));
     assert_eq!(end_after(script, max_iterations(1)).await, expected);
 }
@@ -248,7 +248,7 @@ async fn a_fault_no_retry_can_mend_beats_a_limit_and_an_interrupt() {
 async fn seed_002_3_4_blocked_rule_the_rest_passed_is_success_in_the_loop() {
     let world = World::with(&[("A", Pending), ("B", Blocked), ("C", Passed)]);
     let report = world.sessions([session().passes("A").completes()]).run(options()).await;
-    assert_eq!(report.outcome, Outcome::AllPassed);
+    assert_eq!(report.outcome, RunOutcome::AllPassed);
     assert_eq!(
         (report.deliverables_passed, report.deliverables_blocked, report.deliverables_total),
         (2, 1, 3)
@@ -259,26 +259,26 @@ async fn seed_002_3_4_blocked_rule_the_rest_passed_is_success_in_the_loop() {
 async fn seed_002_3_4_blocked_rule_one_open_deliverable_keeps_the_loop_going() {
     let world = World::with(&[("A", Pending), ("B", Blocked)]);
     let world = world.sessions([session().completes(), session().blocks("A").completes()]);
-    assert_eq!(world.run(options()).await.outcome, Outcome::AllBlocked);
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::AllBlocked);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_blocked_rule_all_blocked_at_the_start_holds_no_session() {
     let report = World::with(&[("A", Blocked), ("B", Blocked)]).run(options()).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllBlocked, 0));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllBlocked, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_deprecated_rule_excluded_from_all_passed() {
     let world = World::with(&[("A", Pending), ("GONE", Pending)]).deprecated("GONE");
     let report = world.sessions([session().passes("A").completes()]).run(options()).await;
-    assert_eq!((report.outcome, report.deliverables_total), (Outcome::AllPassed, 1));
+    assert_eq!((report.outcome, report.deliverables_total), (RunOutcome::AllPassed, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_deprecated_rule_excluded_from_all_blocked() {
     let world = World::with(&[("A", Blocked), ("GONE", Passed)]).deprecated("GONE");
-    assert_eq!(world.run(options()).await.outcome, Outcome::AllBlocked);
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::AllBlocked);
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,7 +286,10 @@ async fn ten_sessions_that_move_nothing_are_stuck() {
     let world = World::with(&[("A", Pending)]);
     let world = world.sessions((0..MAX_IDLE_SESSIONS).map(|_| session().completes()));
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.exit_code), (Outcome::Stuck { idle_sessions: MAX_IDLE_SESSIONS }, 7));
+    assert_eq!(
+        (report.outcome, report.exit_code),
+        (RunOutcome::Stuck { idle_sessions: MAX_IDLE_SESSIONS }, 7)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -296,7 +299,7 @@ async fn a_deliverable_that_moves_ends_the_idling() {
     let done = [session().passes("B").completes()];
     let world = World::with(&[("A", Pending), ("B", Pending)]);
     let world = world.sessions(idle().chain(moving).chain(idle()).chain(done));
-    assert_eq!(world.run(options()).await.outcome, Outcome::AllPassed);
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -305,7 +308,7 @@ async fn a_deliverable_that_falls_back_to_pending_has_moved_too() {
     let world = World::with(&[("A", Passed), ("B", Pending)]);
     let world = world.sessions([session().sets("A", Pending).completes(), session().completes()]);
     let report = world.run_from(state, max_iterations(2)).await;
-    assert_eq!(report.outcome, Outcome::MaxIterations { limit: 2 });
+    assert_eq!(report.outcome, RunOutcome::MaxIterations { limit: 2 });
 }
 
 #[tokio::test(start_paused = true)]
@@ -314,8 +317,8 @@ async fn a_limit_and_an_interrupt_beat_being_stuck() {
     let world = || World::with(&[("A", Pending)]);
     let limited = world().sessions([session().completes()]);
     let report = limited.run_from(nearly_stuck(), max_iterations(1)).await;
-    assert_eq!(report.outcome, Outcome::MaxIterations { limit: 1 });
+    assert_eq!(report.outcome, RunOutcome::MaxIterations { limit: 1 });
     let interrupted = world().sessions([session().user_interrupts().completes()]);
     let report = interrupted.run_from(nearly_stuck(), options()).await;
-    assert_eq!(report.outcome, Outcome::Interrupted);
+    assert_eq!(report.outcome, RunOutcome::Interrupted);
 }

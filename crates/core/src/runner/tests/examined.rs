@@ -12,7 +12,7 @@ use crate::deliverable::DeliverableStatus::{Passed, Pending};
 use crate::examiner::{Confirmation, Examination, Examiner, Proposal};
 use crate::fault::Fault;
 use crate::instruction::InstructionName::{Coding, Review};
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::status::Refusal;
 use crate::testing::World;
@@ -79,7 +79,7 @@ impl Examiner for Prepared {
     }
 }
 
-async fn run(world: &World, examiner: Prepared, is_strict: bool, is_reviewed: bool) -> Outcome {
+async fn run(world: &World, examiner: Prepared, is_strict: bool, is_reviewed: bool) -> RunOutcome {
     let plan = world.deliverable_plan().examined_by(Arc::new(examiner), is_strict);
     let mut plan = if is_reviewed { plan.with_review() } else { plan };
     world.drive(&mut plan, RunState::default(), options()).await.outcome
@@ -90,7 +90,7 @@ async fn what_does_not_hold_in_the_end_is_worked_on_again() {
     let world = World::with(&[("A", Pending)])
         .sessions([session().passes("A").completes(), session().passes("A").completes()]);
     let outcome = run(&world, Prepared::new(&world, &[false, true]), false, false).await;
-    assert_eq!((outcome, world.phases()), (Outcome::AllPassed, vec![Coding, Coding]));
+    assert_eq!((outcome, world.phases()), (RunOutcome::AllPassed, vec![Coding, Coding]));
     assert_eq!(world.status().tally().verified, 1);
 }
 
@@ -99,14 +99,14 @@ async fn a_check_that_never_agrees_ends_the_run_as_stuck() {
     let world = World::with(&[("A", Pending)])
         .sessions((0..10).map(|_| session().passes("A").completes()).collect::<Vec<_>>());
     let outcome = run(&world, Prepared::new(&world, &[false; 20]), false, false).await;
-    assert_eq!(outcome, Outcome::Stuck { idle_sessions: 10 });
+    assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10 });
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_has_passed_before_is_looked_at_too() {
     let world = World::with(&[("A", Passed)]).sessions([session().passes("A").completes()]);
     let outcome = run(&world, Prepared::new(&world, &[false, true]), false, false).await;
-    assert_eq!((outcome, world.phases()), (Outcome::AllPassed, vec![Coding]));
+    assert_eq!((outcome, world.phases()), (RunOutcome::AllPassed, vec![Coding]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +114,7 @@ async fn strict_asks_for_checks_instead_of_looping() {
     let world = World::with(&[("A", Passed), ("B", Passed)]);
     let examiner = Prepared { finding: Assurance::Claimed, ..Prepared::new(&world, &[]) };
     let outcome = run(&world, examiner, true, false).await;
-    assert_eq!(outcome, Outcome::Unverified { claimed: vec!["A".into(), "B".into()] });
+    assert_eq!(outcome, RunOutcome::Unverified { claimed: vec!["A".into(), "B".into()] });
     assert_eq!(world.phases(), []);
 }
 
@@ -124,5 +124,5 @@ async fn an_independent_look_is_had_at_most_three_times() {
         World::with(&[("A", Passed)]).sessions((0..3).map(|_| session().completes()).collect::<Vec<_>>());
     let examiner = Prepared { reviews: Mutex::new(10), ..Prepared::new(&world, &[]) };
     let outcome = run(&world, examiner, false, true).await;
-    assert_eq!((outcome, world.phases()), (Outcome::AllPassed, vec![Review, Review, Review]));
+    assert_eq!((outcome, world.phases()), (RunOutcome::AllPassed, vec![Review, Review, Review]));
 }

@@ -7,7 +7,7 @@ use super::options;
 use crate::check::{Assurance, Finding};
 use crate::deliverable::DeliverableStatus::{self, Blocked, Passed, Pending};
 use crate::limits::MAX_IDLE_SESSIONS;
-use crate::outcome::Outcome;
+use crate::outcome::{RunOutcome, SessionEnd};
 use crate::testing::World;
 use crate::testing::script::{Script, out_of_quota, passing, session};
 
@@ -82,8 +82,8 @@ fn script(behaviour: &Behaviour, number: usize) -> Script {
     }
     match behaviour.ending {
         Ending::Completes => script.completes(),
-        Ending::UsesUpItsTurns => script.ends(Outcome::MaxTurns),
-        Ending::SaysInterrupted => script.ends(Outcome::Interrupted),
+        Ending::UsesUpItsTurns => script.ends(SessionEnd::MaxTurns),
+        Ending::SaysInterrupted => script.ends(SessionEnd::Interrupted),
         Ending::Fails => script.fails(passing("broke")),
         Ending::LosesTheService => script.finds_service_away(),
         Ending::LosesTheQuota => script.ends(out_of_quota(None)),
@@ -97,7 +97,7 @@ fn refused(number: usize) -> Finding {
     Finding { assurance: Assurance::Failed, commit: None, tree: None, at }
 }
 
-fn run(count: usize, script: impl Fn(usize) -> Script + Send + 'static) -> (Outcome, usize) {
+fn run(count: usize, script: impl Fn(usize) -> Script + Send + 'static) -> (RunOutcome, usize) {
     let deliverables: Vec<_> = IDS[..count].iter().map(|id| (*id, Pending)).collect();
     let world = World::with(&deliverables).forever(script);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -122,7 +122,7 @@ proptest! {
         // Outages have a bound of their own: pauses of five minutes in two hours.
         prop_assert!(sessions <= most_sessions(count) * 10 + 300, "{sessions} sessions: {shown}");
         if all_complete {
-            let ended = matches!(outcome, Outcome::Stuck { .. } | Outcome::AllPassed | Outcome::AllBlocked);
+            let ended = matches!(outcome, RunOutcome::Stuck { .. } | RunOutcome::AllPassed | RunOutcome::AllBlocked);
             prop_assert!(ended, "{outcome:?}: {shown}");
         }
     }
@@ -141,7 +141,7 @@ proptest! {
 fn a_claim_that_is_refused_again_and_again_is_stuck() {
     let refusing = |number| session().spends(0.1).finds("A", refused(number)).completes();
     let (outcome, sessions) = run(1, refusing);
-    assert_eq!((outcome, sessions), (Outcome::Stuck { idle_sessions: 10 }, 10));
+    assert_eq!((outcome, sessions), (RunOutcome::Stuck { idle_sessions: 10 }, 10));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn passed_and_pending_in_turn_is_stuck() {
         session().sets("A", status).completes()
     };
     let (outcome, sessions) = run(2, in_turn);
-    assert_eq!((outcome, sessions), (Outcome::Stuck { idle_sessions: 10 }, 11));
+    assert_eq!((outcome, sessions), (RunOutcome::Stuck { idle_sessions: 10 }, 11));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_cycle_longer_than_the_idle_limit_is_stuck_too() {
         session().sets(before, Pending).sets(now, Passed).completes()
     };
     let (outcome, sessions) = run(12, next_one);
-    assert_eq!(outcome, Outcome::Stuck { idle_sessions: 10 });
+    assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10 });
     assert_eq!(sessions, 22, "twelve new ones, then ten that were there before");
 }
 
@@ -169,5 +169,5 @@ fn a_cycle_longer_than_the_idle_limit_is_stuck_too() {
 #[test]
 fn a_service_that_answers_a_little_and_goes_away_is_stuck() {
     let (outcome, _) = run(1, |_| session().spends(0.1).finds_service_away());
-    assert_eq!(outcome, Outcome::Stuck { idle_sessions: 10 });
+    assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10 });
 }

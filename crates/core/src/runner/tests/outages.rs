@@ -5,7 +5,7 @@ use crate::deliverable::DeliverableStatus::Pending;
 use crate::event::{RunEvent, WaitReason};
 use crate::journal::Record;
 use crate::outage::Outage;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::runner::RunOptions;
 use crate::testing::script::{Script, away, passing, session};
@@ -39,7 +39,7 @@ async fn an_outage_of_an_hour_is_waited_for_and_uses_up_no_retry() {
     let report = world.run(max_retries(0)).await;
     assert_eq!(
         (report.outcome, report.iterations),
-        (Outcome::AllPassed, 1),
+        (RunOutcome::AllPassed, 1),
         "a session without a model is none"
     );
     let pauses = (3 + 6 + 12 + 24 + 48 + 96 + 192) as f64 + 10.0 * 300.0;
@@ -50,7 +50,7 @@ async fn an_outage_of_an_hour_is_waited_for_and_uses_up_no_retry() {
 async fn the_limit_ends_it_after_a_last_try() {
     let world = world((0..4).map(|_| is_away()));
     let report = world.run(max_outage(15)).await;
-    assert_eq!(report.outcome, Outcome::Outage { limit: seconds(15), fault: away() });
+    assert_eq!(report.outcome, RunOutcome::Outage { limit: seconds(15), fault: away() });
     assert_eq!(report.exit_code, 6);
     assert_eq!(total_slept(&world), 15.0, "3, 6 and what is left of 15");
 }
@@ -59,7 +59,7 @@ async fn the_limit_ends_it_after_a_last_try() {
 async fn two_hours_unless_the_user_says_otherwise() {
     let world = World::with(&[("A", Pending)]).forever(|_| is_away());
     let report = world.run(options()).await;
-    assert_eq!(report.outcome, Outcome::Outage { limit: seconds(7200), fault: away() });
+    assert_eq!(report.outcome, RunOutcome::Outage { limit: seconds(7200), fault: away() });
     assert_eq!(total_slept(&world), 7200.0);
 }
 
@@ -76,7 +76,7 @@ async fn time_in_sessions_that_find_it_away_counts_but_not_what_a_clock_says() {
 async fn errors_of_the_agent_are_still_counted_apart() {
     let fails = || session().fails(passing("broke"));
     let report = world([fails(), is_away(), is_away(), fails()]).run(max_retries(1)).await;
-    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 1, fault: passing("broke") });
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 1, fault: passing("broke") });
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,14 +84,14 @@ async fn a_service_that_answered_before_it_went_away_begins_a_new_outage() {
     let served = || session().spends(0.1).finds_service_away();
     let world = world([is_away(), is_away(), served(), is_away(), passes()]);
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 2), "one session had a model");
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 2), "one session had a model");
     assert_eq!(total_slept(&world), 3.0 + 6.0 + 3.0 + 6.0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_fallback_takes_over_at_once() {
     let world = world([is_away(), passes()]).with_understudy("other-model");
-    assert_eq!(world.run(options()).await.outcome, Outcome::AllPassed);
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::AllPassed);
     let models: Vec<String> = world.opened().into_iter().map(|(_, model)| model).collect();
     assert_eq!(models, [MODELS.1, "other-model"]);
     assert_eq!(total_slept(&world), 0.0);
@@ -141,12 +141,12 @@ async fn a_restart_keeps_waiting_and_counting() {
 async fn limits_and_interrupts_end_the_wait() {
     let away = world([is_away(), is_away()]);
     let limit = seconds(5);
-    assert_eq!(away.run(max_duration(limit)).await.outcome, Outcome::DurationExceeded { limit });
+    assert_eq!(away.run(max_duration(limit)).await.outcome, RunOutcome::DurationExceeded { limit });
     assert_eq!(total_slept(&away), 5.0);
     let away = world([is_away()]).interrupted_after(seconds(2));
-    assert_eq!(away.run(options()).await.outcome, Outcome::Interrupted);
+    assert_eq!(away.run(options()).await.outcome, RunOutcome::Interrupted);
     let away = world([is_away(), session().completes()]);
-    assert_eq!(away.run(max_iterations(1)).await.outcome, Outcome::MaxIterations { limit: 1 });
+    assert_eq!(away.run(max_iterations(1)).await.outcome, RunOutcome::MaxIterations { limit: 1 });
 }
 
 #[tokio::test(start_paused = true)]

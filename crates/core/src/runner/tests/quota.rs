@@ -7,12 +7,12 @@ use crate::clock::Clock;
 use crate::deliverable::DeliverableStatus::Pending;
 use crate::event::{RunEvent, WaitReason};
 use crate::journal::Record;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::quota::QuotaWait;
 use crate::quota::WAITS_MAX;
 use crate::runner::RunOptions;
-use crate::testing::script::{Script, out_of_quota, passing, session};
+use crate::testing::script::{Script, out_of_quota, passing, quota_exceeded, session};
 use crate::testing::{Entry, START, World, seconds, timestamp};
 
 const RESET: &str = "2026-01-10T09:01:00Z";
@@ -69,7 +69,7 @@ fn waits(world: &World) -> Vec<u64> {
 async fn sr_q001_waits_until_the_reset_and_a_margin_and_goes_on() {
     let world = world([used_up(), passes()]);
     let report = world.run(waiting_for_quota()).await;
-    assert_eq!(report.outcome, Outcome::AllPassed);
+    assert_eq!(report.outcome, RunOutcome::AllPassed);
     assert_eq!(world.now(), timestamp(START) + seconds(WAIT));
     assert_eq!(report.duration, seconds(WAIT));
 }
@@ -80,14 +80,14 @@ async fn sr_q001_a_quota_session_consumes_no_iteration() {
     assert_eq!(report.iterations, 1);
     let options = RunOptions { wait_for_quota: true, ..max_iterations(1) };
     let report = world([used_up(), used_up_until_nobody_knows(), passes()]).run(options).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 1));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn sr_q002_without_waiting_the_run_ends_with_the_vendors_words_and_reset() {
     let world = world([used_up()]);
     let report = world.run(options()).await;
-    assert_eq!(report.outcome, out_of_quota(Some(timestamp(RESET))));
+    assert_eq!(report.outcome, quota_exceeded(Some(timestamp(RESET))));
     assert_eq!((report.iterations, world.slept().len()), (0, 0));
 }
 
@@ -109,7 +109,7 @@ async fn sr_q003_the_wait_is_told_with_its_end_and_the_reset() {
 async fn sr_q005_an_interrupt_ends_the_wait() {
     let world = world([used_up()]).interrupted_after(Duration::from_millis(5_500));
     let report = world.run(waiting_for_quota()).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::Interrupted, 0));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::Interrupted, 0));
     assert_eq!(world.slept(), [1.0, 1.0, 1.0, 1.0, 1.0, 0.5]);
 }
 
@@ -152,7 +152,7 @@ async fn a_wait_restored_from_an_earlier_process_comes_before_the_first_session(
     let world = world([passes()]);
     let state = restored("2026-01-10T09:00:30Z", 1);
     let report = world.run_from(state, waiting_for_quota()).await;
-    assert_eq!(report.outcome, Outcome::AllPassed);
+    assert_eq!(report.outcome, RunOutcome::AllPassed);
     let slept = world.log().into_iter().take_while(|entry| !matches!(entry, Entry::Opened { .. }));
     assert_eq!(slept.filter(|entry| matches!(entry, Entry::Slept(_))).count(), 30);
     assert_eq!(world.slept().len(), 30);
@@ -170,7 +170,7 @@ async fn a_restored_wait_that_is_over_is_not_waited_for() {
 async fn without_waiting_a_restored_wait_is_ignored() {
     let world = world([passes()]);
     let report = world.run_from(restored(RESET, 1), options()).await;
-    assert_eq!((report.outcome, world.slept().len()), (Outcome::AllPassed, 0));
+    assert_eq!((report.outcome, world.slept().len()), (RunOutcome::AllPassed, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,7 +186,7 @@ async fn invariant_4_after_the_last_wait_the_run_ends_as_out_of_quota() {
     let world = world([used_up_until_nobody_knows(), used_up_until_nobody_knows()]);
     let state = RunState { quota_waits: WAITS_MAX - 1, ..RunState::default() };
     let report = world.run_from(state, waiting_for_quota()).await;
-    assert_eq!((report.outcome, report.exit_code), (out_of_quota(None), 5));
+    assert_eq!((report.outcome, report.exit_code), (quota_exceeded(None), 5));
     assert_eq!(waits(&world), [60]);
 }
 
@@ -195,7 +195,7 @@ async fn max_duration_ends_a_wait() {
     let world = world([used_up()]);
     let limit = seconds(10);
     let report = world.run(RunOptions { wait_for_quota: true, ..max_duration(limit) }).await;
-    assert_eq!((report.outcome, report.duration), (Outcome::DurationExceeded { limit }, limit));
+    assert_eq!((report.outcome, report.duration), (RunOutcome::DurationExceeded { limit }, limit));
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use crate::event::{Activity, AgentEvent, Event, RunEvent};
 use crate::instruction::InstructionName::Coding;
 use crate::journal::Record;
 use crate::money::Usd;
-use crate::outcome::Outcome;
+use crate::outcome::SessionEnd;
 use crate::plan::RunState;
 use crate::span::{SpanContext, TraceId};
 use crate::testing::script::{Script, out_of_quota, session};
@@ -111,7 +111,7 @@ async fn a_session_is_recorded_with_what_it_was_and_what_it_did() {
     let records = world.records();
     assert_eq!(records.len(), 5);
     assert_eq!((&records[0], &records[2]), (&started(5), &started(6)));
-    let Record::SessionEnded { number: 6, outcome: Outcome::Completed, spent, duration, .. } = &records[3]
+    let Record::SessionEnded { number: 6, outcome: SessionEnd::Completed, spent, duration, .. } = &records[3]
     else {
         panic!("{:?}", records[3]);
     };
@@ -128,7 +128,7 @@ async fn the_end_of_a_session_tells_its_own_cost_and_time() {
     world.run(options()).await;
     let ended = |number, cost_usd, duration| RunEvent::SessionEnded {
         number,
-        outcome: Outcome::Completed,
+        outcome: SessionEnd::Completed,
         cost_usd,
         duration: seconds(duration),
     };

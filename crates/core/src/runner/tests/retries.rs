@@ -4,7 +4,7 @@ use super::{max_duration, max_iterations, max_retries, options};
 use crate::deliverable::DeliverableStatus::Pending;
 use crate::event::RunEvent;
 use crate::fault::{Fault, Layer};
-use crate::outcome::Outcome;
+use crate::outcome::{RunOutcome, SessionEnd};
 use crate::runner::RunOptions;
 use crate::testing::script::{Script, cannot_open, out_of_quota, passing, session};
 use crate::testing::{World, seconds};
@@ -24,40 +24,40 @@ fn world(scripts: impl IntoIterator<Item = Script>) -> World {
 #[tokio::test(start_paused = true)]
 async fn te_051_as_many_errors_as_retries_go_on() {
     let report = world([failing(), failing(), passes()]).run(max_retries(2)).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 3));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 3));
 }
 
 #[tokio::test(start_paused = true)]
 async fn te_052_one_error_more_than_retries_stops() {
     let report = world([failing(), failing(), failing()]).run(max_retries(2)).await;
     let fault = passing("broke");
-    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 2, fault });
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 2, fault });
     assert_eq!(report.iterations, 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_three_retries_unless_told_otherwise() {
     let report = world((0..4).map(|_| failing())).run(options()).await;
-    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 3, fault: passing("broke") });
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 3, fault: passing("broke") });
 }
 
 #[tokio::test(start_paused = true)]
 async fn sc_v007_with_zero_retries_the_first_error_stops() {
     let report = world([failing()]).run(max_retries(0)).await;
-    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 0, fault: passing("broke") });
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 0, fault: passing("broke") });
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_last_failure_is_the_one_told() {
     let report = world([failing(), cannot_open(passing("later"))]).run(max_retries(1)).await;
-    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 1, fault: passing("later") });
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 1, fault: passing("later") });
 }
 
 #[tokio::test(start_paused = true)]
 async fn sc_s014_a_success_resets_the_counter() {
     let good = || session().completes();
     let scripts = [failing(), good(), failing(), good(), failing(), passes()];
-    assert_eq!(world(scripts).run(max_retries(1)).await.outcome, Outcome::AllPassed);
+    assert_eq!(world(scripts).run(max_retries(1)).await.outcome, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,15 +65,15 @@ async fn seed_002_3_4_quota_is_not_counted_as_an_error_and_does_not_reset_the_co
     let quota = || session().ends(out_of_quota(None));
     let options = || RunOptions { wait_for_quota: true, ..max_retries(1) };
     let report = world([failing(), quota(), quota(), passes()]).run(options()).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 2));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 2));
     let report = world([failing(), quota(), failing()]).run(options()).await;
-    assert_eq!(report.outcome, Outcome::MaxRetriesExceeded { limit: 1, fault: passing("broke") });
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 1, fault: passing("broke") });
 }
 
 /// Two sessions of this kind in a row are one too many with one retry.
 async fn assert_counts(kind: impl Fn() -> Script, code: &str) {
     let report = world([kind(), kind()]).run(max_retries(1)).await;
-    let Outcome::MaxRetriesExceeded { limit: 1, fault } = report.outcome else {
+    let RunOutcome::MaxRetriesExceeded { limit: 1, fault } = report.outcome else {
         panic!("{code}: {:?}", report.outcome);
     };
     assert_eq!(fault.code, code);
@@ -109,24 +109,18 @@ async fn a_session_the_plan_calls_failed_counts() {
     assert_eq!(report.outcome.fault().map(|fault| fault.code.as_str()), Some("no_deliverables"));
 }
 
-/// Outcomes of a run have no business at the end of a session; whoever says one has not succeeded.
-#[tokio::test(start_paused = true)]
-async fn invariant_1_a_session_that_ends_as_failed_counts() {
-    assert_counts(|| session().ends(Outcome::Failed { fault: passing("odd") }), "odd").await;
-}
-
 /// An agent's process can be interrupted by others than our user; that must not turn into an endless loop.
 #[tokio::test(start_paused = true)]
 async fn invariant_4_an_initializer_that_calls_itself_interrupted_is_given_up() {
-    let world = World::new().sessions((0..2).map(|_| session().ends(Outcome::Interrupted)));
+    let world = World::new().sessions((0..2).map(|_| session().ends(SessionEnd::Interrupted)));
     assert_eq!(world.run(max_retries(1)).await.outcome.name(), "max_retries_exceeded");
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_000_max_turns_is_no_error() {
-    let exhausted = || session().ends(Outcome::MaxTurns);
+    let exhausted = || session().ends(SessionEnd::MaxTurns);
     let report = world([exhausted(), exhausted(), passes()]).run(max_retries(0)).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 3));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,7 +178,7 @@ async fn a_retry_says_how_many_errors_there_were_and_how_long_it_pauses() {
 async fn a_pause_after_an_error_is_interruptible() {
     let fault = passing("overloaded").retry_after(Some(seconds(90)));
     let world = world([session().fails(fault)]).interrupted_after(seconds(20));
-    assert_eq!(world.run(options()).await.outcome, Outcome::Interrupted);
+    assert_eq!(world.run(options()).await.outcome, RunOutcome::Interrupted);
     assert_eq!(world.slept(), [20.0]);
 }
 
@@ -193,14 +187,14 @@ async fn a_pause_ends_when_the_time_is_up() {
     let fault = passing("overloaded").retry_after(Some(seconds(90)));
     let world = world([session().fails(fault)]);
     let limit = seconds(30);
-    assert_eq!(world.run(max_duration(limit)).await.outcome, Outcome::DurationExceeded { limit });
+    assert_eq!(world.run(max_duration(limit)).await.outcome, RunOutcome::DurationExceeded { limit });
     assert_eq!(world.slept(), [30.0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn failed_sessions_are_iterations() {
     let report = world([failing(), failing()]).run(max_iterations(2)).await;
-    assert_eq!(report.outcome, Outcome::MaxIterations { limit: 2 });
+    assert_eq!(report.outcome, RunOutcome::MaxIterations { limit: 2 });
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
 use crate::fault::Layer;
 use crate::instruction::InstructionName::{Coding, Initializer};
 use crate::money::Usd;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::runner::RunOptions;
 use crate::testing::script::session;
 use crate::testing::{Entry, World, seconds};
@@ -18,7 +18,7 @@ async fn seed_002_9_1_status_not_exists_initializer_then_continue() {
         session().passes("B").completes(),
     ]);
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 3));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 3));
     assert_eq!(world.phases(), [Initializer, Coding, Coding]);
 }
 
@@ -27,7 +27,7 @@ async fn seed_002_9_1_status_exists_none_passed_runs_all() {
     let world = World::with(&[("A", Pending), ("B", Pending)]);
     let world = world.sessions([session().passes("A").completes(), session().passes("B").completes()]);
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.deliverables_passed), (Outcome::AllPassed, 2));
+    assert_eq!((report.outcome, report.deliverables_passed), (RunOutcome::AllPassed, 2));
     assert_eq!(world.phases(), [Coding, Coding]);
 }
 
@@ -35,7 +35,7 @@ async fn seed_002_9_1_status_exists_none_passed_runs_all() {
 async fn seed_002_9_1_status_exists_partial_runs_the_rest() {
     let world = World::with(&[("A", Passed), ("B", Pending)]).sessions([session().passes("B").completes()]);
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 1));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 1));
     assert_eq!(world.phases(), [Coding]);
 }
 
@@ -43,7 +43,7 @@ async fn seed_002_9_1_status_exists_partial_runs_the_rest() {
 async fn seed_002_9_1_status_exists_all_passed_exits_with_success_and_no_session() {
     let world = World::with(&[("A", Passed), ("B", Passed)]);
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.exit_code, report.iterations), (Outcome::AllPassed, 0, 0));
+    assert_eq!((report.outcome, report.exit_code, report.iterations), (RunOutcome::AllPassed, 0, 0));
     assert_eq!(world.phases(), []);
 }
 
@@ -51,7 +51,7 @@ async fn seed_002_9_1_status_exists_all_passed_exits_with_success_and_no_session
 async fn seed_002_9_1_limit_reached_exits_partial() {
     let world = World::with(&[("A", Pending), ("B", Pending)]).sessions([session().passes("A").completes()]);
     let report = world.run(max_iterations(1)).await;
-    assert_eq!(report.outcome, Outcome::MaxIterations { limit: 1 });
+    assert_eq!(report.outcome, RunOutcome::MaxIterations { limit: 1 });
     assert_eq!((report.deliverables_passed, report.deliverables_total), (1, 2));
 }
 
@@ -59,7 +59,7 @@ async fn seed_002_9_1_limit_reached_exits_partial() {
 async fn seed_002_9_1_limit_reached_by_the_initializer_exits_partial() {
     let world = World::new().sessions([session().creates("A").completes()]);
     let report = world.run(max_iterations(1)).await;
-    assert_eq!((report.outcome, report.deliverables_total), (Outcome::MaxIterations { limit: 1 }, 1));
+    assert_eq!((report.outcome, report.deliverables_total), (RunOutcome::MaxIterations { limit: 1 }, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,14 +68,14 @@ async fn seed_002_9_1_no_limit_continues_until_all_pass() {
     let world = World::with(&ids.iter().map(|id| (id.as_str(), Pending)).collect::<Vec<_>>());
     let world = world.sessions(ids.iter().map(|id| session().passes(id).completes()));
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.iterations), (Outcome::AllPassed, 30));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 30));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_status_without_active_deliverables_fails_with_no_session() {
     for world in [World::with(&[]), World::with(&[("GONE", Pending)]).deprecated("GONE")] {
         let report = world.run(options()).await;
-        let Outcome::Failed { fault } = &report.outcome else { panic!("{:?}", report.outcome) };
+        let RunOutcome::Failed { fault } = &report.outcome else { panic!("{:?}", report.outcome) };
         assert_eq!((fault.code.as_str(), fault.layer), ("no_active_deliverables", Layer::Plan));
         assert_eq!((report.iterations, report.exit_code), (0, 2));
     }
