@@ -45,9 +45,9 @@ use self::means::{
     NativeTools, last_conversation, native_tools, outputs, policy, prepared_outputs, secrets, socket_path,
     tools_of_servers,
 };
+use crate::acquire::acquire;
 use crate::arguments::CommonArgs;
 use crate::backends::Workshop;
-use crate::claim::claim;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::hiring::{Hired, hire, hire_verifier};
@@ -267,7 +267,7 @@ impl Engine<'_> {
         let telemetry = Telemetry::from_settings(telemetry)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let socket = socket_path(self.project);
-        let claim = claim(self.project, &self.holder(clock.as_ref(), &socket))?;
+        let acquired = acquire(self.project, &self.holder(clock.as_ref(), &socket))?;
         greeting::greet(&self, &parts);
 
         let builders = Arc::new(Builders::default());
@@ -283,7 +283,7 @@ impl Engine<'_> {
         let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
         sinks.emit(&span, RunEvent::RunStarted { command: self.title.command.clone(), sessions_before });
-        for message in claim.told.iter().chain(&self.warnings) {
+        for message in acquired.messages.iter().chain(&self.warnings) {
             sinks.emit(&span, RunEvent::Trouble { message: message.clone() });
         }
 

@@ -2,11 +2,11 @@
 //!
 //! This crate is the only one that reads the environment, prints, or exits.
 
+mod acquire;
 mod arguments;
 mod backend_name;
 mod backends;
 mod browser;
-mod claim;
 mod command_line;
 mod commands;
 mod consent;

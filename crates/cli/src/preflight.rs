@@ -74,7 +74,7 @@ pub async fn check(project: &Project, premises: &Premises) -> Result<Vec<String>
             ("git", refusal) => return Err(refused(root, refusal)),
             ("part", name) => parts.push(name),
             ("signs", _) if premises.sandbox.layer() != Layer::None => told.push(
-                "This repository asks for signed commits (commit.gpgsign). Agents cannot sign, so their commits are not signed."
+                "This repository requires signed commits (commit.gpgsign). Agents cannot sign, so their commits are unsigned."
                     .to_owned(),
             ),
             ("hook", _) => told.extend(try_hook(project, premises).await),
@@ -118,8 +118,8 @@ async fn try_hook(project: &Project, premises: &Premises) -> Option<String> {
         Ending::TooMuchOutput | Ending::NotRun { .. } => last_line(&said, &ending),
     };
     Some(format!(
-        "The pre-commit hook of this repository fails in the sandbox ({why}), tried with nothing staged and the project read-only. If it \
-         fails for agents, they cannot commit; make it work without your home and the network, or disable it while they work."
+        "The pre-commit hook fails in the sandbox ({why}). It was tried with nothing staged and the project read-only; if it fails for \
+         agents too, they cannot commit. Make it work without your home directory and the network, or disable it for the run."
     ))
 }
 
@@ -159,17 +159,16 @@ fn not_writable(root: &Path, path: &str, layer: Layer) -> Fault {
     let owner = place.metadata().or_else(|_| root.metadata()).map_or(us, |metadata| metadata.uid());
     let place = place.display();
     if owner == us {
-        return unusable(format!("Agents could not write {place} from within the sandbox."))
+        return unusable(format!("Agents cannot write {place} from within the sandbox."))
             .hint("Change its permissions, or choose another directory with --project-dir.");
     }
-    let powers = if us == 0 && layer != Layer::None {
-        ", and commands of agents run without root's powers"
-    } else {
-        ""
+    let powers = match us == 0 && layer != Layer::None {
+        true => "; commands in the sandbox run without root's privileges",
+        false => "",
     };
     let (owner, us) = (name_of(owner), name_of(us));
-    unusable(format!("Agents could not write {place}: it belongs to {owner}, you are {us}{powers}.")).hint(format!(
-        "Run autonoe as {owner} (`runuser -u`, or `--user` of a container), or give yourself the project with chown."
+    unusable(format!("Agents cannot write {place}: it belongs to {owner} and you are {us}{powers}.")).hint(format!(
+        "Run autonoe as {owner} (`runuser -u`, or `--user` of a container), or change the owner of the project with chown."
     ))
 }
 

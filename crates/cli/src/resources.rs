@@ -29,24 +29,21 @@ const MIB: u64 = 1 << 20;
 
 /// Makes sure that a run has what it needs, or says what it has not.
 pub fn check() -> Result<(), Fault> {
-    for (resource, option, least) in [
-        (Resource::As, "-v", MEMORY_BYTES),
-        (Resource::Data, "-d", MEMORY_BYTES),
-        (Resource::Stack, "-s", STACK),
+    for (name, resource, option, least) in [
+        ("memory", Resource::As, "-v", MEMORY_BYTES),
+        ("data", Resource::Data, "-d", MEMORY_BYTES),
+        ("stack", Resource::Stack, "-s", STACK),
     ] {
         at_least(getrlimit(resource).current, least, |limit| {
             let (limit, least) = (shown(limit), shown(least));
-            let what = format!(
-                "A process may use {limit} of memory at most here (ulimit {option}); autonoe needs at least {least}."
-            );
+            let what =
+                format!("The {name} limit is {limit} (ulimit {option}); autonoe needs at least {least}.");
             (what, format!("ulimit {option} unlimited"))
         })?;
     }
     at_least(getrlimit(Resource::Fsize).current, FILE_BYTES, |limit| {
         let (limit, least) = (shown(limit), shown(FILE_BYTES));
-        let what = format!(
-            "No file may become larger than {limit} here (ulimit -f); autonoe needs at least {least}."
-        );
+        let what = format!("The file size limit is {limit} (ulimit -f); autonoe needs at least {least}.");
         (what, "ulimit -f unlimited".to_owned())
     })?;
     files()?;
@@ -62,9 +59,7 @@ fn files() -> Result<(), Fault> {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
     }
     at_least(getrlimit(Resource::Nofile).current, FILES, |limit| {
-        let what = format!(
-            "Only {limit} files may be open at once here (ulimit -n); autonoe needs at least {FILES}."
-        );
+        let what = format!("The limit on open files is {limit} (ulimit -n); autonoe needs at least {FILES}.");
         (what, "ulimit -n 1024".to_owned())
     })
 }
@@ -88,8 +83,8 @@ fn threads() -> Result<(), Fault> {
     match failed {
         None => Ok(()),
         Some(error) => {
-            let what = format!("Only {had} more threads can be started here ({error})");
-            let why = format!("autonoe needs {THREADS}, for itself and for what agents start");
+            let what = format!("Only {had} more threads could be started ({error})");
+            let why = format!("autonoe needs {THREADS}, for itself and for its agents");
             Err(too_low(format!("{what}; {why}."), "ulimit -u 4096"))
         }
     }

@@ -52,7 +52,7 @@ pub struct Bounds {
     /// Whether programs may build sandboxes of their own inside, as some agents do.
     pub nested: bool,
     /// Where it is on record, while the room is open, what must be put right in the project afterwards: see
-    /// [`crate::clear_records`]. None for a root that is nobody's.
+    /// [`crate::recover_rooms`]. None for a root that is nobody's.
     pub records: Option<PathBuf>,
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::bounds::{Bounds, Layer};
-use crate::git_locks::Needed;
+use crate::git_locks::InUse;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -21,20 +21,20 @@ pub(crate) fn signal_descendants(main: Pid, signal: Signal) {
     let _ = kill_process_group(main, signal);
 }
 
-/// Whether the program's group was asked to end.
+/// Whether the program's group was sent SIGTERM.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(bool);
+pub(crate) struct Terminated(bool);
 
-impl Asked {
-    /// Those whom nobody but themselves asks.
+impl Terminated {
+    /// Only the program itself can be told from others here.
     pub(crate) fn sparing(_pids: impl IntoIterator<Item = Pid>) -> Self {
         Self::default()
     }
 }
 
-/// Asks the program's group to end, once.
-pub(crate) fn ask_descendants_to_end(main: Pid, asked: &mut Asked) {
-    if !std::mem::replace(&mut asked.0, true) {
+/// Sends SIGTERM to the program's group, once.
+pub(crate) fn terminate_descendants(main: Pid, told: &mut Terminated) {
+    if !std::mem::replace(&mut told.0, true) {
         signal_descendants(main, Signal::TERM);
     }
 }
@@ -48,8 +48,8 @@ pub(crate) fn count_descendants() -> u64 {
 pub(crate) fn kill_descendants() {}
 
 /// Processes cannot be looked into here.
-pub(crate) fn who_needs(_file: (u64, u64), _owner: u32, _places: &[(u64, u64)]) -> Needed {
-    Needed::Unknown
+pub(crate) fn who_uses(_file: (u64, u64), _owner: u32, _places: &[(u64, u64)]) -> InUse {
+    InUse::Unknown
 }
 
 /// The layer of this system holds from outside.

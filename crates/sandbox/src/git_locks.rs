@@ -41,9 +41,9 @@ pub struct GitLock {
 
 /// Who may need a lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Needed {
+pub enum InUse {
     /// Nobody whom we can see.
-    ByNobody,
+    No,
     /// A process.
     By {
         /// Its id.
@@ -82,10 +82,10 @@ impl GitLock {
 
     /// Who may need it: a process that has it open, or a git that is at work in its repository. What such a process holds need
     /// not be open, for a git that waits for an editor has closed it.
-    pub fn needed(&self, root: &Path, repository: &Repository) -> Needed {
+    pub fn in_use(&self, root: &Path, repository: &Repository) -> InUse {
         let places = repository.places(root);
         let places: Vec<_> = places.iter().filter_map(|place| identity(place).ok()).collect();
-        system::who_needs((self.device, self.inode), self.owner, &places)
+        system::who_uses((self.device, self.inode), self.owner, &places)
     }
 
     /// Removes it, if it is still the same.

@@ -33,7 +33,7 @@ const ROOM_GRACE: Duration = Duration::from_millis(700);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How often the record of a room is touched, to tell until when it was there.
-pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// The keeper's exit code when it could not do its work, so that the program was never started.
 pub const EXIT_KEEPER_FAILED: i32 = 125;
@@ -171,7 +171,7 @@ fn watch(family: &mut Family, socket: &UnixStream, signals: &Signals, record: Op
         // Without a sign of life less can be proven later.
         let _ = record.map(touch);
         // Nothing more is ever said over the socket: that it is readable means that it was closed.
-        match signals.wait(Some(socket.as_fd()), record.map(|_| SIGN_OF_LIFE)) {
+        match signals.wait(Some(socket.as_fd()), record.map(|_| HEARTBEAT)) {
             Ok(false) => {}
             Ok(true) | Err(_) => return Ended::Told,
         }
@@ -204,9 +204,9 @@ impl Family {
     /// Asks everyone to end, until all have or the grace is over.
     fn terminate(&mut self, signals: &Signals) {
         let deadline = Instant::now() + STOP_GRACE;
-        let mut asked = system::Asked::default();
+        let mut told = system::Terminated::default();
         while self.reap() {
-            system::ask_descendants_to_end(self.main, &mut asked);
+            system::terminate_descendants(self.main, &mut told);
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || signals.wait(None, Some(left.min(LOOK_EVERY))).is_err() {
                 return;

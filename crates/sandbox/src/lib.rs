@@ -54,14 +54,14 @@ pub use autonoe_egress::{HostPattern, Key, Refusal, Route, Rules as DoorRules, S
 pub use bounds::{Bounds, Layer, Limits};
 pub use errand::{Ending, Errand, Kept, MAX_OUTPUT, Printed, Ran};
 pub use git::Repository;
-pub use git_locks::{GitLock, Needed};
+pub use git_locks::{GitLock, InUse};
 pub use keep::{EXIT_KEEPER_FAILED, EXIT_NOT_FOUND, EXIT_NOT_STARTED, KEEP_ARG, STOP_GRACE};
 pub use launch::{Child, Exit, Launch, STOP_LIMIT, Stream};
 pub use open::{NoSandbox, OpenError, Sandbox};
 pub use opened::Room;
 pub use program::{BoundedLines, MAX_LINE_BYTES, Pipes, Program};
 pub use quarters::{Premises, Quarters};
-pub use record::{clear_records, locks_on_record};
+pub use record::{recover_rooms, stale_locks};
 pub use room::ROOM_ARG;
 pub use signals::is_ignored;
 pub use toolchain::Toolchain;

@@ -20,7 +20,7 @@ use rustix::net::RecvFlags;
 pub(crate) use confine::confine;
 pub(crate) use landlock::is_available as landlock_is_available;
 pub(crate) use memory::oom_kills;
-pub(crate) use users::who_needs;
+pub(crate) use users::who_uses;
 
 /// How descriptors are received: no child inherits them.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
@@ -38,14 +38,14 @@ pub(crate) fn signal_descendants(_main: Pid, signal: Signal) {
     signal_family(getpid(), signal);
 }
 
-/// Who was asked to end, each once: a program that puts things away must not be asked again meanwhile.
+/// Who was sent SIGTERM, each once: a program that is cleaning up must not be interrupted again.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct Terminated {
     pids: BTreeSet<i32>,
     groups: BTreeSet<i32>,
 }
 
-impl Asked {
+impl Terminated {
     /// Spares these, which see to it themselves.
     pub(crate) fn sparing(pids: impl IntoIterator<Item = Pid>) -> Self {
         let pids: BTreeSet<i32> = pids.into_iter().map(Pid::as_raw_pid).collect();
@@ -53,18 +53,18 @@ impl Asked {
     }
 }
 
-/// Asks every descendant of this process to end who was not asked yet.
-pub(crate) fn ask_descendants_to_end(_main: Pid, asked: &mut Asked) {
+/// Sends SIGTERM to every descendant of this process that was not sent it yet.
+pub(crate) fn terminate_descendants(_main: Pid, told: &mut Terminated) {
     let me = getpid().as_raw_pid();
-    asked.groups.insert(me);
+    told.groups.insert(me);
     let descendants = descendants_of(me, &processes());
-    let new: Vec<_> = descendants.into_iter().filter(|p| !asked.pids.contains(&p.pid)).collect();
+    let new: Vec<_> = descendants.into_iter().filter(|p| !told.pids.contains(&p.pid)).collect();
     for process in &new {
-        // A group that nobody was asked in is asked as a whole, so that none of it slips through by forking.
-        if asked.groups.insert(process.group) {
+        // A new group is signalled as a whole, so that none of it slips through by forking.
+        if told.groups.insert(process.group) {
             let _ = Pid::from_raw(process.group).map(|group| kill_process_group(group, Signal::TERM));
-            asked.pids.extend(new.iter().filter(|p| p.group == process.group).map(|p| p.pid));
-        } else if asked.pids.insert(process.pid) {
+            told.pids.extend(new.iter().filter(|p| p.group == process.group).map(|p| p.pid));
+        } else if told.pids.insert(process.pid) {
             let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, Signal::TERM));
         }
     }

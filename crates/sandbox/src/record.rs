@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::Bounds;
 use crate::git::Before;
-use crate::git_locks::{GitLock, Needed};
-use crate::keep::SIGN_OF_LIFE;
+use crate::git_locks::{GitLock, InUse};
+use crate::keep::HEARTBEAT;
 
 /// How long is waited for the rooms of a process that was killed: they give their programs a moment to end.
 const WAIT_LIMIT: Duration = Duration::from_secs(3);
@@ -64,12 +64,12 @@ impl Traces {
             let _ = fs::remove_dir(path);
         }
         let mut told = self.before.as_ref().map(|before| before.mend(ended + SLACK)).unwrap_or_default();
-        told.extend(self.left_locks(ended).iter().map(removed));
+        told.extend(self.stale_locks(ended).iter().map(removed));
         told
     }
 
     /// Git's locks that came to be in the room, and that nobody needs any more.
-    fn left_locks(&self, ended: SystemTime) -> Vec<GitLock> {
+    fn stale_locks(&self, ended: SystemTime) -> Vec<GitLock> {
         let Some(before) = &self.before else {
             return Vec::new();
         };
@@ -81,7 +81,7 @@ impl Traces {
             lock.is_ours_between(self.opened - SLACK, ended + SLACK)
                 && !before.locks.iter().any(|known| known.is(lock))
         });
-        let free = ours.filter(|(lock, repository)| lock.needed(root, repository) == Needed::ByNobody);
+        let free = ours.filter(|(lock, repository)| lock.in_use(root, repository) == InUse::No);
         free.map(|(lock, _)| lock).collect()
     }
 }
@@ -89,10 +89,10 @@ impl Traces {
 fn removed(lock: &GitLock) -> String {
     let path = lock.path.display();
     match lock.remove() {
-        Ok(()) => format!("Removed {path}: a git command of a session was ended while it held it."),
+        Ok(()) => format!("Removed {path}, which a git command left that was killed during a session."),
         Err(error) => {
             format!(
-                "{path} is left of a git command that was ended, and cannot be removed: {error}. Remove it, or git refuses to work."
+                "{path} was left by a git command that was killed, and cannot be removed: {error}. Remove it, or git commands fail."
             )
         }
     }
@@ -129,16 +129,16 @@ impl Record {
 
 /// Puts right what rooms have left behind whose processes were killed, as the records in `directory` tell. Says what that was. Waits
 /// for rooms that are just ending.
-pub fn clear_records(directory: &Path) -> Vec<String> {
+pub fn recover_rooms(directory: &Path) -> Vec<String> {
     let deadline = Instant::now() + WAIT_LIMIT;
     files(directory).flat_map(|path| clear_record(&path, deadline)).collect()
 }
 
-/// Git's locks that [`clear_records`] would remove.
-pub fn locks_on_record(directory: &Path) -> Vec<GitLock> {
+/// Git's locks that [`recover_rooms`] would remove.
+pub fn stale_locks(directory: &Path) -> Vec<GitLock> {
     let ended = files(directory)
         .filter_map(|path| read(&File::open(path).ok().filter(|file| file.try_lock_shared().is_ok())?));
-    ended.flat_map(|(traces, ended)| traces.left_locks(ended)).collect()
+    ended.flat_map(|(traces, ended)| traces.stale_locks(ended)).collect()
 }
 
 fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
@@ -152,7 +152,7 @@ fn clear_record(path: &Path, deadline: Instant) -> Vec<String> {
     };
     while file.try_lock().is_err() {
         if Instant::now() >= deadline {
-            let what = "Processes of an earlier session are still there, so what it left in the project is not looked at";
+            let what = "Processes of an earlier session are still running, so what it left in the project was not cleaned up";
             return vec![format!("{what} ({}).", path.display())];
         }
         sleep(WAIT_PAUSE);
@@ -167,5 +167,5 @@ fn clear_record(path: &Path, deadline: Instant) -> Vec<String> {
 fn read(file: &File) -> Option<(Traces, SystemTime)> {
     let touched = file.metadata().and_then(|metadata| metadata.modified()).ok()?;
     let traces = serde_json::from_str(&io::read_to_string(file).ok()?).ok()?;
-    Some((traces, touched + SIGN_OF_LIFE))
+    Some((traces, touched + HEARTBEAT))
 }

@@ -59,7 +59,7 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
     }
     let mut room = Room { socket, ourselves, keepers: HashSet::new(), watch: Watch { setup, free: 0 } };
     let ended = room.run(&signals);
-    room.wind_down(&signals);
+    room.shut_down(&signals);
     ended
 }
 
@@ -122,11 +122,11 @@ impl Room<'_> {
     }
 
     /// Asks everybody to end and waits for it; whoever is left after a moment is ended. Keepers end with their programs.
-    fn wind_down(&mut self, signals: &Signals) {
+    fn shut_down(&mut self, signals: &Signals) {
         let deadline = Instant::now() + STOP_GRACE;
-        let mut asked = system::Asked::sparing(self.keepers.iter().copied());
+        let mut told = system::Terminated::sparing(self.keepers.iter().copied());
         while self.reap() {
-            system::ask_descendants_to_end(getpid(), &mut asked);
+            system::terminate_descendants(getpid(), &mut told);
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || signals.wait(None, Some(left.min(LOOK_EVERY_AT_THE_END))).is_err() {
                 system::kill_descendants();

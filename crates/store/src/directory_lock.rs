@@ -4,7 +4,6 @@
 //! A project inside another one holds a share of the outer one's lock, so that nobody works on both at once.
 
 use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -64,8 +63,8 @@ impl DirectoryLock {
             // Some network file systems have no such lock.
             Err(TryLockError::Error(error)) => {
                 self.warning = Some(format!(
-                    "{} cannot be locked ({error}), so that runs of other users, or with another state directory, are not kept \
-                     from working on it at the same time.",
+                    "{} cannot be locked ({error}). Autonoe cannot prevent runs of other users, or with another state directory, from \
+                     working on it at the same time.",
                     directory.display()
                 ));
             }
@@ -118,8 +117,15 @@ fn of(line: &str, name: &str) -> Option<u32> {
     (words.next()? == name).then_some(pid)
 }
 
-/// A file as the kernel names it among its locks.
+/// A file as the kernel names it among its locks; none where it does not list them.
+#[cfg(not(target_os = "linux"))]
+fn inode(_path: &Path) -> Option<String> {
+    None
+}
+
+#[cfg(target_os = "linux")]
 fn inode(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
     let metadata = fs::metadata(path).ok()?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
     Some(format!("{major:02x}:{minor:02x}:{}", metadata.ino()))

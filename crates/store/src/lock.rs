@@ -129,15 +129,12 @@ fn holder_file(state_dir: &Path) -> PathBuf {
 }
 
 fn held_elsewhere(project: &Project, Locked { directory, pid }: &Locked) -> Fault {
-    let who =
-        pid.map_or_else(|| "another process".to_owned(), |pid| format!("another process (process {pid})"));
+    let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     let what = match directory == project.root() {
         true => format!(
-            "This project, or one inside it, is being worked on by {who}, of another user or with another state directory."
+            "This project, or a project inside it, is locked by {who}, which belongs to another user or uses another state directory."
         ),
-        false => {
-            format!("The project around this one, {}, is being worked on by {who}.", directory.display())
-        }
+        false => format!("{}, the project around this one, is locked by {who}.", directory.display()),
     };
     Fault::lasting(Layer::Config, "project_locked", what)
         .hint("Wait for it to end, or stop it, then start again.")

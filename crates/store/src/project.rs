@@ -43,7 +43,7 @@ impl Project {
         if !root.is_dir() {
             return Err(wrong("is not a directory"));
         }
-        check_path("path of the project", &root)?;
+        check_path("project path", &root)?;
         let name: String = root
             .file_name()
             .map(|name| {
@@ -178,17 +178,15 @@ fn not_writable(directory: &Path, WriteTrouble { why, advice }: WriteTrouble) ->
         .hint(format!("{advice} Or choose another project with --project-dir."))
 }
 
-/// Whether a path can be used: in messages, in settings of other programs and in lists with a path a line.
+/// Whether a path can be used: in messages, in settings of other programs and in lists with one path a line.
 pub fn check_path(what: &str, path: &Path) -> Result<(), Fault> {
     let why = match path.to_str() {
-        None => "it is not UTF-8",
-        Some(text) if text.contains(char::is_control) => {
-            "it has a line break or another control character in it"
-        }
+        None => "is not valid UTF-8",
+        Some(text) if text.contains(char::is_control) => "contains a line break or another control character",
         Some(_) => return Ok(()),
     };
-    let message = format!("The {what} cannot be used, for {why}: {path:?}");
-    Err(Fault::lasting(Layer::Config, "path", message).hint("Rename the directory, or use another one."))
+    Err(Fault::lasting(Layer::Config, "path", format!("The {what} {why}: {path:?}"))
+        .hint("Rename the directory, or use another one."))
 }
 
 /// Names of what is made for a moment and left by whom is killed in it: in the project, beside `status.json`, in the state directory.

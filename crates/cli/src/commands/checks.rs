@@ -10,8 +10,8 @@ use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::acquire::acquire;
 use crate::arguments::ProjectArgs;
-use crate::claim::claim;
 use crate::environment::Environment;
 use crate::present;
 
@@ -69,8 +69,8 @@ pub fn cmd_checks(args: &ChecksArgs, environment: &Environment) -> Result<u8, Fa
     project.check_writable()?;
     let now = Timestamp::now();
     let holder = Holder { pid: std::process::id(), command: "checks".to_owned(), since: now, socket: None };
-    let claim = claim(&project, &holder)?;
-    claim.told.iter().for_each(|message| present::warn(message));
+    let acquired = acquire(&project, &holder)?;
+    acquired.messages.iter().for_each(|message| present::warn(message));
     let written = written_checks(&project, &project.read_spec()?)?;
     for target in targets {
         let target = target.strip_prefix("./").unwrap_or(target);

@@ -13,9 +13,9 @@ use autonoe_store::journal::history::History;
 use autonoe_store::{CheckBook, Held, Project, ProjectInstructions, ProjectLock, StatusStore};
 use clap::Args;
 
+use crate::acquire::describe_locks;
 use crate::arguments::ProjectArgs;
 use crate::backend_name::ALL;
-use crate::claim::left_locks;
 use crate::commands::checks::known;
 use crate::environment::Environment;
 use crate::preflight;
@@ -255,7 +255,7 @@ fn examine(project: &Project) -> Vec<Finding> {
         Ok(words) => Finding::Good(format!("{name}: {words}")),
         Err(fault) => bad(name, &fault),
     };
-    let locks = left_locks(project).into_iter().map(|what| Finding::Note(format!("git: {what}")));
+    let locks = describe_locks(project).into_iter().map(|what| Finding::Note(format!("git: {what}")));
     let mut findings = vec![
         check("project", Ok(project.root().display().to_string())),
         check("writable", project.look_writable().map(|()| "the project and the state directory".into())),
@@ -279,7 +279,7 @@ fn examine(project: &Project) -> Vec<Finding> {
             }
             Held::Unknown { pid } => {
                 let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-                Finding::Bad(format!("lock: held by another user or from another state directory{pid}"))
+                Finding::Bad(format!("lock: held by another user or with another state directory{pid}"))
             }
         },
     ];

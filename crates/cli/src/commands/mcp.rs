@@ -12,8 +12,8 @@ use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Holder, Journal, Project, ProjectLock, StatusStore, sha256_hex};
 use clap::{Args, ValueEnum};
 
+use crate::acquire::acquire;
 use crate::arguments::ProjectArgs;
-use crate::claim::claim;
 use crate::environment::Environment;
 use crate::present;
 use crate::system::{SystemClock, runtime};
@@ -76,8 +76,8 @@ async fn serve_alone(project: &Project, phase: InstructionName) -> Result<(), Fa
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let now = clock.now();
     let holder = Holder { pid: std::process::id(), command: "mcp".to_owned(), since: now, socket: None };
-    let claim = claim(project, &holder)?;
-    claim.told.iter().for_each(|message| present::warn(message));
+    let acquired = acquire(project, &holder)?;
+    acquired.messages.iter().for_each(|message| present::warn(message));
     let spec = project.read_spec().map(|text| sha256_hex(text.as_bytes())).unwrap_or_default();
     let journal = Journal::visit(&project.journal_file(), &spec, now, JournalOptions::default()).await?;
     let status = Arc::new(StatusStore::open(project, Arc::clone(&journal), clock).await?);

@@ -12,8 +12,8 @@ use autonoe_store::config::AgentConfig;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
+use crate::acquire::removable_locks;
 use crate::arguments::ProjectArgs;
-use crate::claim::removable_locks;
 use crate::environment::Environment;
 use crate::present;
 

@@ -124,7 +124,7 @@ fn as_text(facts: &Facts) -> String {
         (Held::Unknown { pid }, _) => {
             let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
             text.push_str(&format!(
-                "Now: the project is locked by another user or from another state directory{pid}\n"
+                "Now: the project is locked by another user or with another state directory{pid}\n"
             ));
         }
         (Held::Free, Some(run)) => {

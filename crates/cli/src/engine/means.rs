@@ -13,8 +13,8 @@ use autonoe_store::{Project, UserConfig, sha256_hex};
 use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
 
 use super::Request;
+use crate::acquire::removable_locks;
 use crate::browser;
-use crate::claim::removable_locks;
 use crate::environment::Environment;
 use crate::permissions::{allowed_tools, permission_rules};
 use crate::programs::{find_program, installation};

@@ -110,10 +110,7 @@ fn assert_goes_on(place: &Place, server: &Server) {
     place.write("script.sh", "echo x > file && git add file && git commit -qm made");
     let doctor = place.autonoe(Some(server)).arg("doctor").output().expect("started");
     let said = String::from_utf8_lossy(&doctor.stdout);
-    assert!(
-        said.contains("index.lock is left of a session that was killed; the next run removes it"),
-        "{said}"
-    );
+    assert!(said.contains("index.lock was left by a killed session; the next run removes it"), "{said}");
     let run = place.run(server, &["run"]);
     run.assert_ended("all_passed", 0);
     for name in ["index.lock", "main.lock"] {
@@ -185,14 +182,14 @@ fn the_users_own_commit_is_left_alone_and_named() {
 
     let doctor = place.autonoe(Some(&server)).arg("doctor").output().expect("started");
     let said = String::from_utf8_lossy(&doctor.stdout);
-    assert!(said.contains(&format!("index.lock belongs to git (process {})", users.id())), "{said}");
+    assert!(said.contains(&format!("index.lock is held by git (process {})", users.id())), "{said}");
     place.write("script.sh", "git status --short");
     let refused = model(&always(
         r#"
           [[conversation.turn]]
           call = [{ tool = "Bash", input = { command = "rm -f .git/index.lock" } }]
           [[conversation.turn]]
-          expect = "still at work"
+          expect = "still running"
           call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
           [[conversation.turn]]
           text = "done"
@@ -201,7 +198,7 @@ fn the_users_own_commit_is_left_alone_and_named() {
     let run = place.run(&refused, &["run"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(refused.problems(), Vec::<String>::new());
-    assert!(run.stderr.contains("index.lock belongs to git"), "{}", run.stderr);
+    assert!(run.stderr.contains("index.lock is held by git"), "{}", run.stderr);
     fs::remove_file(place.path("editing")).expect("removed");
     assert!(users.wait().expect("ended").success(), "the user's commit is made");
     assert_eq!(place.git(&["log", "-1", "--format=%s"]), "mine");
@@ -223,9 +220,9 @@ fn a_lock_of_nobodys_is_named_and_the_agent_may_remove_it() {
     ));
     let doctor = place.autonoe(Some(&server)).arg("doctor").output().expect("started");
     let said = String::from_utf8_lossy(&doctor.stdout);
-    assert!(said.contains("index.lock is there") && said.contains("rm '"), "{said}");
+    assert!(said.contains("index.lock exists") && said.contains("rm '"), "{said}");
     let run = place.run(&server, &["run"]);
     run.assert_ended("all_passed", 0);
-    assert!(run.of_type("trouble").any(|event| event["message"].to_string().contains("index.lock is there")));
+    assert!(run.of_type("trouble").any(|event| event["message"].to_string().contains("index.lock exists")));
     assert_eq!(place.git(&["log", "-1", "--format=%s"]), "made");
 }

@@ -102,7 +102,7 @@ fn root_cannot_work_on_a_project_of_somebody_elses_and_is_told() {
         let change = |command: &mut Command| {
             command.envs(path.as_ref().map(|path| ("PATH", path)));
         };
-        let parts = ["it belongs to uid 61234, you are root (uid 0)", "without root's powers"];
+        let parts = ["it belongs to uid 61234 and you are root (uid 0)", "without root's privileges"];
         assert_refused(&place, &server, change, &parts);
         assert!(!place.path(".autonoe").exists(), "nothing of root's is left in somebody's project");
     }
@@ -163,11 +163,11 @@ fn a_repository_that_wants_signatures_gets_commits_and_a_word_about_it() {
         let run = Run::from(command.output().expect("started"));
         run.assert_ended("all_passed", 0);
         assert_eq!(place.git(&["log", "-1", "--format=%s"]), "made");
-        assert!(run.stderr.contains("their commits are not signed"), "{}", run.stderr);
+        assert!(run.stderr.contains("their commits are unsigned"), "{}", run.stderr);
         assert!(run.of_type("trouble").any(|event| event["message"].to_string().contains("signed commits")));
         let mut doctor = place.autonoe(Some(&server));
         let doctor = doctor.arg("doctor").envs(path.map(|path| ("PATH", path))).output().expect("started");
-        assert!(all(&doctor).contains("their commits are not signed"), "{}", all(&doctor));
+        assert!(all(&doctor).contains("their commits are unsigned"), "{}", all(&doctor));
         assert!(
             place.git(&["config", "--local", "commit.gpgSign"]) == "true",
             "it is still the user's setting"
@@ -207,7 +207,7 @@ fn a_hook_that_fails_in_the_sandbox_is_told_before_the_first_session() {
 }
 
 #[test]
-fn a_path_that_cannot_be_told_other_programs_is_refused() {
+fn a_path_that_other_programs_cannot_take_is_refused() {
     let place = Place::empty();
     for name in [&b"two\nlines"[..], b"not-utf8-\xff"] {
         let directory = place.home().join(OsStr::from_bytes(name));
@@ -216,7 +216,7 @@ fn a_path_that_cannot_be_told_other_programs_is_refused() {
         for args in [&["run"][..], &["doctor"], &["status"], &["mcp"]] {
             let output = place.autonoe(None).args(args).current_dir(&directory).output().expect("started");
             assert_eq!(output.status.code(), Some(2), "{args:?}: {}", all(&output));
-            assert!(all(&output).contains("cannot be used"), "{args:?}: {}", all(&output));
+            assert!(all(&output).contains("The project path"), "{args:?}: {}", all(&output));
         }
     }
 }
@@ -265,10 +265,10 @@ fn limits_that_are_too_low_are_named_and_nothing_panics() {
         if is_root() { SOMEBODY } else { rustix::process::geteuid().as_raw() },
     );
     for (limits, part) in [
-        ("ulimit -u 12", "more threads can be started here"),
-        ("ulimit -n 32", "Only 32 files may be open at once here (ulimit -n)"),
-        ("ulimit -f 100", "larger than 100 KiB here (ulimit -f)"),
-        ("ulimit -v 100000", "97 MiB of memory at most here (ulimit -v)"),
+        ("ulimit -u 12", "more threads could be started"),
+        ("ulimit -n 32", "The limit on open files is 32 (ulimit -n)"),
+        ("ulimit -f 100", "The file size limit is 100 KiB (ulimit -f)"),
+        ("ulimit -v 100000", "The memory limit is 97 MiB (ulimit -v)"),
     ] {
         assert_refused(&place, &server, limited(limits, &place.home()), &[part]);
     }

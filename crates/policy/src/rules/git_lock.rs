@@ -9,13 +9,13 @@ use crate::verdict::{Ruling, deny_but};
 use crate::walk::Walker;
 use crate::words::Arg;
 
-/// Which lock files there are to remove, and who can tell whether one is still needed.
+/// Which lock files there are to remove, and who can tell whether one is still in use.
 #[derive(Debug, Clone, Default)]
 pub struct GitLocks {
     /// The directories of the project's repository, canonical.
     pub directories: Vec<PathBuf>,
-    /// Says who needs the lock file at a path, in the project at another. Without it none is removed.
-    pub needed_by: Option<fn(&Path, &Path) -> Option<String>>,
+    /// Says who uses the lock file at a path, in the project at another. Without it none is removed.
+    pub in_use_by: Option<fn(&Path, &Path) -> Option<String>>,
 }
 
 /// Options that remove nothing but what is named.
@@ -23,19 +23,19 @@ const HARMLESS: [&str; 4] = ["f", "v", "force", "verbose"];
 
 /// The ruling on an `rm` of nothing but lock files that are there; none if it is another.
 pub fn judge(walker: &mut Walker<'_>, parsed: &Parsed<'_>) -> Option<Ruling> {
-    let needed_by = walker.policy.options.git_locks.needed_by?;
+    let in_use_by = walker.policy.options.git_locks.in_use_by?;
     let is_plain = parsed.options.iter().all(|(option, _)| HARMLESS.contains(&option.as_str()));
     let locks: Option<Vec<Vec<PathBuf>>> =
         parsed.operands.iter().map(|operand| locks(walker, operand)).collect();
     let locks = locks.filter(|locks| is_plain && !locks.is_empty())?;
     Some(locks.iter().flatten().try_for_each(|lock| {
         walker.count_path()?;
-        match needed_by(&walker.policy.paths.root, lock) {
+        match in_use_by(&walker.policy.paths.root, lock) {
             None => Ok(()),
             Some(who) => deny_but(
                 "git.lock",
-                format!("'{}' belongs to {who}, which is still at work.", lock.display()),
-                "Wait until it has ended; it removes the file itself.",
+                format!("'{}' is held by {who}, which is still running.", lock.display()),
+                "Wait until it finishes; it removes the file itself.",
             ),
         }
     }))
@@ -67,12 +67,12 @@ mod tests {
     use super::GitLocks;
     use crate::{CommandPolicy, Mode, PolicyOptions};
 
-    fn needed_by(_root: &Path, lock: &Path) -> Option<String> {
+    fn in_use_by(_root: &Path, lock: &Path) -> Option<String> {
         lock.ends_with("HEAD.lock").then(|| "git (process 7)".to_owned())
     }
 
     #[test]
-    fn a_lock_that_nobody_needs_may_be_removed_and_nothing_else() {
+    fn a_lock_that_nobody_uses_may_be_removed_and_nothing_else() {
         let place = tempfile::tempdir().expect("directory");
         let root = place.path().canonicalize().expect("real").join("project");
         let linked = root.parent().expect("parent").join("main/.git/worktrees/x");
@@ -97,7 +97,7 @@ mod tests {
         symlink("index.lock", root.join(".git/link.lock")).expect("linked");
         symlink(place.path().join("outside"), root.join(".git/way")).expect("linked");
         let git_locks =
-            GitLocks { directories: vec![root.join(".git"), linked.clone()], needed_by: Some(needed_by) };
+            GitLocks { directories: vec![root.join(".git"), linked.clone()], in_use_by: Some(in_use_by) };
         let options = PolicyOptions { git_locks, ..PolicyOptions::new(Mode::Run, &root) };
         let is_allowed = |options: &PolicyOptions, command: &str| {
             CommandPolicy::new(options.clone()).check(command).is_allowed()
@@ -140,7 +140,7 @@ mod tests {
         let sync = PolicyOptions { mode: Mode::Sync, ..options.clone() };
         assert!(!is_allowed(&sync, allowed[0]), "sync changes nothing");
         let blind =
-            PolicyOptions { git_locks: GitLocks { needed_by: None, ..options.git_locks.clone() }, ..options };
-        assert!(!is_allowed(&blind, allowed[0]), "nobody can tell whether it is needed");
+            PolicyOptions { git_locks: GitLocks { in_use_by: None, ..options.git_locks.clone() }, ..options };
+        assert!(!is_allowed(&blind, allowed[0]), "nobody can tell whether it is in use");
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::git_locks::{Needed, identity};
+use crate::git_locks::{InUse, identity};
 
 /// Device and inode.
 type Identity = (u64, u64);
@@ -20,22 +20,21 @@ const ELSEWHERE: [&str; 4] = ["GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "
 /// Who may need a file of git's that belongs to `owner`, in a repository with these `places`.
 ///
 /// Only a process of the same user can have made it. One of those that we may not look into counts if it is called git.
-pub(crate) fn who_needs(file: Identity, owner: u32, places: &[Identity]) -> Needed {
+pub(crate) fn who_uses(file: Identity, owner: u32, places: &[Identity]) -> InUse {
     let Ok(entries) = fs::read_dir("/proc") else {
-        return Needed::Unknown;
+        return InUse::Unknown;
     };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     for pid in pids.filter(|pid| u32::try_from(*pid).is_ok_and(|pid| pid != std::process::id())) {
         let process = PathBuf::from(format!("/proc/{pid}"));
         let is_of_owner = process.metadata().is_ok_and(|metadata| metadata.uid() == owner);
-        let needs =
-            has_open(&process, file) || (is_git(&process) && may_be_in(&process, places, is_of_owner));
-        if needs {
+        let uses = has_open(&process, file) || (is_git(&process) && may_be_in(&process, places, is_of_owner));
+        if uses {
             let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-            return Needed::By { pid, name: name.trim_end().to_owned() };
+            return InUse::By { pid, name: name.trim_end().to_owned() };
         }
     }
-    Needed::ByNobody
+    InUse::No
 }
 
 /// The inode is compared, not the name: in another mount namespace the file has another one.

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use autonoe_sandbox::{GitLock, Needed, Repository, Sandbox};
+use autonoe_sandbox::{GitLock, InUse, Repository, Sandbox};
 
 use crate::support::{KEEPER, PATH, git, until, with_record};
 
@@ -115,7 +115,7 @@ impl UsersCommit {
         Self { git, directory: directory.to_owned() }
     }
 
-    fn make(mut self) -> bool {
+    fn finish(mut self) -> bool {
         fs::remove_file(self.directory.join("editing")).unwrap();
         self.git.wait().unwrap().success()
     }
@@ -128,9 +128,9 @@ async fn the_users_own_commit_keeps_its_lock_while_the_editor_is_open() {
     let told = session(dir.path(), || users = Some(UsersCommit::begin(&project))).await;
     let lock = project.join(".git/index.lock");
     assert!(lock.exists() && told.is_empty(), "{told:?}");
-    let needed = GitLock::at(&lock).unwrap().needed(&project, &Repository::around(&project));
-    assert!(matches!(needed, Needed::By { ref name, .. } if name == "git"), "{needed:?}");
-    assert!(users.unwrap().make());
+    let needed = GitLock::at(&lock).unwrap().in_use(&project, &Repository::around(&project));
+    assert!(matches!(needed, InUse::By { ref name, .. } if name == "git"), "{needed:?}");
+    assert!(users.unwrap().finish());
     assert!(!lock.exists());
 }
 
@@ -149,7 +149,7 @@ async fn a_git_in_another_working_tree_keeps_what_is_shared() {
         .await;
         assert!(lock.exists() && told.is_empty(), "{told:?}");
         fs::remove_file(&lock).unwrap();
-        assert!(users.unwrap().make());
+        assert!(users.unwrap().finish());
     }
 }
 

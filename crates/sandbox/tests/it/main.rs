@@ -11,5 +11,5 @@ mod landlock;
 mod limits;
 mod records;
 mod reports;
+mod shutdown;
 mod support;
-mod winding_down;

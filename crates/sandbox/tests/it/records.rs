@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use autonoe_sandbox::{Bounds, Layer, Sandbox, clear_records};
+use autonoe_sandbox::{Bounds, Layer, Sandbox, recover_rooms};
 
 use crate::support::{KEEPER, LAYERS, Orchestrator, PATH, git, until};
 
@@ -42,7 +42,7 @@ fn check(project: &Path, told: &[String]) {
     let settings = fs::read_to_string(project.join(".git/config")).unwrap();
     assert!(!settings.contains("fsmonitor") && told.contains("config"), "{settings}{told}");
     assert_eq!(records(project.parent().unwrap()), Vec::<PathBuf>::new());
-    assert_eq!(clear_records(&project.parent().unwrap().join("rooms")), Vec::<String>::new());
+    assert_eq!(recover_rooms(&project.parent().unwrap().join("rooms")), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn the_orchestrator_was_killed() {
         assert_eq!(project.join(".claude").exists(), layer == Layer::Bubblewrap, "only a mount needs it");
         orchestrator.kill();
         // The room may be ending still: that is waited for.
-        check(&project, &clear_records(&dir.path().join("rooms")));
+        check(&project, &recover_rooms(&dir.path().join("rooms")));
     }
 }
 
@@ -70,7 +70,7 @@ async fn everything_was_killed() {
             continue;
         };
         orchestrator.kill_everything();
-        check(&project, &clear_records(&dir.path().join("rooms")));
+        check(&project, &recover_rooms(&dir.path().join("rooms")));
     }
 }
 
@@ -80,8 +80,8 @@ async fn a_room_that_is_there_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let test = "records::a_room_that_is_there_is_left_alone";
     let Some((project, orchestrator)) = begin(test, Layer::None, dir.path()) else { return };
-    let told = clear_records(&dir.path().join("rooms"));
-    assert!(told.iter().any(|line| line.contains("still there")), "{told:?}");
+    let told = recover_rooms(&dir.path().join("rooms"));
+    assert!(told.iter().any(|line| line.contains("still running")), "{told:?}");
     assert!(project.join(".git/index.lock").exists());
     orchestrator.kill();
 }

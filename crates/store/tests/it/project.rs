@@ -120,9 +120,11 @@ fn a_configuration_that_cannot_be_understood_stops_the_run() {
 fn a_path_that_other_programs_cannot_be_told_is_refused() {
     use std::os::unix::ffi::OsStrExt;
     let bench = Bench::new();
-    for (name, why) in
-        [(&b"two\nlines"[..], "line break"), (b"tab\there", "control character"), (b"\xff\xfe", "not UTF-8")]
-    {
+    for (name, why) in [
+        (&b"two\nlines"[..], "line break"),
+        (b"tab\there", "control character"),
+        (b"\xff\xfe", "not valid UTF-8"),
+    ] {
         let directory = bench.dir.path().join(std::ffi::OsStr::from_bytes(name));
         fs::create_dir(&directory).unwrap();
         let fault = Project::open(&directory, &bench.dir.path().join("state")).expect_err("refused");

@@ -48,7 +48,7 @@ async fn programs_put_things_away_when_the_orchestrator_is_killed() {
         let dir = tempfile::tempdir().unwrap();
         let (project, mark) =
             (dir.path().join("project"), format!("kill-{}-{}", layer.name(), std::process::id()));
-        let test = "winding_down::programs_put_things_away_when_the_orchestrator_is_killed";
+        let test = "shutdown::programs_put_things_away_when_the_orchestrator_is_killed";
         let Some(orchestrator) = Orchestrator::start(test, layer, dir.path(), &script(&mark)) else {
             continue;
         };
