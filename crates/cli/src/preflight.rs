@@ -29,13 +29,15 @@ for place in */; do
     test "$place" = '*/' || test -h "${place%/}" || test -w "$place" || echo "part ${place%/}"
 done
 test "$2" = repository && command -v git > /dev/null 2>&1 || exit 0
-refusal=$(git rev-parse --git-dir 2>&1 > /dev/null) || { echo "git $refusal"; exit 0; }
-for place in . objects refs refs/heads logs; do
-    path=$(git rev-parse --git-path "$place")
-    test ! -e "$path" || test -w "$path" || { echo "write $path"; exit 0; }
+paths=$(git rev-parse --git-path . --git-path objects --git-path refs --git-path refs/heads --git-path logs \
+    --git-path hooks/pre-commit 2> /dev/null) || { echo "git $(git rev-parse --git-dir 2>&1 > /dev/null)"; exit 0; }
+test "$(git config --local --type=bool --get commit.gpgSign 2> /dev/null)" != true || echo signs
+echo "$paths" | while IFS= read -r path; do
+    case $path in
+        */pre-commit) test ! -x "$path" || echo hook ;;
+        *) test ! -e "$path" || test -w "$path" || echo "write $path" ;;
+    esac
 done
-test "$(git config --local --type=bool --get commit.gpgSign 2>/dev/null)" != true || echo signs
-test ! -x "$(git rev-parse --git-path hooks/pre-commit)" || echo hook
 "#;
 
 /// Tries the hook, which decides about every commit. It may only read the project: nothing is to be changed. A git that is too old to

@@ -59,7 +59,8 @@ impl GitLock {
     /// The lock at a path, if that is one: an ordinary file.
     pub fn at(path: &Path) -> Option<Self> {
         let metadata = path.symlink_metadata().ok()?;
-        let is_lock = metadata.is_file() && path.extension().is_some_and(|extension| extension == "lock");
+        // A name that cannot be written down is none of git's own.
+        let is_lock = metadata.is_file() && path.to_str().is_some_and(|path| path.ends_with(".lock"));
         let changed = changed(path)?;
         is_lock.then(|| Self {
             path: path.to_owned(),
