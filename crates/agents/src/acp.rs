@@ -32,7 +32,9 @@ use serde_json::{Value, json};
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events};
 use crate::guides;
-use crate::vendor::{Desk, Heard, Reach, SERVER, Start, Talk, VendorSettings, conclude, crashed, follow_up};
+use crate::vendor::{
+    Heard, JsonLineProcess, Reach, SERVER, Start, VendorSession, VendorSettings, conclude, crashed, follow_up,
+};
 use calls::{Calls, Ended, Steps, block_text};
 use ending::{Named, usage};
 use message::{Message, Refused};
@@ -54,14 +56,14 @@ const MAX_FOLLOW_UPS: u32 = 20;
 
 /// Opens sessions of an agent that the user named by its command.
 pub struct AcpBackend {
-    manner: Manner,
+    manner: AcpQuirks,
     settings: VendorSettings,
     deliverables: Arc<DeliverableService>,
 }
 
 /// In what one agent differs from another.
 #[derive(Debug, Clone)]
-pub(crate) struct Manner {
+pub(crate) struct AcpQuirks {
     /// Its name as a backend.
     pub backend: String,
     /// What it is called in messages.
@@ -94,7 +96,7 @@ pub(crate) enum Refusing {
 impl AcpBackend {
     /// A backend of this name whose agents work on deliverables through the given service.
     pub fn new(name: String, settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
-        let manner = Manner {
+        let manner = AcpQuirks {
             shown: format!("The agent '{name}'"),
             log_in: "Log in with the agent itself, where it is started by autonoe: docs/configuration.md tells how."
                 .to_owned(),
@@ -123,7 +125,7 @@ impl Backend for AcpBackend {
 
 /// Opens a session of an agent. `env` says by which variables it is told how to reach its service.
 pub(crate) async fn open(
-    manner: Manner,
+    manner: AcpQuirks,
     settings: &VendorSettings,
     deliverables: &Arc<DeliverableService>,
     spec: SessionSpec,
@@ -132,7 +134,7 @@ pub(crate) async fn open(
     let expected = Expected::new(spec.answer)?;
     let Start { launch, reach, mut desk } =
         settings.prepare(&manner.shown, spec.gates, spec.phase, deliverables).await?;
-    let talk = match Talk::start(launch.args(&manner.args).envs(env(reach))) {
+    let talk = match JsonLineProcess::start(launch.args(&manner.args).envs(env(reach))) {
         Ok(talk) => talk,
         Err(error) => {
             desk.close().await;
@@ -167,7 +169,7 @@ pub(crate) async fn open(
 
 /// One session of an agent.
 struct AcpAgent {
-    manner: Manner,
+    manner: AcpQuirks,
     named: Named,
     settings: VendorSettings,
     model: String,
@@ -175,8 +177,8 @@ struct AcpAgent {
     earlier: Option<String>,
     guides: String,
     expected: Expected,
-    talk: Talk,
-    desk: Desk,
+    talk: JsonLineProcess,
+    desk: VendorSession,
     /// The number of our last request.
     asked: u64,
     /// Its id of this session.

@@ -25,7 +25,9 @@ use serde_json::{Value, json};
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
-use crate::vendor::{Desk, EXIT_LIMIT, Heard, SERVER, Start, Talk, VendorSettings, conclude, crashed};
+use crate::vendor::{
+    EXIT_LIMIT, Heard, JsonLineProcess, SERVER, Start, VendorSession, VendorSettings, conclude, crashed,
+};
 use ending::Ending;
 use message::{Asked, Block, CallResult, Message};
 
@@ -144,7 +146,7 @@ impl Backend for ClaudeBackend {
             env.extend(reach.key.map(|key| ("ANTHROPIC_API_KEY", key)));
             env.extend(reach.base_url.map(|url| ("ANTHROPIC_BASE_URL", url)));
         }
-        let talk = match Talk::start(launch.args(arguments).envs(env)) {
+        let talk = match JsonLineProcess::start(launch.args(arguments).envs(env)) {
             Ok(talk) => talk,
             Err(error) => {
                 desk.close().await;
@@ -166,8 +168,8 @@ impl Backend for ClaudeBackend {
 
 /// One session of Claude Code.
 struct ClaudeAgent {
-    talk: Talk,
-    desk: Desk,
+    talk: JsonLineProcess,
+    desk: VendorSession,
     expected: Expected,
     guides: String,
     seen: Seen,

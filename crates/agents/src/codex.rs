@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::Layer as SandboxLayer;
@@ -35,7 +35,10 @@ use tokio::time::Instant;
 use crate::answer::{Expected, Next};
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
-use crate::vendor::{Desk, EXIT_LIMIT, Heard, Reach, SERVER, Start, Talk, VendorSettings, conclude, crashed};
+use crate::vendor::{
+    EXIT_LIMIT, Heard, JsonLineProcess, Reach, SERVER, Start, VendorSession, VendorSettings, conclude,
+    crashed,
+};
 use config::Asks;
 pub use config::UserProvider;
 use item::Deed;
@@ -92,7 +95,7 @@ impl Backend for CodexBackend {
         self.settings.write("config.toml", &told)?;
         forget_rules(&self.settings.home)?;
         let env = env(&self.settings, reach.as_ref());
-        let talk = match Talk::start(launch.args(["app-server"]).envs(env)) {
+        let talk = match JsonLineProcess::start(launch.args(["app-server"]).envs(env)) {
             Ok(talk) => talk,
             Err(error) => {
                 desk.close().await;
@@ -148,13 +151,13 @@ fn effort(tokens: u32) -> &'static str {
 
 /// One session of Codex.
 struct CodexAgent {
-    talk: Talk,
-    desk: Desk,
+    talk: JsonLineProcess,
+    desk: VendorSession,
     expected: Expected,
     guides: String,
     /// The conversation to go on with.
     history: Option<String>,
-    phase: InstructionName,
+    phase: Phase,
     reach: Option<Reach>,
     model: String,
     effort: Option<&'static str>,

@@ -10,7 +10,7 @@ use autonoe_deliverables::DeliverableService;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde_json::{Value, json};
 
-use crate::acp::{Manner, Refusing, open};
+use crate::acp::{AcpQuirks, Refusing, open};
 use crate::vendor::{Reach, SERVER, VendorSettings};
 
 /// What it is called.
@@ -70,8 +70,8 @@ impl GeminiBackend {
         Self { settings, deliverables }
     }
 
-    fn manner(&self, model: &str) -> Manner {
-        Manner {
+    fn manner(&self, model: &str) -> AcpQuirks {
+        AcpQuirks {
             backend: NAME.to_owned(),
             shown: "Gemini CLI".to_owned(),
             log_in: LOG_IN.to_owned(),

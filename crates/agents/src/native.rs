@@ -14,11 +14,11 @@ use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec}
 use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::files::FileRules;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{DeliverableService, tools_for};
 use autonoe_model::{Conversation, ModelChoice, Models, Provider, Tuning};
-use autonoe_sandbox::{Premises, Quarters};
+use autonoe_sandbox::{RoomConfig, SessionSandbox};
 use autonoe_tools::{McpHost, McpServers, ServerConfig, ToolOptions, Workspace, builtin};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +42,7 @@ pub struct NativeSettings {
     /// How model calls are made; thinking is set per session.
     pub tuning: Tuning,
     /// Where the children of tools run.
-    pub premises: Premises,
+    pub premises: RoomConfig,
     /// The rules that files are put to when a tool opens them.
     pub file_rules: PhaseRules,
     /// Where outputs are saved that are too long for a model.
@@ -54,7 +54,7 @@ pub struct NativeSettings {
 }
 
 /// The file rules of each phase.
-pub type PhaseRules = Arc<dyn Fn(InstructionName) -> Arc<dyn FileRules> + Send + Sync>;
+pub type PhaseRules = Arc<dyn Fn(Phase) -> Arc<dyn FileRules> + Send + Sync>;
 
 /// Opens native agents.
 pub struct NativeBackend {
@@ -85,7 +85,7 @@ impl Backend for NativeBackend {
         let provider = choice.provider_among(&settings.providers)?;
         let tuning = Tuning { thinking: spec.thinking, ..settings.tuning.clone() };
         let model = self.models.open(&provider, &choice.model, &tuning)?;
-        let quarters = Arc::new(Quarters::new(settings.premises.clone()));
+        let quarters = Arc::new(SessionSandbox::new(settings.premises.clone()));
         let rules = (settings.file_rules)(spec.phase);
         let workspace = Workspace::new(&settings.root, Arc::clone(&quarters), rules, &settings.outputs)
             .map_err(|error| Fault::lasting(Layer::System, "workspace", error.to_string()))?;

@@ -1,9 +1,9 @@
 //! What the agents of other vendors share: a program in the session's room, gates that answer for its tools, the
 //! deliverable tools over MCP, settings of their own with the user's login.
 
-mod desk;
+mod json_lines;
 mod login;
-mod talk;
+mod session;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -13,16 +13,16 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer as FaultLayer};
 use autonoe_core::gate::Gate;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, MESSENGER_ARG};
 use autonoe_files::WriteTrouble;
 use autonoe_model::PriceList;
-use autonoe_sandbox::{Exit, Launch, Premises, Quarters, SocketRoute};
+use autonoe_sandbox::{Exit, Launch, RoomConfig, SessionSandbox, SocketRoute};
 use autonoe_tools::ServerConfig;
 
-pub(crate) use desk::{Desk, conclude};
+pub(crate) use json_lines::{Heard, JsonLineProcess};
 pub use login::Login;
-pub(crate) use talk::{Heard, Talk};
+pub(crate) use session::{VendorSession, conclude};
 
 /// What stands where a key is expected by a program that is given none: the real one is put in at the door.
 const STAND_IN: &str = "the-key-is-put-in-at-the-door";
@@ -47,7 +47,7 @@ pub struct VendorSettings {
     /// The vendor's program, and arguments that come before ours.
     pub command: Vec<String>,
     /// Where it runs. Its door has the route of [`ModelService::route`].
-    pub premises: Premises,
+    pub premises: RoomConfig,
     /// Where it keeps its settings and conversations of this project, apart from the user's.
     pub home: PathBuf,
     /// The user's login, which it borrows.
@@ -85,7 +85,7 @@ pub(crate) struct Reach {
 pub(crate) struct Start {
     pub launch: Launch,
     pub reach: Option<Reach>,
-    pub desk: Desk,
+    pub desk: VendorSession,
 }
 
 /// How a program in the room starts the MCP server of the deliverable tools.
@@ -102,12 +102,12 @@ impl VendorSettings {
         &self,
         name: &str,
         gates: Vec<Arc<dyn Gate>>,
-        phase: InstructionName,
+        phase: Phase,
         deliverables: &Arc<DeliverableService>,
     ) -> Result<Start, Fault> {
         let borrowed = self.login.borrow(&self.home).map_err(|error| self.not_writable(&error))?;
         deliverables.enter(phase);
-        let quarters = Arc::new(Quarters::new(self.premises_with_calls()));
+        let quarters = Arc::new(SessionSandbox::new(self.premises_with_calls()));
         let launch = self.launch(&quarters).await?;
         let reach = match &self.service {
             None => None,
@@ -122,7 +122,7 @@ impl VendorSettings {
             Some(url) => CallAddress::Proxy(url),
             None => CallAddress::Socket(self.calls.clone()),
         };
-        let desk = Desk {
+        let desk = VendorSession {
             name: name.to_owned(),
             server: self.server(&calls),
             deliverables: Arc::clone(deliverables),
@@ -135,8 +135,8 @@ impl VendorSettings {
         Ok(Start { launch, reach, desk })
     }
 
-    /// Premises from which the deliverable tools can be reached.
-    fn premises_with_calls(&self) -> Premises {
+    /// RoomConfig from which the deliverable tools can be reached.
+    fn premises_with_calls(&self) -> RoomConfig {
         let mut premises = self.premises.clone();
         let socket = SocketRoute { name: CALLS_ROUTE.to_owned(), path: self.calls.clone() };
         Arc::make_mut(&mut premises.door).sockets.push(socket);
@@ -144,7 +144,7 @@ impl VendorSettings {
     }
 
     /// Its program in a room, before it is started.
-    async fn launch(&self, quarters: &Quarters) -> Result<Launch, Fault> {
+    async fn launch(&self, quarters: &SessionSandbox) -> Result<Launch, Fault> {
         let (program, args) = self.command.split_first().ok_or_else(|| no_program("an empty command"))?;
         let launch = quarters.command(program).await.map_err(|error| {
             let message = format!("The agent's room cannot be opened: {error}.");
@@ -175,7 +175,7 @@ impl VendorSettings {
 }
 
 /// The fault of a program that ended before it was done.
-pub(crate) async fn crashed(name: &str, talk: &mut Talk) -> Fault {
+pub(crate) async fn crashed(name: &str, talk: &mut JsonLineProcess) -> Fault {
     let ended = match talk.program.ended(END_LIMIT).await {
         Some(Ok(Exit::NotStarted { why, .. })) => return no_program(&why),
         Some(Ok(Exit::Code(code))) => format!("with exit code {code}"),

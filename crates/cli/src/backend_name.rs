@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use autonoe_agents::{acp, claude, codex, gemini, replay};
-use autonoe_core::crew::Models;
+use autonoe_core::backend_chain::Models;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_model::ProviderKind;
 use autonoe_store::AgentCommand;

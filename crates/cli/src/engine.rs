@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use autonoe_agents::NativeSettings;
 use autonoe_core::agent::Backend;
+use autonoe_core::backend_chain::{BackendChain, ChainEntry, Models};
 use autonoe_core::clock::Clock;
-use autonoe_core::crew::{Crew, Member, Models};
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::halt::Halt;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::limits::Limits;
 use autonoe_core::money::Usd;
@@ -30,16 +30,16 @@ use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_files::WriteTrouble;
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
-use autonoe_sandbox::Premises;
+use autonoe_sandbox::RoomConfig;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{AgentCommand, Holder, Journal, Project, StatusStore};
 use autonoe_telemetry::{Telemetry, TelemetrySettings};
-use autonoe_verify::{Builders, Site, last_commit};
+use autonoe_verify::{Builders, CheckoutFactory, last_commit};
 use autonoe_workflow::AgentResult;
 
 use self::beginning::Beginning;
-pub use self::job::{AgentJob, Job, OutsideMaker, agent_command};
+pub use self::job::{AgentJob, HostEffectsFactory, Job, agent_command};
 use self::job::{Planned, Surroundings, Title, Work};
 use self::means::{
     NativeTools, last_conversation, native_tools, outputs, policy, prepared_outputs, secrets, socket_path,
@@ -47,14 +47,14 @@ use self::means::{
 };
 use crate::acquire::acquire;
 use crate::arguments::CommonArgs;
-use crate::backends::Workshop;
+use crate::backend_factory::BackendFactory;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
-use crate::hiring::{Hired, hire, hire_verifier};
 use crate::preflight;
-use crate::premises;
 use crate::present::{self, Console, Detail, JsonSink, Level, Presenter, Screen, Stream};
 use crate::providers;
+use crate::resolve_backends::{ResolvedBackend, resolve_backends, resolve_verifier};
+use crate::room_config;
 use crate::stop::Stop;
 use crate::system::{SystemClock, outlives_its_terminal, runtime, watch_signals};
 
@@ -92,8 +92,8 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     let runtime = runtime()?;
     let (stop, screen) = (Stop::default(), Screen::default());
     runtime.block_on(async { watch_signals(stop.clone(), screen.clone().on_signal()) })?;
-    let without_sandbox = premises::disabled_by(request.no_sandbox, environment, &user);
-    let survey = runtime.spawn(premises::survey(&project, environment, without_sandbox.is_some())?);
+    let without_sandbox = room_config::disabled_by(request.no_sandbox, environment, &user);
+    let survey = runtime.spawn(room_config::survey(&project, environment, without_sandbox.is_some())?);
     args.backend
         .name()
         .iter()
@@ -101,7 +101,7 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
         .try_for_each(|name| name.check_configured(&user.agents))?;
     let mut policy = policy(&request, &config, &project, environment)?;
     policy.tools.extend(tools_of_servers(&config, mode, &user));
-    policy.readable = premises::readable(environment, &user);
+    policy.readable = room_config::readable(environment, &user);
     policy.readable.extend(prepared_outputs(&project));
     let Request { job, resume, start_over, warning, plan_model, .. } = request;
     let verifier = match &job {
@@ -115,8 +115,8 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     let Some(providers) = runtime.block_on(found).transpose()? else {
         return Ok(exit::INTERRUPTED);
     };
-    let crew = hire(args, plan_model, environment, &providers, !work.is_over())?;
-    let verifier = verifier.map(|typed| hire_verifier(typed, &providers)).transpose()?;
+    let crew = resolve_backends(args, plan_model, environment, &providers, !work.is_over())?;
+    let verifier = verifier.map(|typed| resolve_verifier(typed, &providers)).transpose()?;
     let secrets = secrets(environment, &providers, &user);
     let telemetry = environment.telemetry(&user, secrets.clone())?;
 
@@ -147,18 +147,18 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
         })?;
         let sandbox = surveyed.sandbox?;
         surveyed.identity.warning().iter().for_each(|warning| warn(warning));
-        premises::shortcomings(sandbox.layer()).iter().for_each(|shortcoming| warn(shortcoming));
-        if let Some(home) = premises::home_in_project(&project, environment) {
+        room_config::shortcomings(sandbox.layer()).iter().for_each(|shortcoming| warn(shortcoming));
+        if let Some(home) = room_config::home_in_project(&project, environment) {
             warn(&format!(
                 "the project holds your home directory, {}: agents may read and write it.",
                 home.display()
             ));
         }
-        policy.temp = premises::temporary(sandbox.layer(), &project);
+        policy.temp = room_config::temporary(sandbox.layer(), &project);
         let mut premises =
-            premises::lay_out(&project, environment, &user, &policy, sandbox, &surveyed.identity)?;
+            room_config::lay_out(&project, environment, &user, &policy, sandbox, &surveyed.identity)?;
         let warnings = preflight::check(&project, &premises).await?;
-        let site = premises::check_site(&project, environment, &user, &premises, "checkouts");
+        let site = room_config::check_site(&project, environment, &user, &premises, "checkouts");
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
         premises.bounds.read.extend(tools.installed.iter().cloned());
         let prices = Arc::new(providers::prices(&user));
@@ -222,17 +222,17 @@ struct Watching {
 
 /// What decides about the work.
 struct Checking {
-    verifier: Option<Hired>,
-    site: Site,
+    verifier: Option<ResolvedBackend>,
+    site: CheckoutFactory,
 }
 
 /// What the agents of a run are made from.
 struct Parts {
-    crew: Vec<Hired>,
+    crew: Vec<ResolvedBackend>,
     agents: BTreeMap<String, AgentCommand>,
     providers: Vec<Provider>,
     prices: Arc<PriceList>,
-    premises: Premises,
+    premises: RoomConfig,
     tools: NativeTools,
 }
 
@@ -308,7 +308,7 @@ impl Engine<'_> {
             clock: Arc::clone(&clock),
             site,
             guarded: Arc::clone(&policy.guarded),
-            gates: gates_for(InstructionName::Step, &policy),
+            gates: gates_for(Phase::Step, &policy),
             builders,
             sinks: sinks.clone(),
             span: span.clone(),
@@ -329,15 +329,16 @@ impl Engine<'_> {
         })?;
         let policy = Arc::new(policy);
         let (crew, verifier) = self.assemble(parts, verifier, &policy, socket, &deliverables)?;
-        let mut members =
-            crew.iter().map(|(backend, models)| Member { backend: backend.as_ref(), models: models.clone() });
+        let mut members = crew
+            .iter()
+            .map(|(backend, models)| ChainEntry { backend: backend.as_ref(), models: models.clone() });
         let Some(first) = members.next() else {
             return Err(Fault::lasting(Layer::Config, "no_agent", "There is no agent to work."));
         };
         let reviewer = verifier
             .as_ref()
-            .map(|(backend, models)| Member { backend: backend.as_ref(), models: models.clone() });
-        let crew = Crew::new(first, members.collect()).reviewed_by(reviewer);
+            .map(|(backend, models)| ChainEntry { backend: backend.as_ref(), models: models.clone() });
+        let crew = BackendChain::new(first, members.collect()).reviewed_by(reviewer);
         self.console.start();
         let runner = Runner {
             plan: planned.plan(),
@@ -367,7 +368,7 @@ impl Engine<'_> {
     /// The deliverable tools of the run.
     fn deliverables(
         &self,
-        first: InstructionName,
+        first: Phase,
         planned: &Planned,
         status: Arc<StatusStore>,
         journal: &Arc<Journal>,
@@ -405,7 +406,7 @@ impl Engine<'_> {
     fn assemble(
         &self,
         parts: Parts,
-        verifier: Option<Hired>,
+        verifier: Option<ResolvedBackend>,
         policy: &Arc<PolicyOptions>,
         calls: PathBuf,
         deliverables: &Arc<DeliverableService>,
@@ -422,7 +423,7 @@ impl Engine<'_> {
             mcp_servers: tools.servers.clone(),
             file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
         };
-        let workshop = Workshop {
+        let workshop = BackendFactory {
             environment: self.environment,
             premises,
             native,
@@ -432,7 +433,7 @@ impl Engine<'_> {
             deliverables: Arc::clone(deliverables),
             agents,
         };
-        let build = |hired: Hired| Ok((workshop.build(&hired.backend)?, hired.models));
+        let build = |hired: ResolvedBackend| Ok((workshop.build(&hired.backend)?, hired.models));
         let verifier = verifier.map(build).transpose()?;
         Ok((crew.into_iter().map(build).collect::<Result<_, Fault>>()?, verifier))
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use autonoe_core::duration::format as format_duration;
-use autonoe_sandbox::{Bounds, Ending, Errand, Kept, MAX_OUTPUT, Sandbox};
+use autonoe_sandbox::{BoundedCommand, Bounds, Ending, Kept, MAX_OUTPUT, Sandbox};
 
 use crate::present;
 
@@ -71,7 +71,7 @@ impl Helper<'_> {
         let room = Sandbox::none(self.ourselves).open(bounds).await.map_err(|error| error.to_string())?;
         let launch = room.command(&self.program).args(&self.args).cwd(&self.directory);
         let launch = launch.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let errand = Errand {
+        let errand = BoundedCommand {
             launch,
             input: Vec::new(),
             keeps_errors_apart: true,

@@ -4,8 +4,8 @@
 
 mod acquire;
 mod arguments;
+mod backend_factory;
 mod backend_name;
-mod backends;
 mod browser;
 mod command_line;
 mod commands;
@@ -13,18 +13,18 @@ mod consent;
 mod engine;
 mod environment;
 mod helper;
-mod hiring;
 mod options;
 mod permissions;
 mod preflight;
-mod premises;
 mod present;
 mod probe;
 mod programs;
 mod providers;
 mod recordings;
 mod report;
+mod resolve_backends;
 mod resources;
+mod room_config;
 mod scratch;
 mod stop;
 mod system;
@@ -43,11 +43,14 @@ use crate::options::{Cli, Command};
 
 fn main() -> ExitCode {
     let typed: Vec<_> = std::env::args_os().skip(1).collect();
-    let part = autonoe_sandbox::play_part(typed.first().map(AsRef::as_ref))
+    let part = autonoe_sandbox::run_helper_process(typed.first().map(AsRef::as_ref))
         .or_else(|| {
-            autonoe_deliverables::play_part(&typed, std::env::var_os(autonoe_deliverables::CALLS_VARIABLE))
+            autonoe_deliverables::run_helper_process(
+                &typed,
+                std::env::var_os(autonoe_deliverables::CALLS_VARIABLE),
+            )
         })
-        .or_else(|| autonoe_tools::play_part(&typed));
+        .or_else(|| autonoe_tools::run_helper_process(&typed));
     if let Some(code) = part {
         std::process::exit(code);
     }

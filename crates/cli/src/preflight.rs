@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer as FaultLayer};
-use autonoe_sandbox::{Bounds, DoorRules, Ending, Errand, Kept, Layer, Premises, Quarters, Repository};
+use autonoe_sandbox::{
+    BoundedCommand, Bounds, EgressRules, Ending, Kept, Layer, Repository, RoomConfig, SessionSandbox,
+};
 use autonoe_store::Project;
 
 /// How long the questions may take, and the hook that is tried.
@@ -50,7 +52,7 @@ GIT_OPTIONAL_LOCKS=0 git hook run --ignore-missing pre-commit
 "#;
 
 /// Makes sure that agents could work in a project. Returns what a person should know, as sentences.
-pub async fn check(project: &Project, premises: &Premises) -> Result<Vec<String>, Fault> {
+pub async fn check(project: &Project, premises: &RoomConfig) -> Result<Vec<String>, Fault> {
     let root = project.root();
     // One around the user's home is not there for agents.
     let may_write = |place: &PathBuf| place.starts_with(root) || premises.bounds.write.contains(place);
@@ -60,7 +62,7 @@ pub async fn check(project: &Project, premises: &Premises) -> Result<Vec<String>
     asking.bounds.protected = Vec::new();
     asking.bounds.records = None;
     asking.guarded = Arc::default();
-    asking.door = Arc::new(DoorRules::default());
+    asking.door = Arc::new(EgressRules::default());
     let (ending, said) = ask(asking, QUESTIONS, &[root.as_os_str(), kind.as_ref()], LIMIT).await;
     if ending != Ending::Exit(0) {
         return Err(unusable(format!(
@@ -93,7 +95,7 @@ pub async fn check(project: &Project, premises: &Premises) -> Result<Vec<String>
 }
 
 /// What the hook says against a commit, if it does. Without a sandbox nothing keeps it from changing something.
-async fn try_hook(project: &Project, premises: &Premises) -> Option<String> {
+async fn try_hook(project: &Project, premises: &RoomConfig) -> Option<String> {
     if premises.sandbox.layer() == Layer::None {
         return None;
     }
@@ -111,7 +113,7 @@ async fn try_hook(project: &Project, premises: &Premises) -> Option<String> {
     bounds.limits = usual.limits;
     reading.bounds = bounds;
     reading.guarded = Arc::default();
-    reading.door = Arc::new(DoorRules::default());
+    reading.door = Arc::new(EgressRules::default());
     let (ending, said) = ask(reading, HOOK, &[root.as_os_str()], HOOK_LIMIT).await;
     let why = match ending {
         // One that takes long does its work.
@@ -126,17 +128,18 @@ async fn try_hook(project: &Project, premises: &Premises) -> Option<String> {
 }
 
 async fn ask(
-    premises: Premises,
+    premises: RoomConfig,
     script: &str,
     args: &[&std::ffi::OsStr],
     time_limit: Duration,
 ) -> (Ending, String) {
-    let quarters = Quarters::new(premises);
+    let quarters = SessionSandbox::new(premises);
     let launch = match quarters.command("/bin/sh").await {
         Ok(launch) => launch.args(["-c", script, "sh"]).args(args),
         Err(error) => return (Ending::NotRun { why: error.to_string() }, String::new()),
     };
-    let errand = Errand { launch, input: Vec::new(), keeps_errors_apart: false, time_limit, kept: KEPT };
+    let errand =
+        BoundedCommand { launch, input: Vec::new(), keeps_errors_apart: false, time_limit, kept: KEPT };
     let ran = errand.run(|_| {}).await;
     quarters.close().await;
     (ran.ending, ran.output.text())

@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use crate::event::AgentEvent;
 use crate::fault::Fault;
 use crate::gate::Gate;
-use crate::instruction::InstructionName;
+use crate::instruction::Phase;
 
 /// What a session is opened with.
 #[derive(Clone)]
 pub struct SessionSpec {
     /// The phase, which decides the deliverable tools and what may be written.
-    pub phase: InstructionName,
+    pub phase: Phase,
     /// The model's name as the user gave it.
     pub model: String,
     /// Tokens the model may think with, if thinking is on.
@@ -35,7 +35,7 @@ pub struct SessionSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
     /// Which one it is.
-    pub name: InstructionName,
+    pub name: Phase,
     /// The words.
     pub text: String,
     /// The step of a declarative agent that it belongs to.
@@ -44,7 +44,7 @@ pub struct Instruction {
 
 impl Instruction {
     /// The text, followed by what the session should know beside it.
-    pub fn briefed(name: InstructionName, text: String, briefing: Option<String>) -> Self {
+    pub fn briefed(name: Phase, text: String, briefing: Option<String>) -> Self {
         let text = match briefing {
             Some(briefing) => format!("{}\n\n{briefing}", text.trim_end()),
             None => text,
@@ -53,7 +53,7 @@ impl Instruction {
     }
 
     /// The words of a step of a declarative agent.
-    pub fn of_step(name: InstructionName, step: &str, text: String) -> Self {
+    pub fn of_step(name: Phase, step: &str, text: String) -> Self {
         Self { name, text, step: Some(step.to_owned()) }
     }
 

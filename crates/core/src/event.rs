@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 use crate::gate::ToolCall;
-use crate::instruction::InstructionName;
+use crate::instruction::Phase;
 use crate::money::Usd;
 use crate::outcome::{RunReport, SessionEnd};
 use crate::status::StatusChange;
@@ -158,7 +158,7 @@ pub enum RunEvent {
         /// Its number within the run, from 1.
         number: u32,
         /// Which instruction it was given.
-        instruction: InstructionName,
+        instruction: Phase,
         /// The step of a declarative agent that it belongs to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,

@@ -13,7 +13,7 @@ use crate::verification::Verification;
 /// Names one of the instructions; also the phase a session is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum InstructionName {
+pub enum Phase {
     /// `run` without a status file: read the specification, create the deliverables, lay the ground.
     Initializer,
     /// `run` with a status file: one deliverable.
@@ -66,7 +66,7 @@ impl DeliverableTool {
     }
 }
 
-impl InstructionName {
+impl Phase {
     /// Those that have a text of their own. What a step is told, its definition says.
     pub const ALL: [Self; 5] = [Self::Initializer, Self::Coding, Self::Sync, Self::Verify, Self::Review];
 
@@ -125,7 +125,7 @@ impl InstructionName {
     }
 }
 
-impl fmt::Display for InstructionName {
+impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -161,5 +161,5 @@ pub fn briefing(status: &ProjectStatus, verification: Option<&Verification>) -> 
 #[async_trait]
 pub trait Instructions: Send + Sync {
     /// The text to give to the agent.
-    async fn resolve(&self, name: InstructionName) -> Result<String, Fault>;
+    async fn resolve(&self, name: Phase) -> Result<String, Fault>;
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::event::{Event, Usage};
 use crate::fault::Fault;
-use crate::instruction::InstructionName;
+use crate::instruction::Phase;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
 use crate::outcome::{RunReport, SessionEnd};
@@ -21,7 +21,7 @@ pub enum Record {
         /// Its number within the run, from 1.
         number: u32,
         /// Its instruction.
-        instruction: InstructionName,
+        instruction: Phase,
         /// The step of a declarative agent that it belongs to.
         step: Option<String>,
         /// The backend's name.
@@ -34,7 +34,7 @@ pub enum Record {
         /// Its number within the run.
         number: u32,
         /// Its instruction. A `sync` session that completed leaves only verification to do.
-        instruction: InstructionName,
+        instruction: Phase,
         /// How it ended.
         outcome: SessionEnd,
         /// What it spent.

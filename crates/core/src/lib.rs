@@ -4,9 +4,9 @@
 //! caller. It depends on no other crate of ours; every other crate speaks its vocabulary.
 
 pub mod agent;
+pub mod backend_chain;
 pub mod check;
 pub mod clock;
-pub mod crew;
 pub mod deliverable;
 pub mod duration;
 pub mod event;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::instruction::InstructionName;
+use crate::instruction::Phase;
 
 /// Which of our commands an agent works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,22 +26,19 @@ impl Mode {
     }
 
     /// The instruction it begins with.
-    pub fn first_instruction(self) -> InstructionName {
+    pub fn first_instruction(self) -> Phase {
         match self {
-            Self::Run => InstructionName::Initializer,
-            Self::Sync => InstructionName::Sync,
+            Self::Run => Phase::Initializer,
+            Self::Sync => Phase::Sync,
         }
     }
 }
 
-impl From<InstructionName> for Mode {
-    fn from(instruction: InstructionName) -> Self {
+impl From<Phase> for Mode {
+    fn from(instruction: Phase) -> Self {
         match instruction {
-            InstructionName::Initializer | InstructionName::Coding | InstructionName::Step => Self::Run,
-            InstructionName::Sync
-            | InstructionName::Verify
-            | InstructionName::Review
-            | InstructionName::Inspection => Self::Sync,
+            Phase::Initializer | Phase::Coding | Phase::Step => Self::Run,
+            Phase::Sync | Phase::Verify | Phase::Review | Phase::Inspection => Self::Sync,
         }
     }
 }

@@ -180,7 +180,7 @@ pub trait Plan: Send {
     async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault>;
 
     /// Looks once more at what it believes, when a limit has ended the run before it was done.
-    async fn look_again(&mut self) -> Result<(), Fault> {
+    async fn confirm_passed(&mut self) -> Result<(), Fault> {
         Ok(())
     }
 

@@ -13,13 +13,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::SessionSpec;
+use crate::backend_chain::{BackendChain, ChainEntry};
 use crate::clock::Clock;
-use crate::crew::{Crew, Member};
 use crate::event::RunEvent;
 use crate::fault::Fault;
 use crate::gate::Gate;
 use crate::halt::Halt;
-use crate::instruction::InstructionName;
+use crate::instruction::Phase;
 use crate::journal::{Journal, Record};
 use crate::limits::{DEFAULT_MAX_RETRIES, Limits, MAX_IDLE_SESSIONS};
 use crate::outage::{DEFAULT_MAX_OUTAGE, Outage, Seen};
@@ -66,9 +66,9 @@ pub struct Runner<'a> {
     /// Decides and judges.
     pub plan: &'a mut dyn Plan,
     /// Opens the agents.
-    pub crew: Crew<'a>,
+    pub crew: BackendChain<'a>,
     /// Which gates stand before the tools in each phase.
-    pub gates: &'a (dyn Fn(InstructionName) -> Vec<Arc<dyn Gate>> + Send + Sync),
+    pub gates: &'a (dyn Fn(Phase) -> Vec<Arc<dyn Gate>> + Send + Sync),
     /// Remembers.
     pub journal: &'a dyn Journal,
     /// Watch.
@@ -104,7 +104,7 @@ impl Runner<'_> {
                 Err(fault) => break RunOutcome::Failed { fault },
             }
         };
-        let outcome = self.look_again(outcome).await;
+        let outcome = self.confirm_passed(outcome).await;
         let mut report = self.report(outcome, &state, start);
         if let Err(fault) = self.journal.record(Record::RunEnded(Box::new(report.clone()))).await {
             report = self.report(RunOutcome::Failed { fault }, &state, start);
@@ -114,14 +114,14 @@ impl Runner<'_> {
     }
 
     /// What passed may have been broken since. A plan that is done has looked already, and who interrupts does not want to wait.
-    async fn look_again(&mut self, outcome: RunOutcome) -> RunOutcome {
+    async fn confirm_passed(&mut self, outcome: RunOutcome) -> RunOutcome {
         if !outcome.is_limit() {
             return outcome;
         }
         tokio::select! {
             biased;
             () = self.interrupt.cancelled() => outcome,
-            looked = self.plan.look_again() => match looked {
+            looked = self.plan.confirm_passed() => match looked {
                 Ok(()) => outcome,
                 Err(fault) => RunOutcome::Failed { fault },
             },
@@ -150,8 +150,8 @@ impl Runner<'_> {
         let assessment = self.assess(&finished).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
-            return Ok(match self.crew.step_in(&outcome) {
-                Some(before) => ControlFlow::Continue(self.hand_over(state, &before, &outcome).await?),
+            return Ok(match self.crew.next_after(&outcome) {
+                Some(before) => ControlFlow::Continue(self.switch_backend(state, &before, &outcome).await?),
                 None => ControlFlow::Break(outcome),
             });
         }
@@ -169,7 +169,7 @@ impl Runner<'_> {
         let Assignment { instruction, history, answer } = assignment;
         state.sessions += 1;
         let number = state.sessions;
-        let Member { backend: opener, models } = self.crew.choose(instruction.name).clone();
+        let ChainEntry { backend: opener, models } = self.crew.choose(instruction.name).clone();
         let (backend, model) = (opener.name().to_owned(), models.choose(instruction.name));
         self.journal
             .record(Record::SessionStarted {
@@ -317,10 +317,10 @@ impl Runner<'_> {
     }
 
     /// The next backend goes on where the one before it had to stop: the journal and the note carry the context.
-    async fn hand_over(
+    async fn switch_backend(
         &self,
         state: &mut RunState,
-        before: &Member<'_>,
+        before: &ChainEntry<'_>,
         outcome: &RunOutcome,
     ) -> Result<(), Fault> {
         (state.errors, state.quota, state.quota_waits) = (0, None, 0);

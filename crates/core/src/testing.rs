@@ -16,13 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use self::script::{Actor, Opening, Script};
 use crate::agent::{Agent, Backend, SessionSpec};
+use crate::backend_chain::{BackendChain, ChainEntry, Models};
 use crate::clock::Clock;
-use crate::crew::{Crew, Member, Models};
 use crate::deliverable::{Deliverable, DeliverableStatus};
 use crate::event::{Event, RunEvent, Usage};
 use crate::fault::{Fault, Layer};
 use crate::halt::Halt;
-use crate::instruction::{InstructionName, Instructions};
+use crate::instruction::{Instructions, Phase};
 use crate::journal::{Journal, Record};
 use crate::outcome::{RunReport, SessionEnd};
 use crate::plan::{Plan, RunState, StatusReader};
@@ -56,9 +56,9 @@ pub(crate) enum Entry {
     /// A conversation was kept.
     Conversed(u32, serde_json::Value),
     /// The backend was asked for an agent.
-    Opened { phase: InstructionName, model: String, thinking: Option<u32>, gates: Vec<String> },
+    Opened { phase: Phase, model: String, thinking: Option<u32>, gates: Vec<String> },
     /// An agent was given an instruction.
-    Asked { name: InstructionName, text: String },
+    Asked { name: Phase, text: String },
     /// An agent was told to end; `stopped` if its stop token had been cancelled.
     Disposed { stopped: bool },
     /// The clock was slept on, for as long as it lasted.
@@ -211,11 +211,14 @@ impl World {
     /// no other, and it disposes of every agent once.
     pub async fn drive(&self, plan: &mut dyn Plan, state: RunState, options: RunOptions) -> RunReport {
         let sinks = Sinks::new(vec![Arc::new(self.clone())]);
-        let others =
-            self.understudies.iter().map(|models| Member { backend: self, models: models.clone() }).collect();
+        let others = self
+            .understudies
+            .iter()
+            .map(|models| ChainEntry { backend: self, models: models.clone() })
+            .collect();
         let runner = Runner {
             plan,
-            crew: Crew::new(Member { backend: self, models: models() }, others),
+            crew: BackendChain::new(ChainEntry { backend: self, models: models() }, others),
             gates: &|phase| vec![Arc::new(script::Watchman(phase.name()))],
             journal: self,
             sinks: &sinks,
@@ -283,7 +286,7 @@ impl World {
     }
 
     /// Instruction and model of each session that was opened.
-    pub fn opened(&self) -> Vec<(InstructionName, String)> {
+    pub fn opened(&self) -> Vec<(Phase, String)> {
         self.pick(|entry| match entry {
             Entry::Opened { phase, model, .. } => Some((phase, model)),
             _ => None,
@@ -291,7 +294,7 @@ impl World {
     }
 
     /// Instruction of each session that was opened.
-    pub fn phases(&self) -> Vec<InstructionName> {
+    pub fn phases(&self) -> Vec<Phase> {
         self.opened().into_iter().map(|(phase, _)| phase).collect()
     }
 
@@ -417,7 +420,7 @@ impl Journal for World {
     async fn record(&self, record: Record) -> Result<(), Fault> {
         let synced = matches!(
             record,
-            Record::SessionEnded { instruction: InstructionName::Sync, outcome: SessionEnd::Completed, .. }
+            Record::SessionEnded { instruction: Phase::Sync, outcome: SessionEnd::Completed, .. }
         );
         self.write(Entry::Recorded(record))?;
         self.lock().verification.synced |= synced;
@@ -466,7 +469,7 @@ impl VerificationReader for World {
 
 #[async_trait]
 impl Instructions for World {
-    async fn resolve(&self, name: InstructionName) -> Result<String, Fault> {
+    async fn resolve(&self, name: Phase) -> Result<String, Fault> {
         Ok(name.name().to_owned())
     }
 }

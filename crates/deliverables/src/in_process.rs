@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec};
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::spec::spec;
 pub const MCP_PREFIX: &str = "mcp__autonoe__";
 
 /// The tools of a phase, carried out by `service`.
-pub fn tools_for(phase: InstructionName, service: &Arc<DeliverableService>) -> Vec<Arc<dyn Tool>> {
+pub fn tools_for(phase: Phase, service: &Arc<DeliverableService>) -> Vec<Arc<dyn Tool>> {
     phase
         .tools()
         .iter()
@@ -24,7 +24,7 @@ pub fn tools_for(phase: InstructionName, service: &Arc<DeliverableService>) -> V
 
 struct InProcess {
     tool: DeliverableTool,
-    phase: InstructionName,
+    phase: Phase,
     service: Arc<DeliverableService>,
 }
 

@@ -1,6 +1,6 @@
 //! The MCP server `autonoe`, message by message, whoever carries them.
 
-use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_core::instruction::{DeliverableTool, Phase};
 use serde_json::{Value, json};
 
 use crate::service::DeliverableService;
@@ -59,7 +59,7 @@ fn version(asked: &Value) -> &'static str {
     VERSIONS.into_iter().find(|known| asked == known).unwrap_or(VERSIONS[0])
 }
 
-fn tools(phase: InstructionName) -> Vec<Value> {
+fn tools(phase: Phase) -> Vec<Value> {
     let describe = |tool: &DeliverableTool| {
         let spec = spec(*tool, phase);
         json!({ "name": spec.name, "description": spec.description, "inputSchema": spec.input_schema })

@@ -8,7 +8,7 @@ use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::examiner::{Examination, Examiner};
 use autonoe_core::fault::Fault;
 use autonoe_core::halt::Halt;
-use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_core::plan::StatusReader;
 use autonoe_core::plans::VerificationReader;
 use autonoe_core::status::{Refusal, StatusChange};
@@ -36,7 +36,7 @@ pub struct DeliverableService {
     examiner: Option<Arc<dyn Examiner>>,
     journal: Arc<Journal>,
     notify: Notify,
-    phase: Mutex<InstructionName>,
+    phase: Mutex<Phase>,
     halt: Halt,
     /// Whether a client has asked for the tools of this phase.
     loaded: watch::Sender<bool>,
@@ -62,12 +62,7 @@ impl From<Fault> for Failure {
 
 impl DeliverableService {
     /// A service over the project's one writer. It starts in `phase`.
-    pub fn new(
-        status: Arc<StatusStore>,
-        journal: Arc<Journal>,
-        phase: InstructionName,
-        notify: Notify,
-    ) -> Self {
+    pub fn new(status: Arc<StatusStore>, journal: Arc<Journal>, phase: Phase, notify: Notify) -> Self {
         let loaded = watch::Sender::new(false);
         let (phase, halt) = (Mutex::new(phase), Halt::default());
         Self { status, examiner: None, journal, notify, phase, halt, loaded }
@@ -86,7 +81,7 @@ impl DeliverableService {
     }
 
     /// Enters a phase: from now on only its tools are answered, and nobody has asked for them.
-    pub fn enter(&self, phase: InstructionName) {
+    pub fn enter(&self, phase: Phase) {
         *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = phase;
         self.loaded.send_replace(false);
     }
@@ -111,7 +106,7 @@ impl DeliverableService {
     }
 
     /// The phase that it is in.
-    pub(crate) fn phase(&self) -> InstructionName {
+    pub(crate) fn phase(&self) -> Phase {
         *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -268,7 +263,7 @@ impl DeliverableService {
                 .ok_or_else(|| Refusal::Validation(format!("limit must be at least 1, got {limit}")))?,
         };
         let filter = arguments.filter;
-        let verifying = self.phase() == InstructionName::Verify;
+        let verifying = self.phase() == Phase::Verify;
         let verification = if verifying { Some(self.journal.verification().await?) } else { None };
         let status = self.status.load().await?;
         let is_verified =

@@ -1,6 +1,6 @@
 //! What a model is told about each tool in each phase.
 
-use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_tools::ToolSpec;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::arguments::{Create, List, Look, SetStatus, Target};
 
 /// Describes a tool as offered in `phase`, under its own short name.
-pub fn spec(tool: DeliverableTool, phase: InstructionName) -> ToolSpec {
+pub fn spec(tool: DeliverableTool, phase: Phase) -> ToolSpec {
     let (description, mut input_schema) = match tool {
         DeliverableTool::Create => (
             "Creates deliverables, all of them or none. The only way to add to the project's list of deliverables.",
@@ -36,7 +36,7 @@ pub fn spec(tool: DeliverableTool, phase: InstructionName) -> ToolSpec {
             schema::<List>(),
         ),
     };
-    if tool == DeliverableTool::List && phase != InstructionName::Verify {
+    if tool == DeliverableTool::List && phase != Phase::Verify {
         forget_verified(&mut input_schema);
     }
     ToolSpec {

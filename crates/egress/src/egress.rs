@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::sleep;
 
-use crate::door::{Door, lock};
 use crate::limits::{
     ACCEPT_PAUSE, CONNECT_LIMIT, HEAD_LIMIT, IDLE_LIMIT, MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEADERS,
 };
+use crate::proxy::{Door, lock};
 use crate::refusal::Refusal;
 use crate::rules::Rules;
 use crate::tunnel::carry;

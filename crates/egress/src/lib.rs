@@ -13,15 +13,15 @@
 //! looked at. Children need `HTTP_PROXY` and `HTTPS_PROXY` set to [`Egress::proxy_url`], and `NO_PROXY` for loopback.
 
 mod address;
-mod blot;
 mod connect;
-mod door;
 mod egress;
 mod failure;
 mod headers;
 mod host;
 pub mod limits;
 mod pattern;
+mod proxy;
+mod redact_reply;
 mod refusal;
 mod route;
 mod rules;

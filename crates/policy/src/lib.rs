@@ -24,7 +24,7 @@ mod words;
 use std::sync::Arc;
 
 use autonoe_core::gate::Gate;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 
 pub use autonoe_core::profile::Profile;
 pub use bash_gate::BashGate;
@@ -40,7 +40,7 @@ pub use tool_pattern::{ToolPattern, ToolPatternError};
 pub use verdict::{Judgement, Verdict};
 
 /// The gates of a phase.
-pub fn gates_for(phase: InstructionName, options: &PolicyOptions) -> Vec<Arc<dyn Gate>> {
+pub fn gates_for(phase: Phase, options: &PolicyOptions) -> Vec<Arc<dyn Gate>> {
     let options = PolicyOptions { mode: Mode::from(phase), ..options.clone() };
     vec![
         Arc::new(ToolGate::new(options.tools.clone(), options.mode)),
@@ -51,7 +51,7 @@ pub fn gates_for(phase: InstructionName, options: &PolicyOptions) -> Vec<Arc<dyn
 }
 
 /// The path rules of a phase, for its gate and for whoever opens files.
-pub fn path_rules_for(phase: InstructionName, options: &PolicyOptions) -> Arc<PathRules> {
+pub fn path_rules_for(phase: Phase, options: &PolicyOptions) -> Arc<PathRules> {
     let writes = if phase.may_write() { Writes::Project } else { Writes::NoteOnly };
     Arc::new(PathRules::new(&options.root, writes, options.readable_places()).guarding(options.guarded_now()))
 }

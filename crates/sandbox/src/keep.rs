@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
 use crate::signals::Signals;
 use crate::system;
-use crate::wire::{self, Answer, Order, Stop};
+use crate::wire::{self, ExitReport, SpawnRequest, Stop};
 
 /// The first argument by which our binary knows that it is to be the keeper.
 pub const KEEP_ARG: &str = "__keep";
@@ -78,7 +78,7 @@ impl KeepError {
 }
 
 fn serve(socket: UnixStream) -> Result<(), KeepError> {
-    let order = wire::receive::<Order>(&socket).map_err(KeepError::setup("read its order"))?;
+    let order = wire::receive::<SpawnRequest>(&socket).map_err(KeepError::setup("read its order"))?;
     let Some((order, fds)) = order else {
         return Err(KeepError::NoOrder);
     };
@@ -89,7 +89,7 @@ fn serve(socket: UnixStream) -> Result<(), KeepError> {
 }
 
 /// Nothing between the start of the program and the end of its family may return early.
-fn run(order: &Order, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<Answer, KeepError> {
+fn run(order: &SpawnRequest, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<ExitReport, KeepError> {
     // A session of our own: no terminal to be asked or interrupted from, and whoever is in it, but
     // for the keeper, is a descendant.
     rustix::process::setsid().map_err(KeepError::setup("open a session"))?;
@@ -106,7 +106,7 @@ fn run(order: &Order, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<Answer, 
             let code =
                 if error.kind() == io::ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_NOT_STARTED };
             let why = format!("cannot start {}: {error}", order.program.display());
-            return Ok(Answer::NotStarted { code, why });
+            return Ok(ExitReport::NotStarted { code, why });
         }
     };
     let mut family = Family { main, status: None };
@@ -124,7 +124,7 @@ fn run(order: &Order, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<Answer, 
         (Ended::Main, Stop::Socket) => family.kill(&signals),
     }
     remove(&order.remove);
-    Ok(Answer::Exited(family.exit_code()))
+    Ok(ExitReport::Exited(family.exit_code()))
 }
 
 /// Removes what stood in for directories that are not there. What is no longer empty is not ours.
@@ -134,7 +134,7 @@ fn remove(directories: &[PathBuf]) {
     }
 }
 
-fn start(order: &Order, streams: Vec<OwnedFd>) -> io::Result<Pid> {
+fn start(order: &SpawnRequest, streams: Vec<OwnedFd>) -> io::Result<Pid> {
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(streams) else {
         return Err(io::Error::other("its streams did not come with the order"));
     };

@@ -15,8 +15,8 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-use crate::entrance::Entrance;
-use crate::wire::{self, Answer, Order, Stop};
+use crate::room_handle::RoomHandle;
+use crate::wire::{self, ExitReport, SpawnRequest, Stop};
 
 /// How long [`Child::stop`] waits before it has the whole room ended.
 pub const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -24,8 +24,8 @@ pub const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// A program about to be started. It reads nothing, and what it writes goes nowhere, unless said otherwise.
 #[derive(Debug)]
 pub struct Launch {
-    room: Arc<Entrance>,
-    order: Order,
+    room: Arc<RoomHandle>,
+    order: SpawnRequest,
     pub(crate) stdin: Stream,
     stdout: Stream,
     pub(crate) stderr: Stream,
@@ -49,8 +49,8 @@ impl<T: Into<OwnedFd>> From<T> for Stream {
 }
 
 impl Launch {
-    pub(crate) fn new(room: Arc<Entrance>, program: &OsStr) -> Self {
-        let order = Order {
+    pub(crate) fn new(room: Arc<RoomHandle>, program: &OsStr) -> Self {
+        let order = SpawnRequest {
             program: program.to_owned(),
             args: Vec::new(),
             env: Vec::new(),
@@ -170,7 +170,7 @@ pub struct Child {
     /// The program's standard error, if it was piped.
     pub stderr: Option<pipe::Receiver>,
     keeper: Keeper,
-    room: Arc<Entrance>,
+    room: Arc<RoomHandle>,
 }
 
 /// How a program ended, or why it never began.
@@ -207,8 +207,8 @@ impl Child {
     pub async fn wait(&mut self) -> io::Result<Exit> {
         drop(self.stdin.take());
         match self.keeper.answer().await? {
-            Some(Answer::Exited(code)) => Ok(Exit::Code(code)),
-            Some(Answer::NotStarted { code, why }) => Ok(Exit::NotStarted { code, why }),
+            Some(ExitReport::Exited(code)) => Ok(Exit::Code(code)),
+            Some(ExitReport::NotStarted { code, why }) => Ok(Exit::NotStarted { code, why }),
             None => Err(io::Error::other(self.room.why_ended().await)),
         }
     }
@@ -241,7 +241,7 @@ impl Keeper {
     }
 
     /// What it says in the end; none if it was killed. Cancel safe.
-    pub(crate) async fn answer(&mut self) -> io::Result<Option<Answer>> {
+    pub(crate) async fn answer(&mut self) -> io::Result<Option<ExitReport>> {
         loop {
             // It closes its end after the one answer, and also when it is killed.
             match self.socket.read_buf(&mut self.answer).await {

@@ -5,12 +5,11 @@
 //! room, stands a **keeper**: a small process of our own binary that ends everything its charge has started, when the
 //! charge exits, when it is told to, and when the orchestrator is gone, even by SIGKILL.
 //!
-//! Our binary plays three parts: the orchestrator, the keeper and the room's first process; see [`play_part`].
+//! Our binary plays three parts: the orchestrator, the keeper and the room's first process; see [`run_helper_process`].
 
+mod bounded_command;
 mod bounds;
 mod bubblewrap;
-mod entrance;
-mod errand;
 mod git;
 mod git_locks;
 mod keep;
@@ -20,10 +19,11 @@ mod open;
 mod opened;
 mod places;
 mod program;
-mod quarters;
 mod record;
 mod room;
+mod room_handle;
 mod seatbelt;
+mod session_sandbox;
 mod signals;
 mod toolchain;
 mod wire;
@@ -42,7 +42,7 @@ use linux as system;
 
 /// Plays the keeper or the room, if the first argument of our binary says so, and returns the exit code. To be called
 /// before anything else is done.
-pub fn play_part(first_argument: Option<&OsStr>) -> Option<i32> {
+pub fn run_helper_process(first_argument: Option<&OsStr>) -> Option<i32> {
     match first_argument?.to_str()? {
         KEEP_ARG => Some(keep::keep()),
         ROOM_ARG => Some(room::room()),
@@ -50,9 +50,11 @@ pub fn play_part(first_argument: Option<&OsStr>) -> Option<i32> {
     }
 }
 
-pub use autonoe_egress::{HostPattern, Key, Refusal, Route, Rules as DoorRules, SocketRoute, UpstreamProxy};
+pub use autonoe_egress::{
+    HostPattern, Key, Refusal, Route, Rules as EgressRules, SocketRoute, UpstreamProxy,
+};
+pub use bounded_command::{BoundedCommand, Ending, Kept, MAX_OUTPUT, Printed, Ran};
 pub use bounds::{Bounds, Layer, Limits};
-pub use errand::{Ending, Errand, Kept, MAX_OUTPUT, Printed, Ran};
 pub use git::Repository;
 pub use git_locks::{GitLock, InUse};
 pub use keep::{EXIT_KEEPER_FAILED, EXIT_NOT_FOUND, EXIT_NOT_STARTED, KEEP_ARG, STOP_GRACE};
@@ -60,8 +62,8 @@ pub use launch::{Child, Exit, Launch, STOP_LIMIT, Stream};
 pub use open::{NoSandbox, OpenError, Sandbox};
 pub use opened::Room;
 pub use program::{BoundedLines, MAX_LINE_BYTES, Pipes, Program};
-pub use quarters::{Premises, Quarters};
 pub use record::{recover_rooms, stale_locks};
 pub use room::ROOM_ARG;
+pub use session_sandbox::{RoomConfig, SessionSandbox};
 pub use signals::is_ignored;
 pub use toolchain::Toolchain;

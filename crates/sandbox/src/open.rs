@@ -20,7 +20,7 @@ use crate::record::{Record, Traces};
 use crate::room::ROOM_ARG;
 use crate::seatbelt;
 use crate::system;
-use crate::wire::{self, Answer, Order, Setup, Stop, Tidings};
+use crate::wire::{self, ExitReport, RoomEvent, Setup, SpawnRequest, Stop};
 
 /// How long a room may take to be built.
 const OPEN_LIMIT: Duration = Duration::from_secs(20);
@@ -58,7 +58,7 @@ pub enum OpenError {
 
 impl Sandbox {
     /// Rooms that hold nothing back, but still end whatever was started in them. `ourselves` is a binary that calls
-    /// [`crate::play_part`]; normally our own executable.
+    /// [`crate::run_helper_process`]; normally our own executable.
     pub fn none(ourselves: impl Into<PathBuf>) -> Self {
         Self { ourselves: ourselves.into(), layer: Layer::None, helper: PathBuf::new() }
     }
@@ -139,14 +139,14 @@ impl Sandbox {
         let (keeper, answers) = self.start(&bounds, rooms, said.into(), &traces, record.as_ref())?;
         ours.set_read_timeout(Some(OPEN_LIMIT))?;
         let told = wire::send(&ours, &Setup { layer: self.layer, bounds }, &[])
-            .and_then(|()| wire::receive::<Tidings>(&ours));
+            .and_then(|()| wire::receive::<RoomEvent>(&ours));
         let refusal = match told {
-            Ok(Some((Tidings::Ready, mut fds))) => {
+            Ok(Some((RoomEvent::Ready, mut fds))) => {
                 ours.set_read_timeout(None)?;
                 let way_out = fds.pop().map(TcpListener::from);
                 return Ok(Room::new(ours, Keeper::new(answers)?, way_out, Held { keeper, traces, record })?);
             }
-            Ok(Some((Tidings::Failed(why) | Tidings::Cleared(why), _))) => Some(why),
+            Ok(Some((RoomEvent::Failed(why) | RoomEvent::Cleared(why), _))) => Some(why),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 Some(format!("it was not ready within {} s", OPEN_LIMIT.as_secs()))
             }
@@ -199,7 +199,7 @@ impl Sandbox {
                 io::Error::new(error.kind(), format!("cannot start {}: {error}", self.ourselves.display()))
             })?;
         let (program, args) = self.command(bounds);
-        let order = Order {
+        let order = SpawnRequest {
             program,
             args,
             env: Vec::new(),
@@ -235,12 +235,12 @@ impl Sandbox {
 fn killed(answers: &UnixStream, before: MemoryBefore) -> Option<String> {
     let answer = answers
         .set_read_timeout(Some(ANSWER_LIMIT))
-        .and_then(|()| wire::receive::<Answer>(answers))
+        .and_then(|()| wire::receive::<ExitReport>(answers))
         .map(|received| received.map(|(answer, _)| answer));
     match answer {
-        Ok(Some(Answer::Exited(code))) if code <= EXIT_SIGNAL_BASE => None,
-        Ok(Some(Answer::Exited(code))) => Some(before.explain("the room", Some(code))),
-        Ok(Some(Answer::NotStarted { why, .. })) => Some(why),
+        Ok(Some(ExitReport::Exited(code))) if code <= EXIT_SIGNAL_BASE => None,
+        Ok(Some(ExitReport::Exited(code))) => Some(before.explain("the room", Some(code))),
+        Ok(Some(ExitReport::NotStarted { why, .. })) => Some(why),
         Ok(None) | Err(_) => Some(before.explain("the room", None)),
     }
 }

@@ -10,9 +10,9 @@ use std::time::SystemTime;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::entrance::Entrance;
 use crate::launch::{Keeper, Launch, STOP_LIMIT};
 use crate::record::{Record, Traces};
+use crate::room_handle::RoomHandle;
 use crate::system;
 
 /// The keeper of a room: told to stop, or with us gone, it ends the room and everything in it.
@@ -25,7 +25,7 @@ pub(crate) struct RoomKeeper {
 /// What all programs of a session share. Dropped, it ends everything in it.
 #[derive(Debug)]
 pub struct Room {
-    entrance: Arc<Entrance>,
+    entrance: Arc<RoomHandle>,
     way_out: Option<TcpListener>,
     held: Option<Held>,
 }
@@ -46,7 +46,7 @@ impl Room {
         way_out: Option<TcpListener>,
         held: Held,
     ) -> io::Result<Self> {
-        let entrance = Arc::new(Entrance::new(socket, answers)?);
+        let entrance = Arc::new(RoomHandle::new(socket, answers)?);
         Ok(Self { entrance, way_out, held: Some(held) })
     }
 

@@ -21,7 +21,7 @@ use crate::bounds::{Layer, Limits};
 use crate::keep::{EXIT_KEEPER_FAILED, KEEP_ARG, STOP_GRACE};
 use crate::signals::Signals;
 use crate::system;
-use crate::wire::{self, Setup, Tidings};
+use crate::wire::{self, RoomEvent, Setup};
 
 /// The first argument by which our binary knows that it is to be the room.
 pub const ROOM_ARG: &str = "__room";
@@ -54,8 +54,8 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
     let signals = Signals::install()?;
     let ourselves = std::env::current_exe()?;
     match prepare(&setup) {
-        Ok(way_out) => wire::send(socket, &Tidings::Ready, &[way_out.as_fd()])?,
-        Err(error) => return wire::send(socket, &Tidings::Failed(error.to_string()), &[]),
+        Ok(way_out) => wire::send(socket, &RoomEvent::Ready, &[way_out.as_fd()])?,
+        Err(error) => return wire::send(socket, &RoomEvent::Failed(error.to_string()), &[]),
     }
     let mut room = Room { socket, ourselves, keepers: HashSet::new(), watch: Watch { setup, free: 0 } };
     let ended = room.run(&signals);
@@ -87,7 +87,7 @@ impl Room<'_> {
                 return Ok(());
             }
             if busy && let Some(why) = self.watch.exceeded() {
-                wire::send(self.socket, &Tidings::Cleared(why), &[])?;
+                wire::send(self.socket, &RoomEvent::Cleared(why), &[])?;
                 system::kill_descendants();
             }
             if signals.wait(Some(self.socket.as_fd()), busy.then_some(LOOK_EVERY))? && !self.start_keeper()? {

@@ -26,7 +26,7 @@ pub(crate) const LENGTH_BYTES: usize = 4;
 
 /// What a keeper is asked to do. Standard input, output and error of the program come with it, and the record of a room.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct SpawnRequest {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub env: Vec<(OsString, OsString)>,
@@ -51,7 +51,7 @@ pub(crate) enum Stop {
 
 /// What a keeper answers, once.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Answer {
+pub(crate) enum ExitReport {
     /// The program has ended with this code, 128+n after signal n.
     Exited(i32),
     /// The program was never started.
@@ -67,7 +67,7 @@ pub(crate) struct Setup {
 
 /// What a room tells.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Tidings {
+pub(crate) enum RoomEvent {
     /// It is confined as asked. A listening socket comes with it, for the way out.
     Ready,
     /// It could not be confined.
@@ -140,7 +140,7 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
-    use super::{Answer, receive, send};
+    use super::{ExitReport, receive, send};
 
     #[test]
     fn a_message_arrives_whole_with_its_descriptors() {
@@ -148,11 +148,11 @@ mod tests {
         let (mut near, far) = UnixStream::pair().unwrap();
         let why = "x".repeat(1_000_000);
         let sending = std::thread::spawn(move || {
-            send(&ours, &Answer::NotStarted { code: 7, why }, &[far.as_fd()]).unwrap();
-            send(&ours, &Answer::Exited(1), &[]).unwrap();
+            send(&ours, &ExitReport::NotStarted { code: 7, why }, &[far.as_fd()]).unwrap();
+            send(&ours, &ExitReport::Exited(1), &[]).unwrap();
         });
-        let (first, mut fds) = receive::<Answer>(&theirs).unwrap().unwrap();
-        assert!(matches!(first, Answer::NotStarted { code: 7, why } if why.len() == 1_000_000));
+        let (first, mut fds) = receive::<ExitReport>(&theirs).unwrap().unwrap();
+        assert!(matches!(first, ExitReport::NotStarted { code: 7, why } if why.len() == 1_000_000));
         let mut far = UnixStream::from(fds.pop().unwrap());
         far.write_all(b"!").unwrap();
         drop(far);
@@ -160,10 +160,10 @@ mod tests {
         near.read_to_string(&mut said).unwrap();
         assert_eq!(said, "!");
         assert!(
-            matches!(receive::<Answer>(&theirs).unwrap().unwrap(), (Answer::Exited(1), fds) if fds.is_empty())
+            matches!(receive::<ExitReport>(&theirs).unwrap().unwrap(), (ExitReport::Exited(1), fds) if fds.is_empty())
         );
         sending.join().unwrap();
-        assert!(receive::<Answer>(&theirs).unwrap().is_none(), "closed");
+        assert!(receive::<ExitReport>(&theirs).unwrap().is_none(), "closed");
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             let (mut ours, theirs) = UnixStream::pair().unwrap();
             ours.write_all(bytes).unwrap();
             drop(ours);
-            assert!(receive::<Answer>(&theirs).is_err(), "{bytes:?}");
+            assert!(receive::<ExitReport>(&theirs).is_err(), "{bytes:?}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::instruction::{InstructionName, Instructions};
+use autonoe_core::instruction::{Instructions, Phase};
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
 use crate::project::Project;
@@ -21,7 +21,7 @@ impl ProjectInstructions {
     }
 
     /// The text for one instruction.
-    pub fn read(&self, name: InstructionName) -> Result<String, Fault> {
+    pub fn read(&self, name: Phase) -> Result<String, Fault> {
         let path = self.directory.join(format!("{name}.md"));
         let wrong = |message: String| {
             Fault::lasting(Layer::Config, "instruction_override", message)
@@ -42,13 +42,13 @@ impl ProjectInstructions {
 
     /// Reads all four, so that a wrong one is found before anything is spent.
     pub fn check_all(&self) -> Result<(), Fault> {
-        InstructionName::ALL.into_iter().try_for_each(|name| self.read(name).map(drop))
+        Phase::ALL.into_iter().try_for_each(|name| self.read(name).map(drop))
     }
 }
 
 #[async_trait]
 impl Instructions for ProjectInstructions {
-    async fn resolve(&self, name: InstructionName) -> Result<String, Fault> {
+    async fn resolve(&self, name: Phase) -> Result<String, Fault> {
         self.read(name)
     }
 }

@@ -19,7 +19,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::carrier::{Again, Carrier, Undelivered};
-use crate::fate::Fate;
+use crate::delivery_stats::DeliveryStats;
 use crate::meters::Readings;
 
 /// How many spans may wait; more are dropped.
@@ -39,7 +39,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Outbox {
     queue: mpsc::Sender<Span>,
-    fate: Arc<Fate>,
+    fate: Arc<DeliveryStats>,
 }
 
 impl Outbox {
@@ -57,15 +57,19 @@ pub struct SpanDelivery {
     queue: mpsc::Receiver<Span>,
     carrier: Carrier,
     resource: Resource,
-    fate: Arc<Fate>,
+    fate: Arc<DeliveryStats>,
     stop: CancellationToken,
 }
 
 impl SpanDelivery {
     /// A delivery that has not started, where to put spans for it, and what will have become of them.
-    pub fn new(carrier: Carrier, resource: Resource, stop: CancellationToken) -> (Self, Outbox, Arc<Fate>) {
+    pub fn new(
+        carrier: Carrier,
+        resource: Resource,
+        stop: CancellationToken,
+    ) -> (Self, Outbox, Arc<DeliveryStats>) {
         let (sender, queue) = mpsc::channel(QUEUE);
-        let fate = Fate::new(carrier.destination());
+        let fate = DeliveryStats::new(carrier.destination());
         let outbox = Outbox { queue: sender, fate: Arc::clone(&fate) };
         (Self { queue, carrier, resource, fate: Arc::clone(&fate), stop }, outbox, fate)
     }
@@ -142,7 +146,7 @@ pub struct MetricDelivery {
     readings: Readings,
     carrier: Carrier,
     every: Duration,
-    fate: Arc<Fate>,
+    fate: Arc<DeliveryStats>,
     stop: CancellationToken,
 }
 
@@ -153,8 +157,8 @@ impl MetricDelivery {
         readings: Readings,
         every: Duration,
         stop: CancellationToken,
-    ) -> (Self, Arc<Fate>) {
-        let fate = Fate::new(carrier.destination());
+    ) -> (Self, Arc<DeliveryStats>) {
+        let fate = DeliveryStats::new(carrier.destination());
         (Self { readings, carrier, every, fate: Arc::clone(&fate), stop }, fate)
     }
 

@@ -11,7 +11,7 @@ mod carrier;
 mod content;
 mod conventions;
 mod delivery;
-mod fate;
+mod delivery_stats;
 mod grpc;
 mod meters;
 mod open_span;

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::carrier::Carrier;
 use crate::delivery::{MetricDelivery, SpanDelivery};
-use crate::fate::Fate;
+use crate::delivery_stats::DeliveryStats;
 use crate::meters;
 use crate::settings::{Collector, TelemetrySettings};
 use crate::sink::TelemetrySink;
@@ -25,8 +25,8 @@ use crate::sink::TelemetrySink;
 #[derive(Debug)]
 pub struct Telemetry {
     sink: Arc<TelemetrySink>,
-    spans: Option<Arc<Fate>>,
-    metrics: Option<Arc<Fate>>,
+    spans: Option<Arc<DeliveryStats>>,
+    metrics: Option<Arc<DeliveryStats>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
     stop: CancellationToken,
 }
@@ -103,7 +103,7 @@ impl Telemetry {
     /// What a person should hear at the end, if something was lost.
     pub fn complaint(&self) -> Option<String> {
         let because =
-            |fate: &Fate| fate.failure().unwrap_or_else(|| "there were too many at once".to_owned());
+            |fate: &DeliveryStats| fate.failure().unwrap_or_else(|| "there were too many at once".to_owned());
         let spans = self.spans.as_ref().filter(|fate| fate.lost() > 0);
         let metrics = self.metrics.as_ref().filter(|fate| fate.lost() > 0);
         let (what, fate) = match (spans, metrics) {
@@ -115,7 +115,7 @@ impl Telemetry {
         Some(format!("Telemetry was lost: {what} did not reach {}: {}.", fate.destination(), because(fate)))
     }
 
-    fn fates(&self) -> impl Iterator<Item = &Arc<Fate>> {
+    fn fates(&self) -> impl Iterator<Item = &Arc<DeliveryStats>> {
         self.spans.iter().chain(&self.metrics)
     }
 }

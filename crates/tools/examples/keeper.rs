@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 
-use autonoe_sandbox::{EXIT_KEEPER_FAILED, play_part};
+use autonoe_sandbox::{EXIT_KEEPER_FAILED, run_helper_process};
 
 fn main() {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    let part = play_part(arguments.first().map(OsString::as_os_str));
-    std::process::exit(part.or_else(|| autonoe_tools::play_part(&arguments)).unwrap_or(EXIT_KEEPER_FAILED));
+    let part = run_helper_process(arguments.first().map(OsString::as_os_str));
+    std::process::exit(
+        part.or_else(|| autonoe_tools::run_helper_process(&arguments)).unwrap_or(EXIT_KEEPER_FAILED),
+    );
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use autonoe_sandbox::{Bounds, Premises, Quarters, Sandbox};
+use autonoe_sandbox::{Bounds, RoomConfig, Sandbox, SessionSandbox};
 use autonoe_tools::{Login, McpHost, McpServers, Registration, ServerConfig, ToolContext};
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ async fn main() -> ExitCode {
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
     let config = ServerConfig::parse("suite", &json!({"type": "http", "url": url})).expect("a valid address");
 
-    let mut host = McpHost::new("/", Arc::new(Quarters::new(no_premises())));
+    let mut host = McpHost::new("/", Arc::new(SessionSandbox::new(no_premises())));
     host.login = Some(Arc::new(Visitor { context }));
     let servers = McpServers::start(BTreeMap::from([("suite".to_owned(), config)]), host);
     servers.settled().await;
@@ -40,9 +40,9 @@ async fn main() -> ExitCode {
 }
 
 /// Nothing is started here.
-fn no_premises() -> Premises {
+fn no_premises() -> RoomConfig {
     let nowhere = std::env::temp_dir();
-    Premises {
+    RoomConfig {
         sandbox: Sandbox::none("/nonexistent"),
         bounds: Bounds::new(&nowhere, &nowhere, &nowhere),
         door: Arc::default(),

@@ -65,7 +65,7 @@ pub use multi_edit::MultiEdit;
 pub use notebook_edit::NotebookEdit;
 pub use output::{Attachment, ToolErrorCode, ToolOutput};
 pub use outputs::{MAX_SAVED_BYTES, MAX_SAVED_FILES, Outputs};
-pub use parts::{FETCH_ARG, PDF_ARG, play_part};
+pub use parts::{FETCH_ARG, PDF_ARG, run_helper_process};
 pub use pdf::{MAX_PDF_BYTES, MAX_PDF_PAGES};
 pub use read::{DEFAULT_LINES, MAX_LINE_CHARS, MAX_READ_BYTES, Read};
 pub use skill::{MAX_SKILLS, Skill};

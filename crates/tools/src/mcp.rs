@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_sandbox::Quarters;
+use autonoe_sandbox::SessionSandbox;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ pub struct McpHost {
     /// The directory of the project: where programs run, and the root that servers are told.
     pub root: PathBuf,
     /// Where programs run.
-    pub quarters: Arc<Quarters>,
+    pub quarters: Arc<SessionSandbox>,
     /// How long a server may take to answer for the first time.
     pub start_limit: Duration,
     /// Who logs in to a server that asks for it; without one such a server cannot be used.
@@ -53,7 +53,7 @@ pub struct McpHost {
 
 impl McpHost {
     /// A host for a project, with the usual limit and nobody to log in.
-    pub fn new(root: impl Into<PathBuf>, quarters: Arc<Quarters>) -> Self {
+    pub fn new(root: impl Into<PathBuf>, quarters: Arc<SessionSandbox>) -> Self {
         Self { root: root.into(), quarters, start_limit: DEFAULT_START_LIMIT, login: None }
     }
 

@@ -27,7 +27,7 @@ const MAX_ANSWER_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Plays one of the parts, if the first of our binary's arguments says so, and returns the exit code. To be called
 /// before anything else is done.
-pub fn play_part(arguments: &[OsString]) -> Option<i32> {
+pub fn run_helper_process(arguments: &[OsString]) -> Option<i32> {
     let arguments: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let (part, arguments) = arguments.split_first()?;
     match *part {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use autonoe_core::files::FileRules;
-use autonoe_sandbox::Quarters;
+use autonoe_sandbox::SessionSandbox;
 
 use crate::jobs::Jobs;
 use crate::outputs::Outputs;
@@ -18,7 +18,7 @@ use crate::reach::Reach;
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    quarters: Arc<Quarters>,
+    quarters: Arc<SessionSandbox>,
     reach: Reach,
     seen: Mutex<Seen>,
     outputs: Outputs,
@@ -31,7 +31,7 @@ impl Workspace {
     /// it is opened; they should let `outputs` be read, where outputs are saved that are too long to be shown.
     pub fn new(
         root: impl AsRef<Path>,
-        quarters: Arc<Quarters>,
+        quarters: Arc<SessionSandbox>,
         rules: Arc<dyn FileRules>,
         outputs: impl Into<PathBuf>,
     ) -> io::Result<Self> {
@@ -81,7 +81,7 @@ impl Workspace {
         &self.jobs
     }
 
-    pub(crate) fn quarters(&self) -> &Quarters {
+    pub(crate) fn quarters(&self) -> &SessionSandbox {
         &self.quarters
     }
 

@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use autonoe_core::fault::Fault;
-use autonoe_sandbox::{DoorRules, Quarters, Repository};
+use autonoe_sandbox::{EgressRules, Repository, SessionSandbox};
 
-use crate::checkout::{Site, borrow};
+use crate::checkout::{CheckoutFactory, borrow};
 use crate::git;
 use crate::inquiry::Answer;
 
@@ -59,7 +59,7 @@ pub struct FileChange {
     pub lines: Option<(u64, u64)>,
 }
 
-impl Site {
+impl CheckoutFactory {
     /// What was committed after `base`, or ever, up to `head`, or to now. An error that is no fault says why it cannot be told.
     pub async fn changes(
         &self,
@@ -85,7 +85,7 @@ impl Site {
         borrow(&tree, &commit, &objects, &format).map_err(|error| self.io_fault(&error))?;
         let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
         let part = part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default();
-        let room = self.quarters(directory.path(), Some(&objects), &DoorRules::default());
+        let room = self.quarters(directory.path(), Some(&objects), &EgressRules::default());
         let told = Teller { room: &room, tree: &tree, part: &part }.tell(base, &commit).await;
         room.close().await;
         told
@@ -115,7 +115,7 @@ impl Site {
 
 /// Has git tell about a repository of ours.
 struct Teller<'a> {
-    room: &'a Quarters,
+    room: &'a SessionSandbox,
     tree: &'a Path,
     /// The project's place in its repository; empty if it is all of it.
     part: &'a str,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_files::{WriteTrouble, open_beneath};
-use autonoe_sandbox::{Bounds, DoorRules, Premises, Quarters, Repository};
+use autonoe_sandbox::{Bounds, EgressRules, Repository, RoomConfig, SessionSandbox};
 use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
 use sha2::{Digest, Sha256};
@@ -32,15 +32,15 @@ const FILL: &str = r#"git read-tree "$1" && git checkout-index --all --quiet"#;
 
 /// Where checkouts are made, and of what.
 #[derive(Debug, Clone)]
-pub struct Site {
+pub struct CheckoutFactory {
     /// The project's directory.
     pub root: PathBuf,
     /// A directory of ours, outside the project.
     pub scratch: PathBuf,
     /// The sandbox, the environment, and what may be read beside the checkout. Its root and its homes are not used.
-    pub premises: Premises,
+    pub premises: RoomConfig,
     /// What may pass the door for checks that need the network, if the user allows that at all.
-    pub network: Option<Arc<DoorRules>>,
+    pub network: Option<Arc<EgressRules>>,
 }
 
 /// What was checked out.
@@ -75,15 +75,15 @@ pub struct Checkout {
     pub root: PathBuf,
     /// Its repository's, of which the project may be a part.
     pub(crate) tree: PathBuf,
-    quiet: Quarters,
-    connected: Option<Quarters>,
+    quiet: SessionSandbox,
+    connected: Option<SessionSandbox>,
     // Last, so that the rooms are closed before their directory is gone.
     _directory: TempDir,
 }
 
 impl Checkout {
     /// Where a check runs; none if it needs a network that it is not given.
-    pub fn quarters(&self, network: bool) -> Option<&Quarters> {
+    pub fn quarters(&self, network: bool) -> Option<&SessionSandbox> {
         if network { self.connected.as_ref() } else { Some(&self.quiet) }
     }
 
@@ -96,7 +96,7 @@ impl Checkout {
     }
 }
 
-impl Site {
+impl CheckoutFactory {
     /// Removes checkouts that a killed process left behind, if they are at least this old.
     pub fn forget_leftovers(&self, age: Duration) {
         let entries = fs::read_dir(&self.scratch).into_iter().flatten().flatten();
@@ -115,9 +115,9 @@ impl Site {
         let objects = self.objects(&repository)?;
         let directory = self.directory().map_err(|error| self.io_fault(&error))?;
         let tree = directory.path().join("tree");
-        let closed = DoorRules {
+        let closed = EgressRules {
             how_to_allow: "A check that needs the network says so, and you must allow it.".to_owned(),
-            ..DoorRules::default()
+            ..EgressRules::default()
         };
         let quiet = self.quarters(directory.path(), objects.as_deref(), &closed);
         let connected = self.network.as_ref();
@@ -155,7 +155,7 @@ impl Site {
         objects: &Path,
         commit: Option<&str>,
         tree: &Path,
-        quarters: &Quarters,
+        quarters: &SessionSandbox,
     ) -> Result<Result<Revision, &'static str>, Fault> {
         let inquiry = self.inquiry(repository).map_err(|error| self.io_fault(&error))?;
         // The room is opened while the repository is asked.
@@ -215,16 +215,21 @@ impl Site {
         premises.bounds = self.bounds(directory.path());
         let top = repository.above.as_ref().unwrap_or(&self.root);
         premises.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
-        premises.door = Arc::new(DoorRules::default());
-        Ok(Inquiry { root: self.root.clone(), quarters: Quarters::new(premises), directory })
+        premises.door = Arc::new(EgressRules::default());
+        Ok(Inquiry { root: self.root.clone(), quarters: SessionSandbox::new(premises), directory })
     }
 
-    pub(crate) fn quarters(&self, directory: &Path, objects: Option<&Path>, door: &DoorRules) -> Quarters {
+    pub(crate) fn quarters(
+        &self,
+        directory: &Path,
+        objects: Option<&Path>,
+        door: &EgressRules,
+    ) -> SessionSandbox {
         let mut premises = self.premises.clone();
         premises.bounds = self.bounds(directory);
         premises.bounds.read.extend(objects.map(Path::to_owned));
         premises.door = Arc::new(door.clone());
-        Quarters::new(premises)
+        SessionSandbox::new(premises)
     }
 
     /// A room that may look at a tree, too.
@@ -233,13 +238,13 @@ impl Site {
         directory: &Path,
         objects: &Path,
         tree: &Path,
-        door: &DoorRules,
-    ) -> Quarters {
+        door: &EgressRules,
+    ) -> SessionSandbox {
         let mut premises = self.premises.clone();
         premises.bounds = self.bounds(directory);
         premises.bounds.read.extend([objects.to_owned(), tree.to_owned()]);
         premises.door = Arc::new(door.clone());
-        Quarters::new(premises)
+        SessionSandbox::new(premises)
     }
 
     /// What programs around a checkout may touch. The project itself is not among it.

@@ -20,7 +20,7 @@ use autonoe_store::{
 
 use crate::briefing::briefing;
 use crate::builders::Builders;
-use crate::checkout::{Checkout, Site};
+use crate::checkout::{Checkout, CheckoutFactory};
 use crate::evidence::{Builder, Evidence, Proof, Surroundings, coverage, shortened, versions};
 use crate::inquiry::NOTHING_COMMITTED;
 use crate::known::{MAX_CHECKS, all_checks, checks_of, doubt, key, of_project, too_many};
@@ -38,7 +38,7 @@ pub struct ProjectExaminer {
     /// The project.
     pub project: Project,
     /// Where checkouts are made.
-    pub site: Site,
+    pub site: CheckoutFactory,
     /// The checks that the user wrote, as they were when the run began.
     pub written: Vec<Check>,
     /// The one writer of `status.json`.

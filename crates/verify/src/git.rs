@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_sandbox::{Launch, Quarters};
+use autonoe_sandbox::{Launch, SessionSandbox};
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
@@ -38,12 +38,12 @@ const PLAIN: [(&str, &str); 18] = [
 ];
 
 /// Prepares to run a script that calls git.
-pub(crate) async fn script(quarters: &Quarters, script: &str) -> Result<Launch, Fault> {
+pub(crate) async fn script(quarters: &SessionSandbox, script: &str) -> Result<Launch, Fault> {
     Ok(program(quarters, "sh").await?.args(["-c", script, "sh"]))
 }
 
 /// Prepares to run a program, git itself or one that calls it.
-pub(crate) async fn program(quarters: &Quarters, program: &str) -> Result<Launch, Fault> {
+pub(crate) async fn program(quarters: &SessionSandbox, program: &str) -> Result<Launch, Fault> {
     let launch = quarters.command(program).await.map_err(|error| {
         let message = format!("The room of a checkout cannot be opened: {error}.");
         Fault::passing(Layer::System, "room", message)

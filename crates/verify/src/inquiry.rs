@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use autonoe_core::fault::Fault;
-use autonoe_sandbox::Quarters;
+use autonoe_sandbox::SessionSandbox;
 use tempfile::TempDir;
 
 use crate::git::{said, script};
@@ -24,7 +24,7 @@ cd "$1" && git status --porcelain | head -n 50"#;
 /// The room, and whose repository it is.
 pub(crate) struct Inquiry {
     pub(crate) root: PathBuf,
-    pub(crate) quarters: Quarters,
+    pub(crate) quarters: SessionSandbox,
     // Last, so that the room is closed before its directory is gone.
     pub(crate) directory: TempDir,
 }

@@ -24,7 +24,7 @@ mod trial;
 
 pub use builders::Builders;
 pub use changes::{Changes, Commit, FileChange};
-pub use checkout::{Checkout, Revision, Site};
+pub use checkout::{Checkout, CheckoutFactory, Revision};
 pub use decide::{accept, reject};
 pub use evidence::{Builder, Criterion, Evidence, Proof, Surroundings, coverage};
 pub use examiner::{ProjectExaminer, Tell};

@@ -4,9 +4,9 @@
 //! a hand in it. Somebody who is still at work could exchange objects in between; nobody is when everything is looked at once more.
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_sandbox::{DoorRules, Repository};
+use autonoe_sandbox::{EgressRules, Repository};
 
-use crate::checkout::{Checkout, Site, borrow};
+use crate::checkout::{Checkout, CheckoutFactory, borrow};
 use crate::git;
 
 /// Hashes the directories of the tree `$1`, and the files as they lie in `$2`; of those that git, or a check since, has changed, what they
@@ -22,7 +22,7 @@ git diff-files --ignore-submodules | sed 's/^:[0-7]* [0-7]* \([0-9a-f]*\) .*/\1^
 /// The length of a hash in git's newer form.
 const LONG_HASH: usize = 64;
 
-impl Site {
+impl CheckoutFactory {
     /// Looks whether a checkout is what its commit says; a fault if it is not.
     pub(crate) async fn prove(&self, checkout: &Checkout) -> Result<(), Fault> {
         let Some(commit) = &checkout.revision.commit else {
@@ -35,7 +35,7 @@ impl Site {
         let tree = directory.path().join("tree");
         let format = if commit.len() == LONG_HASH { "sha256" } else { "sha1" };
         borrow(&tree, commit, &objects, format).map_err(|error| self.io_fault(&error))?;
-        let quarters = self.looking_at(directory.path(), &objects, &checkout.tree, &DoorRules::default());
+        let quarters = self.looking_at(directory.path(), &objects, &checkout.tree, &EgressRules::default());
         let script = git::script(&quarters, PROVE).await?;
         let script = script.args([checkout.revision.tree.as_ref(), checkout.tree.as_os_str()]);
         let proven = git::said(script.cwd(&tree)).await;

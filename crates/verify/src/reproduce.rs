@@ -3,7 +3,7 @@
 use autonoe_core::fault::Fault;
 use autonoe_store::{CheckBook, Project};
 
-use crate::checkout::{Checkout, Site};
+use crate::checkout::{Checkout, CheckoutFactory};
 use crate::evidence::Evidence;
 use crate::oracles;
 use crate::trial::{self, Trial, Verdict};
@@ -27,7 +27,11 @@ impl Reproduction {
 }
 
 /// Runs the checks of evidence again. Where there was no commit, the files as they are now are looked at.
-pub async fn reproduce(project: &Project, site: &Site, evidence: &Evidence) -> Result<Reproduction, Fault> {
+pub async fn reproduce(
+    project: &Project,
+    site: &CheckoutFactory,
+    evidence: &Evidence,
+) -> Result<Reproduction, Fault> {
     let book = CheckBook::load(project)?;
     let checkout: Checkout = site.check_out(evidence.commit.as_deref()).await?;
     site.prove(&checkout).await?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use autonoe_core::check::Check;
 use autonoe_core::duration::format as format_duration;
-use autonoe_sandbox::{Ending, Errand, Kept, MAX_OUTPUT, Quarters};
+use autonoe_sandbox::{BoundedCommand, Ending, Kept, MAX_OUTPUT, SessionSandbox};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -125,7 +125,7 @@ impl Trial {
 }
 
 /// Runs a check in `cwd`. Nothing that it started is left when this returns.
-pub(crate) async fn run(check: &Check, quarters: &Quarters, cwd: &Path) -> Trial {
+pub(crate) async fn run(check: &Check, quarters: &SessionSandbox, cwd: &Path) -> Trial {
     let begun = Instant::now();
     let launch = match quarters.shell(&check.command).await {
         Ok(launch) => launch.cwd(cwd),
@@ -134,7 +134,7 @@ pub(crate) async fn run(check: &Check, quarters: &Quarters, cwd: &Path) -> Trial
             return Trial::not_run(check, Verdict::NotRun { why });
         }
     };
-    let errand = Errand {
+    let errand = BoundedCommand {
         launch,
         input: Vec::new(),
         keeps_errors_apart: false,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::context::cut;
-use crate::outside::CommandEnd;
+use crate::host_effects::CommandEnd;
 
 /// How much of what an action printed is told, in characters.
 const QUOTED: usize = 500;

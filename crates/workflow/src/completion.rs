@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::context::{Context, cut};
 use crate::definition::{Completion, Mode, Resource};
 use crate::faults::COMPLETION;
-use crate::outside::{CommandEnd, Outside};
+use crate::host_effects::{CommandEnd, HostEffects};
 
 /// The state of an issue that is done.
 const CLOSED: &str = "CLOSED";
@@ -68,7 +68,7 @@ impl<'a> Condition<'a> {
     pub async fn check(
         &mut self,
         over: &CompletionContext<'_>,
-        outside: &dyn Outside,
+        outside: &dyn HostEffects,
     ) -> Result<CompletionResult, Fault> {
         self.state.checks += 1;
         let result = if let Completion::Composite { mode, conditions } = self.what {
@@ -114,7 +114,7 @@ async fn check_parts(
     conditions: &[Completion],
     states: &mut Vec<ConditionState>,
     over: &CompletionContext<'_>,
-    outside: &dyn Outside,
+    outside: &dyn HostEffects,
 ) -> Result<CompletionResult, Fault> {
     states.resize_with(conditions.len(), ConditionState::default);
     let mut reasons = Vec::new();
@@ -145,7 +145,7 @@ async fn ask(
     what: &Completion,
     checks: u32,
     over: &CompletionContext<'_>,
-    outside: &dyn Outside,
+    outside: &dyn HostEffects,
 ) -> Result<CompletionResult, Fault> {
     let iteration = over.context.iteration;
     let answer = |complete: bool, reason: String| Ok(CompletionResult { complete, reason, trouble: None });
@@ -233,7 +233,7 @@ async fn look(
     resource: &Resource,
     target: Option<&str>,
     over: &CompletionContext<'_>,
-    outside: &dyn Outside,
+    outside: &dyn HostEffects,
 ) -> Result<CompletionResult, Fault> {
     let answer = |complete: bool, reason: String| Ok(CompletionResult { complete, reason, trouble: None });
     match resource {

@@ -16,7 +16,7 @@ use crate::definition::{
     Step, StepKind,
 };
 use crate::faults::{CONFIGURATION_VALIDATION, ESCALATED, NO_BRANCH, STEP_LOOP, STEP_RETRY_EXHAUSTED};
-use crate::outside::{Notice, Outside};
+use crate::host_effects::{HostEffects, Notice};
 
 /// Where an agent is among its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ pub(crate) struct Flow<'a> {
     pub definition: &'a AgentDefinition,
     pub state: &'a mut FlowState,
     pub context: &'a mut Context,
-    pub outside: &'a dyn Outside,
+    pub outside: &'a dyn HostEffects,
     /// What happened, to be told when it is on record.
     pub events: &'a mut Vec<RunEvent>,
 }

@@ -15,11 +15,11 @@ use crate::context::IterationSummary;
 use crate::definition::{AgentDefinition, Completion, Notification, Resource};
 use crate::faults::{ALREADY_STARTED, DEFINITION_CHANGED, DEPENDENCY_RESOLUTION, NOTHING_TO_RESUME};
 use crate::flow::Move;
-use crate::outside::Outside;
+use crate::host_effects::HostEffects;
 use crate::plan::{StepPlan, Tell};
 use crate::prompt::PromptResolver;
+use crate::prompt_variables::PromptVariables;
 use crate::state::{Beginning, Over, PlanState};
-use crate::supply::Supply;
 use crate::validate::Validated;
 use crate::variables::gather;
 
@@ -45,7 +45,7 @@ pub struct StartOptions {
     /// Where it remembers.
     pub memory: Arc<dyn PlanMemory>,
     /// What it asks of the machine.
-    pub outside: Arc<dyn Outside>,
+    pub outside: Arc<dyn HostEffects>,
     /// Who is told what happens.
     pub tell: Tell,
     /// Whether it goes on with the run that is on record, instead of beginning one.
@@ -86,7 +86,7 @@ pub struct AgentResult {
 #[derive(Debug)]
 pub struct Created {
     definition: Arc<AgentDefinition>,
-    supply: Supply,
+    supply: PromptVariables,
     arguments: BTreeMap<String, Value>,
     input: Option<String>,
 }
@@ -120,7 +120,7 @@ pub fn build(definition: Validated, options: BuildOptions<'_>) -> Result<Created
     }
     check_program(&definition)?;
     let BuildOptions { arguments, environment, input, .. } = options;
-    let supply = Supply::new(gather(&definition.agent, &arguments, environment, input.as_deref()));
+    let supply = PromptVariables::new(gather(&definition.agent, &arguments, environment, input.as_deref()));
     Ok(Created { definition: Arc::new(definition), supply, arguments, input })
 }
 
@@ -166,7 +166,7 @@ impl Created {
         &self.definition
     }
 
-    pub(crate) fn supply(&self) -> &Supply {
+    pub(crate) fn supply(&self) -> &PromptVariables {
         &self.supply
     }
 
@@ -260,7 +260,7 @@ pub fn nothing_to_resume(name: &str) -> Fault {
 async fn begin(
     definition: &AgentDefinition,
     begun_with: Beginning,
-    outside: &dyn Outside,
+    outside: &dyn HostEffects,
 ) -> Result<(PlanState, Vec<RunEvent>), Fault> {
     let mut state = PlanState { begun_with, ..PlanState::default() };
     let mut events = Vec::new();

@@ -15,10 +15,10 @@ use async_trait::async_trait;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::fault::Fault;
 use autonoe_core::gate::{self, Gate, Ruling, ToolCall};
-use autonoe_sandbox::{Ending, Errand, Kept, Launch, MAX_OUTPUT, Printed, Quarters};
+use autonoe_sandbox::{BoundedCommand, Ending, Kept, Launch, MAX_OUTPUT, Printed, SessionSandbox};
 use serde_json::{Value, json};
 
-use crate::outside::{CommandEnd, Notice, Outside};
+use crate::host_effects::{CommandEnd, HostEffects, Notice};
 
 pub use files::MAX_FILE_BYTES;
 pub use issues::Issues;
@@ -39,7 +39,7 @@ pub struct Machine {
     /// The agent's directory, where its programs are.
     pub directory: PathBuf,
     /// Where commands and programs run, each in a room of its own.
-    pub quarters: Arc<Quarters>,
+    pub quarters: Arc<SessionSandbox>,
     /// Who tells of issues.
     pub issues: Issues,
     /// Who may be called for help.
@@ -49,7 +49,7 @@ pub struct Machine {
 }
 
 #[async_trait]
-impl Outside for Machine {
+impl HostEffects for Machine {
     async fn command(&self, command: &str, time_limit: Duration) -> CommandEnd {
         if let Some(why) = self.refused(command).await {
             return not_run(why);
@@ -121,8 +121,13 @@ impl Machine {
             Input::None => (Vec::new(), false),
             Input::Json(value) => (value.to_string().into_bytes(), true),
         };
-        let errand =
-            Errand { launch: launch.cwd(&self.root), input, keeps_errors_apart, time_limit, kept: KEPT };
+        let errand = BoundedCommand {
+            launch: launch.cwd(&self.root),
+            input,
+            keeps_errors_apart,
+            time_limit,
+            kept: KEPT,
+        };
         let ran = errand.run(|_| {}).await;
         let exit = match ran.ending {
             Ending::Exit(code) => Some(code),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use autonoe_core::agent::Instruction;
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::{AgentReport, RunOutcome, SessionEnd};
 use autonoe_core::plan::{Assignment, Iteration, Next, Plan, PlanMemory, RunState, Standing, Verdict};
 use serde_json::Value;
@@ -18,10 +18,10 @@ use crate::context::Context;
 use crate::definition::{Access, AgentDefinition, Check, Continuity, Step};
 use crate::faults::{CONFIGURATION_VALIDATION, NOT_NOTIFIED, STEP_CUT_SHORT};
 use crate::flow::{At, Move, after_work};
-use crate::outside::Outside;
+use crate::host_effects::HostEffects;
 use crate::prompt::PromptResolver;
+use crate::prompt_variables::PromptVariables;
 use crate::state::{Over, PlanState};
-use crate::supply::Supply;
 use crate::template;
 
 /// Is told what happened, once it is on record.
@@ -31,9 +31,9 @@ pub type Tell = Box<dyn Fn(&RunEvent) + Send + Sync>;
 pub struct StepPlan {
     pub(crate) definition: Arc<AgentDefinition>,
     pub(crate) prompts: PromptResolver,
-    pub(crate) supply: Supply,
+    pub(crate) supply: PromptVariables,
     pub(crate) memory: Arc<dyn PlanMemory>,
-    pub(crate) outside: Arc<dyn Outside>,
+    pub(crate) outside: Arc<dyn HostEffects>,
     pub(crate) tell: Tell,
     pub(crate) state: PlanState,
     /// A session that an earlier process held and did not come to judge.
@@ -138,7 +138,7 @@ impl StepPlan {
             self.prompts.resolve(prompt, &variables)?.text,
             self.state.context.carry.previous_response.as_deref().unwrap_or("(nothing)"),
         );
-        let instruction = Instruction::of_step(InstructionName::Inspection, id, text);
+        let instruction = Instruction::of_step(Phase::Inspection, id, text);
         Ok(Assignment { instruction, history: None, answer: Some(opinion_schema()) })
     }
 
@@ -155,10 +155,10 @@ impl StepPlan {
         self.state.flow.retries.get(id).is_some_and(|count| *count > 0)
     }
 
-    fn phase(&self, step: &Step) -> InstructionName {
+    fn phase(&self, step: &Step) -> Phase {
         match step.access.unwrap_or(self.definition.agent.access) {
-            Access::Write => InstructionName::Step,
-            Access::Read => InstructionName::Inspection,
+            Access::Write => Phase::Step,
+            Access::Read => Phase::Inspection,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::completion::ConditionState;
 use crate::context::Context;
 use crate::definition::AgentDefinition;
 use crate::flow::{Flow, FlowState, Move};
-use crate::outside::Outside;
+use crate::host_effects::HostEffects;
 
 /// What the plan remembers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ impl PlanState {
         &mut self,
         first: Move,
         definition: &AgentDefinition,
-        outside: &dyn Outside,
+        outside: &dyn HostEffects,
         events: &mut Vec<RunEvent>,
     ) -> Result<(), Fault> {
         let Self { flow: state, context, .. } = self;

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use autonoe_sandbox::{Bounds, DoorRules, Premises, Sandbox};
-use autonoe_verify::Site;
+use autonoe_sandbox::{Bounds, EgressRules, RoomConfig, Sandbox};
+use autonoe_verify::CheckoutFactory;
 
 use super::place::Place;
 use super::sample::Sample;
@@ -40,13 +40,13 @@ async fn of(autonoe: &Path, place: &Place, objects: &str) -> Result<Vec<Row>> {
     fs::create_dir_all(&scratch)?;
     let sandbox =
         Sandbox::find(autonoe, OsStr::new(PATH), &scratch).await.map_err(|error| error.to_string())?;
-    let site = Site {
+    let site = CheckoutFactory {
         root: place.root().canonicalize()?,
         scratch: scratch.clone(),
-        premises: Premises {
+        premises: RoomConfig {
             sandbox,
             bounds: Bounds::new(&scratch, &scratch, &scratch),
-            door: Arc::new(DoorRules::default()),
+            door: Arc::new(EgressRules::default()),
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
         },

@@ -11,13 +11,13 @@ use std::time::Duration;
 use autonoe_agents::{NativeBackend, NativeSettings};
 use autonoe_core::agent::{Backend, Instruction, SessionSpec};
 use autonoe_core::event::AgentEvent;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::{Provider, Tuning};
 use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
-use autonoe_sandbox::{Bounds, DoorRules, Premises, Sandbox};
+use autonoe_sandbox::{Bounds, EgressRules, RoomConfig, Sandbox};
 use autonoe_scripted::Server;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Journal, StatusStore};
@@ -40,7 +40,7 @@ const ANSWER_CHARS: usize = 6_000;
 /// Between two pieces of an answer.
 const PIECE_PAUSE: Duration = Duration::from_millis(40);
 const SAMPLE_EVERY: Duration = Duration::from_millis(5);
-const PHASE: InstructionName = InstructionName::Coding;
+const PHASE: Phase = Phase::Coding;
 
 /// Measures the process while they stream.
 pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
@@ -170,10 +170,10 @@ async fn backend(
         }],
         tuning: Tuning::default(),
         // Nothing is started in these sessions, so there is nobody to shut in.
-        premises: Premises {
+        premises: RoomConfig {
             sandbox: Sandbox::none(autonoe),
             bounds: Bounds::new(project.root(), place.home(), temporary),
-            door: Arc::new(DoorRules::default()),
+            door: Arc::new(EgressRules::default()),
             env: Vec::new(),
             guarded: Arc::default(),
         },

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::Fault;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
@@ -79,7 +79,7 @@ fn interrupted_run(runtime: &Runtime, sessions: u32) -> Result<Place> {
 }
 
 async fn hold_session(journal: &Journal, number: u32, ends: bool) -> std::result::Result<(), Fault> {
-    let instruction = InstructionName::Coding;
+    let instruction = Phase::Coding;
     let (backend, model) = ("native".to_owned(), "sonnet".to_owned());
     journal.record(Record::SessionStarted { number, instruction, step: None, backend, model }).await?;
     for event in 0..EVENTS_PER_SESSION {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::message::Refused;
-use crate::vendor::Desk;
+use crate::vendor::VendorSession;
 
 /// How long one file may take.
 const FILE_LIMIT: Duration = Duration::from_secs(30);
@@ -42,7 +42,7 @@ pub(super) fn write_call(id: &str, request: &WriteTextFileRequest) -> ToolCall {
 }
 
 /// Reads for an agent; the answer, or why there is none.
-pub(super) async fn read(desk: &Desk, request: &ReadTextFileRequest) -> Result<Value, Refused> {
+pub(super) async fn read(desk: &VendorSession, request: &ReadTextFileRequest) -> Result<Value, Refused> {
     let text = run(shell(desk, READ, &request.path.display().to_string()).await?, "").await?;
     let (line, limit) =
         (request.line.unwrap_or(1).max(1) as usize, request.limit.map(|limit| limit as usize));
@@ -51,12 +51,12 @@ pub(super) async fn read(desk: &Desk, request: &ReadTextFileRequest) -> Result<V
 }
 
 /// Writes for an agent.
-pub(super) async fn write(desk: &Desk, request: &WriteTextFileRequest) -> Result<Value, Refused> {
+pub(super) async fn write(desk: &VendorSession, request: &WriteTextFileRequest) -> Result<Value, Refused> {
     run(shell(desk, WRITE, &request.path.display().to_string()).await?, &request.content).await?;
     Ok(json!({}))
 }
 
-async fn shell(desk: &Desk, script: &str, path: &str) -> Result<Launch, Refused> {
+async fn shell(desk: &VendorSession, script: &str, path: &str) -> Result<Launch, Refused> {
     let launch = desk.command("/bin/sh").await.map_err(|error| failed(error.to_string()))?;
     Ok(launch.args(["-c", script, "sh", path]))
 }

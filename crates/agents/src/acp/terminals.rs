@@ -17,7 +17,7 @@ use tokio::net::unix::pipe;
 use super::files::FAILED;
 use super::message::Refused;
 use super::translate::{command_line, quoted};
-use crate::vendor::Desk;
+use crate::vendor::VendorSession;
 
 /// The most that are open at a time.
 const MAX_TERMINALS: usize = 32;
@@ -90,7 +90,7 @@ impl Terminals {
     /// Starts a command that the gates have allowed.
     pub(super) async fn create(
         &mut self,
-        desk: &Desk,
+        desk: &VendorSession,
         id: &str,
         request: &CreateTerminalRequest,
         cwd: &Path,

@@ -19,7 +19,7 @@ use super::item::{Item, Kind};
 use super::{CodexAgent, env};
 use crate::answer::Next;
 use crate::emit::{Emitter, model_failure};
-use crate::vendor::{Heard, Talk, crashed, follow_up};
+use crate::vendor::{Heard, JsonLineProcess, crashed, follow_up};
 use line::Line;
 
 /// How many turns a session may have: after each but the last, something was refused or not answered in the form.
@@ -106,7 +106,7 @@ impl CodexAgent {
         self.talk.program.stop().await;
         let launch = self.desk.relaunch(&self.settings).await?;
         let launch = launch.args(self.arguments()).envs(env(&self.settings, self.reach.as_ref()));
-        self.talk = Talk::start(launch).map_err(|error| {
+        self.talk = JsonLineProcess::start(launch).map_err(|error| {
             let message = format!("Codex cannot be started: {error}.");
             Fault::passing(Layer::System, "agent_not_started", message)
         })?;

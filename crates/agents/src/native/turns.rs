@@ -8,7 +8,7 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_model::{Call, Conversation, Image, Model, Progress, Reply, Stop, ToolResult};
-use autonoe_sandbox::Quarters;
+use autonoe_sandbox::SessionSandbox;
 use autonoe_tools::ToolErrorCode;
 use futures::future::join_all;
 use serde_json::Value;
@@ -27,7 +27,7 @@ const CUT_OFF: &str = "Your reply was cut off at the output limit. Go on where y
 pub(super) struct Turns {
     pub model: Model,
     pub tools: Toolbox,
-    pub quarters: Arc<Quarters>,
+    pub quarters: Arc<SessionSandbox>,
     pub system: String,
 }
 
@@ -47,7 +47,7 @@ impl Turns {
         conversation: &mut Conversation,
         emitter: &Emitter,
     ) -> (SessionEnd, String) {
-        self.turn_about(conversation, emitter, Whose::Own).await
+        self.take_turns(conversation, emitter, Whose::Own).await
     }
 
     /// Ends everything that was started. Says what had to be put right.
@@ -63,7 +63,7 @@ impl Turns {
     }
 
     /// Turn by turn until the model is done; how that ended, and its last words.
-    async fn turn_about(
+    async fn take_turns(
         &self,
         conversation: &mut Conversation,
         emitter: &Emitter,
@@ -211,7 +211,7 @@ impl Turns {
             return denial;
         }
         let mut conversation = Conversation::new(&self.system, self.tools.definitions_for_task(), prompt);
-        let turns = self.turn_about(&mut conversation, emitter, Whose::Task(&call.id));
+        let turns = self.take_turns(&mut conversation, emitter, Whose::Task(&call.id));
         match Box::pin(turns).await {
             (SessionEnd::Completed, words) if !words.is_empty() => Done::with(words),
             (SessionEnd::Completed, _) => Done::with("The task ended without a word.".to_owned()),

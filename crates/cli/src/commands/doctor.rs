@@ -19,11 +19,11 @@ use crate::backend_name::ALL;
 use crate::commands::checks::known;
 use crate::environment::Environment;
 use crate::preflight;
-use crate::premises;
 use crate::present;
 use crate::probe;
 use crate::providers;
 use crate::resources;
+use crate::room_config;
 use crate::scratch::Scratch;
 use crate::system::runtime;
 use crate::vendors::{self, Readiness};
@@ -189,18 +189,20 @@ async fn sandbox(environment: &Environment) -> (Vec<Finding>, Option<Sandbox>) {
         Ok(user) => user,
         Err(fault) => return bad("config.toml", &fault),
     };
-    if let Some(what) = premises::disabled_by(false, environment, &user) {
+    if let Some(what) = room_config::disabled_by(false, environment, &user) {
         let words = format!("sandbox: disabled by {what}; commands of agents are not confined");
         return (vec![Finding::Note(words)], environment.ourselves().ok().map(Sandbox::none));
     }
     let found = match environment.ourselves() {
-        Ok(ourselves) => premises::find_sandbox(&ourselves, &environment.path, &std::env::temp_dir()).await,
+        Ok(ourselves) => {
+            room_config::find_sandbox(&ourselves, &environment.path, &std::env::temp_dir()).await
+        }
         Err(fault) => Err(fault),
     };
     match found {
         Ok(sandbox) => {
             let good = holds(sandbox.layer()).into_iter().map(Finding::Good);
-            let short = premises::shortcomings(sandbox.layer());
+            let short = room_config::shortcomings(sandbox.layer());
             let short = short.map(|what| Finding::Note(format!("sandbox: {what}")));
             (good.chain(short).collect(), Some(sandbox))
         }
@@ -217,7 +219,7 @@ fn work(project: &Project, environment: &Environment, sandbox: Sandbox) -> Vec<F
     });
     let asked = asked.and_then(|scratch| {
         let user = environment.user_config()?;
-        let premises = premises::for_a_look(project, environment, &user, sandbox, scratch.path())?;
+        let premises = room_config::for_a_look(project, environment, &user, sandbox, scratch.path())?;
         runtime()?.block_on(preflight::check(project, &premises))
     });
     match asked {
@@ -261,7 +263,7 @@ fn examine(project: &Project) -> Vec<Finding> {
         check("writable", project.look_writable().map(|()| "the project and the state directory".into())),
         check("SPEC.md", project.read_spec().map(|text| format!("{} lines", text.lines().count()))),
         check(".autonoe/agent.json", AgentConfig::load(project).map(|config| in_force(&config))),
-        check("git settings", premises::check_git_settings(project).map(|()| "fine".into())),
+        check("git settings", room_config::check_git_settings(project).map(|()| "fine".into())),
         check("checks", checks(project)),
         check("instructions", ProjectInstructions::new(project).check_all().map(|()| "fine".into())),
         check(".autonoe/status.json", deliverables(project)),

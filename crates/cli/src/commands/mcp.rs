@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use autonoe_core::clock::Clock;
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::exit;
 use autonoe_deliverables::{CallAddress, DeliverableService, carry_stdio, serve_stdio};
 use autonoe_store::journal::JournalOptions;
@@ -29,11 +29,11 @@ pub struct McpArgs {
 
     /// Which tools to offer, while no run holds the project
     #[arg(long, default_value = "coding")]
-    phase: Phase,
+    phase: PhaseArg,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Phase {
+enum PhaseArg {
     /// create
     Initializer,
     /// set_status, list
@@ -46,14 +46,14 @@ enum Phase {
     Review,
 }
 
-impl From<Phase> for InstructionName {
-    fn from(phase: Phase) -> Self {
+impl From<PhaseArg> for Phase {
+    fn from(phase: PhaseArg) -> Self {
         match phase {
-            Phase::Initializer => Self::Initializer,
-            Phase::Coding => Self::Coding,
-            Phase::Sync => Self::Sync,
-            Phase::Verify => Self::Verify,
-            Phase::Review => Self::Review,
+            PhaseArg::Initializer => Self::Initializer,
+            PhaseArg::Coding => Self::Coding,
+            PhaseArg::Sync => Self::Sync,
+            PhaseArg::Verify => Self::Verify,
+            PhaseArg::Review => Self::Review,
         }
     }
 }
@@ -69,7 +69,7 @@ pub fn cmd_mcp(args: &McpArgs, environment: Environment) -> Result<u8, Fault> {
 }
 
 /// Nobody holds the project: we do, and are the one writer.
-async fn serve_alone(project: &Project, phase: InstructionName) -> Result<(), Fault> {
+async fn serve_alone(project: &Project, phase: Phase) -> Result<(), Fault> {
     project.check_writable()?;
     // Where nobody knows what was deleted, nothing is begun.
     StatusStore::deleted(project)?;

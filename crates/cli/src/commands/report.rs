@@ -13,9 +13,9 @@ use clap::{Args, ValueEnum};
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::premises;
 use crate::present;
 use crate::report::{Facts, document, gather, html, markdown};
+use crate::room_config;
 use crate::system::runtime;
 use crate::write_fault::cannot_write;
 
@@ -91,6 +91,6 @@ async fn changes(
         return Err("the run did not say on which commit it began".to_owned());
     };
     let told = |fault: Fault| fault.message.trim_end_matches('.').to_owned();
-    let site = premises::site_outside_runs(project, environment, no_sandbox).await.map_err(told)?;
+    let site = room_config::site_outside_runs(project, environment, no_sandbox).await.map_err(told)?;
     site.changes(before.as_deref(), after.as_deref()).await.map_err(told)?
 }

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::premises;
 use crate::present;
+use crate::room_config;
 use crate::system::runtime;
 
 /// Run the checks of verified deliverables again, from a fresh checkout of the commit that they were verified on
@@ -42,7 +42,7 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
     let runtime = runtime()?;
     let mut results = Vec::new();
     runtime.block_on(async {
-        let site = premises::site_outside_runs(&project, environment, args.no_sandbox).await?;
+        let site = room_config::site_outside_runs(&project, environment, args.no_sandbox).await?;
         for evidence in &evidence {
             let reproduction = reproduce(&project, &site, evidence).await?;
             if !args.json {

@@ -9,20 +9,20 @@ use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::Fault;
 use autonoe_core::files::Guarded;
 use autonoe_core::gate::Gate;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
 use autonoe_core::plan::Plan;
 use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::sink::Sinks;
 use autonoe_core::span::SpanContext;
-use autonoe_sandbox::Premises;
+use autonoe_sandbox::RoomConfig;
 use autonoe_store::journal::Earlier;
 use autonoe_store::{Journal, Project, ProjectInstructions, StatusStore, sha256_hex};
-use autonoe_verify::{Builders, ProjectExaminer, Site, last_commit, written_checks};
-use autonoe_workflow::{AgentResult, Created, Outside, StartOptions, Started};
+use autonoe_verify::{Builders, CheckoutFactory, ProjectExaminer, last_commit, written_checks};
+use autonoe_workflow::{AgentResult, Created, HostEffects, StartOptions, Started};
 
 use crate::backend_name::Substitute;
-use crate::hiring::Hired;
+use crate::resolve_backends::ResolvedBackend;
 
 /// What a run is to do.
 pub enum Job<'a> {
@@ -48,11 +48,11 @@ pub struct AgentJob {
     /// Whether it goes on with an earlier run.
     pub resumes: bool,
     /// Gives it the means to ask something of the machine, once there is a sandbox.
-    pub outside: OutsideMaker,
+    pub outside: HostEffectsFactory,
 }
 
 /// Makes what an agent reaches the machine through, from where its children run and what they are judged by.
-pub type OutsideMaker = Box<dyn FnOnce(&Premises, Vec<Arc<dyn Gate>>) -> Arc<dyn Outside>>;
+pub type HostEffectsFactory = Box<dyn FnOnce(&RoomConfig, Vec<Arc<dyn Gate>>) -> Arc<dyn HostEffects>>;
 
 /// How a run is called.
 pub struct Title {
@@ -154,10 +154,10 @@ impl Work {
     }
 
     /// The phase that its first session is in.
-    pub fn first_phase(&self) -> InstructionName {
+    pub fn first_phase(&self) -> Phase {
         match self {
             Self::Deliverables(deliverables) => deliverables.mode.first_instruction(),
-            Self::Agent(_) => InstructionName::Inspection,
+            Self::Agent(_) => Phase::Inspection,
         }
     }
 
@@ -182,7 +182,7 @@ pub struct Surroundings<'a> {
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Where checks are run.
-    pub site: Site,
+    pub site: CheckoutFactory,
     /// The files that no builder may touch.
     pub guarded: Guarded,
     /// What stands before the tools of a step.
@@ -239,8 +239,8 @@ impl Surroundings<'_> {
     pub async fn plan(
         self,
         work: Work,
-        verifier: Option<&Hired>,
-        premises: &Premises,
+        verifier: Option<&ResolvedBackend>,
+        premises: &RoomConfig,
     ) -> Result<Planned, Fault> {
         let tell = {
             let (sinks, span) = (self.sinks.clone(), self.span.clone());

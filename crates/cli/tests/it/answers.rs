@@ -15,13 +15,13 @@ use autonoe_agents::{
 use autonoe_core::agent::{Backend, Instruction, SessionSpec};
 use autonoe_core::clock::Clock;
 use autonoe_core::event::AgentEvent;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{PolicyOptions, path_rules_for};
-use autonoe_sandbox::{Bounds, DoorRules, Key, Layer, Premises, Route, Sandbox};
+use autonoe_sandbox::{Bounds, EgressRules, Key, Layer, RoomConfig, Route, Sandbox};
 use autonoe_scripted::Server;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Journal, Project, StatusStore};
@@ -113,22 +113,22 @@ impl Bench {
             Journal::begin(&file, "run", "", Timestamp::now(), options).await.expect("a journal");
         let status = StatusStore::open(&project, Arc::clone(&journal), Arc::new(SystemClock)).await;
         let status = Arc::new(status.expect("a status"));
-        let phase = InstructionName::Coding;
+        let phase = Phase::Coding;
         let deliverables = Arc::new(DeliverableService::new(status, journal, phase, Box::new(|_| {})));
         let calls = place.home().join("calls.sock");
         let server = CallServer::start(&calls, Arc::clone(&deliverables)).expect("a socket");
         Self { place, project, deliverables, calls, _server: server }
     }
 
-    fn premises(&self, read: &[PathBuf], routes: Vec<Route>) -> Premises {
+    fn premises(&self, read: &[PathBuf], routes: Vec<Route>) -> RoomConfig {
         let ourselves = Path::new(env!("CARGO_BIN_EXE_autonoe"));
         let sandbox =
             Sandbox::with_layer(ourselves, Layer::Bubblewrap, OsStr::new(PATH)).expect("bubblewrap");
         let state = self.project.state_dir();
         let mut bounds = Bounds::new(self.project.root(), state.join("home"), state.join("tmp"));
         bounds.read = read.to_vec();
-        let door = Arc::new(DoorRules { routes, ..DoorRules::default() });
-        Premises {
+        let door = Arc::new(EgressRules { routes, ..EgressRules::default() });
+        RoomConfig {
             sandbox,
             bounds,
             door,
@@ -218,7 +218,7 @@ async fn asked(who: Who, schema: Value, script: &str) -> Option<(Answered, Serve
     let (backend, name) = bench.open(who, &model)?;
     // Nothing is allowed: to answer needs no permission.
     let spec = SessionSpec {
-        phase: InstructionName::Step,
+        phase: Phase::Step,
         model: name.to_owned(),
         thinking: None,
         history: None,
@@ -227,8 +227,7 @@ async fn asked(who: Who, schema: Value, script: &str) -> Option<(Answered, Serve
         stop: CancellationToken::new(),
     };
     let mut agent = backend.open(spec).await.expect("opened");
-    let instruction =
-        Instruction::briefed(InstructionName::Step, "Judge whether A is done.".to_owned(), None);
+    let instruction = Instruction::briefed(Phase::Step, "Judge whether A is done.".to_owned(), None);
     let events: Vec<AgentEvent> = agent.query(instruction).collect().await;
     agent.dispose().await;
     let answer = events.iter().rev().find_map(|event| match event {

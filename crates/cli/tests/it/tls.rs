@@ -93,7 +93,7 @@ fn a_server_that_nobody_vouches_for_gets_no_key() {
     let place = Place::new();
     let model = model(&builder());
     let front = Front::of(&model.base_url());
-    let mut command = place.command(&model, &["run", "--max-retries", "0"]);
+    let mut command = place.command(&model, &["run", "--max-outage", "1ms"]);
     let run = Run::from(command.env("ANTHROPIC_BASE_URL", &front.base_url).output().expect("started"));
     let outcome = run.outcome().to_string();
     assert!(outcome.contains("certificate"), "{outcome}");

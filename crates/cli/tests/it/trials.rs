@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autonoe_core::check::Check;
-use autonoe_sandbox::{Bounds, DoorRules, Limits, Premises, Sandbox};
+use autonoe_sandbox::{Bounds, EgressRules, Limits, RoomConfig, Sandbox};
 use autonoe_store::Project;
-use autonoe_verify::{Evidence, Proof, Reproduction, Site, Surroundings, Trial, Verdict, reproduce};
+use autonoe_verify::{
+    CheckoutFactory, Evidence, Proof, Reproduction, Surroundings, Trial, Verdict, reproduce,
+};
 use serde_json::json;
 
 use super::support::Place;
@@ -66,9 +68,9 @@ pub fn try_out(place: &Place, root: &Path, limits: Limits, checks: &[Check]) -> 
         let sandbox = Sandbox::find(&ourselves, OsStr::new(PATH), &scratch).await.expect("a sandbox");
         let bounds = Bounds { limits, ..Bounds::new(&scratch, &scratch, &scratch) };
         let env = vec![("PATH".to_owned(), PATH.to_owned())];
-        let door = Arc::new(DoorRules::default());
-        let premises = Premises { sandbox, bounds, door, env, guarded: Arc::default() };
-        let site = Site { root, scratch, premises, network: None };
+        let door = Arc::new(EgressRules::default());
+        let premises = RoomConfig { sandbox, bounds, door, env, guarded: Arc::default() };
+        let site = CheckoutFactory { root, scratch, premises, network: None };
         reproduce(&project, &site, &evidence).await.expect("a checkout")
     })
 }

@@ -10,7 +10,7 @@ use crate::check::Assurance;
 use crate::deliverable::Deliverable;
 use crate::examiner::Examiner;
 use crate::fault::{Fault, Layer};
-use crate::instruction::{InstructionName, Instructions, briefing};
+use crate::instruction::{Instructions, Phase, briefing};
 use crate::outcome::RunOutcome;
 use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
 use crate::progress::{ProgressTracker, settled};
@@ -73,7 +73,7 @@ impl DeliverablePlan {
 
     async fn have_reviewed(&mut self, briefing: String) -> Result<Next, Fault> {
         self.reviews -= 1;
-        let name = InstructionName::Review;
+        let name = Phase::Review;
         let text = self.instructions.resolve(name).await?;
         Ok(Next::Session(Instruction::briefed(name, text, Some(briefing)).into()))
     }
@@ -86,7 +86,7 @@ impl DeliverablePlan {
         if outcome != RunOutcome::AllPassed {
             return Ok(Some(outcome));
         }
-        self.look_again().await?;
+        self.confirm_passed().await?;
         if self.is_refuted {
             return Ok(None);
         }
@@ -126,7 +126,7 @@ impl Plan for DeliverablePlan {
             return self.have_reviewed(briefing).await;
         }
         let (name, mut text) = match self.status.load().await? {
-            None => (InstructionName::Initializer, String::new()),
+            None => (Phase::Initializer, String::new()),
             Some(status) => {
                 self.progress.start(settled(&status));
                 let tally = self.notice(&status);
@@ -149,7 +149,7 @@ impl Plan for DeliverablePlan {
                     ));
                 }
                 let status = self.status.load().await?.unwrap_or(status);
-                (InstructionName::Coding, briefing(&status, None))
+                (Phase::Coding, briefing(&status, None))
             }
         };
         if let Some(examiner) = &self.examiner
@@ -178,7 +178,7 @@ impl Plan for DeliverablePlan {
         })
     }
 
-    async fn look_again(&mut self) -> Result<(), Fault> {
+    async fn confirm_passed(&mut self) -> Result<(), Fault> {
         let Some(examiner) = &self.examiner else {
             return Ok(());
         };

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::nothing_created;
 use crate::agent::Instruction;
 use crate::fault::Fault;
-use crate::instruction::{InstructionName, Instructions, briefing};
+use crate::instruction::{Instructions, Phase, briefing};
 use crate::outcome::RunOutcome;
 use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
 use crate::progress::{ProgressTracker, settled_in_sync};
@@ -84,7 +84,7 @@ impl Plan for SyncPlan {
             self.progress.start(settled_in_sync(status, pass));
         }
         let to_verify = seen.as_ref().filter(|(status, pass)| pass.synced && status.tally().total > 0);
-        let name = if to_verify.is_some() { InstructionName::Verify } else { InstructionName::Sync };
+        let name = if to_verify.is_some() { Phase::Verify } else { Phase::Sync };
         let briefing = to_verify.map(|(status, pass)| briefing(status, Some(pass)));
         let text = self.instructions.resolve(name).await?;
         Ok(Next::Session(Instruction::briefed(name, text, briefing).into()))

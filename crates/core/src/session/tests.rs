@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::event::{AgentEvent, Usage};
 use crate::fault::Fault;
 use crate::gate::ToolCall;
-use crate::instruction::InstructionName;
+use crate::instruction::Phase;
 use crate::money::Usd;
 use crate::outcome::SessionEnd;
 use crate::plan::Iteration;
@@ -30,14 +30,14 @@ async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
     };
     let spec = SessionSpec {
         history: None,
-        phase: InstructionName::Coding,
+        phase: Phase::Coding,
         model: "worker".to_owned(),
         thinking: None,
         answer: None,
         gates: Vec::new(),
         stop: world.interrupt.child_token(),
     };
-    let instruction = Instruction::briefed(InstructionName::Coding, "coding".to_owned(), None);
+    let instruction = Instruction::briefed(Phase::Coding, "coding".to_owned(), None);
     session.run(spec, instruction).await
 }
 
@@ -95,7 +95,7 @@ async fn what_follows_the_end_is_not_listened_to() {
 async fn seed_000_session_lifecycle_query_then_dispose() {
     let world = World::new().sessions([session().says("hello").completes()]);
     hold(&world, Allowance::default()).await.expect("the journal works");
-    let asked = Entry::Asked { name: InstructionName::Coding, text: "coding".to_owned() };
+    let asked = Entry::Asked { name: Phase::Coding, text: "coding".to_owned() };
     let asked = world.position("query", |entry| *entry == asked);
     assert!(asked < world.position("disposal", |entry| *entry == Entry::Disposed { stopped: true }));
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use autonoe_core::deliverable::DeliverableStatus;
-use autonoe_core::instruction::InstructionName::{self, Coding, Initializer, Sync};
+use autonoe_core::instruction::Phase::{self, Coding, Initializer, Sync};
 use autonoe_core::status::StatusChange;
 use serde_json::{Value, json};
 
@@ -184,7 +184,7 @@ async fn a_status_file_that_cannot_be_read_is_told_and_left_alone() {
         (Sync, "create", json!({ "deliverables": [deliverable("B")] })),
         (Sync, "deprecate", json!({ "deliverableId": "A" })),
         (Sync, "list", json!({})),
-        (InstructionName::Verify, "verify", json!({ "deliverableId": "A" })),
+        (Phase::Verify, "verify", json!({ "deliverableId": "A" })),
     ] {
         bench.service.enter(phase);
         let (message, code) = bench.refused(tool, arguments).await;

@@ -1,6 +1,6 @@
 //! `list`: what is shown, in which order, and how much was left out.
 
-use autonoe_core::instruction::InstructionName::{Coding, Sync, Verify};
+use autonoe_core::instruction::Phase::{Coding, Sync, Verify};
 use serde_json::{Value, json};
 
 use crate::support::Bench;

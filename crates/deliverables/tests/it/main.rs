@@ -5,7 +5,7 @@ mod change;
 mod client;
 mod list;
 mod mcp;
-mod messenger;
+mod mcp_relay;
 mod phases;
 mod schemas;
 mod slow;

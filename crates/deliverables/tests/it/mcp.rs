@@ -1,6 +1,6 @@
 //! What the MCP server says, message by message.
 
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_deliverables::{answer_message, spec};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ async fn ask(bench: &Bench, method: &str, params: Value) -> Value {
 
 #[tokio::test]
 async fn the_version_asked_for_is_spoken_if_it_is_known() {
-    let bench = Bench::new(InstructionName::Coding).await;
+    let bench = Bench::new(Phase::Coding).await;
     for (asked, spoken) in [
         (json!("2024-11-05"), "2024-11-05"),
         (json!("2025-06-18"), "2025-06-18"),
@@ -32,8 +32,8 @@ async fn the_version_asked_for_is_spoken_if_it_is_known() {
 
 #[tokio::test]
 async fn the_services_own_phase_decides_which_tools_are_listed() {
-    let bench = Bench::new(InstructionName::Coding).await;
-    for phase in InstructionName::ALL {
+    let bench = Bench::new(Phase::Coding).await;
+    for phase in Phase::ALL {
         bench.service.enter(phase);
         let listed = ask(&bench, "tools/list", json!({ "phase": "sync" })).await["result"]["tools"].take();
         let expected: Vec<Value> = phase
@@ -48,7 +48,7 @@ async fn the_services_own_phase_decides_which_tools_are_listed() {
 
 #[tokio::test]
 async fn what_wants_no_answer_gets_none_and_what_is_not_known_is_said_so() {
-    let bench = Bench::new(InstructionName::Coding).await;
+    let bench = Bench::new(Phase::Coding).await;
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     assert_eq!(answer_message(&bench.service, &initialized).await, None);
     assert_eq!(ask(&bench, "ping", Value::Null).await["result"], json!({}));

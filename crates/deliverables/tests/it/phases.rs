@@ -1,19 +1,19 @@
 //! Which tools there are in which phase, and what a call of any other is told.
 
 use autonoe_core::instruction::DeliverableTool::{Create, Deprecate, List, Review, SetStatus, Verify};
-use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_deliverables::{MCP_PREFIX, answer_message, tools_for};
 use autonoe_tools::ToolContext;
 use serde_json::{Value, json};
 
 use crate::support::{Bench, deliverable};
 
-const OFFERED: [(InstructionName, &[DeliverableTool]); 5] = [
-    (InstructionName::Initializer, &[Create]),
-    (InstructionName::Coding, &[SetStatus, List]),
-    (InstructionName::Sync, &[Create, Deprecate, List]),
-    (InstructionName::Verify, &[SetStatus, Verify, List]),
-    (InstructionName::Review, &[Review, List]),
+const OFFERED: [(Phase, &[DeliverableTool]); 5] = [
+    (Phase::Initializer, &[Create]),
+    (Phase::Coding, &[SetStatus, List]),
+    (Phase::Sync, &[Create, Deprecate, List]),
+    (Phase::Verify, &[SetStatus, Verify, List]),
+    (Phase::Review, &[Review, List]),
 ];
 
 fn arguments(tool: DeliverableTool) -> Value {
@@ -59,7 +59,7 @@ async fn each_phase_answers_its_tools_and_no_others() {
 
 #[tokio::test]
 async fn a_tool_that_does_not_exist_is_not_available_in_any_phase() {
-    for phase in InstructionName::ALL {
+    for phase in Phase::ALL {
         let bench = Bench::with(phase, &["A"]).await;
         for tool in ["", "delete", "Create", "mcp__autonoe__list", "set-status"] {
             assert_eq!(bench.refused(tool, json!({})).await.1, "NOT_AVAILABLE", "{tool:?} in {phase}");
@@ -69,11 +69,11 @@ async fn a_tool_that_does_not_exist_is_not_available_in_any_phase() {
 
 #[tokio::test]
 async fn entering_a_phase_changes_the_tools_at_once() {
-    let bench = Bench::with(InstructionName::Coding, &["A"]).await;
+    let bench = Bench::with(Phase::Coding, &["A"]).await;
     assert_eq!(bench.refused("verify", arguments(Verify)).await.1, "NOT_AVAILABLE");
-    bench.service.enter(InstructionName::Verify);
+    bench.service.enter(Phase::Verify);
     bench.done("verify", arguments(Verify)).await;
-    bench.service.enter(InstructionName::Coding);
+    bench.service.enter(Phase::Coding);
     assert_eq!(bench.refused("verify", arguments(Verify)).await.1, "NOT_AVAILABLE");
 }
 
@@ -100,12 +100,12 @@ async fn the_native_agent_is_offered_the_same_under_the_names_of_mcp() {
 
 #[tokio::test]
 async fn it_is_known_whether_a_client_has_asked_for_the_tools_of_a_phase() {
-    let bench = Bench::with(InstructionName::Coding, &["A"]).await;
+    let bench = Bench::with(Phase::Coding, &["A"]).await;
     let service = &bench.service;
     let ask =
         |method: &str| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": { "name": "list" } });
     for method in ["tools/list", "tools/call"] {
-        service.enter(InstructionName::Coding);
+        service.enter(Phase::Coding);
         assert!(!service.has_been_loaded(), "in the phase before, at most");
         answer_message(service, &ask("initialize")).await;
         answer_message(service, &ask("ping")).await;
@@ -114,7 +114,7 @@ async fn it_is_known_whether_a_client_has_asked_for_the_tools_of_a_phase() {
         let (_, ()) = tokio::join!(answer_message(service, &asked), service.loaded());
         assert!(service.has_been_loaded(), "{method}");
     }
-    service.enter(InstructionName::Step);
+    service.enter(Phase::Step);
     assert!(service.has_been_loaded(), "there is nothing to ask for");
     service.loaded().await;
 }

@@ -1,11 +1,11 @@
 //! What a model is told about each tool. The snapshots are the contract; read them as a model would.
 
-use autonoe_core::instruction::{DeliverableTool, InstructionName};
+use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_deliverables::spec;
 use serde_json::{Value, json};
 
 /// Every tool of a phase, as it is offered.
-fn offered(phase: InstructionName) -> String {
+fn offered(phase: Phase) -> String {
     let tools: Vec<Value> = phase
         .tools()
         .iter()
@@ -19,7 +19,7 @@ fn offered(phase: InstructionName) -> String {
 
 #[test]
 fn the_tools_of_each_phase() {
-    for phase in InstructionName::ALL {
+    for phase in Phase::ALL {
         insta::assert_snapshot!(format!("tools_in_{phase}"), offered(phase));
     }
 }
@@ -36,7 +36,7 @@ fn properties(schema: &Value, path: &str, found: &mut Vec<(String, Value)>) {
 
 #[test]
 fn every_tool_and_every_property_is_described_and_nothing_is_referred_to() {
-    for phase in InstructionName::ALL {
+    for phase in Phase::ALL {
         for tool in DeliverableTool::ALL {
             let spec = spec(tool, phase);
             assert_eq!(spec.name, tool.name());
@@ -58,10 +58,10 @@ fn every_tool_and_every_property_is_described_and_nothing_is_referred_to() {
 
 #[test]
 fn verified_is_offered_as_a_filter_in_the_verify_phase_only() {
-    for phase in InstructionName::ALL {
+    for phase in Phase::ALL {
         let schema = spec(DeliverableTool::List, phase).input_schema;
         let filter = &schema["properties"]["filter"]["properties"];
         assert!(filter["status"].is_object(), "{phase}: {schema}");
-        assert_eq!(filter["verified"].is_object(), phase == InstructionName::Verify, "{phase}: {schema}");
+        assert_eq!(filter["verified"].is_object(), phase == Phase::Verify, "{phase}: {schema}");
     }
 }

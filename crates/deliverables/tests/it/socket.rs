@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autonoe_core::instruction::InstructionName::{Coding, Initializer, Review, Sync};
+use autonoe_core::instruction::Phase::{Coding, Initializer, Review, Sync};
 use autonoe_deliverables::CallServer;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autonoe_core::clock::Clock;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::status::StatusChange;
 use autonoe_deliverables::{Answer, DeliverableService};
 use autonoe_store::journal::JournalOptions;
@@ -24,15 +24,15 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub async fn new(phase: InstructionName) -> Self {
+    pub async fn new(phase: Phase) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("project")).unwrap();
         Self::over(dir, phase).await
     }
 
     /// A project with the given deliverables, in the given phase.
-    pub async fn with(phase: InstructionName, ids: &[&str]) -> Self {
-        let bench = Self::new(InstructionName::Initializer).await;
+    pub async fn with(phase: Phase, ids: &[&str]) -> Self {
+        let bench = Self::new(Phase::Initializer).await;
         if !ids.is_empty() {
             let batch: Vec<Value> = ids.iter().map(|id| deliverable(id)).collect();
             bench.done("create", json!({ "deliverables": batch })).await;
@@ -42,13 +42,13 @@ impl Bench {
     }
 
     /// The same project after its process ended and another began.
-    pub async fn restart(self, phase: InstructionName) -> Self {
+    pub async fn restart(self, phase: Phase) -> Self {
         let Self { dir, service, journal, .. } = self;
         drop((service, journal));
         Self::over(dir, phase).await
     }
 
-    async fn over(dir: TempDir, phase: InstructionName) -> Self {
+    async fn over(dir: TempDir, phase: Phase) -> Self {
         let project = Project::open(&dir.path().join("project"), &dir.path().join("state")).unwrap();
         let options = JournalOptions::default();
         let path = project.journal_file();

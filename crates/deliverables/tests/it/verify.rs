@@ -1,6 +1,6 @@
 //! `verify`: kept in the journal, so that a restart goes on where it was.
 
-use autonoe_core::instruction::InstructionName::{Sync, Verify};
+use autonoe_core::instruction::Phase::{Sync, Verify};
 use autonoe_core::plans::VerificationReader;
 use serde_json::{Value, json};
 

@@ -11,8 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, pause, timeout};
 
 use super::serve;
-use crate::door::Door;
 use crate::limits::{CONNECT_LIMIT, HEAD_LIMIT, IDLE_LIMIT, MAX_CONNECTIONS};
+use crate::proxy::Door;
 use crate::rules::Rules;
 use crate::socket::SocketRoute;
 use crate::upstream::UpstreamProxy;

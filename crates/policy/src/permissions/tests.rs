@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use autonoe_core::gate::{Decision, Gate, Ruling, ToolCall, ask};
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -522,7 +522,7 @@ fn readable_roots_are_the_literal_places_outside_the_project() {
 }
 
 /// What all gates together say.
-async fn ruling(options: &PolicyOptions, phase: InstructionName, name: &str, input: Value) -> bool {
+async fn ruling(options: &PolicyOptions, phase: Phase, name: &str, input: Value) -> bool {
     ask(&crate::gates_for(phase, options), &call(name, input)).await == Ruling::Allowed
 }
 
@@ -553,15 +553,7 @@ async fn seed_002_9_3_rules_add_to_the_baseline_and_the_other_gates_still_judge(
         ("WebSearch", json!({}), false, false),
         ("Unknown", json!({}), false, false),
     ] {
-        assert_eq!(
-            ruling(&options, InstructionName::Coding, name, input.clone()).await,
-            run,
-            "run: {name} {input}"
-        );
-        assert_eq!(
-            ruling(&options, InstructionName::Verify, name, input.clone()).await,
-            sync,
-            "sync: {name} {input}"
-        );
+        assert_eq!(ruling(&options, Phase::Coding, name, input.clone()).await, run, "run: {name} {input}");
+        assert_eq!(ruling(&options, Phase::Verify, name, input.clone()).await, sync, "sync: {name} {input}");
     }
 }

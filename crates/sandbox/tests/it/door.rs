@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use autonoe_egress::{Key, Route, Rules, SocketRoute};
-use autonoe_sandbox::{Bounds, Layer, Premises, Quarters, Sandbox, Stream};
+use autonoe_sandbox::{Bounds, Layer, RoomConfig, Sandbox, SessionSandbox, Stream};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
@@ -17,8 +17,8 @@ use crate::support::{KEEPER, PATH};
 
 const KEY: &str = "the-real-key-0123456789";
 
-/// Quarters held by a layer, whose door has these rules.
-fn quarters(layer: Layer, rules: Rules) -> Option<(TempDir, Quarters)> {
+/// SessionSandbox held by a layer, whose door has these rules.
+fn quarters(layer: Layer, rules: Rules) -> Option<(TempDir, SessionSandbox)> {
     let sandbox = Sandbox::with_layer(Path::new(KEEPER), layer, OsStr::new(PATH)).ok()?;
     let dir = TempDir::new().unwrap();
     std::fs::create_dir(dir.path().join("project")).unwrap();
@@ -26,11 +26,17 @@ fn quarters(layer: Layer, rules: Rules) -> Option<(TempDir, Quarters)> {
     let env = vec![("PATH".to_owned(), PATH.to_owned()), ("API_KEY".to_owned(), "dummy".to_owned())];
     Some((
         dir,
-        Quarters::new(Premises { sandbox, bounds, door: Arc::new(rules), env, guarded: Arc::default() }),
+        SessionSandbox::new(RoomConfig {
+            sandbox,
+            bounds,
+            door: Arc::new(rules),
+            env,
+            guarded: Arc::default(),
+        }),
     ))
 }
 
-async fn run(quarters: &Quarters, script: &str) -> String {
+async fn run(quarters: &SessionSandbox, script: &str) -> String {
     let launch = quarters.command("bash").await.unwrap().args(["-c", script]).cwd("/");
     let mut child = launch.stdout(Stream::Piped).spawn().unwrap();
     let mut said = String::new();

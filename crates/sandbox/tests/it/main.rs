@@ -2,9 +2,9 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+mod bounded_command;
 mod door;
 mod ends;
-mod errand;
 mod git_locks;
 mod holds;
 mod landlock;

@@ -2,7 +2,7 @@
 
 use autonoe_core::agent::Instruction;
 use autonoe_core::event::Usage;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::journal::Record;
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
@@ -229,7 +229,7 @@ pub(super) fn record(
             params![run, number, label(*instruction, step.as_deref()), backend, redactor.text(model), now],
         ),
         Record::SessionEnded { number, instruction, outcome, spent: _, duration, said } => {
-            if *instruction == InstructionName::Sync && *outcome == SessionEnd::Completed {
+            if *instruction == Phase::Sync && *outcome == SessionEnd::Completed {
                 db.execute("UPDATE passes SET synced = 1 WHERE ended_at IS NULL", [])?;
             }
             if let Some(said) = said {
@@ -293,14 +293,14 @@ fn end_outages(db: &Connection, run: i64, now: &str) -> Result<usize> {
 }
 
 /// What a session is called on record: its instruction, and its step if it has one.
-fn label(instruction: InstructionName, step: Option<&str>) -> String {
+fn label(instruction: Phase, step: Option<&str>) -> String {
     step.map_or_else(|| instruction.to_string(), |step| format!("{instruction} {step}"))
 }
 
 /// The instruction and the step that a session on record had.
-fn read_label(label: &str) -> Option<(InstructionName, String)> {
+fn read_label(label: &str) -> Option<(Phase, String)> {
     let (name, step) = label.split_once(' ')?;
-    let names = [InstructionName::Step, InstructionName::Inspection];
+    let names = [Phase::Step, Phase::Inspection];
     Some((names.into_iter().find(|known| known.name() == name)?, step.to_owned()))
 }
 

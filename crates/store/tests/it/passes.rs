@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::outcome::{RunOutcome, SessionEnd};
@@ -23,7 +23,7 @@ fn pass(synced: bool, verified: &[&str]) -> Verification {
 fn synced() -> Record {
     Record::SessionEnded {
         number: 1,
-        instruction: InstructionName::Sync,
+        instruction: Phase::Sync,
         outcome: SessionEnd::Completed,
         spent: Ledger::default(),
         duration: Duration::ZERO,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use autonoe_core::instruction::{InstructionName, Instructions};
+use autonoe_core::instruction::{Instructions, Phase};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, ProjectInstructions};
 
@@ -78,7 +78,7 @@ fn a_writable_project_is_prepared_and_left_clean() {
 async fn an_override_replaces_the_built_in_instruction_at_once() {
     let bench = Bench::new();
     let instructions = ProjectInstructions::new(&bench.project);
-    for name in InstructionName::ALL {
+    for name in Phase::ALL {
         assert_eq!(instructions.resolve(name).await.unwrap(), name.built_in());
         bench.write_status("");
         let path = bench.project.autonoe_dir().join(format!("{name}.md"));

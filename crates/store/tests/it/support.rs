@@ -10,7 +10,7 @@ use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
 use autonoe_core::event::Usage;
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, Record};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
@@ -148,7 +148,7 @@ pub async fn set(store: &StatusStore, id: &str, wanted: DeliverableStatus) -> Re
 pub fn started(number: u32) -> Record {
     Record::SessionStarted {
         number,
-        instruction: InstructionName::Coding,
+        instruction: Phase::Coding,
         step: None,
         backend: "native".to_owned(),
         model: "claude-sonnet-5".to_owned(),
@@ -157,7 +157,7 @@ pub fn started(number: u32) -> Record {
 
 pub fn ended(number: u32, outcome: SessionEnd, seconds: u64) -> Record {
     let duration = Duration::from_secs(seconds);
-    let instruction = InstructionName::Coding;
+    let instruction = Phase::Coding;
     Record::SessionEnded { number, instruction, outcome, spent: Ledger::default(), duration, said: None }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use autonoe_core::event::{AgentEvent, Chunk, Event, RunEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::ToolCall;
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, RunReport, SessionEnd};
 use autonoe_core::sink::Sink;
@@ -72,7 +72,7 @@ pub fn many_sessions(sink: &dyn Sink, count: u32) {
 pub fn started(number: u32) -> Event {
     RunEvent::SessionStarted {
         number,
-        instruction: InstructionName::Coding,
+        instruction: Phase::Coding,
         step: None,
         backend: "native".into(),
         model: "claude-sonnet-5".into(),

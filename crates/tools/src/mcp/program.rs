@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use autonoe_sandbox::{Exit, MAX_LINE_BYTES, Pipes, Program, Quarters};
+use autonoe_sandbox::{Exit, MAX_LINE_BYTES, Pipes, Program, SessionSandbox};
 
 use super::config::Secrets;
 use super::trouble::Trouble;
@@ -15,7 +15,7 @@ const END_LIMIT: Duration = Duration::from_millis(500);
 
 /// Starts `command` in the room, in `dir`.
 pub(super) async fn start(
-    quarters: &Quarters,
+    quarters: &SessionSandbox,
     command: &str,
     args: &[String],
     env: &Secrets,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use autonoe_core::files::{Access, FileRules};
-use autonoe_sandbox::{Bounds, Layer, Premises, Quarters, Sandbox};
+use autonoe_sandbox::{Bounds, Layer, RoomConfig, Sandbox, SessionSandbox};
 use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOptions, ToolOutput, Workspace, builtin};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -17,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub struct Bench {
     pub dir: TempDir,
-    pub quarters: Arc<Quarters>,
+    pub quarters: Arc<SessionSandbox>,
     pub workspace: Arc<Workspace>,
     pub outputs: TempDir,
     tools: Vec<Arc<dyn Tool>>,
@@ -51,14 +51,14 @@ impl Bench {
     fn build(dir: TempDir, sandbox: Sandbox, rules: Arc<dyn FileRules>, options: &ToolOptions) -> Self {
         let env =
             vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("NAMED".to_owned(), "value".to_owned())];
-        let premises = Premises {
+        let premises = RoomConfig {
             bounds: bounds(&dir, sandbox.layer()),
             sandbox,
             door: Arc::default(),
             env,
             guarded: Arc::default(),
         };
-        let quarters = Arc::new(Quarters::new(premises));
+        let quarters = Arc::new(SessionSandbox::new(premises));
         let outputs = tempfile::tempdir().unwrap();
         let workspace =
             Workspace::new(dir.path(), Arc::clone(&quarters), rules, outputs.path().join("outputs")).unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autonoe_sandbox::{Bounds, Layer, Limits, Premises, Quarters, Sandbox};
+use autonoe_sandbox::{Bounds, Layer, Limits, RoomConfig, Sandbox, SessionSandbox};
 use autonoe_tools::{McpHost, McpServers, ServerConfig, Tool, ToolContext, ToolOutput};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -48,7 +48,7 @@ impl Bench {
         bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
         change(&mut bounds);
         let env = vec![("PATH".to_owned(), path())];
-        let quarters = Arc::new(Quarters::new(Premises {
+        let quarters = Arc::new(SessionSandbox::new(RoomConfig {
             sandbox,
             bounds,
             door: Arc::default(),

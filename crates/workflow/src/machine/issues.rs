@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use autonoe_core::duration::format as format_duration;
-use autonoe_sandbox::{Bounds, Ending, Errand, MAX_OUTPUT, Sandbox};
+use autonoe_sandbox::{BoundedCommand, Bounds, Ending, MAX_OUTPUT, Sandbox};
 use serde::Deserialize;
 
 use super::{KEPT, last_words};
@@ -62,7 +62,7 @@ impl Issues {
             .args(["issue", "view", issue, "-R", repository, "--json", "state"])
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .envs(QUIETLY);
-        let errand = Errand {
+        let errand = BoundedCommand {
             launch,
             input: Vec::new(),
             keeps_errors_apart: true,

@@ -12,7 +12,7 @@ use reqwest::{Client, StatusCode};
 use super::signature::Signer;
 use crate::address::Address;
 use crate::faults;
-use crate::outside::Notice;
+use crate::host_effects::Notice;
 
 const DELIVERY: &str = "X-Autonoe-Delivery";
 const TIMESTAMP: &str = "X-Autonoe-Timestamp";

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::problem::{Place, ValidationResult};
 use crate::definition::AgentDefinition;
 use crate::names;
-use crate::supply::RUNTIME_NAMES;
+use crate::prompt_variables::RUNTIME_NAMES;
 
 /// The most iterations that an agent can be given, and the most runs of one step in a row.
 pub const ITERATIONS_LIMIT: u32 = 10_000;

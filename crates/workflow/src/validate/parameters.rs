@@ -6,7 +6,7 @@ use super::problem::{Place, ValidationResult};
 use crate::definition::{AgentDefinition, Parameter, ParameterKind, Validation};
 use crate::names;
 use crate::parameters::{problem_with, whole};
-use crate::supply::RUNTIME_NAMES;
+use crate::prompt_variables::RUNTIME_NAMES;
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
     for (name, parameter) in &definition.agent.parameters {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::problem::{Place, ValidationResult};
 use crate::definition::{AgentDefinition, Check, Completion, PROMPTS_DIR, PromptRef, Resource, Step};
 use crate::prompt::{SYSTEM_PROMPT, checked_paths_of, paths_of};
-use crate::supply::RUNTIME_NAMES;
+use crate::prompt_variables::RUNTIME_NAMES;
 use crate::template;
 
 /// The variables that have no value before the first iteration is over.

@@ -9,7 +9,7 @@ use super::targets::missing;
 use super::{branches, schemas, sub_steps, transitions};
 use crate::definition::{Access, AgentDefinition, Check, Step, StepKind};
 use crate::names;
-use crate::supply::RUNTIME_NAMES;
+use crate::prompt_variables::RUNTIME_NAMES;
 
 /// The longest time that a command or a program may be given, in seconds.
 pub const TIME_LIMIT: u64 = 3_600;

@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use autonoe_workflow::Outside;
+use autonoe_workflow::HostEffects;
 use serde_json::json;
 
 use crate::support::{Bench, LONG, is_running};

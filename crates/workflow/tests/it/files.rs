@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use autonoe_workflow::machine::MAX_FILE_BYTES;
-use autonoe_workflow::{Outside, faults};
+use autonoe_workflow::{HostEffects, faults};
 
 use crate::support::Bench;
 

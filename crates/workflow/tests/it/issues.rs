@@ -1,6 +1,6 @@
 use std::fs;
 
-use autonoe_workflow::Outside;
+use autonoe_workflow::HostEffects;
 
 use crate::support::{Bench, PATH, write_program};
 

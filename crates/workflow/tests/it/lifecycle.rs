@@ -1,6 +1,6 @@
 //! Layer 0: Lifecycle. A second start and a stop before the start do not compile; the documentation of `Created` and `Started` holds that.
 
-use autonoe_workflow::{Outside, Validated, build, validate};
+use autonoe_workflow::{HostEffects, Validated, build, validate};
 use serde_json::json;
 
 use crate::stage::{Stage, created, definition, says};
@@ -55,7 +55,7 @@ async fn stopping_lets_go_of_everything_and_nothing_is_only_in_memory() {
     assert!(memory.upgrade().is_some());
     started.stop();
     assert!(memory.upgrade().is_none(), "what it held of its memory is let go");
-    let others: std::sync::Weak<dyn Outside> = outside;
+    let others: std::sync::Weak<dyn HostEffects> = outside;
     assert_eq!(others.strong_count(), 1, "only the stage itself is left");
 }
 

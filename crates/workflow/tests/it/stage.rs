@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
+use autonoe_core::backend_chain::{BackendChain, ChainEntry, Models};
 use autonoe_core::clock::Clock;
-use autonoe_core::crew::{Crew, Member, Models};
 use autonoe_core::event::{AgentEvent, Event, RunEvent, Usage};
 use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal, Record};
 use autonoe_core::limits::Limits;
 use autonoe_core::outcome::{RunReport, SessionEnd};
@@ -22,8 +22,8 @@ use autonoe_core::sink::Sinks;
 use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_workflow::definition::AgentDefinition;
 use autonoe_workflow::{
-    AgentResult, BuildOptions, CommandEnd, Created, Notice, Outside, StartOptions, Validated, build, load,
-    read_arguments,
+    AgentResult, BuildOptions, CommandEnd, Created, HostEffects, Notice, StartOptions, Validated, build,
+    load, read_arguments,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ const MOST_SESSIONS: usize = 1_000;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     pub step: String,
-    pub phase: InstructionName,
+    pub phase: Phase,
     pub text: String,
     pub history: Option<Value>,
     pub wants_answer: bool,
@@ -163,7 +163,7 @@ pub fn exits(code: i32, output: &str) -> CommandEnd {
 }
 
 #[async_trait]
-impl Outside for Elsewhere {
+impl HostEffects for Elsewhere {
     async fn command(&self, command: &str, _: Duration) -> CommandEnd {
         if let Some(decide) = self.decides.lock().expect("no panic").as_ref() {
             return decide();
@@ -282,7 +282,7 @@ impl Stage {
         let sessions = self.inner.lock().expect("no panic").sessions;
         let runner = Runner {
             plan: started.plan(),
-            crew: Crew::new(Member { backend: self, models }, Vec::new()),
+            crew: BackendChain::new(ChainEntry { backend: self, models }, Vec::new()),
             gates: &|_| Vec::new(),
             journal: self,
             sinks: &sinks,
@@ -373,7 +373,7 @@ impl Journal for Stage {
             Record::SessionEnded { number, outcome, spent, duration, said, .. } => {
                 inner.ended += 1;
                 let said = said.map(|said| *said).unwrap_or_default();
-                let instruction = Instruction::of_step(InstructionName::Step, "", String::new());
+                let instruction = Instruction::of_step(Phase::Step, "", String::new());
                 inner.last = Some(Iteration { number, instruction, outcome, spent, duration, said });
             }
             Record::QuotaWait(_) | Record::Outage(_) | Record::OutageOver | Record::RunEnded(_) => {}

@@ -1,6 +1,6 @@
 //! Layer 3.5: StepCheck, and the retry policy.
 
-use autonoe_core::instruction::InstructionName;
+use autonoe_core::instruction::Phase;
 use autonoe_workflow::{ActionResult, by_action, by_keyword, by_opinion};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ async fn a_prompt_check_asks_a_session_of_its_own_that_may_only_read() {
     assert!(played.result.success, "{:?}", played.report.outcome);
     let asked = stage.asked();
     assert_eq!(asked.len(), 2);
-    assert_eq!((asked[0].phase, asked[1].phase), (InstructionName::Step, InstructionName::Inspection));
+    assert_eq!((asked[0].phase, asked[1].phase), (Phase::Step, Phase::Inspection));
     assert!(asked[1].text.starts_with("Is it good?") && asked[1].text.contains("my whole work"));
     assert!(asked[1].wants_answer);
     assert_eq!(played.result.iterations, 1, "a look is no iteration");

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_sandbox::{Bounds, Layer, Limits, Premises, Quarters, Sandbox};
+use autonoe_sandbox::{Bounds, Layer, Limits, RoomConfig, Sandbox, SessionSandbox};
 use autonoe_workflow::machine::{Issues, Machine, Patience, Webhooks};
 use tempfile::TempDir;
 
@@ -45,7 +45,7 @@ impl Bench {
         fs::create_dir_all(&directory).unwrap();
         let mut bounds = Bounds::new(&root, dir.path().join("home"), dir.path().join("tmp"));
         bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
-        let quarters = Quarters::new(Premises {
+        let quarters = SessionSandbox::new(RoomConfig {
             sandbox,
             bounds,
             door: Arc::default(),

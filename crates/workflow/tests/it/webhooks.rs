@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use autonoe_core::fault::Fault;
 use autonoe_sandbox::HostPattern;
 use autonoe_workflow::machine::{Patience, Signer, Webhooks, check_allowed};
-use autonoe_workflow::{Notice, Outside, faults};
+use autonoe_workflow::{HostEffects, Notice, faults};
 use ring::hmac;
 use serde_json::json;
 

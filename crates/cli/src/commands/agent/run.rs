@@ -7,14 +7,14 @@ use std::sync::Arc;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::Gate;
 use autonoe_core::outcome::exit;
-use autonoe_sandbox::{HostPattern, Layer as SandboxLayer, Premises, Quarters, UpstreamProxy};
+use autonoe_sandbox::{HostPattern, Layer as SandboxLayer, RoomConfig, SessionSandbox, UpstreamProxy};
 use autonoe_store::journal::history::History;
 use autonoe_store::{Project, UserConfig};
 use autonoe_workflow::definition::{AgentDefinition, AgentFile};
 use autonoe_workflow::faults::{CONFIGURATION_VALIDATION, DEPENDENCY_RESOLUTION};
 use autonoe_workflow::machine::{Issues, Machine, Patience, Signer, Webhooks, check_allowed};
 use autonoe_workflow::{
-    BuildOptions, Created, Outside, PlanState, Validated, build, nothing_to_resume, read_arguments,
+    BuildOptions, Created, HostEffects, PlanState, Validated, build, nothing_to_resume, read_arguments,
 };
 use clap::Args;
 use serde_json::Value;
@@ -22,7 +22,7 @@ use serde_json::Value;
 use super::{read, rehearse};
 use crate::arguments::CommonArgs;
 use crate::commands::run::DESTRUCTIVE;
-use crate::engine::{AgentJob, Job, OutsideMaker, Request, agent_command, drive};
+use crate::engine::{AgentJob, HostEffectsFactory, Job, Request, agent_command, drive};
 use crate::environment::Environment;
 use crate::present;
 use crate::programs::find_program;
@@ -165,7 +165,11 @@ fn read_input(agent: &AgentFile) -> Result<Option<String>, Fault> {
 }
 
 /// What the agent reaches the machine through.
-fn outside(project: &Project, agent: &Created, environment: &Environment) -> Result<OutsideMaker, Fault> {
+fn outside(
+    project: &Project,
+    agent: &Created,
+    environment: &Environment,
+) -> Result<HostEffectsFactory, Fault> {
     let user = environment.user_config()?;
     let upstream = environment.upstream.as_ref();
     let proxy = upstream.map(|(url, except)| UpstreamProxy::new(url, except)).transpose();
@@ -193,10 +197,10 @@ fn outside(project: &Project, agent: &Created, environment: &Environment) -> Res
         patience: Patience::default(),
     };
     let (root, directory) = (project.root().to_owned(), agent.definition().directory.clone());
-    Ok(Box::new(move |premises: &Premises, gates: Vec<Arc<dyn Gate>>| {
-        let quarters = Arc::new(Quarters::new(premises.clone()));
+    Ok(Box::new(move |premises: &RoomConfig, gates: Vec<Arc<dyn Gate>>| {
+        let quarters = Arc::new(SessionSandbox::new(premises.clone()));
         let gates = (premises.sandbox.layer() == SandboxLayer::None).then_some(gates);
-        Arc::new(Machine { root, directory, quarters, issues, webhooks, gates }) as Arc<dyn Outside>
+        Arc::new(Machine { root, directory, quarters, issues, webhooks, gates }) as Arc<dyn HostEffects>
     }))
 }
 

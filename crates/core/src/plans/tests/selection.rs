@@ -1,11 +1,11 @@
 //! Seed 002 Appendix A.1: which instruction, and on which model.
 
 use crate::deliverable::DeliverableStatus::Pending;
-use crate::instruction::InstructionName;
+use crate::instruction::Phase;
 use crate::plan::{Assignment, Next, Plan, RunState};
 use crate::testing::{MODELS, World, models};
 
-async fn assert_next(mut plan: impl Plan, name: InstructionName, model: &str) {
+async fn assert_next(mut plan: impl Plan, name: Phase, model: &str) {
     let next = plan.next(&RunState::default()).await.expect("a readable project");
     let Next::Session(Assignment { instruction, .. }) = next else { panic!("{next:?}") };
     assert_eq!((instruction.name, models().choose(instruction.name).as_str()), (name, model));
@@ -15,30 +15,30 @@ async fn assert_next(mut plan: impl Plan, name: InstructionName, model: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn appendix_a_1_initializer_run_without_a_status_file() {
-    assert_next(World::new().deliverable_plan(), InstructionName::Initializer, MODELS.0).await;
+    assert_next(World::new().deliverable_plan(), Phase::Initializer, MODELS.0).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn appendix_a_1_coding_run_with_a_status_file() {
     let world = World::with(&[("A", Pending)]);
-    assert_next(world.deliverable_plan(), InstructionName::Coding, MODELS.1).await;
+    assert_next(world.deliverable_plan(), Phase::Coding, MODELS.1).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn appendix_a_1_sync_in_the_sync_phase() {
-    assert_next(World::new().sync_plan(), InstructionName::Sync, MODELS.0).await;
+    assert_next(World::new().sync_plan(), Phase::Sync, MODELS.0).await;
     let world = World::with(&[("A", Pending)]);
-    assert_next(world.sync_plan(), InstructionName::Sync, MODELS.0).await;
+    assert_next(world.sync_plan(), Phase::Sync, MODELS.0).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn appendix_a_1_verify_in_the_verify_phase() {
     let world = World::with(&[("A", Pending)]).with_pass(true, &[]);
-    assert_next(world.sync_plan(), InstructionName::Verify, MODELS.1).await;
+    assert_next(world.sync_plan(), Phase::Verify, MODELS.1).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_synced_pass_without_active_deliverables_is_synced_again() {
     let world = World::with(&[("GONE", Pending)]).deprecated("GONE").with_pass(true, &["GONE"]);
-    assert_next(world.sync_plan(), InstructionName::Sync, MODELS.0).await;
+    assert_next(world.sync_plan(), Phase::Sync, MODELS.0).await;
 }

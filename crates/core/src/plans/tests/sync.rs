@@ -1,7 +1,7 @@
 //! Seed 002 §8.3 and §9.5: sync until it succeeded, then verify until everything was looked at.
 
 use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
-use crate::instruction::InstructionName::{Sync, Verify};
+use crate::instruction::Phase::{Sync, Verify};
 use crate::journal::Record;
 use crate::limits::{Limits, MAX_IDLE_SESSIONS};
 use crate::outcome::{RunOutcome, SessionEnd};

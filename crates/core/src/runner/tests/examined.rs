@@ -11,7 +11,7 @@ use crate::deliverable::Deliverable;
 use crate::deliverable::DeliverableStatus::{Passed, Pending};
 use crate::examiner::{Confirmation, Examination, Examiner, Proposal};
 use crate::fault::Fault;
-use crate::instruction::InstructionName::{Coding, Review};
+use crate::instruction::Phase::{Coding, Review};
 use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::status::Refusal;

@@ -3,7 +3,7 @@
 use super::{max_iterations, options, waiting_for_quota};
 use crate::deliverable::DeliverableStatus::Pending;
 use crate::event::{Activity, AgentEvent, Event, RunEvent};
-use crate::instruction::InstructionName::Coding;
+use crate::instruction::Phase::Coding;
 use crate::journal::Record;
 use crate::money::Usd;
 use crate::outcome::SessionEnd;

@@ -3,7 +3,7 @@
 use super::{max_iterations, options};
 use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
 use crate::fault::Layer;
-use crate::instruction::InstructionName::{Coding, Initializer};
+use crate::instruction::Phase::{Coding, Initializer};
 use crate::money::Usd;
 use crate::outcome::RunOutcome;
 use crate::runner::RunOptions;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Row, errors, told, validate, warnings};
+use crate::prompt_variables::RUNTIME_NAMES;
 use crate::samples::patched;
-use crate::supply::RUNTIME_NAMES;
 
 fn row(agent: Value, path: &'static str, words: &'static str) -> Row {
     (agent, json!({}), "agent.json", path, words)

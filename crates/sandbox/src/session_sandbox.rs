@@ -19,7 +19,7 @@ const NOT_THROUGH_THE_DOOR: &str = "localhost,127.0.0.1,::1";
 
 /// Everything that quarters are made from; the same for all sessions of a run.
 #[derive(Debug, Clone)]
-pub struct Premises {
+pub struct RoomConfig {
     /// Builds the rooms.
     pub sandbox: Sandbox,
     /// What a room may touch.
@@ -34,8 +34,8 @@ pub struct Premises {
 
 /// Where the programs of one session live.
 #[derive(Debug)]
-pub struct Quarters {
-    premises: Premises,
+pub struct SessionSandbox {
+    premises: RoomConfig,
     occupied: Mutex<Option<Occupied>>,
     /// What became of rooms that were lost, each a sentence.
     lost: std::sync::Mutex<Vec<String>>,
@@ -48,9 +48,9 @@ struct Occupied {
     env: Vec<(String, String)>,
 }
 
-impl Quarters {
-    /// Quarters that nobody lives in yet.
-    pub fn new(premises: Premises) -> Self {
+impl SessionSandbox {
+    /// SessionSandbox that nobody lives in yet.
+    pub fn new(premises: RoomConfig) -> Self {
         Self { premises, occupied: Mutex::new(None), lost: std::sync::Mutex::default() }
     }
 
@@ -76,7 +76,7 @@ impl Quarters {
     }
 
     async fn open(&self) -> Result<Occupied, OpenError> {
-        let Premises { sandbox, bounds, door, guarded, .. } = &self.premises;
+        let RoomConfig { sandbox, bounds, door, guarded, .. } = &self.premises;
         let mut whole = bounds.clone();
         let guarded = guarded.read().unwrap_or_else(PoisonError::into_inner).clone();
         whole.protected.extend(guarded.into_iter().filter(|path| path.exists()));

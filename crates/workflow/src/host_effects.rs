@@ -1,4 +1,4 @@
-//! Outside: what a declarative agent asks of the machine beside its sessions. Who runs it gives it the means.
+//! HostEffects: what a declarative agent asks of the machine beside its sessions. Who runs it gives it the means.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub struct Notice {
 
 /// The means.
 #[async_trait]
-pub trait Outside: Send + Sync {
+pub trait HostEffects: Send + Sync {
     /// Runs a command with a shell in the sandbox, in the project's directory. What cannot be run is told in the end.
     async fn command(&self, command: &str, time_limit: Duration) -> CommandEnd;
 

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use autonoe_core::instruction::InstructionName::{Coding, Verify};
+use autonoe_core::instruction::Phase::{Coding, Verify};
 use autonoe_deliverables::{CallAddress, carry};
 use serde_json::{Value, json};
 

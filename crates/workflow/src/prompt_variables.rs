@@ -1,4 +1,4 @@
-//! Supply: the values that a step's prompt is given. What the run was started with, what the run itself knows, and what other
+//! PromptVariables: the values that a step's prompt is given. What the run was started with, what the run itself knows, and what other
 //! steps have answered.
 
 use autonoe_core::fault::Fault;
@@ -28,11 +28,11 @@ pub const RUNTIME_NAMES: [&str; 13] = [
 
 /// The values that a run was started with.
 #[derive(Debug, Clone, Default)]
-pub struct Supply {
+pub struct PromptVariables {
     given: Variables,
 }
 
-impl Supply {
+impl PromptVariables {
     /// Arguments, environment and standard input.
     pub fn new(given: Variables) -> Self {
         Self { given }

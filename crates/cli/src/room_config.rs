@@ -11,11 +11,11 @@ use autonoe_core::fault::{Fault, Layer as FaultLayer};
 use autonoe_core::mode::Mode;
 use autonoe_policy::{Permissions, PolicyOptions, Profile, registries, steering};
 use autonoe_sandbox::{
-    Bounds, DoorRules, HostPattern, Layer, Limits, Premises, Repository, Sandbox, UpstreamProxy,
+    Bounds, EgressRules, HostPattern, Layer, Limits, Repository, RoomConfig, Sandbox, UpstreamProxy,
 };
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, UserConfig};
-use autonoe_verify::Site;
+use autonoe_verify::CheckoutFactory;
 use tokio::process::Command;
 
 use crate::environment::Environment;
@@ -135,7 +135,7 @@ pub fn lay_out(
     policy: &PolicyOptions,
     sandbox: Sandbox,
     identity: &Identity,
-) -> Result<Premises, Fault> {
+) -> Result<RoomConfig, Fault> {
     check_git_settings(project)?;
     let bounds = bounds(project, environment, user, policy);
     let mut env = environment.for_children.clone();
@@ -148,7 +148,7 @@ pub fn lay_out(
         env.push(("GIT_TEMPLATE_DIR".to_owned(), String::new()));
     }
     let door = Arc::new(door(environment, user, policy)?);
-    Ok(Premises { sandbox, bounds, door, env, guarded: Arc::clone(&policy.guarded) })
+    Ok(RoomConfig { sandbox, bounds, door, env, guarded: Arc::clone(&policy.guarded) })
 }
 
 /// Makes sure that git can read the repository's own settings: it would wait for a pipe for ever, and so would every agent.
@@ -188,15 +188,15 @@ pub fn for_a_look(
     user: &UserConfig,
     sandbox: Sandbox,
     scratch: &Path,
-) -> Result<Premises, Fault> {
+) -> Result<RoomConfig, Fault> {
     let policy = PolicyOptions::new(Mode::Run, project.root());
     let mut bounds = bounds(project, environment, user, &policy);
     (bounds.home, bounds.temp) = (scratch.to_owned(), scratch.to_owned());
     bounds.records = None;
     let mut env = environment.for_children.clone();
     env.extend(git_settings(project, sandbox.layer()));
-    let door = Arc::new(DoorRules::default());
-    Ok(Premises { sandbox, bounds, door, env, guarded: Arc::default() })
+    let door = Arc::new(EgressRules::default());
+    Ok(RoomConfig { sandbox, bounds, door, env, guarded: Arc::default() })
 }
 
 /// Where checks run: around clean checkouts in a directory of that name, with what programs may read anywhere, and without the project itself.
@@ -204,14 +204,14 @@ pub fn check_site(
     project: &Project,
     environment: &Environment,
     user: &UserConfig,
-    premises: &Premises,
+    premises: &RoomConfig,
     scratch: &str,
-) -> Site {
+) -> CheckoutFactory {
     let mut around = premises.clone();
     let readable = readable(environment, user).into_iter().filter_map(|place| place.canonicalize().ok());
     around.bounds.read = readable.collect();
     around.guarded = Arc::default();
-    Site {
+    CheckoutFactory {
         root: project.root().to_owned(),
         scratch: project.state_dir().join(scratch),
         premises: around,
@@ -224,7 +224,7 @@ pub async fn site_outside_runs(
     project: &Project,
     environment: &Environment,
     no_sandbox: bool,
-) -> Result<Site, Fault> {
+) -> Result<CheckoutFactory, Fault> {
     let user = environment.user_config()?;
     let without_sandbox = disabled_by(no_sandbox, environment, &user).is_some();
     let Surveyed { sandbox, identity } = survey(project, environment, without_sandbox)?.await;
@@ -285,7 +285,7 @@ pub fn home_in_project(project: &Project, environment: &Environment) -> Option<P
 }
 
 /// What may leave: in `run` to the registries of the profiles and to what the user added, in `sync` nothing.
-fn door(environment: &Environment, user: &UserConfig, policy: &PolicyOptions) -> Result<DoorRules, Fault> {
+fn door(environment: &Environment, user: &UserConfig, policy: &PolicyOptions) -> Result<EgressRules, Fault> {
     let wrong = |what: String| Fault::lasting(FaultLayer::Config, "user_config", what);
     let pattern = |text: &str| {
         text.parse::<HostPattern>().map_err(|error| wrong(format!("'{text}' is no host: {error}.")))
@@ -302,7 +302,7 @@ fn door(environment: &Environment, user: &UserConfig, policy: &PolicyOptions) ->
     let upstream =
         environment.upstream.as_ref().map(|(url, except)| UpstreamProxy::new(url, except)).transpose();
     let how_to_allow = if policy.mode == Mode::Run { HOW_TO_ALLOW } else { HOW_TO_ALLOW_IN_SYNC };
-    Ok(DoorRules {
+    Ok(EgressRules {
         allow,
         routes: Vec::new(),
         sockets: Vec::new(),

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::launch::{Child, Exit, Launch, Stream};
 use crate::open::OpenError;
-use crate::quarters::Quarters;
+use crate::session_sandbox::SessionSandbox;
 
 /// What prints more than this is ended.
 pub const MAX_OUTPUT: u64 = 64 * 1024 * 1024;
@@ -27,7 +27,7 @@ const SH: &str = "/bin/sh";
 
 /// A program that is run to its end.
 #[derive(Debug)]
-pub struct Errand {
+pub struct BoundedCommand {
     /// The program. Its standard streams are seen to here.
     pub launch: Launch,
     /// What it reads; nothing follows that.
@@ -76,7 +76,7 @@ pub enum Ending {
     },
 }
 
-impl Quarters {
+impl SessionSandbox {
     /// Prepares to run a command with a shell.
     pub async fn shell(&self, command: &str) -> Result<Launch, OpenError> {
         let shell = if Path::new(BASH).exists() { BASH } else { SH };
@@ -85,7 +85,7 @@ impl Quarters {
     }
 }
 
-impl Errand {
+impl BoundedCommand {
     /// Runs it. Every byte of its output is shown to `see`, also what is not kept.
     pub async fn run(self, mut see: impl FnMut(&[u8]) + Send) -> Ran {
         let (mut output, mut errors) = (Printed::new(self.kept), Printed::new(self.kept));

@@ -8,7 +8,7 @@ const MAX_REASON: usize = 200;
 
 /// What became of a signal.
 #[derive(Debug)]
-pub struct Fate {
+pub struct DeliveryStats {
     destination: String,
     queued: AtomicU64,
     settled: AtomicU64,
@@ -16,7 +16,7 @@ pub struct Fate {
     failure: Mutex<Option<String>>,
 }
 
-impl Fate {
+impl DeliveryStats {
     /// Nothing has happened to it yet.
     pub fn new(destination: String) -> Arc<Self> {
         Arc::new(Self {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::launch::Keeper;
 use crate::loss::MemoryBefore;
-use crate::wire::{self, Answer, Tidings};
+use crate::wire::{self, ExitReport, RoomEvent};
 
 /// How long the reason is awaited for which a room ended everything; it comes at once if there is one.
 const REASON_LIMIT: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const KEEPER_LIMIT: Duration = Duration::from_millis(400);
 
 /// Where programs enter a room.
 #[derive(Debug)]
-pub(crate) struct Entrance {
+pub(crate) struct RoomHandle {
     socket: Mutex<Option<UnixStream>>,
     tidings: watch::Receiver<Told>,
     before: MemoryBefore,
@@ -55,7 +55,7 @@ impl Told {
     }
 }
 
-impl Entrance {
+impl RoomHandle {
     /// For an open room with this socket, whose keeper answers on the other one; from now on both are listened to.
     pub(crate) fn new(socket: UnixStream, keeper: Keeper) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
@@ -128,14 +128,14 @@ async fn listen(
         if socket.read_exact(&mut body).await.is_err() {
             break;
         }
-        if let Ok(Tidings::Cleared(why)) = serde_json::from_slice(&body) {
+        if let Ok(RoomEvent::Cleared(why)) = serde_json::from_slice(&body) {
             tell.send_modify(|told| told.cleared = Some(why));
         }
     }
     tell.send_modify(|told| told.life = Life::Ending);
     let answer = tokio::time::timeout(KEEPER_LIMIT, keeper.answer()).await;
     let code = match answer {
-        Ok(Ok(Some(Answer::Exited(code) | Answer::NotStarted { code, .. }))) => Some(code),
+        Ok(Ok(Some(ExitReport::Exited(code) | ExitReport::NotStarted { code, .. }))) => Some(code),
         Ok(Ok(None) | Err(_)) | Err(_) => None,
     };
     tell.send_modify(|told| told.life = Life::Gone(before.explain("the room", code)));

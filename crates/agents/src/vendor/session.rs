@@ -10,20 +10,20 @@ use autonoe_core::fault::{Fault, Layer};
 use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
-use autonoe_sandbox::{Launch, OpenError, Quarters};
+use autonoe_sandbox::{Launch, OpenError, SessionSandbox};
 
 use super::login::Borrowed;
-use super::{SERVER, ServerCommand, Talk, VendorSettings};
+use super::{JsonLineProcess, SERVER, ServerCommand, VendorSettings};
 use crate::emit::{Emitter, host_refused, model_failure};
 
 /// One session of a vendor's agent, as far as it is the same for all of them.
-pub(crate) struct Desk {
+pub(crate) struct VendorSession {
     /// What the agent is called in messages.
     pub(super) name: String,
     /// The MCP server of the deliverable tools, for agents that start it as a program.
     pub server: ServerCommand,
     pub deliverables: Arc<DeliverableService>,
-    pub(super) quarters: Arc<Quarters>,
+    pub(super) quarters: Arc<SessionSandbox>,
     pub(super) gates: Vec<Arc<dyn Gate>>,
     pub(super) borrowed: Option<Borrowed>,
     /// The gate that refused a call, by the call's id, until the agent tells of it.
@@ -32,7 +32,7 @@ pub(crate) struct Desk {
     pub(super) is_asking: bool,
 }
 
-impl Desk {
+impl VendorSession {
     /// Asks the gates; the reason, if one refuses.
     pub(crate) async fn refusal(&mut self, call: &ToolCall, cwd: Option<&Path>) -> Option<String> {
         match ask_in(&self.gates, call, cwd).await {
@@ -139,8 +139,8 @@ impl Desk {
 pub(crate) async fn conclude(
     ended: Result<SessionEnd, Fault>,
     limit: Option<Duration>,
-    talk: &mut Talk,
-    desk: &mut Desk,
+    talk: &mut JsonLineProcess,
+    desk: &mut VendorSession,
     emitter: &Emitter,
 ) {
     let failure = ended.as_ref().map_or_else(|fault| Some(fault.clone()), model_failure);

@@ -33,7 +33,7 @@ const PIECE_BYTES: usize = 8 * 1024;
 
 /// Plays the messenger, if our binary's arguments say so, and returns the exit code. `calls` is the value of [`CALLS_VARIABLE`]. To
 /// be called before anything else is done.
-pub fn play_part(arguments: &[OsString], calls: Option<OsString>) -> Option<i32> {
+pub fn run_helper_process(arguments: &[OsString], calls: Option<OsString>) -> Option<i32> {
     let [part] = arguments else { return None };
     if part != MESSENGER_ARG {
         return None;

@@ -11,7 +11,7 @@ use tokio::net::unix::pipe;
 const MAX_NOISE_CHARS: usize = 200;
 
 /// A program and the lines to and from it.
-pub(crate) struct Talk {
+pub(crate) struct JsonLineProcess {
     pub program: Program,
     lines: Lines<BufReader<BoundedLines<pipe::Receiver>>>,
     input: Option<pipe::Sender>,
@@ -28,7 +28,7 @@ pub(crate) enum Heard {
     End,
 }
 
-impl Talk {
+impl JsonLineProcess {
     /// Starts the program.
     pub(crate) fn start(launch: Launch) -> io::Result<Self> {
         let (program, (output, input)) = Program::start(launch)?;

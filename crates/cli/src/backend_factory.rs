@@ -13,7 +13,7 @@ use autonoe_core::agent::Backend;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::PriceList;
-use autonoe_sandbox::{DoorRules, Key, Premises, Route};
+use autonoe_sandbox::{EgressRules, Key, RoomConfig, Route};
 use autonoe_store::AgentCommand;
 use autonoe_tools::ServerConfig;
 
@@ -25,11 +25,11 @@ use crate::recordings::read_cassette;
 use crate::vendors::{CLAUDE, CODEX, GEMINI, Sent, Vendor};
 
 /// What all agents of a run are made from.
-pub struct Workshop<'a> {
+pub struct BackendFactory<'a> {
     /// What the environment says.
     pub environment: &'a Environment,
     /// Where children run.
-    pub premises: Premises,
+    pub premises: RoomConfig,
     /// The native agent's own settings.
     pub native: NativeSettings,
     /// The MCP servers of the project and of the user.
@@ -44,7 +44,7 @@ pub struct Workshop<'a> {
     pub agents: BTreeMap<String, AgentCommand>,
 }
 
-impl Workshop<'_> {
+impl BackendFactory<'_> {
     /// Puts an agent together.
     pub fn build(&self, name: &BackendName) -> Result<Box<dyn Backend>, Fault> {
         let deliverables = Arc::clone(&self.deliverables);
@@ -177,7 +177,7 @@ fn route(vendor: &Vendor, service: &ModelService) -> Result<Route, Fault> {
 }
 
 /// Lets further hosts be reached.
-fn admit<'a>(door: &mut DoorRules, hosts: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
+fn admit<'a>(door: &mut EgressRules, hosts: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
     for host in hosts {
         door.allow.push(host.parse().map_err(|error| {
             Fault::lasting(Layer::Config, "host", format!("'{host}' is no host: {error}."))

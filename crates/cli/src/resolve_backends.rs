@@ -1,6 +1,6 @@
 //! Who works in a run: the agent that was chosen, those who step in for it, and the models of each.
 
-use autonoe_core::crew::Models;
+use autonoe_core::backend_chain::Models;
 use autonoe_core::fault::{Fault, Layer};
 use autonoe_model::{ModelChoice, Provider, ProviderKind};
 
@@ -14,7 +14,7 @@ const DEFAULT_PLAN_MODEL: &str = "opus";
 
 /// One who works or waits to step in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hired {
+pub struct ResolvedBackend {
     /// Which agent.
     pub backend: BackendName,
     /// Its models.
@@ -24,13 +24,13 @@ pub struct Hired {
 }
 
 /// The agent for this run first, then those who step in. `checks` has the native agent's models looked up.
-pub fn hire(
+pub fn resolve_backends(
     args: &CommonArgs,
     plan_model: Option<&str>,
     environment: &Environment,
     providers: &[Provider],
     checks: bool,
-) -> Result<Vec<Hired>, Fault> {
+) -> Result<Vec<ResolvedBackend>, Fault> {
     let (first, because) = match &args.backend {
         BackendChoice::Named(name) => (name.clone(), None),
         BackendChoice::Auto => {
@@ -44,14 +44,16 @@ pub fn hire(
     };
     // What was typed for the first one is not for those who step in: they know other names.
     let own = models(&first, args.model.as_deref(), plan_model, providers)?;
-    let mut hired = vec![Hired { backend: first, models: own, because }];
+    let mut hired = vec![ResolvedBackend { backend: first, models: own, because }];
     for Substitute { backend, model } in &args.fallback {
         let models = models(backend, model.as_deref(), None, providers)?;
         if hired.iter().all(|other| (&other.backend, &other.models) != (backend, &models)) {
-            hired.push(Hired { backend: backend.clone(), models, because: None });
+            hired.push(ResolvedBackend { backend: backend.clone(), models, because: None });
         }
     }
-    for Hired { models, .. } in hired.iter().filter(|hired| checks && hired.backend == BackendName::Native) {
+    for ResolvedBackend { models, .. } in
+        hired.iter().filter(|hired| checks && hired.backend == BackendName::Native)
+    {
         for model in [&models.plan, &models.work] {
             ModelChoice::parse(model, providers)?.provider_among(providers)?;
         }
@@ -60,13 +62,13 @@ pub fn hire(
 }
 
 /// The one who looks at what the others have built.
-pub fn hire_verifier(typed: &Substitute, providers: &[Provider]) -> Result<Hired, Fault> {
+pub fn resolve_verifier(typed: &Substitute, providers: &[Provider]) -> Result<ResolvedBackend, Fault> {
     let Substitute { backend, model } = typed;
     let models = models(backend, model.as_deref(), None, providers)?;
     if *backend == BackendName::Native {
         ModelChoice::parse(&models.work, providers)?.provider_among(providers)?;
     }
-    Ok(Hired { backend: backend.clone(), models, because: None })
+    Ok(ResolvedBackend { backend: backend.clone(), models, because: None })
 }
 
 /// Whether a model that the user named is one of the agent's: by its vendor, and a provider's name means our own agent.

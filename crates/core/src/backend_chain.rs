@@ -1,8 +1,8 @@
-//! Crew: the backends of a run, in the order in which they step in for one another.
+//! BackendChain: the backends of a run, in the order in which they step in for one another.
 
 use crate::agent::Backend;
 use crate::fault::Layer;
-use crate::instruction::InstructionName;
+use crate::instruction::Phase;
 use crate::outcome::RunOutcome;
 
 /// The model for planning sessions and the model for all others.
@@ -16,14 +16,14 @@ pub struct Models {
 
 impl Models {
     /// The model for an instruction.
-    pub fn choose(&self, name: InstructionName) -> String {
+    pub fn choose(&self, name: Phase) -> String {
         if name.is_planning() { self.plan.clone() } else { self.work.clone() }
     }
 }
 
 /// A backend and the models that it works with.
 #[derive(Clone)]
-pub struct Member<'a> {
+pub struct ChainEntry<'a> {
     /// Opens the agents.
     pub backend: &'a dyn Backend,
     /// Their models.
@@ -31,34 +31,34 @@ pub struct Member<'a> {
 }
 
 /// The backends of a run; never empty.
-pub struct Crew<'a> {
-    current: Member<'a>,
-    waiting: std::vec::IntoIter<Member<'a>>,
-    reviewer: Option<Member<'a>>,
+pub struct BackendChain<'a> {
+    current: ChainEntry<'a>,
+    waiting: std::vec::IntoIter<ChainEntry<'a>>,
+    reviewer: Option<ChainEntry<'a>>,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> BackendChain<'a> {
     /// One who works, and others who wait to step in.
-    pub fn new(first: Member<'a>, others: Vec<Member<'a>>) -> Self {
+    pub fn new(first: ChainEntry<'a>, others: Vec<ChainEntry<'a>>) -> Self {
         Self { current: first, waiting: others.into_iter(), reviewer: None }
     }
 
     /// The same crew, with one who looks at what the others have built.
     #[must_use]
-    pub fn reviewed_by(self, reviewer: Option<Member<'a>>) -> Self {
+    pub fn reviewed_by(self, reviewer: Option<ChainEntry<'a>>) -> Self {
         Self { reviewer, ..self }
     }
 
     /// Who holds a session with an instruction.
-    pub fn choose(&self, name: InstructionName) -> &Member<'a> {
+    pub fn choose(&self, name: Phase) -> &ChainEntry<'a> {
         match (name, &self.reviewer) {
-            (InstructionName::Review, Some(reviewer)) => reviewer,
+            (Phase::Review, Some(reviewer)) => reviewer,
             (_, _) => &self.current,
         }
     }
 
     /// Who works.
-    pub fn current(&self) -> &Member<'a> {
+    pub fn current(&self) -> &ChainEntry<'a> {
         &self.current
     }
 
@@ -68,7 +68,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Has the next one step in, if the run would end for a reason that is not theirs. Returns who has stepped down.
-    pub fn step_in(&mut self, outcome: &RunOutcome) -> Option<Member<'a>> {
+    pub fn next_after(&mut self, outcome: &RunOutcome) -> Option<ChainEntry<'a>> {
         if !is_personal(outcome) {
             return None;
         }

@@ -12,12 +12,12 @@ use hyper::http::uri::Scheme;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::client::proxy::matcher::Intercept;
 
-use crate::blot::{Blotted, blot_headers};
 use crate::connect::{self, BodyError};
 use crate::failure::Failure;
 use crate::headers::{asks_for_websocket, drop_hop_by_hop};
 use crate::host::{Host, Target};
 use crate::limits::IDLE_LIMIT;
+use crate::redact_reply::{Blotted, blot_headers};
 use crate::refusal::{Refusal, Refusals};
 use crate::route::Route;
 use crate::rules::Rules;
