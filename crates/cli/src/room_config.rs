@@ -246,14 +246,14 @@ pub fn readable(environment: &Environment, user: &UserConfig) -> Vec<PathBuf> {
 pub fn temporary(layer: Layer, project: &Project) -> Option<PathBuf> {
     match layer {
         Layer::Bubblewrap => Some(PathBuf::from("/tmp")),
-        Layer::Landlock | Layer::Seatbelt => Some(project.state_dir().join("tmp")),
+        Layer::Landlock | Layer::Seatbelt => Some(project.temporary_dir()),
         Layer::None => None,
     }
 }
 
 fn bounds(project: &Project, environment: &Environment, user: &UserConfig, policy: &PolicyOptions) -> Bounds {
     let root = project.root();
-    let mut bounds = Bounds::new(root, project.state_dir().join("home"), project.state_dir().join("tmp"));
+    let mut bounds = Bounds::new(root, project.state_dir().join("home"), project.temporary_dir());
     bounds.records = Some(project.rooms_dir());
     // A repository around the user's home would lay all of it open; to the programs there is none, then.
     let home = environment.home.as_deref().and_then(|home| home.canonicalize().ok());

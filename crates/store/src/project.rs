@@ -201,6 +201,11 @@ impl Project {
             .map_err(|error| not_writable(&directory, WriteTrouble::of(&directory, &error)))
     }
 
+    /// Where commands of agents write temporary files on layers that give them no `/tmp` of their own.
+    pub fn temporary_dir(&self) -> PathBuf {
+        self.state.join("tmp")
+    }
+
     /// Removes what killed processes left of the files and directories that are there for a moment only. Nobody else may work on the
     /// project: the lock must be held.
     pub fn remove_leftovers(&self) {
@@ -208,6 +213,8 @@ impl Project {
             (self.root.clone(), &[PROBE][..]),
             (self.autonoe_dir(), &[PROBE, crate::atomic::TEMPORARY]),
             (self.state.clone(), &[TRIAL, crate::atomic::TEMPORARY]),
+            // Whatever commands left there: no session is under way.
+            (self.temporary_dir(), &[""]),
         ] {
             let entries = fs::read_dir(directory).into_iter().flatten().flatten();
             let ours = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));

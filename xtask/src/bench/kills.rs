@@ -43,6 +43,7 @@ pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
                     let name = format!("{} on {}", job.name, layer.name);
                     let account = travel_until(autonoe, job, layer, kills);
                     eprintln!("{name}: {}", account.summary());
+                    account.wrong.iter().for_each(|wrong| eprintln!("  {wrong}"));
                     let mut accounts = accounts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     accounts.insert(name, account);
                 }
@@ -77,9 +78,6 @@ fn rows(accounts: &BTreeMap<String, Account>) -> Vec<Row> {
 }
 
 fn row(name: &str, account: &Account) -> Row {
-    for wrong in &account.wrong {
-        eprintln!("{name}: {wrong}");
-    }
     Row {
         what: format!("kills: {name}"),
         target: "nothing lost, doubled or left".to_owned(),

@@ -21,8 +21,7 @@ impl Collector {
         // It ends with the test's process.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let taken = take(stream);
-                kept.lock().expect("not poisoned").extend(taken);
+                take(stream, &kept);
             }
         });
         Self { endpoint, spans }
@@ -41,8 +40,8 @@ impl Collector {
     }
 }
 
-/// One request, which is answered; the spans in it.
-fn take(stream: TcpStream) -> Vec<Value> {
+/// Keeps the spans of one request, then answers it: a run ends as soon as it is answered.
+fn take(stream: TcpStream, kept: &Mutex<Vec<Value>>) {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
@@ -57,12 +56,12 @@ fn take(stream: TcpStream) -> Vec<Value> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).expect("a body");
-    let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
-    reader.into_inner().write_all(answer.as_bytes()).expect("answered");
     let body: Value = serde_json::from_slice(&body).expect("OTLP as JSON");
     let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let scopes = list(&body, "resourceSpans").into_iter().flat_map(|resource| list(&resource, "scopeSpans"));
-    scopes.flat_map(|scope| list(&scope, "spans")).collect()
+    kept.lock().expect("not poisoned").extend(scopes.flat_map(|scope| list(&scope, "spans")));
+    let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+    reader.into_inner().write_all(answer.as_bytes()).expect("answered");
 }
 
 /// A span, as it was sent.

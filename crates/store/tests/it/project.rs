@@ -147,7 +147,9 @@ fn what_is_made_for_a_moment_is_removed_when_a_killed_process_left_it() {
         ours.join(".autonoe-probe-x"),
         ours.join(".tmp-x"),
         state.join(".tmp-x"),
+        bench.project.temporary_dir().join("whatever a command left"),
     ];
+    fs::create_dir_all(bench.project.temporary_dir()).unwrap();
     let kept = [root.join(".tmp-users"), root.join("trial-users"), state.join("journal.db")];
     left.iter().chain(&kept).for_each(|file| fs::write(file, "").unwrap());
     fs::create_dir_all(state.join("trial-abc/root")).unwrap();

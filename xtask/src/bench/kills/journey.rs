@@ -1,5 +1,6 @@
 //! One project on its way to the end of its run, stopped again and again.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::{Mutex, OnceLock};
@@ -62,7 +63,7 @@ pub fn travel(autonoe: &Path, job: &Job, layer: &Layer, kills: usize) -> Result<
     let reference = reference(autonoe, job, layer)?;
     let (place, model) = (job.lay_out()?, serve(&job.script())?);
     let mut account = Account { journeys: 1, ..Account::default() };
-    let mut is_done = false;
+    let (mut is_done, mut was_killed) = (false, false);
     while !is_done && account.kills < kills.min(KILLS_A_JOURNEY) {
         let mut child = start(autonoe, job, layer, &place, &model, account.kills > 0)?;
         let moment = reference.duration.mul_f64(random());
@@ -74,6 +75,7 @@ pub fn travel(autonoe: &Path, job: &Job, layer: &Layer, kills: usize) -> Result<
                 stopped(&mut child, signal, &place, &mut account)?;
                 account.kills += 1;
                 is_done = residue::is_done(&place);
+                was_killed = is_done && signal == Signal::SIGKILL;
             }
         }
         account
@@ -92,6 +94,12 @@ pub fn travel(autonoe: &Path, job: &Job, layer: &Layer, kills: usize) -> Result<
                 account.wrong.push("the last run does not end".to_owned());
             }
         }
+    }
+    if was_killed {
+        // What a killed process leaves, the next start removes; one that acquires the project and does nothing else is enough.
+        let (mut command, programs) = job.command(&place, autonoe, &model)?;
+        layer.apply(command.args(["checks", "reject", "nothing"]), &programs);
+        command.status()?;
     }
     let remains = residue::remains(&place)?;
     account.wrong.extend(reference.remains.differences(&remains));
@@ -168,7 +176,9 @@ fn stopped(child: &mut Child, signal: Signal, place: &Place, account: &mut Accou
         account.wrong.push(format!("{signal} did not end it"));
         return Ok(());
     };
-    if signal != Signal::SIGKILL && !matches!(status.code(), Some(0 | 130)) {
+    // Before it listens to signals, nothing has begun that must be ended first.
+    let was_early = status.signal() == Some(signal as i32);
+    if !was_early && !matches!(status.code(), Some(0 | 130)) {
         account
             .wrong
             .push(format!("after {signal} it ended with {status}: {}", residue::last_outcome(place)));
