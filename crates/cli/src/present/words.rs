@@ -124,9 +124,9 @@ pub fn waiting(remaining: Duration, resets_at: Option<Timestamp>) -> String {
 
 /// That the model service is away, when it is tried again, and when the run gives up.
 pub fn outage(tries: u32, pause: Duration, gives_up_at: Timestamp, message: &str) -> String {
-    let tried = if tries == 1 { String::new() } else { format!(" ({tries} sessions in a row)") };
+    let tried = if tries == 1 { String::new() } else { format!(" (try {tries})") };
     format!(
-        "No model service{tried}: {message} Next try in {}; giving up at {} (Ctrl-C stops)",
+        "Waiting for the model service{tried}: {message} Next try in {}; giving up at {} (Ctrl-C stops)",
         format_duration(pause),
         moment::local_time(gives_up_at)
     )
@@ -185,7 +185,7 @@ pub fn ending(outcome: &RunOutcome) -> (Level, String, Option<String>) {
         ),
         RunOutcome::Outage { limit, fault } => (
             Level::Error,
-            format!("Stopped: no model service for {}: {}", format_duration(*limit), fault.message),
+            format!("Stopped after waiting {} for the model service: {}", format_duration(*limit), fault.message),
             fault.hint.clone().or_else(|| {
                 Some(text("Run again once it is back; --max-outage sets how long a run waits, --fallback names other agents."))
             }),
