@@ -89,7 +89,7 @@ fn normal(path: &Path) -> String {
     let parts = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
     let mut normal = Vec::new();
     for part in parts {
-        let is_vendors = ["home", "outputs"].contains(&part.as_str());
+        let is_vendors = ["home", "outputs", "tmp"].contains(&part.as_str());
         let is_hash =
             part.len() >= 8 && part.chars().filter(char::is_ascii_hexdigit).count() * 2 > part.len();
         normal.push(if is_hash { "#".to_owned() } else { part });
@@ -111,7 +111,7 @@ fn record(place: &Place) -> Result<Vec<(String, String)>> {
         (
             "deliverables that passed, each once",
             "SELECT group_concat(deliverable || ' ' || times) FROM (SELECT deliverable, COUNT(*) AS times FROM status_changes
-             WHERE new = 'passed' GROUP BY deliverable ORDER BY deliverable)",
+             WHERE new = 'passed' AND previous IS NOT 'passed' GROUP BY deliverable ORDER BY deliverable)",
         ),
         (
             "deliverables that were verified, each once",
