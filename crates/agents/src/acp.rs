@@ -2,7 +2,7 @@
 //! does without asking is put to them when it is told, and broken off if they refuse; the room holds it in any case.
 //!
 //! Of the protocol's crate only the messages are used: its connection owns handlers and tasks that outlive a call, and
-//! here an agent works only while its events are asked for, on one borrowed desk.
+//! here an agent works only while its events are asked for, on one borrowed session.
 
 mod answers;
 mod begin;
@@ -132,12 +132,12 @@ pub(crate) async fn open(
     env: impl FnOnce(Option<Reach>) -> Vec<(String, String)>,
 ) -> Result<Box<dyn Agent>, Fault> {
     let expected = Expected::new(spec.answer)?;
-    let Start { launch, reach, mut desk } =
+    let Start { launch, reach, mut vendor_session } =
         settings.prepare(&manner.shown, spec.gates, spec.phase, deliverables).await?;
     let talk = match JsonLineProcess::start(launch.args(&manner.args).envs(env(reach))) {
         Ok(talk) => talk,
         Err(error) => {
-            desk.close().await;
+            vendor_session.close().await;
             let message = format!("{} cannot be started: {error}.", manner.shown);
             return Err(Fault::passing(Layer::System, "agent_not_started", message));
         }
@@ -153,7 +153,7 @@ pub(crate) async fn open(
         manner,
         expected,
         talk,
-        desk,
+        vendor_session,
         asked: 0,
         session: String::new(),
         calls: Calls::new(servers),
@@ -173,12 +173,12 @@ struct AcpAgent {
     named: Named,
     settings: VendorSettings,
     model: String,
-    /// The session to go on with.
+    /// The session to resume.
     earlier: Option<String>,
     guides: String,
     expected: Expected,
     talk: JsonLineProcess,
-    desk: VendorSession,
+    vendor_session: VendorSession,
     /// The number of our last request.
     asked: u64,
     /// Its id of this session.
@@ -206,12 +206,12 @@ impl Agent for AcpAgent {
             let ended = self.work(instruction.text, &emitter).await;
             self.flush(&emitter).await;
             self.close_terminals(&emitter).await;
-            conclude(ended, self.manner.exit_limit, &mut self.talk, &mut self.desk, &emitter).await;
+            conclude(ended, self.manner.exit_limit, &mut self.talk, &mut self.vendor_session, &emitter).await;
         })
     }
 
     async fn dispose(mut self: Box<Self>) -> Vec<String> {
-        self.desk.close().await
+        self.vendor_session.close().await
     }
 }
 
@@ -232,7 +232,7 @@ impl AcpAgent {
         emitter.emit(AgentEvent::Conversation { history }).await;
         let mut prompt = format!("{}{}", self.expected.told(instruction), self.guides);
         for _ in 0..MAX_FOLLOW_UPS {
-            self.desk.asks(&self.model, emitter).await;
+            self.vendor_session.asks(&self.model, emitter).await;
             let content = json!([{ "type": "text", "text": prompt }]);
             let params = json!({ "sessionId": self.session, "prompt": content });
             self.last_words.clear();
@@ -244,7 +244,7 @@ impl AcpAgent {
                 Err(Halt::Refused(refused)) => return Ok(self.named.failure(&refused)),
             };
             self.book(&answer, emitter).await;
-            self.desk.answered(None, emitter).await;
+            self.vendor_session.answered(None, emitter).await;
             let refusals = std::mem::take(&mut self.refusals);
             if answer["stopReason"] == "cancelled" && !refusals.is_empty() {
                 // The protocol has no place for reasons.
@@ -311,7 +311,8 @@ impl AcpAgent {
             match heard {
                 Heard::Message(message) => return Ok(Message::read(message)),
                 Heard::Noise(text) => {
-                    let message = format!("{} said something that is no message: {text}", self.manner.shown);
+                    let message =
+                        format!("{} said something that is not a message: {text}", self.manner.shown);
                     emitter.emit(AgentEvent::Trouble { message }).await;
                 }
                 Heard::End => return Err(Halt::Fault(crashed(&self.manner.shown, &mut self.talk).await)),
@@ -401,7 +402,7 @@ impl AcpAgent {
             for terminal in terminals {
                 content.push_str(&self.terminals.told(&terminal));
             }
-            self.desk.result(emitter, &id, &name, content, is_error).await;
+            self.vendor_session.result(emitter, &id, &name, content, is_error).await;
         }
     }
 
@@ -411,7 +412,7 @@ impl AcpAgent {
             return Some("It cannot be told what this call would do.".to_owned());
         };
         for call in std::iter::once(first).chain(others) {
-            let refusal = self.desk.refusal(call, cwd.as_deref()).await;
+            let refusal = self.vendor_session.refusal(call, cwd.as_deref()).await;
             if refusal.is_some() {
                 return refusal;
             }
@@ -423,14 +424,14 @@ impl AcpAgent {
     async fn refuse(&mut self, id: &str, reason: String, emitter: &Emitter) {
         let name = self.calls.close(id);
         self.refusals.push(format!("{name}: {reason}"));
-        self.desk.result(emitter, id, &name, reason, true).await;
+        self.vendor_session.result(emitter, id, &name, reason, true).await;
     }
 
     /// Tells of everything that has not ended and will not.
     async fn end_turn(&mut self, emitter: &Emitter) {
         self.flush(emitter).await;
         for Ended { id, name, content, is_error, .. } in self.calls.unfinished() {
-            self.desk.result(emitter, &id, &name, content, is_error).await;
+            self.vendor_session.result(emitter, &id, &name, content, is_error).await;
         }
     }
 
@@ -455,7 +456,7 @@ impl AcpAgent {
     }
 }
 
-/// Why a request has no answer to go on with.
+/// Why a request has no answer to resume.
 enum Halt {
     /// The agent answered with an error.
     Refused(Refused),

@@ -45,7 +45,7 @@ impl Expected {
             Ok(validator) => Ok(Form { schema, validator }),
             Err(error) => {
                 let message =
-                    format!("The form of the answer is no JSON Schema: {}.", cut(&error.to_string()));
+                    format!("The form of the answer is not JSON Schema: {}.", cut(&error.to_string()));
                 Err(Fault::lasting(Layer::Config, "answer_schema", message))
             }
         });
@@ -119,7 +119,7 @@ fn document(text: &str) -> Result<Value, String> {
     let whole = serde_json::from_str(text);
     whole.or_else(|error| {
         let fenced = fenced(text).and_then(|inside| serde_json::from_str(&inside).ok());
-        fenced.ok_or_else(|| format!("it is no JSON document ({error})"))
+        fenced.ok_or_else(|| format!("it is not JSON document ({error})"))
     })
 }
 

@@ -136,7 +136,7 @@ impl Backend for ClaudeBackend {
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let (arguments, servers) = (self.arguments(&spec), self.servers());
         let expected = Expected::new(spec.answer)?;
-        let Start { launch, reach, mut desk } =
+        let Start { launch, reach, mut vendor_session } =
             self.settings.prepare("Claude Code", spec.gates, spec.phase, &self.deliverables).await?;
         self.settings.write(SERVERS, &servers.to_string())?;
         let mut env: Vec<(&str, String)> =
@@ -149,14 +149,14 @@ impl Backend for ClaudeBackend {
         let talk = match JsonLineProcess::start(launch.args(arguments).envs(env)) {
             Ok(talk) => talk,
             Err(error) => {
-                desk.close().await;
+                vendor_session.close().await;
                 let message = format!("Claude Code cannot be started: {error}.");
                 return Err(Fault::passing(Layer::System, "agent_not_started", message));
             }
         };
         Ok(Box::new(ClaudeAgent {
             talk,
-            desk,
+            vendor_session,
             expected,
             guides: guides::read(&self.settings.root),
             seen: Seen::default(),
@@ -169,7 +169,7 @@ impl Backend for ClaudeBackend {
 /// One session of Claude Code.
 struct ClaudeAgent {
     talk: JsonLineProcess,
-    desk: VendorSession,
+    vendor_session: VendorSession,
     expected: Expected,
     guides: String,
     seen: Seen,
@@ -203,12 +203,12 @@ impl Agent for ClaudeAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             let ended = self.work(instruction.text, &emitter).await;
-            conclude(ended, Some(EXIT_LIMIT), &mut self.talk, &mut self.desk, &emitter).await;
+            conclude(ended, Some(EXIT_LIMIT), &mut self.talk, &mut self.vendor_session, &emitter).await;
         })
     }
 
     async fn dispose(mut self: Box<Self>) -> Vec<String> {
-        self.desk.close().await
+        self.vendor_session.close().await
     }
 }
 
@@ -285,7 +285,7 @@ impl ClaudeAgent {
             match self.talk.hear().await {
                 Heard::Message(message) => return Ok(Message::read(message)),
                 Heard::Noise(text) => {
-                    let message = format!("Claude Code said something that is no message: {text}");
+                    let message = format!("Claude Code said something that is not a message: {text}");
                     emitter.emit(AgentEvent::Trouble { message }).await;
                 }
                 Heard::End => return Err(crashed("Claude Code", &mut self.talk).await),
@@ -299,7 +299,7 @@ impl ClaudeAgent {
             Message::Begun { session, model } => {
                 let history = json!({ "claude_session": session });
                 emitter.emit(AgentEvent::Conversation { history }).await;
-                self.desk.asks(&model, emitter).await;
+                self.vendor_session.asks(&model, emitter).await;
                 self.seen.model = model;
             }
             Message::Said { id, model, blocks, usage } => {
@@ -307,8 +307,8 @@ impl ClaudeAgent {
             }
             Message::Results(results) => self.results(results, emitter).await,
             Message::Asks { request, asked } => {
-                // Whoever is about to use a tool has heard the model out.
-                self.desk.answered(None, emitter).await;
+                // Anyone who is about to use a tool has heard the model out.
+                self.vendor_session.answered(None, emitter).await;
                 let answer = self.answer(asked).await;
                 let response = json!({ "subtype": "success", "request_id": request, "response": answer });
                 self.talk.say(&json!({ "type": "control_response", "response": response })).await;
@@ -334,7 +334,7 @@ impl ClaudeAgent {
             Message::Ended(ending) => {
                 self.book_the_rest(&ending, emitter).await;
                 let outcome = ending.outcome(self.seen.limit.as_ref());
-                self.desk.answered(model_failure(&outcome), emitter).await;
+                self.vendor_session.answered(model_failure(&outcome), emitter).await;
                 // It goes on by itself when they have ended.
                 if self.seen.sub_agents > 0 && !ending.is_error {
                     return None;
@@ -355,7 +355,7 @@ impl ClaudeAgent {
     async fn said(&mut self, id: &str, model: &str, blocks: Vec<Block>, usage: Usage, emitter: &Emitter) {
         let is_new = self.seen.booked.as_deref() != Some(id);
         if is_new {
-            self.desk.asks(model, emitter).await;
+            self.vendor_session.asks(model, emitter).await;
         }
         for block in blocks {
             emitter
@@ -394,11 +394,11 @@ impl ClaudeAgent {
             let name = self.seen.calls.remove(&result.id).unwrap_or_default();
             // After its answer the model is not asked again.
             is_over &= name == ANSWER_TOOL;
-            self.desk.result(emitter, &result.id, &name, result.content, result.is_error).await;
+            self.vendor_session.result(emitter, &result.id, &name, result.content, result.is_error).await;
         }
         if self.seen.calls.is_empty() && !is_over {
             let model = self.seen.model.clone();
-            self.desk.asks(&model, emitter).await;
+            self.vendor_session.asks(&model, emitter).await;
         }
     }
 
@@ -406,7 +406,7 @@ impl ClaudeAgent {
     async fn end_what_is_open(&mut self, is_error: bool, emitter: &Emitter) {
         for (id, name) in std::mem::take(&mut self.seen.calls) {
             let content = "It ran until the session ended.".to_owned();
-            self.desk.result(emitter, &id, &name, content, is_error).await;
+            self.vendor_session.result(emitter, &id, &name, content, is_error).await;
         }
     }
 
@@ -431,7 +431,7 @@ impl ClaudeAgent {
         let refusal = match named.name.as_str() {
             // It does nothing but answer, and is there only where a form was asked for.
             ANSWER_TOOL if self.expected.schema().is_some() => None,
-            _ => self.desk.refusal(&named, cwd.map(PathBuf::from).as_deref()).await,
+            _ => self.vendor_session.refusal(&named, cwd.map(PathBuf::from).as_deref()).await,
         };
         match (is_hook, refusal) {
             (true, None) => json!({ "hookSpecificOutput": {
@@ -447,7 +447,7 @@ impl ClaudeAgent {
     }
 }
 
-/// How it is told to go on with an earlier conversation: in a copy, so that the earlier one can be taken up again, whatever
+/// How it is told to resume an earlier conversation: in a copy, so that the earlier one can be taken up again, whatever
 /// becomes of this session.
 fn taking_up(history: Option<&Value>) -> Vec<String> {
     let session = history.and_then(|history| history["claude_session"].as_str());

@@ -89,16 +89,16 @@ impl Backend for CodexBackend {
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let expected = Expected::new(spec.answer)?;
-        let Start { launch, reach, mut desk } =
+        let Start { launch, reach, mut vendor_session } =
             self.settings.prepare("Codex", spec.gates, spec.phase, &self.deliverables).await?;
-        let told = config::config(&self.settings, &desk.server, reach.as_ref(), Asks::Always);
+        let told = config::config(&self.settings, &vendor_session.server, reach.as_ref(), Asks::Always);
         self.settings.write("config.toml", &told)?;
         forget_rules(&self.settings.home)?;
         let env = env(&self.settings, reach.as_ref());
         let talk = match JsonLineProcess::start(launch.args(["app-server"]).envs(env)) {
             Ok(talk) => talk,
             Err(error) => {
-                desk.close().await;
+                vendor_session.close().await;
                 let message = format!("Codex cannot be started: {error}.");
                 return Err(Fault::passing(Layer::System, "agent_not_started", message));
             }
@@ -106,7 +106,7 @@ impl Backend for CodexBackend {
         let history = spec.history.unwrap_or_default();
         Ok(Box::new(CodexAgent {
             talk,
-            desk,
+            vendor_session,
             expected,
             guides: guides::read(&self.settings.root),
             history: history["codex_thread"].as_str().map(str::to_owned),
@@ -152,10 +152,10 @@ fn effort(tokens: u32) -> &'static str {
 /// One session of Codex.
 struct CodexAgent {
     talk: JsonLineProcess,
-    desk: VendorSession,
+    vendor_session: VendorSession,
     expected: Expected,
     guides: String,
-    /// The conversation to go on with.
+    /// The conversation to resume.
     history: Option<String>,
     phase: Phase,
     reach: Option<Reach>,
@@ -199,12 +199,12 @@ impl Agent for CodexAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             let ended = self.work(instruction.text, &emitter).await;
-            conclude(ended, Some(EXIT_LIMIT), &mut self.talk, &mut self.desk, &emitter).await;
+            conclude(ended, Some(EXIT_LIMIT), &mut self.talk, &mut self.vendor_session, &emitter).await;
         })
     }
 
     async fn dispose(mut self: Box<Self>) -> Vec<String> {
-        self.desk.close().await
+        self.vendor_session.close().await
     }
 }
 
@@ -221,7 +221,7 @@ impl CodexAgent {
         loop {
             let message = self.next(emitter).await?;
             let Some(outcome) = self.take(message, emitter).await else { continue };
-            self.desk.answered(model_failure(&outcome), emitter).await;
+            self.vendor_session.answered(model_failure(&outcome), emitter).await;
             match self.expected.settle(outcome, &self.seen.said, emitter).await {
                 Next::Ended(outcome) => return Ok(outcome),
                 Next::Again(words) => self.turn(words, emitter).await?,
@@ -253,10 +253,10 @@ impl CodexAgent {
     /// Waits for its MCP servers: for the deliverable tools until they are there, for others a while.
     async fn gather(&mut self, emitter: &Emitter) -> Result<(), Fault> {
         let deadline = Instant::now() + GATHERING;
-        let deliverables = Arc::clone(&self.desk.deliverables);
+        let deliverables = Arc::clone(&self.vendor_session.deliverables);
         // The deliverable tools are one more.
         while self.seen.served.len() < self.settings.servers.len() + 1 {
-            let message = if self.desk.has_tools() || self.seen.toolless.is_some() {
+            let message = if self.vendor_session.has_tools() || self.seen.toolless.is_some() {
                 match tokio::time::timeout_at(deadline, self.next(emitter)).await {
                     Ok(message) => message,
                     Err(_) => break,
@@ -271,7 +271,9 @@ impl CodexAgent {
             let _ = self.take(message?, emitter).await;
         }
         match self.seen.toolless.take() {
-            Some(why) if !self.desk.has_tools() => Err(self.desk.tools_missing(Some(&why))),
+            Some(why) if !self.vendor_session.has_tools() => {
+                Err(self.vendor_session.tools_missing(Some(&why)))
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -306,10 +308,10 @@ impl CodexAgent {
         self.expected.schema().filter(|schema| strict::is_strict(schema))
     }
 
-    /// Begins a conversation, or goes on with one.
+    /// Begins a conversation, or resumes one.
     async fn conversation(&mut self, emitter: &Emitter) -> Result<Value, Fault> {
         // Its own sandbox cannot be built within ours.
-        let sandbox = match self.settings.premises.sandbox.layer() {
+        let sandbox = match self.settings.room_config.sandbox.layer() {
             SandboxLayer::None => "workspace-write",
             SandboxLayer::Bubblewrap | SandboxLayer::Landlock | SandboxLayer::Seatbelt => {
                 "danger-full-access"
@@ -323,7 +325,7 @@ impl CodexAgent {
             Some(thread) => {
                 params["threadId"] = json!(thread);
                 self.ask("thread/resume", params, emitter).await?.map_err(|error| {
-                    let message = format!("Codex cannot go on with the conversation {thread}: {error}.");
+                    let message = format!("Codex cannot resume the conversation {thread}: {error}.");
                     // The next try begins a new one.
                     Fault::passing(Layer::Agent, "conversation_lost", message)
                 })
@@ -367,7 +369,7 @@ impl CodexAgent {
             match self.talk.hear().await {
                 Heard::Message(message) => return Ok(Message::read(&message)),
                 Heard::Noise(text) => {
-                    let message = format!("Codex said something that is no message: {text}");
+                    let message = format!("Codex said something that is not a message: {text}");
                     emitter.emit(AgentEvent::Trouble { message }).await;
                 }
                 Heard::End => return Err(crashed("Codex", &mut self.talk).await),
@@ -402,7 +404,7 @@ impl CodexAgent {
                 let is_owed = std::mem::take(&mut self.seen.is_owed);
                 emitter.emit(AgentEvent::Usage(Usage { cost_usd, ..usage })).await;
                 // It is told once for each call of the model, when the tools that were called for have ended too.
-                self.desk.answered(None, emitter).await;
+                self.vendor_session.answered(None, emitter).await;
                 if is_owed && self.seen.open.is_empty() {
                     self.asks(emitter).await;
                 }

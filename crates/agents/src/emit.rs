@@ -1,7 +1,7 @@
 //! Turns an async function that tells events into a stream of them.
 //!
 //! The function runs only while the stream is polled, and stands still after each event until the next one is
-//! asked for. So whoever stops listening stops the work: dropping the stream drops everything in it.
+//! asked for. So anyone who stops listening stops the work: dropping the stream drops everything in it.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -66,7 +66,7 @@ pub struct GeminiBackend {
 impl GeminiBackend {
     /// A backend whose agents work on deliverables through the given service.
     pub fn new(mut settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
-        settings.premises.bounds.hidden.push(settings.root.join(OF_A_REPOSITORY));
+        settings.room_config.bounds.hidden.push(settings.root.join(OF_A_REPOSITORY));
         Self { settings, deliverables }
     }
 
@@ -181,10 +181,10 @@ impl GeminiBackend {
     /// Who commits: it keeps the settings of the room's home from git, and without a name git does not commit. What is in the
     /// environment it leaves there.
     fn introduction(&self) -> Vec<(String, String)> {
-        let premises = &self.settings.premises;
-        let told = premises.env.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
+        let room_config = &self.settings.room_config;
+        let told = room_config.env.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
         let count: usize = told.and_then(|(_, count)| count.parse().ok()).unwrap_or_default();
-        let settings = premises.bounds.home.join(".gitconfig").display().to_string();
+        let settings = room_config.bounds.home.join(".gitconfig").display().to_string();
         vec![
             ("GIT_CONFIG_COUNT".to_owned(), (count + 1).to_string()),
             (format!("GIT_CONFIG_KEY_{count}"), "include.path".to_owned()),

@@ -42,7 +42,7 @@ pub struct NativeSettings {
     /// How model calls are made; thinking is set per session.
     pub tuning: Tuning,
     /// Where the children of tools run.
-    pub premises: RoomConfig,
+    pub room_config: RoomConfig,
     /// The rules that files are put to when a tool opens them.
     pub file_rules: PhaseRules,
     /// Where outputs are saved that are too long for a model.
@@ -85,10 +85,11 @@ impl Backend for NativeBackend {
         let provider = choice.provider_among(&settings.providers)?;
         let tuning = Tuning { thinking: spec.thinking, ..settings.tuning.clone() };
         let model = self.models.open(&provider, &choice.model, &tuning)?;
-        let quarters = Arc::new(SessionSandbox::new(settings.premises.clone()));
+        let session_sandbox = Arc::new(SessionSandbox::new(settings.room_config.clone()));
         let rules = (settings.file_rules)(spec.phase);
-        let workspace = Workspace::new(&settings.root, Arc::clone(&quarters), rules, &settings.outputs)
-            .map_err(|error| Fault::lasting(Layer::System, "workspace", error.to_string()))?;
+        let workspace =
+            Workspace::new(&settings.root, Arc::clone(&session_sandbox), rules, &settings.outputs)
+                .map_err(|error| Fault::lasting(Layer::System, "workspace", error.to_string()))?;
         let workspace = Arc::new(workspace);
         self.deliverables.enter(spec.phase);
         let fixed =
@@ -96,7 +97,7 @@ impl Backend for NativeBackend {
         let servers = (!settings.mcp_servers.is_empty()).then(|| {
             McpServers::start(
                 settings.mcp_servers.clone(),
-                McpHost::new(&settings.root, Arc::clone(&quarters)),
+                McpHost::new(&settings.root, Arc::clone(&session_sandbox)),
             )
         });
         let tools = Toolbox::new(
@@ -110,7 +111,7 @@ impl Backend for NativeBackend {
         );
         let system = SYSTEM_PROMPT.replace("{project}", &settings.root.display().to_string());
         let system = format!("{system}{}", guides::read(&settings.root));
-        let turns = Turns { model, tools, quarters, system };
+        let turns = Turns { model, tools, session_sandbox, system };
         Ok(Box::new(NativeAgent { turns, expected, history: spec.history, stop: spec.stop }))
     }
 }
@@ -119,7 +120,7 @@ impl Backend for NativeBackend {
 struct NativeAgent {
     turns: Turns,
     expected: Expected,
-    /// The conversation to go on with.
+    /// The conversation to resume.
     history: Option<Value>,
     stop: CancellationToken,
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use autonoe_core::fault::{Fault, Layer as FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
-use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, MESSENGER_ARG};
+use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, RELAY_ARG};
 use autonoe_files::WriteTrouble;
 use autonoe_model::PriceList;
 use autonoe_sandbox::{Exit, Launch, RoomConfig, SessionSandbox, SocketRoute};
@@ -24,7 +24,7 @@ pub(crate) use json_lines::{Heard, JsonLineProcess};
 pub use login::Login;
 pub(crate) use session::{VendorSession, conclude};
 
-/// What stands where a key is expected by a program that is given none: the real one is put in at the door.
+/// What stands where a key is expected by a program that is given none: the real one is put in at the egress proxy.
 const STAND_IN: &str = "the-key-is-put-in-at-the-door";
 
 /// How long an agent that exits once its input is closed may take for it.
@@ -36,7 +36,7 @@ const END_LIMIT: Duration = Duration::from_millis(500);
 /// The MCP server of the deliverable tools.
 pub(crate) const SERVER: &str = "autonoe";
 
-/// What the socket of the deliverable tools is called at the sandbox's door.
+/// What the socket of the deliverable tools is called at the sandbox's egress proxy.
 const CALLS_ROUTE: &str = "deliverables";
 
 /// What a vendor's agent is started with; the same for all sessions of a run.
@@ -46,8 +46,8 @@ pub struct VendorSettings {
     pub root: PathBuf,
     /// The vendor's program, and arguments that come before ours.
     pub command: Vec<String>,
-    /// Where it runs. Its door has the route of [`ModelService::route`].
-    pub premises: RoomConfig,
+    /// Where it runs. Its egress proxy has the route of [`ModelService::route`].
+    pub room_config: RoomConfig,
     /// Where it keeps its settings and conversations of this project, apart from the user's.
     pub home: PathBuf,
     /// The user's login, which it borrows.
@@ -56,7 +56,7 @@ pub struct VendorSettings {
     pub service: Option<ModelService>,
     /// Further variables of the user's that it may see.
     pub env: Vec<(String, String)>,
-    /// The socket at which the deliverable tools are answered. Programs in a room reach it through the door.
+    /// The socket at which the deliverable tools are answered. Programs in a room reach it through the egress proxy.
     pub calls: PathBuf,
     /// The MCP servers that it is given beside the deliverable tools.
     pub servers: BTreeMap<String, ServerConfig>,
@@ -67,7 +67,7 @@ pub struct VendorSettings {
 /// A model service and the key for it.
 #[derive(Clone)]
 pub struct ModelService {
-    /// Its route in the door.
+    /// Its route in the egress proxy.
     pub route: String,
     /// Where it is.
     pub base_url: Option<String>,
@@ -85,7 +85,7 @@ pub(crate) struct Reach {
 pub(crate) struct Start {
     pub launch: Launch,
     pub reach: Option<Reach>,
-    pub desk: VendorSession,
+    pub vendor_session: VendorSession,
 }
 
 /// How a program in the room starts the MCP server of the deliverable tools.
@@ -107,46 +107,46 @@ impl VendorSettings {
     ) -> Result<Start, Fault> {
         let borrowed = self.login.borrow(&self.home).map_err(|error| self.not_writable(&error))?;
         deliverables.enter(phase);
-        let quarters = Arc::new(SessionSandbox::new(self.premises_with_calls()));
-        let launch = self.launch(&quarters).await?;
+        let session_sandbox = Arc::new(SessionSandbox::new(self.room_config_with_calls()));
+        let launch = self.launch(&session_sandbox).await?;
         let reach = match &self.service {
             None => None,
-            Some(service) => Some(match quarters.route_url(&service.route).await {
+            Some(service) => Some(match session_sandbox.route_url(&service.route).await {
                 Some(url) => {
                     Reach { base_url: Some(url), key: service.key.as_ref().map(|_| STAND_IN.to_owned()) }
                 }
                 None => Reach { base_url: service.base_url.clone(), key: service.key.clone() },
             }),
         };
-        let calls = match quarters.route_url(CALLS_ROUTE).await {
+        let calls = match session_sandbox.route_url(CALLS_ROUTE).await {
             Some(url) => CallAddress::Proxy(url),
             None => CallAddress::Socket(self.calls.clone()),
         };
-        let desk = VendorSession {
+        let vendor_session = VendorSession {
             name: name.to_owned(),
             server: self.server(&calls),
             deliverables: Arc::clone(deliverables),
-            quarters,
+            session_sandbox,
             gates,
             borrowed: Some(borrowed),
             denials: HashMap::new(),
             is_asking: false,
         };
-        Ok(Start { launch, reach, desk })
+        Ok(Start { launch, reach, vendor_session })
     }
 
     /// RoomConfig from which the deliverable tools can be reached.
-    fn premises_with_calls(&self) -> RoomConfig {
-        let mut premises = self.premises.clone();
+    fn room_config_with_calls(&self) -> RoomConfig {
+        let mut room_config = self.room_config.clone();
         let socket = SocketRoute { name: CALLS_ROUTE.to_owned(), path: self.calls.clone() };
-        Arc::make_mut(&mut premises.door).sockets.push(socket);
-        premises
+        Arc::make_mut(&mut room_config.egress).sockets.push(socket);
+        room_config
     }
 
     /// Its program in a room, before it is started.
-    async fn launch(&self, quarters: &SessionSandbox) -> Result<Launch, Fault> {
+    async fn launch(&self, session_sandbox: &SessionSandbox) -> Result<Launch, Fault> {
         let (program, args) = self.command.split_first().ok_or_else(|| no_program("an empty command"))?;
-        let launch = quarters.command(program).await.map_err(|error| {
+        let launch = session_sandbox.command(program).await.map_err(|error| {
             let message = format!("The agent's room cannot be opened: {error}.");
             Fault::passing(FaultLayer::System, "room", message)
         })?;
@@ -154,10 +154,10 @@ impl VendorSettings {
     }
 
     fn server(&self, calls: &CallAddress) -> ServerCommand {
-        let command = self.premises.sandbox.ourselves_inside().display().to_string();
+        let command = self.room_config.sandbox.ourselves_inside().display().to_string();
         // Others on this machine can read arguments, but not variables.
         let env = BTreeMap::from([(CALLS_VARIABLE, calls.to_string())]);
-        ServerCommand { command, args: [MESSENGER_ARG], env }
+        ServerCommand { command, args: [RELAY_ARG], env }
     }
 
     /// Writes a file of its settings, which only the user may read.

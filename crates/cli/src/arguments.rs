@@ -102,7 +102,7 @@ pub struct SpecArgs {
     #[arg(long, short = 'P', value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub plan_model: Option<String>,
 
-    /// Go on with the conversation of the last session
+    /// Resume the conversation of the last session
     #[arg(long)]
     pub resume: bool,
 

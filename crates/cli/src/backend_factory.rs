@@ -29,7 +29,7 @@ pub struct BackendFactory<'a> {
     /// What the environment says.
     pub environment: &'a Environment,
     /// Where children run.
-    pub premises: RoomConfig,
+    pub room_config: RoomConfig,
     /// The native agent's own settings.
     pub native: NativeSettings,
     /// The MCP servers of the project and of the user.
@@ -85,16 +85,16 @@ impl BackendFactory<'_> {
         let environment = self.environment;
         let (program, args) = command.split_first().ok_or_else(|| not_found(name, "", None))?;
         let found = find_program(program, environment).ok_or_else(|| not_found(name, program, None))?;
-        let mut premises = self.premises.clone();
-        premises.bounds.read.push(installation(&found, environment));
-        let mut door = (*premises.door).clone();
-        admit(&mut door, hosts.iter().map(String::as_str))?;
-        premises.door = Arc::new(door);
+        let mut room_config = self.room_config.clone();
+        room_config.bounds.read.push(installation(&found, environment));
+        let mut egress = (*room_config.egress).clone();
+        admit(&mut egress, hosts.iter().map(String::as_str))?;
+        room_config.egress = Arc::new(egress);
         Ok(VendorSettings {
             root: self.native.root.clone(),
             command: std::iter::once(found.display().to_string()).chain(args.iter().cloned()).collect(),
-            home: premises.bounds.home.join(".acp"),
-            premises,
+            home: room_config.bounds.home.join(".acp"),
+            room_config,
             login: Login::default(),
             service: None,
             env,
@@ -129,21 +129,21 @@ impl BackendFactory<'_> {
         let environment = self.environment;
         let program = find_program(vendor.program, environment)
             .ok_or_else(|| not_found(name.name(), vendor.program, Some(vendor.install)))?;
-        let mut premises = self.premises.clone();
-        premises.bounds.read.push(installation(&program, environment));
-        let mut door = (*premises.door).clone();
+        let mut room_config = self.room_config.clone();
+        room_config.bounds.read.push(installation(&program, environment));
+        let mut egress = (*room_config.egress).clone();
         if let Some(service) = &service {
-            door.routes.push(route(vendor, service)?);
+            egress.routes.push(route(vendor, service)?);
         }
-        admit(&mut door, vendor.hosts.iter().copied())?;
-        premises.door = Arc::new(door);
+        admit(&mut egress, vendor.hosts.iter().copied())?;
+        room_config.egress = Arc::new(egress);
         let passed = vendor.passed.iter().chain(vendor.tokens);
         let env = passed.filter_map(|name| Some(((*name).to_owned(), environment.variable(name)?))).collect();
         Ok(VendorSettings {
             root: self.native.root.clone(),
             command: vec![program.display().to_string()],
-            home: premises.bounds.home.join(vendor.home.1),
-            premises,
+            home: room_config.bounds.home.join(vendor.home.1),
+            room_config,
             login: Login { directory: vendor.directory(environment), files: vendor.home.2 },
             service,
             env,
@@ -177,10 +177,10 @@ fn route(vendor: &Vendor, service: &ModelService) -> Result<Route, Fault> {
 }
 
 /// Lets further hosts be reached.
-fn admit<'a>(door: &mut EgressRules, hosts: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
+fn admit<'a>(egress: &mut EgressRules, hosts: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
     for host in hosts {
-        door.allow.push(host.parse().map_err(|error| {
-            Fault::lasting(Layer::Config, "host", format!("'{host}' is no host: {error}."))
+        egress.allow.push(host.parse().map_err(|error| {
+            Fault::lasting(Layer::Config, "host", format!("'{host}' is not a host: {error}."))
         })?);
     }
     Ok(())

@@ -69,7 +69,7 @@ pub struct Request<'a> {
     pub args: &'a CommonArgs,
     /// The model that reads the specification.
     pub plan_model: Option<&'a str>,
-    /// Whether it goes on with the conversation of the last session.
+    /// Whether it resumes the conversation of the last session.
     pub resume: bool,
     /// Whether the deliverables so far are put aside.
     pub start_over: bool,
@@ -115,7 +115,7 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     let Some(providers) = runtime.block_on(found).transpose()? else {
         return Ok(exit::INTERRUPTED);
     };
-    let crew = resolve_backends(args, plan_model, environment, &providers, !work.is_over())?;
+    let backend_chain = resolve_backends(args, plan_model, environment, &providers, !work.is_over())?;
     let verifier = verifier.map(|typed| resolve_verifier(typed, &providers)).transpose()?;
     let secrets = secrets(environment, &providers, &user);
     let telemetry = environment.telemetry(&user, secrets.clone())?;
@@ -155,15 +155,15 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
             ));
         }
         policy.temp = room_config::temporary(sandbox.layer(), &project);
-        let mut premises =
+        let mut room_config =
             room_config::lay_out(&project, environment, &user, &policy, sandbox, &surveyed.identity)?;
-        let warnings = preflight::check(&project, &premises).await?;
-        let site = room_config::check_site(&project, environment, &user, &premises, "checkouts");
+        let warnings = preflight::check(&project, &room_config).await?;
+        let site = room_config::check_site(&project, environment, &user, &room_config, "checkouts");
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
-        premises.bounds.read.extend(tools.installed.iter().cloned());
+        room_config.bounds.read.extend(tools.installed.iter().cloned());
         let prices = Arc::new(providers::prices(&user));
         let resume = if resume { last_conversation(&project)? } else { None };
-        let parts = Parts { crew, agents: user.agents, providers, prices, premises, tools };
+        let parts = Parts { backend_chain, agents: user.agents, providers, prices, room_config, tools };
         let console = Arc::clone(&console);
         let max_outage = args.max_outage.or(user.run.max_outage).unwrap_or(DEFAULT_MAX_OUTAGE);
         let stop = stop.clone();
@@ -228,11 +228,11 @@ struct Checking {
 
 /// What the agents of a run are made from.
 struct Parts {
-    crew: Vec<ResolvedBackend>,
+    backend_chain: Vec<ResolvedBackend>,
     agents: BTreeMap<String, AgentCommand>,
     providers: Vec<Provider>,
     prices: Arc<PriceList>,
-    premises: RoomConfig,
+    room_config: RoomConfig,
     tools: NativeTools,
 }
 
@@ -314,7 +314,7 @@ impl Engine<'_> {
             span: span.clone(),
         };
         // What an agent does on entry may take its time; an interrupt does not wait for it.
-        let planning = surroundings.plan(work, verifier.as_ref(), &parts.premises);
+        let planning = surroundings.plan(work, verifier.as_ref(), &parts.room_config);
         let Some(mut planned) = self.stop.token().run_until_cancelled(planning).await.transpose()? else {
             let report = stopped_before_its_first_session();
             journal.record(Record::RunEnded(Box::new(report.clone()))).await?;
@@ -328,8 +328,8 @@ impl Engine<'_> {
             Fault::lasting(Layer::System, "socket", message).hint(advice)
         })?;
         let policy = Arc::new(policy);
-        let (crew, verifier) = self.assemble(parts, verifier, &policy, socket, &deliverables)?;
-        let mut members = crew
+        let (backend_chain, verifier) = self.assemble(parts, verifier, &policy, socket, &deliverables)?;
+        let mut members = backend_chain
             .iter()
             .map(|(backend, models)| ChainEntry { backend: backend.as_ref(), models: models.clone() });
         let Some(first) = members.next() else {
@@ -338,11 +338,11 @@ impl Engine<'_> {
         let reviewer = verifier
             .as_ref()
             .map(|(backend, models)| ChainEntry { backend: backend.as_ref(), models: models.clone() });
-        let crew = BackendChain::new(first, members.collect()).reviewed_by(reviewer);
+        let backend_chain = BackendChain::new(first, members.collect()).reviewed_by(reviewer);
         self.console.start();
         let runner = Runner {
             plan: planned.plan(),
-            crew,
+            backend_chain,
             gates: &|phase| gates_for(phase, &policy),
             journal: journal.as_ref(),
             sinks: &sinks,
@@ -412,12 +412,12 @@ impl Engine<'_> {
         deliverables: &Arc<DeliverableService>,
     ) -> Result<(Vec<Assembled>, Option<Assembled>), Fault> {
         let policy = Arc::clone(policy);
-        let Parts { crew, agents, providers, prices, premises, tools } = parts;
+        let Parts { backend_chain, agents, providers, prices, room_config, tools } = parts;
         let native = NativeSettings {
             root: self.project.root().to_owned(),
             providers,
             tuning: Tuning { prices: Some(Arc::clone(&prices)), ..Tuning::default() },
-            premises: premises.clone(),
+            room_config: room_config.clone(),
             outputs: outputs(self.project),
             tools: tools.options,
             mcp_servers: tools.servers.clone(),
@@ -425,7 +425,7 @@ impl Engine<'_> {
         };
         let workshop = BackendFactory {
             environment: self.environment,
-            premises,
+            room_config,
             native,
             servers: tools.servers,
             prices,
@@ -435,7 +435,7 @@ impl Engine<'_> {
         };
         let build = |hired: ResolvedBackend| Ok((workshop.build(&hired.backend)?, hired.models));
         let verifier = verifier.map(build).transpose()?;
-        Ok((crew.into_iter().map(build).collect::<Result<_, Fault>>()?, verifier))
+        Ok((backend_chain.into_iter().map(build).collect::<Result<_, Fault>>()?, verifier))
     }
 
     fn sinks(&self, telemetry: Option<&Telemetry>, builders: &Arc<Builders>) -> Sinks {

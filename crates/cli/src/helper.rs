@@ -71,14 +71,14 @@ impl Helper<'_> {
         let room = Sandbox::none(self.ourselves).open(bounds).await.map_err(|error| error.to_string())?;
         let launch = room.command(&self.program).args(&self.args).cwd(&self.directory);
         let launch = launch.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let errand = BoundedCommand {
+        let bounded_command = BoundedCommand {
             launch,
             input: Vec::new(),
             keeps_errors_apart: true,
             time_limit: self.limit,
             kept: KEPT,
         };
-        let ran = errand.run(|_| {}).await;
+        let ran = bounded_command.run(|_| {}).await;
         room.close().await;
         match ran.ending {
             Ending::Exit(code) => {

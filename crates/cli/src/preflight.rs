@@ -52,17 +52,17 @@ GIT_OPTIONAL_LOCKS=0 git hook run --ignore-missing pre-commit
 "#;
 
 /// Makes sure that agents could work in a project. Returns what a person should know, as sentences.
-pub async fn check(project: &Project, premises: &RoomConfig) -> Result<Vec<String>, Fault> {
+pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<String>, Fault> {
     let root = project.root();
     // One around the user's home is not there for agents.
-    let may_write = |place: &PathBuf| place.starts_with(root) || premises.bounds.write.contains(place);
+    let may_write = |place: &PathBuf| place.starts_with(root) || room_config.bounds.write.contains(place);
     let is_there = Repository::around(root).directories.iter().any(may_write);
     let kind = if is_there { "repository" } else { "plain" };
-    let mut asking = premises.clone();
+    let mut asking = room_config.clone();
     asking.bounds.protected = Vec::new();
     asking.bounds.records = None;
     asking.guarded = Arc::default();
-    asking.door = Arc::new(EgressRules::default());
+    asking.egress = Arc::new(EgressRules::default());
     let (ending, said) = ask(asking, QUESTIONS, &[root.as_os_str(), kind.as_ref()], LIMIT).await;
     if ending != Ending::Exit(0) {
         return Err(unusable(format!(
@@ -74,14 +74,14 @@ pub async fn check(project: &Project, premises: &RoomConfig) -> Result<Vec<Strin
     let mut parts = Vec::new();
     for line in said.lines() {
         match line.split_once(' ').unwrap_or((line, "")) {
-            ("enter" | "write", path) => return Err(not_writable(root, path, premises.sandbox.layer())),
+            ("enter" | "write", path) => return Err(not_writable(root, path, room_config.sandbox.layer())),
             ("git", refusal) => return Err(refused(root, refusal)),
             ("part", name) => parts.push(name),
-            ("signs", _) if premises.sandbox.layer() != Layer::None => told.push(
+            ("signs", _) if room_config.sandbox.layer() != Layer::None => told.push(
                 "This repository requires signed commits (commit.gpgsign). Agents cannot sign, so their commits are unsigned."
                     .to_owned(),
             ),
-            ("hook", _) => told.extend(try_hook(project, premises).await),
+            ("hook", _) => told.extend(try_hook(project, room_config).await),
             // What git says may have more lines than one.
             (_, _) => {}
         }
@@ -95,12 +95,12 @@ pub async fn check(project: &Project, premises: &RoomConfig) -> Result<Vec<Strin
 }
 
 /// What the hook says against a commit, if it does. Without a sandbox nothing keeps it from changing something.
-async fn try_hook(project: &Project, premises: &RoomConfig) -> Option<String> {
-    if premises.sandbox.layer() == Layer::None {
+async fn try_hook(project: &Project, room_config: &RoomConfig) -> Option<String> {
+    if room_config.sandbox.layer() == Layer::None {
         return None;
     }
-    let (root, mut reading) = (project.root(), premises.clone());
-    let usual = &premises.bounds;
+    let (root, mut reading) = (project.root(), room_config.clone());
+    let usual = &room_config.bounds;
     let repository = Repository::around(root);
     let mut bounds = Bounds::new(&usual.temp, &usual.home, &usual.temp);
     bounds.read = usual
@@ -113,7 +113,7 @@ async fn try_hook(project: &Project, premises: &RoomConfig) -> Option<String> {
     bounds.limits = usual.limits;
     reading.bounds = bounds;
     reading.guarded = Arc::default();
-    reading.door = Arc::new(EgressRules::default());
+    reading.egress = Arc::new(EgressRules::default());
     let (ending, said) = ask(reading, HOOK, &[root.as_os_str()], HOOK_LIMIT).await;
     let why = match ending {
         // One that takes long does its work.
@@ -128,20 +128,20 @@ async fn try_hook(project: &Project, premises: &RoomConfig) -> Option<String> {
 }
 
 async fn ask(
-    premises: RoomConfig,
+    room_config: RoomConfig,
     script: &str,
     args: &[&std::ffi::OsStr],
     time_limit: Duration,
 ) -> (Ending, String) {
-    let quarters = SessionSandbox::new(premises);
-    let launch = match quarters.command("/bin/sh").await {
+    let session_sandbox = SessionSandbox::new(room_config);
+    let launch = match session_sandbox.command("/bin/sh").await {
         Ok(launch) => launch.args(["-c", script, "sh"]).args(args),
         Err(error) => return (Ending::NotRun { why: error.to_string() }, String::new()),
     };
-    let errand =
+    let bounded_command =
         BoundedCommand { launch, input: Vec::new(), keeps_errors_apart: false, time_limit, kept: KEPT };
-    let ran = errand.run(|_| {}).await;
-    quarters.close().await;
+    let ran = bounded_command.run(|_| {}).await;
+    session_sandbox.close().await;
     (ran.ending, ran.output.text())
 }
 

@@ -135,7 +135,7 @@ fn models(
     Ok(Models { plan: plan.map_or(usual_plan, str::to_owned), work: work.map_or(usual.work, str::to_owned) })
 }
 
-/// The native agent's models, with their providers' names where the user gave them. Whoever chooses another vendor for the
+/// The native agent's models, with their providers' names where the user gave them. Anyone who chooses another vendor for the
 /// work means it for reading the specification too.
 fn native_models(work: &str, plan: Option<&str>, providers: &[Provider]) -> Result<Models, Fault> {
     let full = |typed: &str| -> Result<(String, String), Fault> {

@@ -113,7 +113,7 @@ pub async fn find_sandbox(ourselves: &Path, path: &OsStr, scratch: &Path) -> Res
     })
 }
 
-/// What a layer does not hold, as sentences for whoever starts a run.
+/// What a layer does not hold, as sentences for anyone who starts a run.
 pub fn shortcomings(layer: Layer) -> Option<&'static str> {
     match layer {
         Layer::Bubblewrap | Layer::None => None,
@@ -147,8 +147,8 @@ pub fn lay_out(
         // A new repository gets no hooks: they are read-only in the next session.
         env.push(("GIT_TEMPLATE_DIR".to_owned(), String::new()));
     }
-    let door = Arc::new(door(environment, user, policy)?);
-    Ok(RoomConfig { sandbox, bounds, door, env, guarded: Arc::clone(&policy.guarded) })
+    let egress = Arc::new(egress(environment, user, policy)?);
+    Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::clone(&policy.guarded) })
 }
 
 /// Makes sure that git can read the repository's own settings: it would wait for a pipe for ever, and so would every agent.
@@ -195,8 +195,8 @@ pub fn for_a_look(
     bounds.records = None;
     let mut env = environment.for_children.clone();
     env.extend(git_settings(project, sandbox.layer()));
-    let door = Arc::new(EgressRules::default());
-    Ok(RoomConfig { sandbox, bounds, door, env, guarded: Arc::default() })
+    let egress = Arc::new(EgressRules::default());
+    Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::default() })
 }
 
 /// Where checks run: around clean checkouts in a directory of that name, with what programs may read anywhere, and without the project itself.
@@ -204,18 +204,18 @@ pub fn check_site(
     project: &Project,
     environment: &Environment,
     user: &UserConfig,
-    premises: &RoomConfig,
+    room_config: &RoomConfig,
     scratch: &str,
 ) -> CheckoutFactory {
-    let mut around = premises.clone();
+    let mut around = room_config.clone();
     let readable = readable(environment, user).into_iter().filter_map(|place| place.canonicalize().ok());
     around.bounds.read = readable.collect();
     around.guarded = Arc::default();
     CheckoutFactory {
         root: project.root().to_owned(),
         scratch: project.state_dir().join(scratch),
-        premises: around,
-        network: user.checks.network.then(|| Arc::clone(&premises.door)),
+        room_config: around,
+        network: user.checks.network.then(|| Arc::clone(&room_config.egress)),
     }
 }
 
@@ -231,8 +231,8 @@ pub async fn site_outside_runs(
     let in_force = AgentConfig::load(project)?.effective(Mode::Run);
     let policy =
         PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
-    let premises = lay_out(project, environment, &user, &policy, sandbox?, &identity)?;
-    let site = check_site(project, environment, &user, &premises, "looks");
+    let room_config = lay_out(project, environment, &user, &policy, sandbox?, &identity)?;
+    let site = check_site(project, environment, &user, &room_config, "looks");
     site.forget_leftovers(LEFTOVER_AGE);
     Ok(site)
 }
@@ -285,10 +285,14 @@ pub fn home_in_project(project: &Project, environment: &Environment) -> Option<P
 }
 
 /// What may leave: in `run` to the registries of the profiles and to what the user added, in `sync` nothing.
-fn door(environment: &Environment, user: &UserConfig, policy: &PolicyOptions) -> Result<EgressRules, Fault> {
+fn egress(
+    environment: &Environment,
+    user: &UserConfig,
+    policy: &PolicyOptions,
+) -> Result<EgressRules, Fault> {
     let wrong = |what: String| Fault::lasting(FaultLayer::Config, "user_config", what);
     let pattern = |text: &str| {
-        text.parse::<HostPattern>().map_err(|error| wrong(format!("'{text}' is no host: {error}.")))
+        text.parse::<HostPattern>().map_err(|error| wrong(format!("'{text}' is not a host: {error}.")))
     };
     let mut allow = Vec::new();
     if policy.mode == Mode::Run {

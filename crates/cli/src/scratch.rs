@@ -1,4 +1,4 @@
-//! Directories and sockets of ours in the temporary directory, where whoever is killed leaves them: each is locked while it is used, and
+//! Directories and sockets of ours in the temporary directory, where anyone who is killed leaves them: each is locked while it is used, and
 //! the next one to make one removes those that are not.
 
 use std::fs::{self, File};

@@ -49,7 +49,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Fault> {
 }
 
 /// The first SIGINT, SIGTERM or SIGHUP stops the run and is told to `on_first`; the second ends the process, and with it
-/// everything it started. Whoever started us with one of them ignored, as `nohup` does, meant that.
+/// everything it started. Anyone who started us with one of them ignored, as `nohup` does, meant that.
 pub fn watch_signals(stop: Stop, on_first: impl Fn(&str) + Send + 'static) -> Result<(), Fault> {
     let listen = |kind: SignalKind| match autonoe_sandbox::is_ignored(kind.as_raw_value()) {
         true => Ok(None),
@@ -87,7 +87,7 @@ async fn next(signals: &mut Option<Signal>) {
     }
 }
 
-/// Whether a write failed because the terminal is gone, and whoever started us said that this shall not end us.
+/// Whether a write failed because the terminal is gone, and anyone who started us said that this shall not end us.
 pub fn outlives_its_terminal(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
         && autonoe_sandbox::is_ignored(SignalKind::hangup().as_raw_value())

@@ -21,7 +21,7 @@ pub struct SessionSpec {
     pub model: String,
     /// Tokens the model may think with, if thinking is on.
     pub thinking: Option<u32>,
-    /// The conversation to go on with, in the backend's own form; none begins a new one.
+    /// The conversation to resume, in the backend's own form; none begins a new one.
     pub history: Option<serde_json::Value>,
     /// The JSON Schema that the answer must fit, if it must fit one; it is then told as [`AgentEvent::Answer`].
     pub answer: Option<serde_json::Value>,

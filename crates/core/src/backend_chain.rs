@@ -43,7 +43,7 @@ impl<'a> BackendChain<'a> {
         Self { current: first, waiting: others.into_iter(), reviewer: None }
     }
 
-    /// The same crew, with one who looks at what the others have built.
+    /// The same backend_chain, with one who looks at what the others have built.
     #[must_use]
     pub fn reviewed_by(self, reviewer: Option<ChainEntry<'a>>) -> Self {
         Self { reviewer, ..self }

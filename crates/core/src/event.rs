@@ -77,7 +77,7 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
     },
-    /// The conversation so far, for whoever goes on with it later; kept apart, not shown.
+    /// The conversation so far, for anyone who resumes it later; kept apart, not shown.
     Conversation {
         /// It, in the backend's own form.
         history: serde_json::Value,
@@ -227,7 +227,7 @@ pub enum RunEvent {
     Escalated {
         /// The step that cannot go on.
         step: String,
-        /// Where to: a step, an address, or whoever reads the log.
+        /// Where to: a step, an address, or anyone who reads the log.
         to: String,
         /// Why.
         message: String,

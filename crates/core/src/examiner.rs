@@ -12,7 +12,7 @@ use crate::status::Refusal;
 pub struct Examination {
     /// What was found.
     pub finding: Finding,
-    /// What the agent is told: of a failure everything it needs to mend it, else what was not checked.
+    /// What the agent is told: of a failure everything it needs to fix it, else what was not checked.
     pub message: String,
 }
 

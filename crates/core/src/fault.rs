@@ -60,7 +60,7 @@ pub enum Remedy {
     Retry,
     /// The service behind it is away and may come back; waiting counts toward a limit of its own.
     Wait,
-    /// No retry can mend it: a person must act first.
+    /// No retry can fix it: a person must act first.
     Person,
 }
 

@@ -1,4 +1,4 @@
-//! File rules: what may be read and written, asked by whoever opens a file, about what it really opens.
+//! File rules: what may be read and written, asked by anyone who opens a file, about what it really opens.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

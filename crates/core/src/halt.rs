@@ -1,4 +1,4 @@
-//! Halt: lets whoever works beside the loop end the run at once, with the fault that makes going on pointless.
+//! Halt: lets anyone who works beside the loop end the run at once, with the fault that makes going on pointless.
 
 use std::sync::{Arc, OnceLock};
 

@@ -125,7 +125,7 @@ impl Said {
 pub struct Assignment {
     /// What to do.
     pub instruction: Instruction,
-    /// The conversation to go on with; none begins a new one.
+    /// The conversation to resume; none begins a new one.
     pub history: Option<serde_json::Value>,
     /// The JSON Schema that the answer must fit, if it must fit one.
     pub answer: Option<serde_json::Value>,

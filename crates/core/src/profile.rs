@@ -83,6 +83,6 @@ mod tests {
     #[test]
     fn seed_002_9_4_several_named_profiles_mean_base_and_them() {
         assert_eq!(Profile::active(&[Python, Node]), [Base, Node, Python]);
-        assert_eq!(Profile::active(&[Base]), [Base], "base alone is no language at all");
+        assert_eq!(Profile::active(&[Base]), [Base], "base alone is not a language at all");
     }
 }

@@ -1,4 +1,4 @@
-//! Redaction: secrets are blotted out of everything that is written down or shown.
+//! Redaction: secrets are redacted of everything that is written down or shown.
 //!
 //! Two kinds are known: values that the user configured, in whatever form they occur ([`values`]), and texts
 //! that have the shape of a secret ([`shapes`]). All of them are looked for in the text as it came, and what
@@ -19,19 +19,19 @@ use serde_json::{Map, Value};
 
 use values::Values;
 
-/// Blots secrets out of text. The shapes are compiled once for the whole process.
+/// Redacts secrets out of text. The shapes are compiled once for the whole process.
 #[derive(Debug, Default)]
 pub struct Redactor {
     values: Values,
 }
 
 /// A place in a text that must not be shown.
-struct Blot {
+struct ReplyRedactor {
     place: Range<usize>,
     secret: Secret,
 }
 
-/// What is blotted out; of several in one place the first one names it.
+/// What is redacted; of several in one place the first one names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Secret {
     /// A configured value.
@@ -48,9 +48,9 @@ impl Redactor {
 
     /// The same text without its secrets, in time that grows with its length only.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut blots = self.values.find(text);
-        blots.extend(shapes::find(text));
-        if blots.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(blotted(text, blots)) }
+        let mut redacts = self.values.find(text);
+        redacts.extend(shapes::find(text));
+        if redacts.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redacted(text, redacts)) }
     }
 
     /// A value as JSON text without its secrets.
@@ -60,7 +60,7 @@ impl Redactor {
         serde_json::to_string(&value)
     }
 
-    /// Blots secrets out of every string of a JSON value, keys included. A string under a telling key, such as
+    /// Redacts secrets out of every string of a JSON value, keys included. A string under a telling key, such as
     /// `"API_KEY"`, is judged together with its key. Numbers stay.
     pub fn value(&self, value: &mut Value) {
         match value {
@@ -99,14 +99,14 @@ impl Redactor {
     }
 }
 
-/// The text with every blot replaced by what it was.
-fn blotted(text: &str, mut blots: Vec<Blot>) -> String {
-    blots.sort_by_key(|blot| blot.place.start);
+/// The text with every redact replaced by what it was.
+fn redacted(text: &str, mut redacts: Vec<ReplyRedactor>) -> String {
+    redacts.sort_by_key(|redact| redact.place.start);
     let mut result = String::with_capacity(text.len());
     let mut shown_to = 0;
-    let mut blots = blots.into_iter().peekable();
-    while let Some(Blot { mut place, mut secret }) = blots.next() {
-        while let Some(next) = blots.next_if(|next| next.place.start < place.end) {
+    let mut redacts = redacts.into_iter().peekable();
+    while let Some(ReplyRedactor { mut place, mut secret }) = redacts.next() {
+        while let Some(next) = redacts.next_if(|next| next.place.start < place.end) {
             place.end = place.end.max(next.place.end);
             secret = secret.min(next.secret);
         }

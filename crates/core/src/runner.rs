@@ -66,7 +66,7 @@ pub struct Runner<'a> {
     /// Decides and judges.
     pub plan: &'a mut dyn Plan,
     /// Opens the agents.
-    pub crew: BackendChain<'a>,
+    pub backend_chain: BackendChain<'a>,
     /// Which gates stand before the tools in each phase.
     pub gates: &'a (dyn Fn(Phase) -> Vec<Arc<dyn Gate>> + Send + Sync),
     /// Remembers.
@@ -83,7 +83,7 @@ pub struct Runner<'a> {
     pub options: RunOptions,
     /// The run's own span.
     pub span: SpanContext,
-    /// The conversation that the first session goes on with.
+    /// The conversation that the first session resumes.
     pub resume: Option<serde_json::Value>,
 }
 
@@ -150,7 +150,7 @@ impl Runner<'_> {
         let assessment = self.assess(&finished).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
-            return Ok(match self.crew.next_after(&outcome) {
+            return Ok(match self.backend_chain.next_after(&outcome) {
                 Some(before) => ControlFlow::Continue(self.switch_backend(state, &before, &outcome).await?),
                 None => ControlFlow::Break(outcome),
             });
@@ -169,7 +169,7 @@ impl Runner<'_> {
         let Assignment { instruction, history, answer } = assignment;
         state.sessions += 1;
         let number = state.sessions;
-        let ChainEntry { backend: opener, models } = self.crew.choose(instruction.name).clone();
+        let ChainEntry { backend: opener, models } = self.backend_chain.choose(instruction.name).clone();
         let (backend, model) = (opener.name().to_owned(), models.choose(instruction.name));
         self.journal
             .record(Record::SessionStarted {
@@ -325,7 +325,8 @@ impl Runner<'_> {
     ) -> Result<(), Fault> {
         (state.errors, state.quota, state.quota_waits) = (0, None, 0);
         self.outage_over(state).await?;
-        let (from, to) = (before.backend.name().to_owned(), self.crew.current().backend.name().to_owned());
+        let (from, to) =
+            (before.backend.name().to_owned(), self.backend_chain.current().backend.name().to_owned());
         let event = RunEvent::BackendChanged { from, to, reason: outcome.name().to_owned() };
         self.journal.event(state.sessions, &(&event).into()).await?;
         self.emit(Some(state.sessions), &event);
@@ -342,7 +343,7 @@ impl Runner<'_> {
     ) -> Option<RunOutcome> {
         let out_of_quota = matches!(finished.outcome, SessionEnd::QuotaExceeded { .. });
         let is_worth_waiting_for =
-            self.options.wait_for_quota && state.quota.is_some() && !self.crew.has_others();
+            self.options.wait_for_quota && state.quota.is_some() && !self.backend_chain.has_others();
         if out_of_quota && !is_worth_waiting_for {
             return finished.outcome.ends_run();
         }
@@ -359,7 +360,7 @@ impl Runner<'_> {
             return Some(outcome);
         }
         if let Some(fault) = finished.outage()
-            && (state.outage.is_none() || self.crew.has_others())
+            && (state.outage.is_none() || self.backend_chain.has_others())
         {
             return Some(RunOutcome::Outage { limit: self.options.max_outage, fault: fault.clone() });
         }

@@ -106,7 +106,7 @@ fn derive(TraceId(trace): TraceId, session: u32, call: u32) -> SpanId {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^= bits >> 31;
-    // Zero is no valid id.
+    // Zero is not a valid id.
     SpanId(if bits == 0 { 1 } else { bits })
 }
 

@@ -73,7 +73,7 @@ pub struct Tally {
     /// Of those that passed, verified: the others are claimed.
     #[serde(default)]
     pub verified: usize,
-    /// Of those that passed, doubted by whoever had an independent look.
+    /// Of those that passed, doubted by anyone who had an independent look.
     #[serde(default)]
     pub doubted: usize,
     /// Of these, blocked.

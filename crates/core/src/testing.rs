@@ -218,7 +218,7 @@ impl World {
             .collect();
         let runner = Runner {
             plan,
-            crew: BackendChain::new(ChainEntry { backend: self, models: models() }, others),
+            backend_chain: BackendChain::new(ChainEntry { backend: self, models: models() }, others),
             gates: &|phase| vec![Arc::new(script::Watchman(phase.name()))],
             journal: self,
             sinks: &sinks,

@@ -1,4 +1,4 @@
-//! The MCP server `autonoe`, message by message, whoever carries them.
+//! The MCP server `autonoe`, message by message, anyone who carries them.
 
 use autonoe_core::instruction::{DeliverableTool, Phase};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::spec::spec;
 /// The versions of the protocol that begin with a greeting and have all that is said here; the newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// The code of JSON-RPC for what is no JSON.
+/// The code of JSON-RPC for what is not JSON.
 const NO_JSON: i32 = -32_700;
 /// The code of JSON-RPC for a method that is not known.
 const NO_SUCH_METHOD: i32 = -32_601;
@@ -45,7 +45,7 @@ pub(crate) async fn answer_line(service: &DeliverableService, line: &[u8]) -> Op
     match serde_json::from_slice(line) {
         Ok(message) => answer_message(service, &message).await,
         Err(_) if line.trim_ascii().is_empty() => None,
-        Err(why) => Some(error(&Value::Null, NO_JSON, &format!("this is no JSON: {why}"))),
+        Err(why) => Some(error(&Value::Null, NO_JSON, &format!("this is not JSON: {why}"))),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Our own binary in another part: the messenger, `autonoe __mcp`.
+//! Our own binary in another part: the MCP relay, `autonoe __mcp`.
 //!
 //! It is what an agent in a room takes for its MCP server. It carries the messages, line by line, to the process that holds the
-//! project, and the answers back. Where that is, a variable says. Of a message it looks only at the id, so that it can say so to whoever waits for an answer when
+//! project, and the answers back. Where that is, a variable says. Of a message it looks only at the id, so that it can say so to anyone who waits for an answer when
 //! nobody is there any more to give one.
 
 use std::ffi::OsString;
@@ -16,13 +16,13 @@ use serde_json::Value;
 use crate::address::CallAddress;
 use crate::mcp::error;
 
-/// The one argument by which our binary knows that it is to be the messenger.
-pub const MESSENGER_ARG: &str = "__mcp";
+/// The one argument by which our binary knows that it is to be the MCP relay.
+pub const RELAY_ARG: &str = "__mcp";
 
-/// The variable that tells the messenger the [`CallAddress`].
+/// The variable that tells the MCP relay the [`CallAddress`].
 pub const CALLS_VARIABLE: &str = "AUTONOE_CALLS";
 
-/// The exit code of a messenger that could not do its work.
+/// The exit code of a relay that could not do its work.
 const FAILED: i32 = 1;
 
 /// The code of JSON-RPC for what is a server's own.
@@ -31,15 +31,15 @@ const NO_ANSWER: i32 = -32_000;
 /// How much is read at once.
 const PIECE_BYTES: usize = 8 * 1024;
 
-/// Plays the messenger, if our binary's arguments say so, and returns the exit code. `calls` is the value of [`CALLS_VARIABLE`]. To
+/// Plays the MCP relay, if our binary's arguments say so, and returns the exit code. `calls` is the value of [`CALLS_VARIABLE`]. To
 /// be called before anything else is done.
 pub fn run_helper_process(arguments: &[OsString], calls: Option<OsString>) -> Option<i32> {
     let [part] = arguments else { return None };
-    if part != MESSENGER_ARG {
+    if part != RELAY_ARG {
         return None;
     }
     let Some(calls) = calls else {
-        let _ = writeln!(io::stderr(), "autonoe: the messenger is started by autonoe itself, not by hand");
+        let _ = writeln!(io::stderr(), "autonoe: the MCP relay is started by autonoe itself, not by hand");
         return Some(FAILED);
     };
     let carried = carry_stdio(&CallAddress::read(&calls));
@@ -55,16 +55,16 @@ pub fn carry_stdio(calls: &CallAddress) -> io::Result<()> {
 
 /// Carries messages between a client and the process at an address until the client goes away.
 pub fn carry(calls: &CallAddress, client: impl Read + AsFd, answers: impl Write) -> io::Result<()> {
-    let mut messenger = Messenger { calls, other: None, waiting: Vec::new(), answers };
+    let mut relay = Relay { calls, other: None, waiting: Vec::new(), answers };
     let mut client = Some(Lines::new(client));
-    while client.is_some() || !messenger.waiting.is_empty() {
-        let (from_client, from_other) = wait(client.as_ref(), messenger.other.as_ref())?;
+    while client.is_some() || !relay.waiting.is_empty() {
+        let (from_client, from_other) = wait(client.as_ref(), relay.other.as_ref())?;
         if from_other {
-            messenger.hear()?;
+            relay.hear()?;
         }
         if let Some(lines) = client.as_mut().filter(|_| from_client) {
             match lines.read()? {
-                Some(lines) => lines.iter().try_for_each(|line| messenger.pass_on(line))?,
+                Some(lines) => lines.iter().try_for_each(|line| relay.pass_on(line))?,
                 None => client = None,
             }
         }
@@ -85,7 +85,7 @@ fn wait(client: Option<&Lines<impl AsFd>>, other: Option<&Lines<File>>) -> io::R
     Ok((client, other))
 }
 
-struct Messenger<'a, W> {
+struct Relay<'a, W> {
     calls: &'a CallAddress,
     /// The process that holds the project, once there was something to say to it, and again after it was lost.
     other: Option<Lines<File>>,
@@ -94,7 +94,7 @@ struct Messenger<'a, W> {
     answers: W,
 }
 
-impl<W: Write> Messenger<'_, W> {
+impl<W: Write> Relay<'_, W> {
     fn pass_on(&mut self, line: &[u8]) -> io::Result<()> {
         self.waiting.extend(id(line));
         self.send(line).or_else(|error| self.lost(&error))
@@ -125,7 +125,7 @@ impl<W: Write> Messenger<'_, W> {
         }
     }
 
-    /// Tells whoever waits that there will be no answer.
+    /// Tells anyone who waits that there will be no answer.
     fn lost(&mut self, why: &io::Error) -> io::Result<()> {
         self.other = None;
         let message = format!(

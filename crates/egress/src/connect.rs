@@ -20,7 +20,7 @@ use crate::limits::{CONNECT_LIMIT, IDLE_LIMIT};
 use crate::refusal::{Reason, Refusal};
 use crate::tunnel::Stream;
 
-/// What goes wrong in a body, whoever sends it.
+/// What goes wrong in a body, anyone who sends it.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Connects to the target itself. Its name is looked up once, and only addresses within reach are tried.

@@ -1,4 +1,4 @@
-//! The door's life: its thread, its connections and its end.
+//! The egress proxy's life: its thread, its connections and its end.
 
 use std::fmt;
 use std::io;
@@ -16,14 +16,14 @@ use tokio::time::sleep;
 use crate::limits::{
     ACCEPT_PAUSE, CONNECT_LIMIT, HEAD_LIMIT, IDLE_LIMIT, MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEADERS,
 };
-use crate::proxy::{Door, lock};
+use crate::proxy::{EgressProxy, lock};
 use crate::refusal::Refusal;
 use crate::rules::Rules;
 use crate::tunnel::carry;
 
-/// The door while it is open. Dropping it closes every connection and the listening socket.
+/// The egress proxy while it is open. Dropping it closes every connection and the listening socket.
 pub struct Egress {
-    door: Arc<Door>,
+    egress: Arc<EgressProxy>,
     /// Closed to stop the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -33,14 +33,14 @@ impl Egress {
     /// Serves `listener`, whichever network it was opened in; connections out are made from ours. It has a thread of its
     /// own, so it serves blocking and async callers alike.
     pub fn start(listener: TcpListener, rules: Arc<Rules>) -> io::Result<Egress> {
-        let door = Arc::new(Door::new(listener.local_addr()?, rules)?);
+        let egress = Arc::new(EgressProxy::new(listener.local_addr()?, rules)?);
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
             let _context = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        let served = Arc::clone(&door);
+        let served = Arc::clone(&egress);
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = thread::Builder::new().name("egress".to_owned()).spawn(move || {
             runtime.block_on(async {
@@ -52,22 +52,22 @@ impl Egress {
             // Ends every task, but does not wait for a name that is still being looked up.
             runtime.shutdown_background();
         })?;
-        Ok(Egress { door, stop: Some(stop), thread: Some(thread) })
+        Ok(Egress { egress, stop: Some(stop), thread: Some(thread) })
     }
 
     /// What `HTTP_PROXY` and `HTTPS_PROXY` are set to inside: `http://127.0.0.1:PORT`, without a slash at the end.
     pub fn proxy_url(&self) -> String {
-        format!("http://{}", self.door.address)
+        format!("http://{}", self.egress.address)
     }
 
     /// The URL inside of a route or a socket: `http://127.0.0.1:PORT/<token>/<name>`, without a slash at the end.
     pub fn route_url(&self, name: &str) -> Option<String> {
-        Some(self.proxy_url() + &self.door.route_path(name)?)
+        Some(self.proxy_url() + &self.egress.route_path(name)?)
     }
 
-    /// What has been refused since the last call. Each host and port is told once in the life of the door.
+    /// What has been refused since the last call. Each host and port is told once in the life of the egress proxy.
     pub fn refusals(&self) -> Vec<Refusal> {
-        self.door.refusals()
+        self.egress.refusals()
     }
 }
 
@@ -83,11 +83,11 @@ impl Drop for Egress {
 
 impl fmt::Debug for Egress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Egress").field("address", &self.door.address).finish_non_exhaustive()
+        f.debug_struct("Egress").field("address", &self.egress.address).finish_non_exhaustive()
     }
 }
 
-impl Door {
+impl EgressProxy {
     fn new(address: SocketAddr, rules: Arc<Rules>) -> io::Result<Self> {
         let routes = rules.routes.iter().map(|route| route.name());
         let mut names: Vec<&str> =
@@ -98,7 +98,7 @@ impl Door {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         let client = if rules.routes.is_empty() { None } else { Some(client(&rules)?) };
-        Ok(Door { rules, address, token: token()?, client, refusals: Mutex::default() })
+        Ok(EgressProxy { rules, address, token: token()?, client, refusals: Mutex::default() })
     }
 }
 
@@ -126,14 +126,14 @@ fn token() -> io::Result<String> {
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
-async fn serve(listener: tokio::net::TcpListener, door: Arc<Door>) {
+async fn serve(listener: tokio::net::TcpListener, egress: Arc<EgressProxy>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match listener.accept().await {
             Ok((client, _)) => {
-                let door = Arc::clone(&door);
+                let egress = Arc::clone(&egress);
                 tokio::spawn(async move {
-                    attend(client, &door).await;
+                    attend(client, &egress).await;
                     drop(place);
                 });
             }
@@ -143,12 +143,12 @@ async fn serve(listener: tokio::net::TcpListener, door: Arc<Door>) {
 }
 
 /// One connection, from its first request to the end of its last request or tunnel.
-async fn attend(client: TcpStream, door: &Door) {
+async fn attend(client: TcpStream, egress: &EgressProxy) {
     // Without it, small pieces wait for an acknowledgement; a failure costs only time.
     let _ = client.set_nodelay(true);
     let tunnel = Mutex::new(None);
     let service =
-        service_fn(async |request| Ok::<_, std::convert::Infallible>(door.answer(request, &tunnel).await));
+        service_fn(async |request| Ok::<_, std::convert::Infallible>(egress.answer(request, &tunnel).await));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)

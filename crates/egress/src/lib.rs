@@ -1,4 +1,4 @@
-//! The one door out of the sandbox.
+//! The one egress proxy out of the sandbox.
 //!
 //! Processes in a sandbox have a network of their own with nothing in it but loopback. A listening socket that was opened
 //! *inside* is handed to [`Egress::start`], which serves it from outside. It does four things:

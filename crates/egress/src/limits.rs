@@ -1,4 +1,4 @@
-//! Every bound of the door, in one place.
+//! Every bound of the egress proxy, in one place.
 
 use std::time::Duration;
 

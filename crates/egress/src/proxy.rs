@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::headers::{asks_for_websocket, drop_hop_by_hop};
 use crate::host::{Host, Target};
 use crate::limits::IDLE_LIMIT;
-use crate::redact_reply::{Blotted, blot_headers};
+use crate::redact_reply::{Redacted, redact_headers};
 use crate::refusal::{Refusal, Refusals};
 use crate::route::Route;
 use crate::rules::Rules;
@@ -27,7 +27,7 @@ use crate::tunnel::{Stream, Tunnel};
 type Answer = Response<BoxBody<Bytes, BodyError>>;
 
 /// Everything that one [`crate::Egress`] knows.
-pub(crate) struct Door {
+pub(crate) struct EgressProxy {
     pub rules: Arc<Rules>,
     /// Where it listens: requests for it by URL are requests for its routes.
     pub address: SocketAddr,
@@ -38,7 +38,7 @@ pub(crate) struct Door {
     pub refusals: Mutex<Refusals>,
 }
 
-impl Door {
+impl EgressProxy {
     /// Serves one request. A tunnel that was opened is left in `tunnel`.
     pub async fn answer(&self, request: Request<Incoming>, tunnel: &Mutex<Option<Tunnel>>) -> Answer {
         let answer = match *request.method() {
@@ -167,8 +167,8 @@ impl Door {
         let Some(secret) = route.secret() else {
             return Ok(response.map(|body| body.map_err(BodyError::from).boxed()));
         };
-        blot_headers(response.headers_mut(), &secret);
-        Ok(response.map(|body| Blotted::new(body, secret).map_err(BodyError::from).boxed()))
+        redact_headers(response.headers_mut(), &secret);
+        Ok(response.map(|body| Redacted::new(body, secret).map_err(BodyError::from).boxed()))
     }
 
     fn find_route<'a>(&self, path: &'a str) -> Option<(&Route, &'a str)> {

@@ -1,4 +1,4 @@
-//! A response in which a key is blotted out, should the other side send it back.
+//! A response in which a key is redacted, should the other side send it back.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,23 +7,23 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use hyper::{HeaderMap, header::HeaderValue};
 
-/// Shorter keys are too common to be blotted out.
+/// Shorter keys are too common to be redacted.
 const MIN_KEY_BYTES: usize = 6;
 
 /// A body without the key. Lengths stay as they are, and so do chunks, but for a tail that may be the key's beginning.
-pub(crate) struct Blotted<B> {
+pub(crate) struct Redacted<B> {
     inner: B,
     key: Bytes,
     held: Vec<u8>,
 }
 
-impl<B> Blotted<B> {
+impl<B> Redacted<B> {
     pub fn new(inner: B, key: Bytes) -> Self {
-        Blotted { inner, key, held: Vec::new() }
+        Redacted { inner, key, held: Vec::new() }
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Blotted<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for Redacted<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -38,7 +38,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Blotted<B> {
                     // Trailers end here: they belong to the connection.
                     let Ok(data) = frame.into_data() else { continue };
                     this.held.extend_from_slice(&data);
-                    blot_bytes(&mut this.held, &this.key);
+                    redact_bytes(&mut this.held, &this.key);
                     let ready = this.held.len() - beginning_at_end(&this.held, &this.key);
                     if ready > 0 {
                         let data: Vec<u8> = this.held.drain(..ready).collect();
@@ -53,11 +53,11 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Blotted<B> {
     }
 }
 
-/// Blots the key out of headers.
-pub(crate) fn blot_headers(headers: &mut HeaderMap, key: &[u8]) {
+/// Redacts the key out of headers.
+pub(crate) fn redact_headers(headers: &mut HeaderMap, key: &[u8]) {
     for value in headers.values_mut() {
         let mut bytes = value.as_bytes().to_vec();
-        if blot_bytes(&mut bytes, key) {
+        if redact_bytes(&mut bytes, key) {
             // Asterisks can stand in any header; if they could not, nothing is better than the key.
             *value = HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static(""));
         }
@@ -65,7 +65,7 @@ pub(crate) fn blot_headers(headers: &mut HeaderMap, key: &[u8]) {
 }
 
 /// Puts asterisks over the key and says whether it was there.
-fn blot_bytes(text: &mut [u8], key: &[u8]) -> bool {
+fn redact_bytes(text: &mut [u8], key: &[u8]) -> bool {
     let mut found = false;
     if key.len() < MIN_KEY_BYTES {
         return found;
@@ -92,7 +92,7 @@ fn beginning_at_end(text: &[u8], key: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::Blotted;
+    use super::Redacted;
     use bytes::Bytes;
     use http_body_util::{BodyExt, Full};
     use hyper::body::{Body, Frame};
@@ -117,7 +117,7 @@ mod tests {
 
     async fn frames(pieces: &[&'static str], key: &'static str) -> Vec<String> {
         let mut body =
-            Blotted::new(Pieces(pieces.iter().copied().collect()), Bytes::from_static(key.as_bytes()));
+            Redacted::new(Pieces(pieces.iter().copied().collect()), Bytes::from_static(key.as_bytes()));
         let mut frames = Vec::new();
         while let Some(Ok(frame)) = body.frame().await {
             frames.push(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap());
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_key_is_blotted_out_even_in_pieces() {
+    async fn the_key_is_redacted_even_in_pieces() {
         let key = "sk-abcsk-x";
         for (pieces, expected) in [
             (&["say sk-abcsk-x!", "more\n\n"][..], &["say **********!", "more\n\n"][..]),
@@ -145,7 +145,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_lost_of_a_large_body() {
         let text = "sk-".repeat(100_000);
-        let body = Blotted::new(Full::new(Bytes::from(text.clone())), Bytes::from_static(b"sk-sk-secret"));
+        let body = Redacted::new(Full::new(Bytes::from(text.clone())), Bytes::from_static(b"sk-sk-secret"));
         assert_eq!(body.collect().await.unwrap().to_bytes(), text);
     }
 }

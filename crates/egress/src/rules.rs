@@ -1,4 +1,4 @@
-//! What the door allows, as it is told once at the start.
+//! What the egress proxy allows, as it is told once at the start.
 
 use crate::address::Reach;
 use crate::host::Target;
@@ -19,7 +19,7 @@ pub struct Rules {
     pub sockets: Vec<SocketRoute>,
     /// The proxy that stands between us and the internet, if there is one.
     pub upstream: Option<UpstreamProxy>,
-    /// A sentence that tells whoever was refused how the host can be allowed.
+    /// A sentence that tells anyone who was refused how the host can be allowed.
     pub how_to_allow: String,
 }
 

@@ -36,7 +36,7 @@ impl SocketRoute {
         let stream = UnixStream::connect(&self.path).await;
         let whom = format!("The socket `{}`", self.name);
         let stream = stream.map_err(|error| Failure::unreachable(&whom, &error))?;
-        // It may be silent for as long as whoever answers there takes.
+        // It may be silent for as long as anyone who answers there takes.
         let tunnel =
             Tunnel { client: hyper::upgrade::on(request), target: Box::new(stream), idle_limit: None };
         let mut answer = Response::new(Empty::new().map_err(BodyError::from).boxed());

@@ -14,7 +14,7 @@ const SHORT: usize = 240;
 /// The most that is told of one output in a transcript, in bytes.
 const LONGEST_PIECE: usize = 2_000;
 
-/// The longest transcript, in bytes: whoever summarises it has a window too.
+/// The longest transcript, in bytes: anyone who summarises it has a window too.
 const LONGEST_TRANSCRIPT: usize = 400_000;
 
 impl Conversation {
@@ -119,7 +119,7 @@ fn line(transcript: &mut String, who: &str, what: &str) {
     let _ = writeln!(transcript, "{who}: {}\n", excerpt(what.trim(), LONGEST_PIECE));
 }
 
-/// The first three quarters and the last of what may stay, and how much was cut between them.
+/// The first three session_sandbox and the last of what may stay, and how much was cut between them.
 fn excerpt(text: &str, longest: usize) -> String {
     if text.len() <= longest {
         return text.to_owned();

@@ -25,7 +25,7 @@ pub(crate) struct Noted {
     pub wants_thoughts_back: bool,
     /// Something came that is an event or data.
     pub said_something: bool,
-    /// Something came that is neither: a comment, or a page that is no stream at all.
+    /// Something came that is neither: a comment, or a page that is not a stream at all.
     pub said_nothing: bool,
     /// A page for people came.
     pub page: Option<Page>,

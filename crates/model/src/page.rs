@@ -24,7 +24,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Reads a text as a page; none if it is no HTML.
+    /// Reads a text as a page; none if it is not HTML.
     pub fn read(text: &str) -> Option<Self> {
         let start = text.trim_start_matches('\u{feff}').trim_start();
         let start: String = start.chars().take(15).collect::<String>().to_ascii_lowercase();

@@ -50,7 +50,7 @@ pub fn gates_for(phase: Phase, options: &PolicyOptions) -> Vec<Arc<dyn Gate>> {
     ]
 }
 
-/// The path rules of a phase, for its gate and for whoever opens files.
+/// The path rules of a phase, for its gate and for anyone who opens files.
 pub fn path_rules_for(phase: Phase, options: &PolicyOptions) -> Arc<PathRules> {
     let writes = if phase.may_write() { Writes::Project } else { Writes::NoteOnly };
     Arc::new(PathRules::new(&options.root, writes, options.readable_places()).guarding(options.guarded_now()))

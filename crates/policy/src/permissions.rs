@@ -39,12 +39,12 @@ enum Scope {
     Mcp(ToolPattern),
 }
 
-/// Why a text is no rule.
+/// Why a text is not a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
     /// No such tool.
     #[error(
-        "'{0}' is no tool that rules are for; those are Read, Write, Edit, MultiEdit, NotebookRead, NotebookEdit, Glob, \
+        "'{0}' is not a tool that rules are for; those are Read, Write, Edit, MultiEdit, NotebookRead, NotebookEdit, Glob, \
          Grep, LS, Bash, WebFetch, WebSearch and mcp__server__tool. Other tools go into allowedTools"
     )]
     UnknownTool(String),
@@ -63,10 +63,10 @@ pub enum RuleError {
     /// A pattern that names no files.
     #[error("its path is not understood: {0}")]
     NoPath(String),
-    /// A pattern that is no command.
+    /// A pattern that is not a command.
     #[error("its command is not understood: {0}. It is a name and arguments, such as npm run *")]
     NoCommand(String),
-    /// A pattern that is no address.
+    /// A pattern that is not an address.
     #[error("its address is not understood: {0}")]
     NoAddress(String),
     /// A name of no MCP tool.

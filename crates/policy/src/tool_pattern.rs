@@ -9,7 +9,7 @@ use autonoe_core::instruction::DeliverableTool;
 /// What the names of all tools of MCP servers begin with.
 pub const MCP: &str = "mcp__";
 
-/// Our own server, whose tools need no rule: which of them a phase has is decided by whoever carries them out.
+/// Our own server, whose tools need no rule: which of them a phase has is decided by anyone who carries them out.
 const OWN_SERVER: &str = "mcp__autonoe__";
 
 /// Names one tool, or some tools of one MCP server.
@@ -29,7 +29,7 @@ enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ToolPatternError {
     /// Nothing, or something with spaces.
-    #[error("it is no name of a tool; names have no spaces, such as WebSearch or mcp__server__tool")]
+    #[error("it is not a name of a tool; names have no spaces, such as WebSearch or mcp__server__tool")]
     NoName,
     /// A rule where a name is wanted.
     #[error("it is a permission rule; put it into permissions.allow")]

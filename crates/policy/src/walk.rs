@@ -139,7 +139,7 @@ impl<'a> Walker<'a> {
     fn define(&mut self, name: &'a str, body: &'a Command) -> Ruling {
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
         if !plain || !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-            return deny("function.name", format!("'{name}' is no plain name for a function."));
+            return deny("function.name", format!("'{name}' is not a plain name for a function."));
         }
         if crate::rules::is_known(name) || assignments::is_dangerous(name) {
             return deny_but(

@@ -1,4 +1,4 @@
-//! An errand: a program that is run to its end. Its time and its output are bounded, and nothing that it started is left.
+//! An bounded_command: a program that is run to its end. Its time and its output are bounded, and nothing that it started is left.
 
 use std::fmt::Write as _;
 use std::io;
@@ -49,7 +49,7 @@ pub struct Kept {
     pub tail: usize,
 }
 
-/// What came of an errand.
+/// What came of an bounded_command.
 #[derive(Debug)]
 pub struct Ran {
     /// How it ended.
@@ -60,7 +60,7 @@ pub struct Ran {
     pub errors: Printed,
 }
 
-/// How an errand ended.
+/// How an bounded_command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// With this exit code.
@@ -117,7 +117,7 @@ impl BoundedCommand {
         };
         let ended = timeout(time_limit, work).await;
         if !matches!(ended, Ok(Ok(Some(_)))) {
-            // What a keeper cannot end in time the room ends when it is closed.
+            // What a supervisor cannot end in time the room ends when it is closed.
             let _ = timeout(STOP_LIMIT, child.stop()).await;
         }
         let rest = async {

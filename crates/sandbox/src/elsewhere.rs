@@ -7,7 +7,7 @@ use crate::git_locks::InUse;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Descriptors cannot be received so that no child inherits them; keepers and rooms have no other threads.
+/// Descriptors cannot be received so that no child inherits them; supervisors and rooms have no other threads.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::empty();
 
 pub(crate) const ADOPTS_ORPHANS: bool = false;
@@ -39,7 +39,7 @@ pub(crate) fn terminate_descendants(main: Pid, told: &mut Terminated) {
     }
 }
 
-pub(crate) fn kill_orphans_of(_keeper: Pid) {}
+pub(crate) fn kill_orphans_of(_supervisor: Pid) {}
 
 pub(crate) fn count_descendants() -> u64 {
     0

@@ -102,7 +102,7 @@ impl Before {
     /// The repository that was there, and what is new of one in the project.
     pub(crate) fn repositories(&self) -> Vec<Repository> {
         let mut new = Repository::around(&self.root);
-        // What lies outside was not made in the room, whoever points to it.
+        // What lies outside was not made in the room, anyone who points to it.
         new.directories.retain(|directory| {
             directory.starts_with(&self.root) && !self.repository.directories.contains(directory)
         });
@@ -110,7 +110,7 @@ impl Before {
     }
 
     /// Takes back what would run something outside, and says what it was. What was changed after `ended` is not the session's.
-    pub(crate) fn mend(&self, ended: SystemTime) -> Vec<String> {
+    pub(crate) fn repair(&self, ended: SystemTime) -> Vec<String> {
         let mut found = Vec::new();
         let is_of_session = |path: &Path| changed(path).is_some_and(|at| at <= ended);
         for (file, before) in &self.settings {
@@ -325,19 +325,19 @@ mod tests {
         let before = Before::of(&root, |_| true);
         init(&root);
         fs::write(root.join(".git/hooks/pre-commit.sample"), "").unwrap();
-        assert_eq!(before.mend(now()), Vec::<String>::new());
+        assert_eq!(before.repair(now()), Vec::<String>::new());
         fs::write(root.join(".git/hooks/pre-commit"), "x").unwrap();
         fs::write(root.join(".git/config"), "[core]\nfsmonitor = x\n").unwrap();
-        assert_eq!(before.mend(now()).len(), 2);
+        assert_eq!(before.repair(now()).len(), 2);
         assert!(!root.join(".git/hooks").exists() && !root.join(".git/config").exists());
         // One that was there.
         init(&root);
         let before = Before::of(&root, |_| true);
         fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[user]\n\tname = A\n").unwrap();
-        assert_eq!(before.mend(now()), Vec::<String>::new(), "ordinary changes stay");
+        assert_eq!(before.repair(now()), Vec::<String>::new(), "ordinary changes stay");
         fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[core]\n\tfsmonitor = x\n").unwrap();
         fs::write(root.join(".git/commondir"), "../evil\n").unwrap();
-        assert_eq!(before.mend(now()).len(), 2);
+        assert_eq!(before.repair(now()).len(), 2);
         assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n\tbare = false\n");
         assert!(!root.join(".git/commondir").exists());
     }
@@ -356,18 +356,18 @@ mod tests {
         fs::remove_file(&config).unwrap();
         pipe(&config);
         assert_eq!(Repository::around(&root).unreadable_settings().unwrap().0, config);
-        let found = before.mend(now());
+        let found = before.repair(now());
         assert!(found[0].contains("it is a named pipe"), "{found:?}");
         assert_eq!(fs::read_to_string(&config).unwrap(), text);
         // A byte that is not text does not hide the rest.
         fs::write(&config, [text.as_bytes(), b"# \xff\n[core]\n\tfsmonitor = x\n"].concat()).unwrap();
-        assert_eq!(before.mend(now()).len(), 1);
+        assert_eq!(before.repair(now()).len(), 1);
         assert_eq!(fs::read_to_string(&config).unwrap(), text);
         // Whatever is there in its place before a session, nothing waits for it.
         fs::remove_file(&config).unwrap();
         pipe(&config);
         pipe(&root.join(".git/commondir"));
-        let _ = Before::of(&root, |_| true).mend(now());
+        let _ = Before::of(&root, |_| true).repair(now());
     }
 
     #[test]
@@ -378,7 +378,7 @@ mod tests {
         fs::create_dir(home.join("project")).unwrap();
         let before = Before::of(&home.join("project"), |place| place.starts_with(home.join("project")));
         fs::write(home.join(".git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
-        assert_eq!(before.mend(now()), Vec::<String>::new(), "the user did that");
+        assert_eq!(before.repair(now()), Vec::<String>::new(), "the user did that");
     }
 
     #[test]
@@ -389,8 +389,8 @@ mod tests {
         let before = Before::of(&root, |_| true);
         fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
         let long_ago = SystemTime::now() - Duration::from_secs(60);
-        assert_eq!(before.mend(long_ago), Vec::<String>::new());
-        assert_eq!(before.mend(now()).len(), 1);
+        assert_eq!(before.repair(long_ago), Vec::<String>::new());
+        assert_eq!(before.repair(now()).len(), 1);
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         fs::write(&victim, "alias x = y\n").unwrap();
         fs::remove_file(root.join(".git/config")).unwrap();
         std::os::unix::fs::symlink(&victim, root.join(".git/config")).unwrap();
-        assert_eq!(before.mend(now()).len(), 1);
+        assert_eq!(before.repair(now()).len(), 1);
         assert_eq!(fs::read_to_string(&victim).unwrap(), "alias x = y\n");
         assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n\tbare = false\n");
     }

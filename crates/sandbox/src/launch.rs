@@ -1,6 +1,6 @@
 //! Starting a program in a room, from an environment that is empty but for what is named.
 //!
-//! Each program has a keeper in the room. Over a socket the keeper is told what to run and answers how it ended; the
+//! Each program has a supervisor in the room. Over a socket the supervisor is told what to run and answers how it ended; the
 //! socket closing, for whatever reason, is its order to end the program and all that the program started.
 
 use std::ffi::{OsStr, OsString};
@@ -114,19 +114,19 @@ impl Launch {
         self
     }
 
-    /// Has a keeper start the program. That the *program* cannot be started is told by [`Child::wait`].
+    /// Has a supervisor start the program. That the *program* cannot be started is told by [`Child::wait`].
     pub fn spawn(self) -> io::Result<Child> {
         let (stdin, ours_in) = readable(self.stdin)?;
         let (stdout, ours_out) = writable(self.stdout)?;
         let (stderr, ours_err) = writable(self.stderr)?;
-        let (ours, keepers) = UnixStream::pair()?;
-        self.room.admit(keepers)?;
+        let (ours, supervisors) = UnixStream::pair()?;
+        self.room.admit(supervisors)?;
         wire::send(&ours, &self.order, &[stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
         Ok(Child {
             stdin: ours_in.map(pipe::Sender::from_owned_fd).transpose()?,
             stdout: ours_out.map(pipe::Receiver::from_owned_fd).transpose()?,
             stderr: ours_err.map(pipe::Receiver::from_owned_fd).transpose()?,
-            keeper: Keeper::new(ours)?,
+            supervisor: Supervisor::new(ours)?,
             room: self.room,
         })
     }
@@ -160,7 +160,7 @@ fn writable(stream: Stream) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
     })
 }
 
-/// A program running under its keeper. Dropped, it is stopped with all it has started.
+/// A program running under its supervisor. Dropped, it is stopped with all it has started.
 #[derive(Debug)]
 pub struct Child {
     /// The program's standard input, if it was piped.
@@ -169,7 +169,7 @@ pub struct Child {
     pub stdout: Option<pipe::Receiver>,
     /// The program's standard error, if it was piped.
     pub stderr: Option<pipe::Receiver>,
-    keeper: Keeper,
+    supervisor: Supervisor,
     room: Arc<RoomHandle>,
 }
 
@@ -206,7 +206,7 @@ impl Child {
     /// is gone. Cancel safe. A `stdin` that was not taken is closed, so that a program reading it can end.
     pub async fn wait(&mut self) -> io::Result<Exit> {
         drop(self.stdin.take());
-        match self.keeper.answer().await? {
+        match self.supervisor.answer().await? {
             Some(ExitReport::Exited(code)) => Ok(Exit::Code(code)),
             Some(ExitReport::NotStarted { code, why }) => Ok(Exit::NotStarted { code, why }),
             None => Err(io::Error::other(self.room.why_ended().await)),
@@ -214,27 +214,30 @@ impl Child {
     }
 
     /// Ends the program and everything it started, and waits until they are gone: SIGTERM first, SIGKILL after
-    /// [`crate::STOP_GRACE`]. A keeper that cannot do it, because its charge has suspended it, loses its room.
+    /// [`crate::STOP_GRACE`]. A supervisor that cannot do it, because its charge has suspended it, loses its room.
     pub async fn stop(&mut self) -> io::Result<Exit> {
-        self.keeper.ask_to_stop();
+        self.supervisor.ask_to_stop();
         match tokio::time::timeout(STOP_LIMIT, self.wait()).await {
             Ok(exit) => exit,
             Err(_) => {
                 self.room.close();
-                Err(io::Error::new(io::ErrorKind::TimedOut, "the keeper did not stop; its room was closed"))
+                Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the supervisor did not stop; its room was closed",
+                ))
             }
         }
     }
 }
 
-/// Our end of the socket to a keeper.
+/// Our end of the socket to a supervisor.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Supervisor {
     socket: tokio::net::UnixStream,
     answer: Vec<u8>,
 }
 
-impl Keeper {
+impl Supervisor {
     pub(crate) fn new(socket: UnixStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Ok(Self { socket: tokio::net::UnixStream::from_std(socket)?, answer: Vec::new() })
@@ -256,7 +259,7 @@ impl Keeper {
 
     /// Asks it to end everything.
     pub(crate) fn ask_to_stop(&self) {
-        // That it has just ended is no error.
+        // That it has just ended is not an error.
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
     }
 }

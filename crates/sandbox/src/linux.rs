@@ -70,10 +70,10 @@ pub(crate) fn terminate_descendants(_main: Pid, told: &mut Terminated) {
     }
 }
 
-/// Ends what a keeper that was itself killed has left behind: who is still in its session, and
+/// Ends what a supervisor that was itself killed has left behind: who is still in its session, and
 /// their descendants.
-pub(crate) fn kill_orphans_of(keeper: Pid) {
-    signal_family(keeper, Signal::KILL);
+pub(crate) fn kill_orphans_of(supervisor: Pid) {
+    signal_family(supervisor, Signal::KILL);
 }
 
 /// How many descendants this process has.
@@ -99,13 +99,13 @@ pub(crate) fn ignored_signals() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }
 
-fn signal_family(keeper: Pid, signal: Signal) {
-    let me = keeper.as_raw_pid();
+fn signal_family(supervisor: Pid, signal: Signal) {
+    let me = supervisor.as_raw_pid();
     let descendants = descendants_of(me, &processes());
-    // The keeper's own group may have been joined by a descendant: its members are told one by one.
+    // The supervisor's own group may have been joined by a descendant: its members are told one by one.
     let alone = descendants.iter().filter(|p| p.group == me).map(|p| p.pid);
     let groups: BTreeSet<i32> = descendants.iter().map(|p| p.group).filter(|&g| g != me).collect();
-    // Whoever has ended meanwhile needs no signal: errors are nothing to act on.
+    // Anyone who has ended meanwhile needs no signal: errors are nothing to act on.
     for pid in alone.filter_map(Pid::from_raw) {
         let _ = kill_process(pid, signal);
     }

@@ -1,8 +1,8 @@
-//! What became of a room or a keeper that is gone without a word: killed, and perhaps for want of memory.
+//! What became of a room or a supervisor that is gone without a word: killed, and perhaps for want of memory.
 
 use rustix::process::Signal;
 
-use crate::keep::EXIT_SIGNAL_BASE;
+use crate::supervisor::EXIT_SIGNAL_BASE;
 use crate::system;
 
 /// What was known of the machine's memory when something began.
@@ -16,7 +16,7 @@ impl MemoryBefore {
         Self { oom_kills: system::oom_kills() }
     }
 
-    /// That `what` is gone, and what is known of why. `code` is how its keeper says that it ended.
+    /// That `what` is gone, and what is known of why. `code` is how its supervisor says that it ended.
     pub(crate) fn explain(self, what: &str, code: Option<i32>) -> String {
         explain(system::oom_kills() > self.oom_kills, what, code)
     }

@@ -12,19 +12,19 @@ use std::time::Duration;
 
 use crate::bounds::{Bounds, Layer};
 use crate::bubblewrap;
-use crate::keep::{EXIT_SIGNAL_BASE, KEEP_ARG};
-use crate::launch::Keeper;
+use crate::launch::Supervisor;
 use crate::loss::MemoryBefore;
-use crate::opened::{Held, Room, RoomKeeper};
+use crate::opened::{Held, Room, RoomSupervisor};
 use crate::record::{Record, Traces};
 use crate::room::ROOM_ARG;
 use crate::seatbelt;
+use crate::supervisor::{EXIT_SIGNAL_BASE, KEEP_ARG};
 use crate::system;
 use crate::wire::{self, ExitReport, RoomEvent, Setup, SpawnRequest, Stop};
 
 /// How long a room may take to be built.
 const OPEN_LIMIT: Duration = Duration::from_secs(20);
-/// How long the keeper of a room that ended may take to say how.
+/// How long the supervisor of a room that ended may take to say how.
 const ANSWER_LIMIT: Duration = Duration::from_millis(500);
 /// What is kept of the complaints of a room that could not be built.
 const MAX_COMPLAINT: u64 = 4096;
@@ -136,7 +136,7 @@ impl Sandbox {
         let (ours, rooms) = UnixStream::pair()?;
         let (mut complaints, said) = io::pipe()?;
         let before = MemoryBefore::now();
-        let (keeper, answers) = self.start(&bounds, rooms, said.into(), &traces, record.as_ref())?;
+        let (supervisor, answers) = self.start(&bounds, rooms, said.into(), &traces, record.as_ref())?;
         ours.set_read_timeout(Some(OPEN_LIMIT))?;
         let told = wire::send(&ours, &Setup { layer: self.layer, bounds }, &[])
             .and_then(|()| wire::receive::<RoomEvent>(&ours));
@@ -144,7 +144,12 @@ impl Sandbox {
             Ok(Some((RoomEvent::Ready, mut fds))) => {
                 ours.set_read_timeout(None)?;
                 let way_out = fds.pop().map(TcpListener::from);
-                return Ok(Room::new(ours, Keeper::new(answers)?, way_out, Held { keeper, traces, record })?);
+                return Ok(Room::new(
+                    ours,
+                    Supervisor::new(answers)?,
+                    way_out,
+                    Held { supervisor, traces, record },
+                )?);
             }
             Ok(Some((RoomEvent::Failed(why) | RoomEvent::Cleared(why), _))) => Some(why),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
@@ -153,7 +158,7 @@ impl Sandbox {
             // It is gone, and with it what it may have wanted to say.
             Ok(None) | Err(_) => killed(&answers, before),
         };
-        drop((ours, keeper, answers));
+        drop((ours, supervisor, answers));
         if let Some(record) = record {
             record.remove();
         }
@@ -177,7 +182,7 @@ impl Sandbox {
         directories.filter(|path| path.symlink_metadata().is_err()).cloned().collect()
     }
 
-    /// Starts the keeper of the room, which starts the room. The second socket is the one on which it answers.
+    /// Starts the supervisor of the room, which starts the room. The second socket is the one on which it answers.
     fn start(
         &self,
         bounds: &Bounds,
@@ -185,13 +190,13 @@ impl Sandbox {
         complaints: OwnedFd,
         traces: &Traces,
         record: Option<&Record>,
-    ) -> io::Result<(RoomKeeper, UnixStream)> {
-        let (ours, keepers) = UnixStream::pair()?;
+    ) -> io::Result<(RoomSupervisor, UnixStream)> {
+        let (ours, supervisors) = UnixStream::pair()?;
         let process = tokio::process::Command::new(&self.ourselves)
             .arg(KEEP_ARG)
             .env_clear()
             .current_dir("/")
-            .stdin(OwnedFd::from(keepers))
+            .stdin(OwnedFd::from(supervisors))
             .stdout(Stdio::null())
             .stderr(complaints.try_clone()?)
             .spawn()
@@ -213,7 +218,7 @@ impl Sandbox {
         let fds = [rooms.as_fd(), null.as_fd(), complaints.as_fd()].into_iter();
         let fds: Vec<_> = fds.chain(record.as_ref().map(AsFd::as_fd)).collect();
         wire::send(&ours, &order, &fds)?;
-        Ok((RoomKeeper { process, socket: ours.try_clone()? }, ours))
+        Ok((RoomSupervisor { process, socket: ours.try_clone()? }, ours))
     }
 
     fn command(&self, bounds: &Bounds) -> (OsString, Vec<OsString>) {

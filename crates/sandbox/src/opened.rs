@@ -10,14 +10,14 @@ use std::time::SystemTime;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::launch::{Keeper, Launch, STOP_LIMIT};
+use crate::launch::{Launch, STOP_LIMIT, Supervisor};
 use crate::record::{Record, Traces};
 use crate::room_handle::RoomHandle;
 use crate::system;
 
-/// The keeper of a room: told to stop, or with us gone, it ends the room and everything in it.
+/// The supervisor of a room: told to stop, or with us gone, it ends the room and everything in it.
 #[derive(Debug)]
-pub(crate) struct RoomKeeper {
+pub(crate) struct RoomSupervisor {
     pub process: tokio::process::Child,
     pub socket: UnixStream,
 }
@@ -25,7 +25,7 @@ pub(crate) struct RoomKeeper {
 /// What all programs of a session share. Dropped, it ends everything in it.
 #[derive(Debug)]
 pub struct Room {
-    entrance: Arc<RoomHandle>,
+    room_handle: Arc<RoomHandle>,
     way_out: Option<TcpListener>,
     held: Option<Held>,
 }
@@ -33,7 +33,7 @@ pub struct Room {
 /// What is seen to when the room ends.
 #[derive(Debug)]
 pub(crate) struct Held {
-    pub keeper: RoomKeeper,
+    pub supervisor: RoomSupervisor,
     pub traces: Traces,
     /// The same on disk, for rooms in a project.
     pub record: Option<Record>,
@@ -42,17 +42,17 @@ pub(crate) struct Held {
 impl Room {
     pub(crate) fn new(
         socket: UnixStream,
-        answers: Keeper,
+        answers: Supervisor,
         way_out: Option<TcpListener>,
         held: Held,
     ) -> io::Result<Self> {
-        let entrance = Arc::new(RoomHandle::new(socket, answers)?);
-        Ok(Self { entrance, way_out, held: Some(held) })
+        let room_handle = Arc::new(RoomHandle::new(socket, answers)?);
+        Ok(Self { room_handle, way_out, held: Some(held) })
     }
 
     /// Prepares to run `program`, which is looked up in the `PATH` of its own environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Launch {
-        Launch::new(Arc::clone(&self.entrance), program.as_ref())
+        Launch::new(Arc::clone(&self.room_handle), program.as_ref())
     }
 
     /// The listening socket by which programs in the room can reach us and nobody else; given once.
@@ -62,17 +62,17 @@ impl Room {
 
     /// Whether programs can still be started in it.
     pub fn is_open(&self) -> bool {
-        self.entrance.is_open()
+        self.room_handle.is_open()
     }
 
     /// What is known of why it is gone; none if it is not, or if we have closed it ourselves.
     pub async fn why_lost(&self) -> Option<String> {
-        self.entrance.why_lost().await
+        self.room_handle.why_lost().await
     }
 
     /// Ends everything in it and waits until it is gone, in bounded time. Says what had to be put right in the project.
     pub async fn close(mut self) -> Vec<String> {
-        self.entrance.close();
+        self.room_handle.close();
         match self.held.take() {
             Some(held) => held.end().await,
             None => Vec::new(),
@@ -83,7 +83,7 @@ impl Room {
 impl Held {
     /// Has the room ended, waits for it and puts right what it left. What is not done in time is left to the next start.
     async fn end(mut self) -> Vec<String> {
-        if !self.keeper.end().await {
+        if !self.supervisor.end().await {
             return Vec::new();
         }
         let told = self.traces.clear(SystemTime::now());
@@ -94,14 +94,14 @@ impl Held {
     }
 }
 
-impl RoomKeeper {
+impl RoomSupervisor {
     /// Asks it to end everything.
     fn ask_to_stop(&self) {
-        // That it has just ended is no error.
+        // That it has just ended is not an error.
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }
 
-    /// Has the room ended and waits for it; false if it has not. A keeper that was killed could not do its work; its orphans
+    /// Has the room ended and waits for it; false if it has not. A supervisor that was killed could not do its work; its orphans
     /// are found.
     async fn end(&mut self) -> bool {
         self.ask_to_stop();
@@ -121,9 +121,9 @@ impl RoomKeeper {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.entrance.close();
+        self.room_handle.close();
         if let Some(held) = self.held.take() {
-            held.keeper.ask_to_stop();
+            held.supervisor.ask_to_stop();
             // Somebody must see it end; without a runtime there is nobody left who could.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                 runtime.spawn(held.end());

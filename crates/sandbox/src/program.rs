@@ -66,7 +66,7 @@ impl Program {
 
     /// Ends it and all it has started.
     pub async fn stop(&mut self) {
-        // The room ends what a keeper could not.
+        // The room ends what a supervisor could not.
         let _ = self.child.stop().await;
     }
 

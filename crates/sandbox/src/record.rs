@@ -1,7 +1,7 @@
 //! The record of a room: what must be put right in the project when the room has ended. It is on disk for as long as the room may be
 //! there, so that a later start can do it if we are killed.
 //!
-//! We and the room's keeper hold the kernel's lock on it: who gets that lock knows that the room is gone. The keeper touches it
+//! We and the room's supervisor hold the kernel's lock on it: who gets that lock knows that the room is gone. The supervisor touches it
 //! every second, so that it also tells until when the room was there. Git's lock files that came to be in that time, and were not there
 //! before, are the room's.
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::bounds::Bounds;
 use crate::git::Before;
 use crate::git_locks::{GitLock, InUse};
-use crate::keep::HEARTBEAT;
+use crate::supervisor::HEARTBEAT;
 
 /// How long is waited for the rooms of a process that was killed: they give their programs a moment to end.
 const WAIT_LIMIT: Duration = Duration::from_secs(3);
@@ -63,7 +63,7 @@ impl Traces {
             // What is no longer empty is not ours.
             let _ = fs::remove_dir(path);
         }
-        let mut told = self.before.as_ref().map(|before| before.mend(ended + SLACK)).unwrap_or_default();
+        let mut told = self.before.as_ref().map(|before| before.repair(ended + SLACK)).unwrap_or_default();
         told.extend(self.stale_locks(ended).iter().map(removed));
         told
     }
@@ -115,7 +115,7 @@ impl Record {
         Err(io::Error::other("there are too many records of rooms"))
     }
 
-    /// For the keeper, which holds the same lock by it.
+    /// For the supervisor, which holds the same lock by it.
     pub(crate) fn share(&self) -> io::Result<File> {
         self.file.try_clone()
     }

@@ -1,7 +1,7 @@
 //! The room's main: `autonoe __room`.
 //!
 //! A room is what the processes of one session share: one set of bounds, one process namespace and one network where the
-//! system has them. It confines itself first, so that whatever starts in it is confined too, and then starts a keeper
+//! system has them. It confines itself first, so that whatever starts in it is confined too, and then starts a supervisor
 //! for each socket it is handed. What a program leaves in the background lives until the room is closed; then everybody is
 //! asked to end, and ended after a moment.
 
@@ -18,8 +18,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, getpid, wait};
 
 use crate::bounds::{Layer, Limits};
-use crate::keep::{EXIT_KEEPER_FAILED, KEEP_ARG, STOP_GRACE};
 use crate::signals::Signals;
+use crate::supervisor::{EXIT_SUPERVISOR_FAILED, KEEP_ARG, STOP_GRACE};
 use crate::system;
 use crate::wire::{self, RoomEvent, Setup};
 
@@ -33,13 +33,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LOOK_EVERY_AT_THE_END: Duration = Duration::from_millis(20);
 
 /// Runs the room and returns the exit code for the process. Its standard input must be a socket: the bounds come over
-/// it, then a socket for each keeper, and when it closes, the room ends. Must be called before any thread is started.
+/// it, then a socket for each supervisor, and when it closes, the room ends. Must be called before any thread is started.
 pub(crate) fn room() -> i32 {
     match wire::inherited_socket().and_then(|socket| serve(&socket)) {
         Ok(()) => 0,
         Err(error) => {
             let _ = writeln!(io::stderr(), "autonoe: the room cannot go on: {error}");
-            EXIT_KEEPER_FAILED
+            EXIT_SUPERVISOR_FAILED
         }
     }
 }
@@ -57,7 +57,7 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
         Ok(way_out) => wire::send(socket, &RoomEvent::Ready, &[way_out.as_fd()])?,
         Err(error) => return wire::send(socket, &RoomEvent::Failed(error.to_string()), &[]),
     }
-    let mut room = Room { socket, ourselves, keepers: HashSet::new(), watch: Watch { setup, free: 0 } };
+    let mut room = Room { socket, ourselves, supervisors: HashSet::new(), watch: Watch { setup, free: 0 } };
     let ended = room.run(&signals);
     room.shut_down(&signals);
     ended
@@ -74,8 +74,8 @@ fn prepare(setup: &Setup) -> io::Result<TcpListener> {
 struct Room<'a> {
     socket: &'a UnixStream,
     ourselves: PathBuf,
-    /// The keepers that are there.
-    keepers: HashSet<Pid>,
+    /// The supervisors that are there.
+    supervisors: HashSet<Pid>,
     watch: Watch,
 }
 
@@ -90,19 +90,21 @@ impl Room<'_> {
                 wire::send(self.socket, &RoomEvent::Cleared(why), &[])?;
                 system::kill_descendants();
             }
-            if signals.wait(Some(self.socket.as_fd()), busy.then_some(LOOK_EVERY))? && !self.start_keeper()? {
+            if signals.wait(Some(self.socket.as_fd()), busy.then_some(LOOK_EVERY))?
+                && !self.start_supervisor()?
+            {
                 return Ok(());
             }
         }
     }
 
-    /// Starts a keeper for the socket that was handed over. False when there is nobody any more who could.
-    fn start_keeper(&mut self) -> io::Result<bool> {
+    /// Starts a supervisor for the socket that was handed over. False when there is nobody any more who could.
+    fn start_supervisor(&mut self) -> io::Result<bool> {
         let Some(((), fds)) = wire::receive::<()>(self.socket)? else {
             return Ok(false);
         };
         for fd in fds {
-            // A keeper that cannot be started is told by its socket closing.
+            // A supervisor that cannot be started is told by its socket closing.
             let started = Command::new(&self.ourselves)
                 .arg(KEEP_ARG)
                 .env_clear()
@@ -110,21 +112,21 @@ impl Room<'_> {
                 .stdout(Stdio::null())
                 .spawn();
             match started {
-                Ok(keeper) => {
-                    self.keepers.insert(Pid::from_child(&keeper));
+                Ok(supervisor) => {
+                    self.supervisors.insert(Pid::from_child(&supervisor));
                 }
                 Err(error) => {
-                    let _ = writeln!(io::stderr(), "autonoe: a keeper cannot be started: {error}");
+                    let _ = writeln!(io::stderr(), "autonoe: a supervisor cannot be started: {error}");
                 }
             }
         }
         Ok(true)
     }
 
-    /// Asks everybody to end and waits for it; whoever is left after a moment is ended. Keepers end with their programs.
+    /// Asks everybody to end and waits for it; anyone who is left after a moment is ended. Supervisors end with their programs.
     fn shut_down(&mut self, signals: &Signals) {
         let deadline = Instant::now() + STOP_GRACE;
-        let mut told = system::Terminated::sparing(self.keepers.iter().copied());
+        let mut told = system::Terminated::sparing(self.supervisors.iter().copied());
         while self.reap() {
             system::terminate_descendants(getpid(), &mut told);
             let left = deadline.saturating_duration_since(Instant::now());
@@ -140,8 +142,8 @@ impl Room<'_> {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
-                    self.keepers.remove(&pid);
-                    // A keeper that was killed, by its charge or for want of memory, could not do its work.
+                    self.supervisors.remove(&pid);
+                    // A supervisor that was killed, by its charge or for want of memory, could not do its work.
                     if status.terminating_signal().is_some() {
                         system::kill_orphans_of(pid);
                     }

@@ -1,4 +1,4 @@
-//! Where programs enter a room that is open: the socket over which it is handed their keepers, and tells what it did.
+//! Where programs enter a room that is open: the socket over which it is handed their supervisors, and tells what it did.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,21 +9,21 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 
-use crate::launch::Keeper;
+use crate::launch::Supervisor;
 use crate::loss::MemoryBefore;
 use crate::wire::{self, ExitReport, RoomEvent};
 
 /// How long the reason is awaited for which a room ended everything; it comes at once if there is one.
 const REASON_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long a room's keeper is given to say how the room ended. It comes before that limit.
-const KEEPER_LIMIT: Duration = Duration::from_millis(400);
+/// How long a room's supervisor is given to say how the room ended. It comes before that limit.
+const SUPERVISOR_LIMIT: Duration = Duration::from_millis(400);
 
 /// Where programs enter a room.
 #[derive(Debug)]
 pub(crate) struct RoomHandle {
     socket: Mutex<Option<UnixStream>>,
-    tidings: watch::Receiver<Told>,
+    room_events: watch::Receiver<Told>,
     before: MemoryBefore,
 }
 
@@ -56,22 +56,22 @@ impl Told {
 }
 
 impl RoomHandle {
-    /// For an open room with this socket, whose keeper answers on the other one; from now on both are listened to.
-    pub(crate) fn new(socket: UnixStream, keeper: Keeper) -> io::Result<Self> {
+    /// For an open room with this socket, whose supervisor answers on the other one; from now on both are listened to.
+    pub(crate) fn new(socket: UnixStream, supervisor: Supervisor) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let listening = tokio::net::UnixStream::from_std(socket.try_clone()?)?;
-        let (tell, tidings) = watch::channel(Told::default());
+        let (tell, room_events) = watch::channel(Told::default());
         let before = MemoryBefore::now();
-        tokio::spawn(listen(listening, keeper, before, tell));
-        Ok(Self { socket: Mutex::new(Some(socket)), tidings, before })
+        tokio::spawn(listen(listening, supervisor, before, tell));
+        Ok(Self { socket: Mutex::new(Some(socket)), room_events, before })
     }
 
-    /// Hands the room the socket of a new keeper.
-    pub(crate) fn admit(&self, keepers: UnixStream) -> io::Result<()> {
+    /// Hands the room the socket of a new supervisor.
+    pub(crate) fn admit(&self, supervisors: UnixStream) -> io::Result<()> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = || io::Error::new(io::ErrorKind::NotConnected, "the room is gone");
         let socket = socket.as_ref().ok_or_else(gone)?;
-        wire::send(socket, &(), &[keepers.as_fd()]).map_err(|error| match error.kind() {
+        wire::send(socket, &(), &[supervisors.as_fd()]).map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => gone(),
             _ => error,
         })
@@ -80,7 +80,7 @@ impl RoomHandle {
     /// Whether programs can still enter.
     pub(crate) fn is_open(&self) -> bool {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        socket.is_some() && self.tidings.borrow().life == Life::Open
+        socket.is_some() && self.room_events.borrow().life == Life::Open
     }
 
     /// Why the room is gone, if it is and we have not closed it ourselves.
@@ -99,10 +99,10 @@ impl RoomHandle {
         }
     }
 
-    /// Why a keeper ended without an answer.
+    /// Why a supervisor ended without an answer.
     pub(crate) async fn why_ended(&self) -> String {
-        let mut tidings = self.tidings.clone();
-        let told = tidings.wait_for(|told| told.reason().is_some());
+        let mut room_events = self.room_events.clone();
+        let told = room_events.wait_for(|told| told.reason().is_some());
         match tokio::time::timeout(REASON_LIMIT, told).await {
             Ok(told) => {
                 told.ok().and_then(|told| told.reason()).unwrap_or_else(|| "its room is gone".to_owned())
@@ -115,7 +115,7 @@ impl RoomHandle {
 /// Keeps what the room tells: why it ended everything; and when it is gone, what is known of that.
 async fn listen(
     mut socket: tokio::net::UnixStream,
-    mut keeper: Keeper,
+    mut supervisor: Supervisor,
     before: MemoryBefore,
     tell: watch::Sender<Told>,
 ) {
@@ -133,7 +133,7 @@ async fn listen(
         }
     }
     tell.send_modify(|told| told.life = Life::Ending);
-    let answer = tokio::time::timeout(KEEPER_LIMIT, keeper.answer()).await;
+    let answer = tokio::time::timeout(SUPERVISOR_LIMIT, supervisor.answer()).await;
     let code = match answer {
         Ok(Ok(Some(ExitReport::Exited(code) | ExitReport::NotStarted { code, .. }))) => Some(code),
         Ok(Ok(None) | Err(_)) | Err(_) => None,

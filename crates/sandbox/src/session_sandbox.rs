@@ -1,4 +1,4 @@
-//! Where the programs of one session live: a room, opened when first needed and again if it was lost, its door to the
+//! Where the programs of one session live: a room, opened when first needed and again if it was lost, its egress proxy to the
 //! outside, and the environment that goes with both.
 
 use std::ffi::OsStr;
@@ -14,18 +14,18 @@ use crate::launch::Launch;
 use crate::open::{OpenError, Sandbox};
 use crate::opened::Room;
 
-/// Names that lead to the room itself and not through the door.
+/// Names that lead to the room itself and not through the egress proxy.
 const NOT_THROUGH_THE_DOOR: &str = "localhost,127.0.0.1,::1";
 
-/// Everything that quarters are made from; the same for all sessions of a run.
+/// Everything that session_sandbox are made from; the same for all sessions of a run.
 #[derive(Debug, Clone)]
 pub struct RoomConfig {
     /// Builds the rooms.
     pub sandbox: Sandbox,
     /// What a room may touch.
     pub bounds: Bounds,
-    /// What may pass the door.
-    pub door: Arc<Rules>,
+    /// What may pass the egress proxy.
+    pub egress: Arc<Rules>,
     /// The environment of programs, beside what the room itself says.
     pub env: Vec<(String, String)>,
     /// Further files that stay read-only, absolute, as they are when a room is opened.
@@ -35,7 +35,7 @@ pub struct RoomConfig {
 /// Where the programs of one session live.
 #[derive(Debug)]
 pub struct SessionSandbox {
-    premises: RoomConfig,
+    room_config: RoomConfig,
     occupied: Mutex<Option<Occupied>>,
     /// What became of rooms that were lost, each a sentence.
     lost: std::sync::Mutex<Vec<String>>,
@@ -44,14 +44,14 @@ pub struct SessionSandbox {
 #[derive(Debug)]
 struct Occupied {
     room: Room,
-    door: Option<Egress>,
+    egress: Option<Egress>,
     env: Vec<(String, String)>,
 }
 
 impl SessionSandbox {
     /// SessionSandbox that nobody lives in yet.
-    pub fn new(premises: RoomConfig) -> Self {
-        Self { premises, occupied: Mutex::new(None), lost: std::sync::Mutex::default() }
+    pub fn new(room_config: RoomConfig) -> Self {
+        Self { room_config, occupied: Mutex::new(None), lost: std::sync::Mutex::default() }
     }
 
     /// Prepares to run `program` in the room, with the environment of this session.
@@ -66,52 +66,52 @@ impl SessionSandbox {
         let Some(Occupied { room, env, .. }) = occupied.as_ref() else {
             return Err(OpenError::Io(io::Error::other("the room is gone")));
         };
-        let pairs = self.premises.env.iter().chain(env).map(|(name, value)| (name, value));
+        let pairs = self.room_config.env.iter().chain(env).map(|(name, value)| (name, value));
         Ok(room.command(program).envs(pairs))
     }
 
     /// Prepares to run our own binary in the room, in one of its other parts.
     pub async fn ourselves(&self) -> Result<Launch, OpenError> {
-        self.command(self.premises.sandbox.ourselves_inside()).await
+        self.command(self.room_config.sandbox.ourselves_inside()).await
     }
 
     async fn open(&self) -> Result<Occupied, OpenError> {
-        let RoomConfig { sandbox, bounds, door, guarded, .. } = &self.premises;
+        let RoomConfig { sandbox, bounds, egress, guarded, .. } = &self.room_config;
         let mut whole = bounds.clone();
         let guarded = guarded.read().unwrap_or_else(PoisonError::into_inner).clone();
         whole.protected.extend(guarded.into_iter().filter(|path| path.exists()));
         let mut room = sandbox.open(whole).await?;
         if sandbox.layer() == Layer::None {
-            return Ok(Occupied { room, door: None, env: Vec::new() });
+            return Ok(Occupied { room, egress: None, env: Vec::new() });
         }
         let way_out = room.take_way_out().ok_or_else(|| io::Error::other("the room has no way out"))?;
-        let door = Egress::start(way_out, Arc::clone(door))?;
-        let env = environment(sandbox.layer(), bounds, &door.proxy_url());
-        Ok(Occupied { room, door: Some(door), env })
+        let egress = Egress::start(way_out, Arc::clone(egress))?;
+        let env = environment(sandbox.layer(), bounds, &egress.proxy_url());
+        Ok(Occupied { room, egress: Some(egress), env })
     }
 
-    /// Whether whatever leaves the room passes a door that judges it.
-    pub fn has_door(&self) -> bool {
-        self.premises.sandbox.layer() != Layer::None
+    /// Whether whatever leaves the room passes a egress proxy that judges it.
+    pub fn has_egress(&self) -> bool {
+        self.room_config.sandbox.layer() != Layer::None
     }
 
-    /// What was refused at the door since this was last asked.
+    /// What was refused at the egress proxy since this was last asked.
     pub async fn refusals(&self) -> Vec<Refusal> {
         let occupied = self.occupied.lock().await;
-        let door = occupied.as_ref().and_then(|occupied| occupied.door.as_ref());
-        door.map(Egress::refusals).unwrap_or_default()
+        let egress = occupied.as_ref().and_then(|occupied| occupied.egress.as_ref());
+        egress.map(Egress::refusals).unwrap_or_default()
     }
 
     /// A sentence that tells how a host can be allowed.
     pub fn how_to_allow(&self) -> &str {
-        &self.premises.door.how_to_allow
+        &self.room_config.egress.how_to_allow
     }
 
-    /// The URL, seen from inside, of a provider whose key is put in at the door, or of a socket that is reached through it. None
-    /// where there is no door.
+    /// The URL, seen from inside, of a provider whose key is put in at the egress proxy, or of a socket that is reached through it. None
+    /// where there is no egress proxy.
     pub async fn route_url(&self, name: &str) -> Option<String> {
         let occupied = self.occupied.lock().await;
-        occupied.as_ref()?.door.as_ref()?.route_url(name)
+        occupied.as_ref()?.egress.as_ref()?.route_url(name)
     }
 
     /// Ends everything in the room. Says what became of rooms that were lost, and what had to be put right in the project.

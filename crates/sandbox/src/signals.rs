@@ -19,7 +19,7 @@ pub fn is_ignored(signal: i32) -> bool {
     bit.is_some_and(|bit| system::ignored_signals() & bit != 0)
 }
 
-/// The signals that matter to a keeper or a room.
+/// The signals that matter to a supervisor or a room.
 pub(crate) struct Signals {
     wake: UnixStream,
     stop: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Messages between the orchestrator, rooms and keepers: JSON with a length before it, over Unix sockets, and the
+//! Messages between the orchestrator, rooms and supervisors: JSON with a length before it, over Unix sockets, and the
 //! descriptors that go with them.
 
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 const MAX_FDS: usize = 4;
 pub(crate) const LENGTH_BYTES: usize = 4;
 
-/// What a keeper is asked to do. Standard input, output and error of the program come with it, and the record of a room.
+/// What a supervisor is asked to do. Standard input, output and error of the program come with it, and the record of a room.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SpawnRequest {
     pub program: OsString,
@@ -49,7 +49,7 @@ pub(crate) enum Stop {
     Socket,
 }
 
-/// What a keeper answers, once.
+/// What a supervisor answers, once.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ExitReport {
     /// The program has ended with this code, 128+n after signal n.
@@ -129,7 +129,7 @@ pub(crate) fn length_of(bytes: [u8; LENGTH_BYTES]) -> io::Result<usize> {
     if length > MAX_MESSAGE { Err(io::Error::other("the message is too long")) } else { Ok(length) }
 }
 
-/// The socket that a keeper or a room was started with, as its standard input.
+/// The socket that a supervisor or a room was started with, as its standard input.
 pub(crate) fn inherited_socket() -> io::Result<UnixStream> {
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
 }

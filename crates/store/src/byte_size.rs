@@ -48,7 +48,7 @@ impl FromStr for ByteSize {
         };
         let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
         let bytes = bytes.ok_or_else(|| format!("'{text}' is too large"))?;
-        Self::new(bytes).ok_or_else(|| format!("'{text}' is no size; zero never means unlimited"))
+        Self::new(bytes).ok_or_else(|| format!("'{text}' is not a size; zero never means unlimited"))
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Seen {
     pub commit: Option<String>,
     /// When.
     pub at: Timestamp,
-    /// What it should judge by and was not there: whoever makes that later would judge themselves.
+    /// What it should judge by and was not there: anyone who makes that later would judge themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Whoever only looks holds a lock for a moment, too. So often is tried before it counts as held, with a pause each time.
+/// Anyone who only looks holds a lock for a moment, too. So often is tried before it counts as held, with a pause each time.
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(5);
 

@@ -1,4 +1,4 @@
-//! The evidence of what was verified: one file a deliverable, for whoever wants to see it.
+//! The evidence of what was verified: one file a deliverable, for anyone who wants to see it.
 
 use std::path::PathBuf;
 

@@ -30,13 +30,13 @@ use writer::Writer;
 /// Runs whose events are kept; of older ones only sessions, costs and status changes are.
 const RUNS_WITH_EVENTS: i64 = 50;
 
-/// Conversations that are kept, to go on with.
+/// Conversations that are kept, to resume.
 const CONVERSATIONS_KEPT: u32 = 5;
 
 /// The longest event body kept; what is longer is cut and says so.
 const MAX_EVENT_BYTES: usize = 64 * 1024;
 
-/// Whether a run goes on with an earlier one of the same command.
+/// Whether a run resumes an earlier one of the same command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Earlier {
     /// If the process of that was killed.
@@ -44,14 +44,14 @@ pub enum Earlier {
     IfKilled,
     /// It begins anew.
     Never,
-    /// Whatever ended that before it was done; without one there is nothing to go on with.
+    /// Whatever ended that before it was done; without one there is nothing to resume.
     Always,
 }
 
 /// What a journal is opened with.
 #[derive(Default)]
 pub struct JournalOptions {
-    /// Whether the run goes on with an earlier one.
+    /// Whether the run resumes an earlier one.
     pub earlier: Earlier,
     /// Values that must never be written down, beside everything that has the shape of a secret.
     pub secrets: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Journal {
 pub struct Begun {
     /// The run's id.
     pub run: i64,
-    /// The state to go on with; empty for a new run.
+    /// The state to resume; empty for a new run.
     pub state: RunState,
     /// True when this run was begun by a process that died.
     pub resumed: bool,

@@ -301,7 +301,7 @@ fn resolve(path: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU32>, D::Error> {
     let number = u32::deserialize(deserializer)?;
     let number = NonZeroU32::new(number);
-    number.map(Some).ok_or_else(|| D::Error::custom("0 is no limit; zero never means unlimited"))
+    number.map(Some).ok_or_else(|| D::Error::custom("0 is not a limit; zero never means unlimited"))
 }
 
 #[cfg(test)]

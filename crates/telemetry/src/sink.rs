@@ -37,7 +37,7 @@ pub struct TelemetrySink {
     pub(crate) outbox: Option<Outbox>,
     pub(crate) meters: Option<Meters>,
     pub(crate) sampler: Sampler,
-    /// What blots out secrets, where content is captured.
+    /// What redacts secrets, where content is captured.
     pub(crate) captures: Option<Redactor>,
     pub(crate) open: Mutex<HashMap<SpanId, OpenSpan>>,
 }
@@ -248,7 +248,7 @@ impl TelemetrySink {
         open.get_mut(&id).map(work)
     }
 
-    /// What blots out secrets, where content of this span will be sent.
+    /// What redacts secrets, where content of this span will be sent.
     fn captures_of(&self, span: &SpanContext) -> Option<&Redactor> {
         let is_sent = self.outbox.is_some() && self.sampler.takes(span.trace_id.0);
         self.captures.as_ref().filter(|_| is_sent)

@@ -125,7 +125,8 @@ impl Variables<'_> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match value.parse() {
             Ok(0) | Err(_) => {
-                Err(wrong(name, &value, "is no number of milliseconds").hint("Use a whole number above 0."))
+                Err(wrong(name, &value, "is not a number of milliseconds")
+                    .hint("Use a whole number above 0."))
             }
             Ok(count) => Ok(Some(Duration::from_millis(count))),
         }
@@ -157,7 +158,7 @@ impl Variables<'_> {
     fn ratio(&self, name: &str) -> Result<f64, Fault> {
         let Some(value) = self.get(name) else { return Ok(1.0) };
         let ratio = value.parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
-        ratio.ok_or_else(|| wrong(name, &value, "is no part of a whole").hint("Use a number from 0 to 1."))
+        ratio.ok_or_else(|| wrong(name, &value, "is not part of a whole").hint("Use a number from 0 to 1."))
     }
 
     /// `key=value,key=value`, with `%XX` in the values.
@@ -172,7 +173,7 @@ impl Variables<'_> {
         };
         let pairs: Option<Vec<_>> = items.map(read).collect();
         pairs.ok_or_else(|| {
-            fault(format!("{name} is no list of `name=value`, parted by commas."))
+            fault(format!("{name} is not a list of `name=value`, parted by commas."))
                 .hint("Write %2C for a comma and %3D for an equals sign in a value.")
         })
     }
@@ -207,7 +208,7 @@ fn own_name(signal: Signal, what: &str) -> String {
 fn read_address(name: &str, text: &str) -> Result<Url, Fault> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     url.ok_or_else(|| {
-        wrong(name, text, "is no address")
+        wrong(name, text, "is not an address")
             .hint("Write it like http://localhost:4318 or https://collector.example.")
     })
 }

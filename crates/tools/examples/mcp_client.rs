@@ -22,7 +22,7 @@ async fn main() -> ExitCode {
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
     let config = ServerConfig::parse("suite", &json!({"type": "http", "url": url})).expect("a valid address");
 
-    let mut host = McpHost::new("/", Arc::new(SessionSandbox::new(no_premises())));
+    let mut host = McpHost::new("/", Arc::new(SessionSandbox::new(no_room_config())));
     host.login = Some(Arc::new(Visitor { context }));
     let servers = McpServers::start(BTreeMap::from([("suite".to_owned(), config)]), host);
     servers.settled().await;
@@ -40,12 +40,12 @@ async fn main() -> ExitCode {
 }
 
 /// Nothing is started here.
-fn no_premises() -> RoomConfig {
+fn no_room_config() -> RoomConfig {
     let nowhere = std::env::temp_dir();
     RoomConfig {
         sandbox: Sandbox::none("/nonexistent"),
         bounds: Bounds::new(&nowhere, &nowhere, &nowhere),
-        door: Arc::default(),
+        egress: Arc::default(),
         env: Vec::new(),
         guarded: Arc::default(),
     }

@@ -155,7 +155,7 @@ impl Server {
 
 fn say(message: &Value) {
     let mut out = io::stdout().lock();
-    // Whoever listened may be gone.
+    // Anyone who listened may be gone.
     let _ = writeln!(out, "{message}").and_then(|()| out.flush());
 }
 

@@ -158,7 +158,7 @@ enum End {
     Exited(Exit),
     TimedOut(Duration),
     Cancelled,
-    /// Its keeper could not be waited for, or did not end it.
+    /// Its supervisor could not be waited for, or did not end it.
     Lost(io::Error),
 }
 

@@ -1,5 +1,5 @@
 //! Fetching a page: the part of our binary that does it, in the session's room, where the proxy of the environment leads to
-//! the door that judges hosts.
+//! the egress proxy that judges hosts.
 
 use std::error::Error;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub(crate) fn part(arguments: &[&str]) -> Fetched {
         return failed(ToolErrorCode::ValidationError, "it was not told what to fetch");
     };
     let Ok(url) = Url::parse(url) else {
-        return failed(ToolErrorCode::ValidationError, "that is no address");
+        return failed(ToolErrorCode::ValidationError, "that is not an address");
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
@@ -106,8 +106,8 @@ fn reason(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// What the door says about a host, if it refuses it. Of a tunnel we only learn that it was not opened; asked without
-/// one, the door gives its reason.
+/// What the egress proxy says about a host, if it refuses it. Of a tunnel we only learn that it was not opened; asked without
+/// one, the egress proxy gives its reason.
 async fn refusal(client: &Client, url: &Url) -> Option<String> {
     let mut plain = url.clone();
     plain.set_port(url.port_or_known_default()).ok()?;
@@ -188,7 +188,7 @@ pub(crate) fn text_of(content_type: &str, body: &[u8]) -> Result<String, String>
         return Ok(decode(content_type, body));
     }
     Err(format!(
-        "it is no text, but {kind} of {} bytes. Download it with a command if it is needed",
+        "it is not text, but {kind} of {} bytes. Download it with a command if it is needed",
         body.len()
     ))
 }
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(text_of("application/json", b"{\"a\": 1}").unwrap(), "{\"a\": 1}");
         assert_eq!(text_of("application/octet-stream", b"plain").unwrap(), "plain");
         for kind in ["image/png", "application/zip", "application/octet-stream"] {
-            assert!(text_of(kind, b"\0\x01").unwrap_err().starts_with("it is no text"), "{kind}");
+            assert!(text_of(kind, b"\0\x01").unwrap_err().starts_with("it is not text"), "{kind}");
         }
     }
 }

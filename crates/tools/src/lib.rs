@@ -80,7 +80,7 @@ pub use write::Write;
 pub struct ToolOptions {
     /// Directories with skills, those that count more first.
     pub skills: Vec<PathBuf>,
-    /// Hosts that may be fetched from where there is no sandbox whose door would judge: `host` or `host:port`.
+    /// Hosts that may be fetched from where there is no sandbox whose egress proxy would judge: `host` or `host:port`.
     pub web_hosts: Vec<String>,
 }
 

@@ -44,7 +44,7 @@ pub struct McpHost {
     /// The directory of the project: where programs run, and the root that servers are told.
     pub root: PathBuf,
     /// Where programs run.
-    pub quarters: Arc<SessionSandbox>,
+    pub session_sandbox: Arc<SessionSandbox>,
     /// How long a server may take to answer for the first time.
     pub start_limit: Duration,
     /// Who logs in to a server that asks for it; without one such a server cannot be used.
@@ -53,8 +53,8 @@ pub struct McpHost {
 
 impl McpHost {
     /// A host for a project, with the usual limit and nobody to log in.
-    pub fn new(root: impl Into<PathBuf>, quarters: Arc<SessionSandbox>) -> Self {
-        Self { root: root.into(), quarters, start_limit: DEFAULT_START_LIMIT, login: None }
+    pub fn new(root: impl Into<PathBuf>, session_sandbox: Arc<SessionSandbox>) -> Self {
+        Self { root: root.into(), session_sandbox, start_limit: DEFAULT_START_LIMIT, login: None }
     }
 
     /// The project as an address.
@@ -127,7 +127,7 @@ impl McpServers {
         self.board.take_problems()
     }
 
-    /// Closes all connections and waits until the programs are gone. To be called before the quarters are closed: a server
+    /// Closes all connections and waits until the programs are gone. To be called before the session_sandbox are closed: a server
     /// that ends with its room would be started again in a new one.
     pub async fn close(&self) {
         self.closing.cancel();

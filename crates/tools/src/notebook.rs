@@ -36,10 +36,10 @@ pub(crate) enum CellChange<'a> {
 impl Notebook {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let json: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-            .map_err(|error| format!("it is no notebook: {error}."))?;
+            .map_err(|error| format!("it is not a notebook: {error}."))?;
         match json {
             Value::Object(json) if json.get("cells").is_some_and(Value::is_array) => Ok(Self { json }),
-            _ => Err("it is no notebook: it has no list of cells.".to_owned()),
+            _ => Err("it is not a notebook: it has no list of cells.".to_owned()),
         }
     }
 

@@ -15,11 +15,11 @@ pub struct ToolOutput {
     pub metadata: Map<String, Value>,
     /// The text for the model.
     pub output: String,
-    /// What is no text.
+    /// What is not text.
     pub attachments: Vec<Attachment>,
 }
 
-/// Something for the model that is no text: an image.
+/// Something for the model that is not text: an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     /// Its media type, such as `image/png`.
@@ -94,7 +94,7 @@ impl ToolOutput {
         self
     }
 
-    /// Adds what is no text.
+    /// Adds what is not text.
     #[must_use]
     pub fn attach(mut self, media_type: &str, data: Vec<u8>) -> Self {
         self.attachments.push(Attachment { media_type: media_type.to_owned(), data });

@@ -1,5 +1,5 @@
 //! Our own binary in other parts, in the session's room: what reads what strangers have written is kept apart from us, can
-//! be ended at any moment, and reaches the network only through the door.
+//! be ended at any moment, and reaches the network only through the egress proxy.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -59,7 +59,7 @@ pub(crate) async fn ask<T: DeserializeOwned>(
     let failed = |error: &dyn std::fmt::Display| {
         Failure::new(ToolErrorCode::IoError, format!("A helper process could not be started: {error}."))
     };
-    let launch = workspace.quarters().ourselves().await.map_err(|error| failed(&error))?;
+    let launch = workspace.session_sandbox().ourselves().await.map_err(|error| failed(&error))?;
     let launch = launch.args(arguments).stdin(stdin).stdout(Stream::Piped);
     let mut child = launch.spawn().map_err(|error| failed(&error))?;
     let mut answer = Vec::new();

@@ -35,7 +35,7 @@ impl Shell {
     /// Starts a command in `cwd`. What it leaves in the background goes on until the session ends.
     pub(crate) async fn start(workspace: &Workspace, command: &str, cwd: &Path) -> Result<Self, Failure> {
         let program = if Path::new(BASH).exists() { BASH } else { SH };
-        let launch = workspace.quarters().command(program).await.map_err(|error| failed(&error))?;
+        let launch = workspace.session_sandbox().command(program).await.map_err(|error| failed(&error))?;
         let start = || -> io::Result<_> {
             let (reader, writer) = io::pipe()?;
             let (directory, tell) = io::pipe()?;

@@ -136,7 +136,7 @@ impl Level {
         let exclude = info.map(|info| lines(&info, "exclude", reach));
         for line in exclude.into_iter().chain(IGNORE_FILES.map(|name| lines(&folder, name, reach))).flatten()
         {
-            // A line that is no pattern is no pattern for git either.
+            // A line that is not a pattern is not a pattern for git either.
             let _ = ignored.add_line(None, &line);
         }
         Self {

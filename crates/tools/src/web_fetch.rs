@@ -1,6 +1,6 @@
 //! WebFetch: a page of the web as text.
 //!
-//! The gates have judged the address. The fetching is done in the session's room, behind the door that judges hosts; where
+//! The gates have judged the address. The fetching is done in the session's room, behind the egress proxy that judges hosts; where
 //! there is no room that holds anything back, only hosts that a permission rule names are asked.
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const MAX_ADDRESS_BYTES: usize = 8 * 1024;
 #[derive(Debug)]
 pub struct WebFetch {
     workspace: Arc<Workspace>,
-    /// Whom to ask where there is no door: `host` or `host:port`.
+    /// Whom to ask where there is no egress proxy: `host` or `host:port`.
     hosts: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ impl WebFetch {
     async fn fetch(&self, args: Value, cx: &ToolContext) -> Result<ToolOutput, Failure> {
         let args: Args = args::parse("WebFetch", args)?;
         let url = address(&args.url)?;
-        if !self.workspace.quarters().has_door() {
+        if !self.workspace.session_sandbox().has_egress() {
             self.judge(&url)?;
         }
         cx.metadata(&format!("Fetching {url}"), Map::new());
@@ -64,7 +64,7 @@ impl WebFetch {
         parts::ask(&self.workspace, &[FETCH_ARG, url.as_str()], Stream::Null, limit, cancel).await
     }
 
-    /// Without a door, nobody else knows where the network leads.
+    /// Without a egress proxy, nobody else knows where the network leads.
     fn judge(&self, url: &Url) -> Result<(), Failure> {
         let host = url.host_str().unwrap_or_default();
         let named = match url.port() {
@@ -111,7 +111,7 @@ fn address(text: &str) -> Result<Url, Failure> {
     if text.len() > MAX_ADDRESS_BYTES {
         return Err(wrong("is too long"));
     }
-    let url = Url::parse(text).map_err(|error| wrong(&format!("is no address: {error}")))?;
+    let url = Url::parse(text).map_err(|error| wrong(&format!("is not an address: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("must begin with http:// or https://"));
     }

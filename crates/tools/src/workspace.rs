@@ -18,7 +18,7 @@ use crate::reach::Reach;
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    quarters: Arc<SessionSandbox>,
+    session_sandbox: Arc<SessionSandbox>,
     reach: Reach,
     seen: Mutex<Seen>,
     outputs: Outputs,
@@ -27,11 +27,11 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// A workspace in the existing directory `root`, whose commands run in `quarters`. Every file is put to `rules` when
+    /// A workspace in the existing directory `root`, whose commands run in `session_sandbox`. Every file is put to `rules` when
     /// it is opened; they should let `outputs` be read, where outputs are saved that are too long to be shown.
     pub fn new(
         root: impl AsRef<Path>,
-        quarters: Arc<SessionSandbox>,
+        session_sandbox: Arc<SessionSandbox>,
         rules: Arc<dyn FileRules>,
         outputs: impl Into<PathBuf>,
     ) -> io::Result<Self> {
@@ -39,7 +39,7 @@ impl Workspace {
         Ok(Self {
             cwd: Mutex::new(root.clone()),
             root,
-            quarters,
+            session_sandbox,
             reach: Reach::new(rules),
             seen: Mutex::default(),
             outputs: Outputs::new(outputs),
@@ -81,8 +81,8 @@ impl Workspace {
         &self.jobs
     }
 
-    pub(crate) fn quarters(&self) -> &SessionSandbox {
-        &self.quarters
+    pub(crate) fn session_sandbox(&self) -> &SessionSandbox {
+        &self.session_sandbox
     }
 
     pub(crate) fn reach(&self) -> &Reach {

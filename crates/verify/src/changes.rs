@@ -1,4 +1,4 @@
-//! What was committed between two commits: for whoever looks at the work of others.
+//! What was committed between two commits: for anyone who looks at the work of others.
 //!
 //! Who is looked at has written the project's repository, and its settings and attributes can make git show less than was
 //! changed. So git looks at the objects from a repository of ours, which has none of either, and the project is not there.
@@ -60,7 +60,7 @@ pub struct FileChange {
 }
 
 impl CheckoutFactory {
-    /// What was committed after `base`, or ever, up to `head`, or to now. An error that is no fault says why it cannot be told.
+    /// What was committed after `base`, or ever, up to `head`, or to now. An error that is not a fault says why it cannot be told.
     pub async fn changes(
         &self,
         base: Option<&str>,
@@ -72,7 +72,7 @@ impl CheckoutFactory {
         };
         let inquiry = self.inquiry(&repository).map_err(|error| self.io_fault(&error))?;
         let answer = inquiry.about(head.unwrap_or("HEAD")).await;
-        inquiry.quarters.close().await;
+        inquiry.session_sandbox.close().await;
         let Answer { commit, format, .. } = match answer? {
             Ok(answer) => answer,
             Err(_) if head.is_some() => {
@@ -85,7 +85,7 @@ impl CheckoutFactory {
         borrow(&tree, &commit, &objects, &format).map_err(|error| self.io_fault(&error))?;
         let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
         let part = part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default();
-        let room = self.quarters(directory.path(), Some(&objects), &EgressRules::default());
+        let room = self.session_sandbox(directory.path(), Some(&objects), &EgressRules::default());
         let told = Teller { room: &room, tree: &tree, part: &part }.tell(base, &commit).await;
         room.close().await;
         told

@@ -38,8 +38,8 @@ pub struct CheckoutFactory {
     /// A directory of ours, outside the project.
     pub scratch: PathBuf,
     /// The sandbox, the environment, and what may be read beside the checkout. Its root and its homes are not used.
-    pub premises: RoomConfig,
-    /// What may pass the door for checks that need the network, if the user allows that at all.
+    pub room_config: RoomConfig,
+    /// What may pass the egress proxy for checks that need the network, if the user allows that at all.
     pub network: Option<Arc<EgressRules>>,
 }
 
@@ -83,7 +83,7 @@ pub struct Checkout {
 
 impl Checkout {
     /// Where a check runs; none if it needs a network that it is not given.
-    pub fn quarters(&self, network: bool) -> Option<&SessionSandbox> {
+    pub fn session_sandbox(&self, network: bool) -> Option<&SessionSandbox> {
         if network { self.connected.as_ref() } else { Some(&self.quiet) }
     }
 
@@ -119,9 +119,10 @@ impl CheckoutFactory {
             how_to_allow: "A check that needs the network says so, and you must allow it.".to_owned(),
             ..EgressRules::default()
         };
-        let quiet = self.quarters(directory.path(), objects.as_deref(), &closed);
+        let quiet = self.session_sandbox(directory.path(), objects.as_deref(), &closed);
         let connected = self.network.as_ref();
-        let connected = connected.map(|door| self.quarters(directory.path(), objects.as_deref(), door));
+        let connected =
+            connected.map(|egress| self.session_sandbox(directory.path(), objects.as_deref(), egress));
 
         let asked = match &objects {
             None => Err("there is no git repository"),
@@ -155,23 +156,23 @@ impl CheckoutFactory {
         objects: &Path,
         commit: Option<&str>,
         tree: &Path,
-        quarters: &SessionSandbox,
+        session_sandbox: &SessionSandbox,
     ) -> Result<Result<Revision, &'static str>, Fault> {
         let inquiry = self.inquiry(repository).map_err(|error| self.io_fault(&error))?;
         // The room is opened while the repository is asked.
         let (answer, shell) =
-            tokio::join!(inquiry.about(commit.unwrap_or("HEAD")), git::script(quarters, FILL));
+            tokio::join!(inquiry.about(commit.unwrap_or("HEAD")), git::script(session_sandbox, FILL));
         let Answer { commit, tree: hash, format } = match answer? {
             Ok(answer) => answer,
             Err(why) => {
-                inquiry.quarters.close().await;
+                inquiry.session_sandbox.close().await;
                 return Ok(Err(why));
             }
         };
         borrow(tree, &commit, objects, &format).map_err(|error| self.io_fault(&error))?;
         let rest = async {
             let uncommitted = inquiry.uncommitted().await;
-            inquiry.quarters.close().await;
+            inquiry.session_sandbox.close().await;
             uncommitted
         };
         let (filled, uncommitted) = tokio::join!(git::said(shell?.args([&hash]).cwd(tree)), rest);
@@ -211,25 +212,25 @@ impl CheckoutFactory {
     /// A room that may read the project's repository.
     pub(crate) fn inquiry(&self, repository: &Repository) -> io::Result<Inquiry> {
         let directory = self.directory()?;
-        let mut premises = self.premises.clone();
-        premises.bounds = self.bounds(directory.path());
+        let mut room_config = self.room_config.clone();
+        room_config.bounds = self.bounds(directory.path());
         let top = repository.above.as_ref().unwrap_or(&self.root);
-        premises.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
-        premises.door = Arc::new(EgressRules::default());
-        Ok(Inquiry { root: self.root.clone(), quarters: SessionSandbox::new(premises), directory })
+        room_config.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
+        room_config.egress = Arc::new(EgressRules::default());
+        Ok(Inquiry { root: self.root.clone(), session_sandbox: SessionSandbox::new(room_config), directory })
     }
 
-    pub(crate) fn quarters(
+    pub(crate) fn session_sandbox(
         &self,
         directory: &Path,
         objects: Option<&Path>,
-        door: &EgressRules,
+        egress: &EgressRules,
     ) -> SessionSandbox {
-        let mut premises = self.premises.clone();
-        premises.bounds = self.bounds(directory);
-        premises.bounds.read.extend(objects.map(Path::to_owned));
-        premises.door = Arc::new(door.clone());
-        SessionSandbox::new(premises)
+        let mut room_config = self.room_config.clone();
+        room_config.bounds = self.bounds(directory);
+        room_config.bounds.read.extend(objects.map(Path::to_owned));
+        room_config.egress = Arc::new(egress.clone());
+        SessionSandbox::new(room_config)
     }
 
     /// A room that may look at a tree, too.
@@ -238,18 +239,18 @@ impl CheckoutFactory {
         directory: &Path,
         objects: &Path,
         tree: &Path,
-        door: &EgressRules,
+        egress: &EgressRules,
     ) -> SessionSandbox {
-        let mut premises = self.premises.clone();
-        premises.bounds = self.bounds(directory);
-        premises.bounds.read.extend([objects.to_owned(), tree.to_owned()]);
-        premises.door = Arc::new(door.clone());
-        SessionSandbox::new(premises)
+        let mut room_config = self.room_config.clone();
+        room_config.bounds = self.bounds(directory);
+        room_config.bounds.read.extend([objects.to_owned(), tree.to_owned()]);
+        room_config.egress = Arc::new(egress.clone());
+        SessionSandbox::new(room_config)
     }
 
     /// What programs around a checkout may touch. The project itself is not among it.
     fn bounds(&self, directory: &Path) -> Bounds {
-        let usual = &self.premises.bounds;
+        let usual = &self.room_config.bounds;
         let mut bounds = Bounds::new(directory.join("tree"), directory.join("home"), directory.join("tmp"));
         let is_apart = |path: &&PathBuf| !path.starts_with(&self.root) && !self.root.starts_with(path);
         bounds.read = usual.read.iter().filter(is_apart).cloned().collect();
@@ -346,7 +347,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<String> {
             std::os::unix::fs::symlink(&link, &target)?;
             format!("link {}", link.display())
         } else if kind.is_file() {
-            // Whoever wrote it may be at work still.
+            // Anyone who wrote it may be at work still.
             let opened = open_beneath(from, path).map_err(io::Error::other)?;
             let (size, described) = copy_file(opened, &target, MAX_COPIED_BYTES - total)?;
             total += size;

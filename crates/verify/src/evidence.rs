@@ -155,10 +155,10 @@ pub(crate) async fn versions(checkout: &Checkout, checks: &[&Check]) -> BTreeMap
     };
     let tools: Vec<&str> = TOOLS.iter().filter(named).copied().collect();
     let script = r#"for tool; do v=$("$tool" --version 2>/dev/null | head -n 1) && [ -n "$v" ] && printf '%s %s\n' "$tool" "$v"; done"#;
-    let Some(quarters) = checkout.quarters(false) else {
+    let Some(session_sandbox) = checkout.session_sandbox(false) else {
         return BTreeMap::new();
     };
-    let Ok(launch) = quarters.command("sh").await else {
+    let Ok(launch) = session_sandbox.command("sh").await else {
         return BTreeMap::new();
     };
     let work = async {

@@ -126,13 +126,13 @@ impl ProjectExaminer {
 
     async fn try_out(&self, book: &CheckBook, checkout: &Checkout, check: &Check) -> Result<Trial, Fault> {
         oracles::put_back(book, &self.project, &checkout.root)?;
-        Ok(match checkout.quarters(check.network) {
+        Ok(match checkout.session_sandbox(check.network) {
             None => Trial::not_run(check, Verdict::NetworkNotAllowed),
-            Some(quarters) => trial::run(check, quarters, &checkout.root).await,
+            Some(session_sandbox) => trial::run(check, session_sandbox, &checkout.root).await,
         })
     }
 
-    /// Who built a deliverable: whoever claims it, and later whoever did.
+    /// Who built a deliverable: anyone who claims it, and later anyone who did.
     fn builder(&self, deliverable: &Deliverable, purpose: Purpose) -> Result<Option<Builder>, Fault> {
         let earlier = match purpose {
             Purpose::Claim | Purpose::RedFirst => None,
@@ -164,7 +164,7 @@ impl ProjectExaminer {
                 environment: Surroundings {
                     os: std::env::consts::OS.to_owned(),
                     architecture: std::env::consts::ARCH.to_owned(),
-                    sandbox: self.site.premises.sandbox.layer().name().to_owned(),
+                    sandbox: self.site.room_config.sandbox.layer().name().to_owned(),
                     tools: versions(checkout, &checks).await,
                 },
                 builder: self.builder(deliverable, purpose)?,
@@ -183,7 +183,7 @@ impl ProjectExaminer {
         })
     }
 
-    /// Accepts what new checks judge by and runs them once: whoever passes now proves nothing.
+    /// Accepts what new checks judge by and runs them once: anyone who passes now proves nothing.
     async fn see_first(&self, book: &mut CheckBook) -> Result<(), Fault> {
         let new: Vec<Check> =
             self.checks(book).into_iter().filter(|check| !book.seen.contains_key(&key(check))).collect();

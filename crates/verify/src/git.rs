@@ -38,13 +38,13 @@ const PLAIN: [(&str, &str); 18] = [
 ];
 
 /// Prepares to run a script that calls git.
-pub(crate) async fn script(quarters: &SessionSandbox, script: &str) -> Result<Launch, Fault> {
-    Ok(program(quarters, "sh").await?.args(["-c", script, "sh"]))
+pub(crate) async fn script(session_sandbox: &SessionSandbox, script: &str) -> Result<Launch, Fault> {
+    Ok(program(session_sandbox, "sh").await?.args(["-c", script, "sh"]))
 }
 
 /// Prepares to run a program, git itself or one that calls it.
-pub(crate) async fn program(quarters: &SessionSandbox, program: &str) -> Result<Launch, Fault> {
-    let launch = quarters.command(program).await.map_err(|error| {
+pub(crate) async fn program(session_sandbox: &SessionSandbox, program: &str) -> Result<Launch, Fault> {
+    let launch = session_sandbox.command(program).await.map_err(|error| {
         let message = format!("The room of a checkout cannot be opened: {error}.");
         Fault::passing(Layer::System, "room", message)
     })?;

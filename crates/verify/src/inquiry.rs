@@ -24,7 +24,7 @@ cd "$1" && git status --porcelain | head -n 50"#;
 /// The room, and whose repository it is.
 pub(crate) struct Inquiry {
     pub(crate) root: PathBuf,
-    pub(crate) quarters: SessionSandbox,
+    pub(crate) session_sandbox: SessionSandbox,
     // Last, so that the room is closed before its directory is gone.
     pub(crate) directory: TempDir,
 }
@@ -48,7 +48,7 @@ impl Inquiry {
         })
     }
 
-    /// What is not committed; what is kept about the work is no part of it.
+    /// What is not committed; what is kept about the work is not part of it.
     pub(crate) async fn uncommitted(&self) -> Result<Vec<String>, Fault> {
         let (_, said) = self.ask(UNCOMMITTED, "").await?;
         let names = said.lines().filter_map(|line| line.get(3..));
@@ -57,7 +57,8 @@ impl Inquiry {
     }
 
     async fn ask(&self, question: &str, commit: &str) -> Result<(i32, String), Fault> {
-        let shell = script(&self.quarters, question).await?.args([self.root.as_os_str(), commit.as_ref()]);
+        let shell =
+            script(&self.session_sandbox, question).await?.args([self.root.as_os_str(), commit.as_ref()]);
         said(shell.cwd(self.directory.path().join("tree"))).await
     }
 }

@@ -16,7 +16,7 @@ struct File {
     checks: Vec<Check>,
 }
 
-/// Reads the file at `path`; no file is no check.
+/// Reads the file at `path`; no file is not a check.
 pub fn read_list(path: &Path) -> Result<Vec<Check>, Fault> {
     let text = match read_text(path, DOCUMENT_LIMIT) {
         Ok(Some(text)) => text,
@@ -57,7 +57,7 @@ pub fn complaint(check: &Check) -> Option<String> {
         Some(format!("the check '{name}' has no time at all"))
     } else {
         let bad = protect.iter().find_map(|glob| globset::Glob::new(glob).err());
-        bad.map(|error| format!("the check '{name}' protects what is no pattern: {error}"))
+        bad.map(|error| format!("the check '{name}' protects what is not a pattern: {error}"))
     }
 }
 

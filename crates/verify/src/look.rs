@@ -13,7 +13,7 @@ const SHOWN_BYTES: usize = 4_000;
 pub(crate) struct Look {
     pub(crate) assurance: Assurance,
     pub(crate) proofs: Vec<Proof>,
-    /// What does not pass, for whoever has to mend it.
+    /// What does not pass, for anyone who has to fix it.
     pub(crate) failures: Vec<String>,
     /// What passed and does not count.
     pub(crate) doubts: Vec<String>,

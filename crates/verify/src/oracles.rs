@@ -20,7 +20,7 @@ pub(crate) fn matching<'a>(
     root: &Path,
     globs: impl IntoIterator<Item = &'a String>,
 ) -> Result<BTreeSet<String>, Fault> {
-    // A name that is no text is nobody's to accept.
+    // A name that is not text is nobody's to accept.
     let found = named(root, globs)?.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
     Ok(found.collect())
 }
@@ -76,7 +76,7 @@ fn beginning(glob: &str) -> PathBuf {
 fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet, Fault> {
     let mut set = GlobSetBuilder::new();
     let wrong = |error: globset::Error| {
-        Fault::lasting(Layer::Config, "oracle", format!("A check protects what is no pattern: {error}."))
+        Fault::lasting(Layer::Config, "oracle", format!("A check protects what is not a pattern: {error}."))
     };
     for glob in globs {
         let glob = glob.strip_prefix("./").unwrap_or(glob);
@@ -117,7 +117,7 @@ pub(crate) fn freeze(
 /// Finds the files below `root` that are not as they were accepted, those among them that nobody accepted, and those that are gone.
 pub(crate) fn differences(book: &CheckBook, root: &Path) -> Result<Vec<(String, Option<String>)>, Fault> {
     let found = matching(root, &book.globs)?;
-    // What is no ordinary file is not as it was accepted, whatever it is.
+    // What is not an ordinary file is not as it was accepted, whatever it is.
     let now = |file: &str| {
         let content = read_bytes_beneath(root, Path::new(file), MAX_FILE_BYTES).ok()?;
         Some(sha256_hex(&content))

@@ -35,11 +35,12 @@ impl CheckoutFactory {
         let tree = directory.path().join("tree");
         let format = if commit.len() == LONG_HASH { "sha256" } else { "sha1" };
         borrow(&tree, commit, &objects, format).map_err(|error| self.io_fault(&error))?;
-        let quarters = self.looking_at(directory.path(), &objects, &checkout.tree, &EgressRules::default());
-        let script = git::script(&quarters, PROVE).await?;
+        let session_sandbox =
+            self.looking_at(directory.path(), &objects, &checkout.tree, &EgressRules::default());
+        let script = git::script(&session_sandbox, PROVE).await?;
         let script = script.args([checkout.revision.tree.as_ref(), checkout.tree.as_os_str()]);
         let proven = git::said(script.cwd(&tree)).await;
-        quarters.close().await;
+        session_sandbox.close().await;
         match proven? {
             (0, _) => Ok(()),
             (_, said) => {

@@ -38,9 +38,9 @@ pub async fn reproduce(
     let mut trials = Vec::new();
     for proof in &evidence.checks {
         oracles::put_back(&book, project, &checkout.root)?;
-        let now = match checkout.quarters(proof.check.network) {
+        let now = match checkout.session_sandbox(proof.check.network) {
             None => Trial::not_run(&proof.check, Verdict::NetworkNotAllowed),
-            Some(quarters) => trial::run(&proof.check, quarters, &checkout.root).await,
+            Some(session_sandbox) => trial::run(&proof.check, session_sandbox, &checkout.root).await,
         };
         trials.push((proof.seen.clone(), now));
     }

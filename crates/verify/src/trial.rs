@@ -125,16 +125,16 @@ impl Trial {
 }
 
 /// Runs a check in `cwd`. Nothing that it started is left when this returns.
-pub(crate) async fn run(check: &Check, quarters: &SessionSandbox, cwd: &Path) -> Trial {
+pub(crate) async fn run(check: &Check, session_sandbox: &SessionSandbox, cwd: &Path) -> Trial {
     let begun = Instant::now();
-    let launch = match quarters.shell(&check.command).await {
+    let launch = match session_sandbox.shell(&check.command).await {
         Ok(launch) => launch.cwd(cwd),
         Err(error) => {
             let why = format!("its room cannot be opened ({error})");
             return Trial::not_run(check, Verdict::NotRun { why });
         }
     };
-    let errand = BoundedCommand {
+    let bounded_command = BoundedCommand {
         launch,
         input: Vec::new(),
         keeps_errors_apart: false,
@@ -142,7 +142,7 @@ pub(crate) async fn run(check: &Check, quarters: &SessionSandbox, cwd: &Path) ->
         kept: KEPT,
     };
     let mut hash = Sha256::new();
-    let ran = errand.run(|bytes| hash.update(bytes)).await;
+    let ran = bounded_command.run(|bytes| hash.update(bytes)).await;
     let mut output = ran.output.text();
     let (verdict, exit) = match ran.ending {
         Ending::TimedOut => (Verdict::TimedOut { limit: check.time_limit }, None),
@@ -150,7 +150,8 @@ pub(crate) async fn run(check: &Check, quarters: &SessionSandbox, cwd: &Path) ->
         Ending::NotRun { why } => (Verdict::NotRun { why }, None),
         Ending::Exit(code) => (judge(check, code, &output), Some(code)),
     };
-    let refused: Vec<String> = quarters.refusals().await.iter().map(|refusal| refusal.host.clone()).collect();
+    let refused: Vec<String> =
+        session_sandbox.refusals().await.iter().map(|refusal| refusal.host.clone()).collect();
     if !refused.is_empty() {
         let _ = write!(output, "\n[autonoe: no way out to {}]", refused.join(", "));
     }

@@ -1,4 +1,4 @@
-//! The address of a webhook: what one may look like, whoever asks.
+//! The address of a webhook: what one may look like, anyone who asks.
 
 use std::net::IpAddr;
 

@@ -72,7 +72,7 @@ pub const ALREADY_STARTED: Class = Class::lasting(
     "already_started",
     "a run that is on record was to be started a second time",
 );
-/// There is nothing to go on with.
+/// There is nothing to resume.
 pub const NOTHING_TO_RESUME: Class = Class::lasting(
     "NothingToResumeError",
     Layer::Lifecycle,

@@ -120,7 +120,7 @@ impl Flow<'_> {
             next = match next {
                 Move::Enter(id) => {
                     entered += 1;
-                    // Nothing changes without a session: whoever comes by twice comes by for ever.
+                    // Nothing changes without a session: anyone who comes by twice comes by for ever.
                     if entered > self.definition.steps.steps.len() + 1 {
                         return Err(STEP_LOOP
                             .fault(format!("The steps around '{id}' lead to each other without any session."))

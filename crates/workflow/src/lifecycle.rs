@@ -48,7 +48,7 @@ pub struct StartOptions {
     pub outside: Arc<dyn HostEffects>,
     /// Who is told what happens.
     pub tell: Tell,
-    /// Whether it goes on with the run that is on record, instead of beginning one.
+    /// Whether it resumes the run that is on record, instead of beginning one.
     pub resumes: bool,
 }
 
@@ -170,7 +170,7 @@ impl Created {
         &self.supply
     }
 
-    /// Whether it can go on with an earlier run: one of the same definition with the same arguments.
+    /// Whether it can resume an earlier run: one of the same definition with the same arguments.
     pub fn check_against(&self, earlier: &PlanState) -> Result<(), Fault> {
         let now = beginning(&self.definition, self.arguments.clone(), self.input.clone());
         compare(&earlier.begun_with, &now)
@@ -186,7 +186,7 @@ impl Created {
             (Some(_), false) => {
                 return Err(ALREADY_STARTED
                     .fault(format!("The agent '{}' was started before.", definition.name()))
-                    .hint("Go on with it with --resume."));
+                    .hint("Resume it with --resume."));
             }
             // One that died before it remembered anything has not begun.
             (None, _) => {
@@ -249,7 +249,7 @@ fn beginning(
     Beginning { fingerprint: fingerprint(definition), files: definition.files.clone(), arguments, input }
 }
 
-/// The fault of whoever wants to go on with a run that is not there.
+/// The fault of anyone who wants to resume a run that is not there.
 pub fn nothing_to_resume(name: &str) -> Fault {
     NOTHING_TO_RESUME
         .fault(format!("No run of the agent '{name}' is unfinished."))
@@ -291,7 +291,7 @@ fn fingerprint(definition: &AgentDefinition) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A run goes on with what it was begun with, or not at all.
+/// A run resumes what it was begun with, or not at all.
 fn compare(before: &Beginning, now: &Beginning) -> Result<(), Fault> {
     if before.arguments != now.arguments {
         let names = before.arguments.keys().chain(now.arguments.keys());
@@ -303,7 +303,7 @@ fn compare(before: &Beginning, now: &Beginning) -> Result<(), Fault> {
         changed.dedup();
         return Err(DEFINITION_CHANGED
             .fault(format!("The run was begun with other values of {}.", changed.join(", ")))
-            .hint("Leave --arg out to go on with those, or leave --resume out to begin anew."));
+            .hint("Leave --arg out to resume those, or leave --resume out to begin anew."));
     }
     if before.fingerprint == now.fingerprint {
         return Ok(());

@@ -32,7 +32,7 @@ pub fn load(directory: &Path) -> Result<AgentDefinition, Fault> {
 
 fn text<'a>(directory: &Path, files: &'a files::Files, name: &str) -> Result<&'a str, Fault> {
     files.get(name).map(String::as_str).ok_or_else(|| {
-        let what = format!("{} is no agent: it has no {name}.", directory.display());
+        let what = format!("{} is not an agent: it has no {name}.", directory.display());
         not_found(what, directory.parent())
     })
 }

@@ -39,7 +39,7 @@ pub struct Machine {
     /// The agent's directory, where its programs are.
     pub directory: PathBuf,
     /// Where commands and programs run, each in a room of its own.
-    pub quarters: Arc<SessionSandbox>,
+    pub session_sandbox: Arc<SessionSandbox>,
     /// Who tells of issues.
     pub issues: Issues,
     /// Who may be called for help.
@@ -54,7 +54,7 @@ impl HostEffects for Machine {
         if let Some(why) = self.refused(command).await {
             return not_run(why);
         }
-        let launch = match self.quarters.shell(command).await {
+        let launch = match self.session_sandbox.shell(command).await {
             Ok(launch) => launch,
             Err(error) => return not_run(format!("its room cannot be opened ({error})")),
         };
@@ -71,7 +71,7 @@ impl HostEffects for Machine {
         if let Some(why) = self.refused(&found.to_string_lossy()).await {
             return not_run(why);
         }
-        match self.quarters.command(found).await {
+        match self.session_sandbox.command(found).await {
             Ok(launch) => self.run(launch, Input::Json(input), time_limit).await,
             Err(error) => not_run(format!("its room cannot be opened ({error})")),
         }
@@ -121,14 +121,14 @@ impl Machine {
             Input::None => (Vec::new(), false),
             Input::Json(value) => (value.to_string().into_bytes(), true),
         };
-        let errand = BoundedCommand {
+        let bounded_command = BoundedCommand {
             launch: launch.cwd(&self.root),
             input,
             keeps_errors_apart,
             time_limit,
             kept: KEPT,
         };
-        let ran = errand.run(|_| {}).await;
+        let ran = bounded_command.run(|_| {}).await;
         let exit = match ran.ending {
             Ending::Exit(code) => Some(code),
             Ending::TimedOut | Ending::TooMuchOutput | Ending::NotRun { .. } => None,
@@ -137,14 +137,14 @@ impl Machine {
         if let Some(words) = last_words(&ran.errors) {
             sentence.push_str(&format!("; it said: {words}"));
         }
-        let refusals = self.quarters.refusals().await;
+        let refusals = self.session_sandbox.refusals().await;
         if !refusals.is_empty() {
             let hosts: Vec<String> = refusals.into_iter().map(|refusal| refusal.host).collect();
-            let how = self.quarters.how_to_allow();
+            let how = self.session_sandbox.how_to_allow();
             sentence.push_str(&format!("; it had no way out to {}. {how}", hosts.join(", ")));
         }
-        // Nothing of it is left for whoever comes next, neither a process nor a setting that would have git run something.
-        for put_right in self.quarters.close().await {
+        // Nothing of it is left for anyone who comes next, neither a process nor a setting that would have git run something.
+        for put_right in self.session_sandbox.close().await {
             sentence.push_str(&format!("; {}", put_right.trim_end_matches('.')));
         }
         CommandEnd { exit, output: ran.output.text(), sentence: sentence.trim_end().to_owned() }

@@ -79,7 +79,7 @@ fn undeclared(agent: &AgentFile, name: &str) -> String {
         [] => "it has none".to_owned(),
         known => format!("it has {}", known.join(", ")),
     };
-    format!("`{}` is no parameter of it; {known}", shown(name))
+    format!("`{}` is not a parameter of it; {known}", shown(name))
 }
 
 fn missing(name: &str, parameter: &Parameter) -> String {
@@ -152,7 +152,9 @@ fn violation(Validation { min, max, pattern, choices }: &Validation, value: &Val
             Ok(regex) if regex.is_match(text) => {}
             Ok(_) => return Some(format!("does not fit the pattern `{pattern}`")),
             Err(_) => {
-                return Some(format!("cannot be held against `{pattern}`, which is no regular expression"));
+                return Some(format!(
+                    "cannot be held against `{pattern}`, which is not a regular expression"
+                ));
             }
         }
     }

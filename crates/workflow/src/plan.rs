@@ -38,7 +38,7 @@ pub struct StepPlan {
     pub(crate) state: PlanState,
     /// A session that an earlier process held and did not come to judge.
     pub(crate) unjudged: Option<Iteration>,
-    /// Whether the last conversation could not be gone on with.
+    /// Whether the last conversation could not be resumed.
     pub(crate) is_lost: bool,
 }
 

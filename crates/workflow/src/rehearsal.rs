@@ -17,7 +17,7 @@ pub struct Rehearsed {
     pub step: String,
     /// What it would be told; none for a step without a prompt.
     pub prompt: Option<Spoken>,
-    /// What whoever looks at it would be told.
+    /// What anyone who looks at it would be told.
     pub check: Option<Spoken>,
     /// Where it leads, each with what leads there.
     pub leads: Vec<(String, String)>,

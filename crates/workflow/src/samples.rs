@@ -71,7 +71,7 @@ pub(crate) fn good_steps() -> Value {
 /// The files beside those two.
 pub(crate) fn good_files() -> BTreeMap<String, String> {
     [
-        ("prompts/system.md", "You mend things. {uv-completion_criteria}"),
+        ("prompts/system.md", "You fix things. {uv-completion_criteria}"),
         ("prompts/plan.md", "Plan for issue {uv-issue} in the style {uv-style}, {uv-HOME_TEAM}."),
         ("prompts/build.md", "Build: {uv-summary}. Iteration {uv-iteration}."),
         ("prompts/steps/review/code/f_default.md", "Review the code."),

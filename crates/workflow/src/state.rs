@@ -1,4 +1,4 @@
-//! What the plan of a declarative agent remembers, so that another process can go on with it.
+//! What the plan of a declarative agent remembers, so that another process can resume it.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl PlanState {
     }
 }
 
-/// What a run was begun with: it is gone on with by no other.
+/// What a run was begun with: it is resumed by no other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beginning {
     /// The files of the definition.

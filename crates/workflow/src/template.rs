@@ -95,7 +95,7 @@ fn placeholder(text: &str) -> Result<Option<(&str, &str)>, String> {
         "" => Err("`{uv-}` names no variable; write it as `{uv-name}`".to_owned()),
         name if is_name(name) => Ok(Some((name, &text[..=end]))),
         name => Err(format!(
-            "`{}` is not the name of a variable; a name begins with a letter or `_`, and goes on with letters, \
+            "`{}` is not the name of a variable; a name begins with a letter or `_`, and resumes letters, \
              digits, `_` and `-`",
             name.chars().take(MAX_SHOWN_NAME).collect::<String>()
         )),

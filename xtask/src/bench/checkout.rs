@@ -43,10 +43,10 @@ async fn of(autonoe: &Path, place: &Place, objects: &str) -> Result<Vec<Row>> {
     let site = CheckoutFactory {
         root: place.root().canonicalize()?,
         scratch: scratch.clone(),
-        premises: RoomConfig {
+        room_config: RoomConfig {
             sandbox,
             bounds: Bounds::new(&scratch, &scratch, &scratch),
-            door: Arc::new(EgressRules::default()),
+            egress: Arc::new(EgressRules::default()),
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
         },

@@ -170,10 +170,10 @@ async fn backend(
         }],
         tuning: Tuning::default(),
         // Nothing is started in these sessions, so there is nobody to shut in.
-        premises: RoomConfig {
+        room_config: RoomConfig {
             sandbox: Sandbox::none(autonoe),
             bounds: Bounds::new(project.root(), place.home(), temporary),
-            door: Arc::new(EgressRules::default()),
+            egress: Arc::new(EgressRules::default()),
             env: Vec::new(),
             guarded: Arc::default(),
         },

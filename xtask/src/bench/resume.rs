@@ -1,4 +1,4 @@
-//! How long it takes to go on with a run whose process died, after 10,000 events; beside it, the same after a hundred.
+//! How long it takes to resume a run whose process died, after 10,000 events; beside it, the same after a hundred.
 
 use std::path::Path;
 use std::sync::Arc;

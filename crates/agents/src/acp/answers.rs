@@ -34,14 +34,14 @@ impl AcpAgent {
             Asked::Read(request) => {
                 let call = files::read_call(&format!("fs-{id}"), &request);
                 match self.may_touch(call, &request.path, emitter).await {
-                    Ok(()) => files::read(&self.desk, &request).await,
+                    Ok(()) => files::read(&self.vendor_session, &request).await,
                     Err(refused) => Err(refused),
                 }
             }
             Asked::Write(request) => {
                 let call = files::write_call(&format!("fs-{id}"), &request);
                 match self.may_touch(call, &request.path, emitter).await {
-                    Ok(()) => files::write(&self.desk, &request).await,
+                    Ok(()) => files::write(&self.vendor_session, &request).await,
                     Err(refused) => Err(refused),
                 }
             }
@@ -60,7 +60,7 @@ impl AcpAgent {
     /// Asks the gates about a file. One that is allowed is part of a call that the agent tells of itself.
     async fn may_touch(&mut self, call: ToolCall, path: &Path, emitter: &Emitter) -> Result<(), Refused> {
         let reason = match path.starts_with(&self.settings.root) {
-            true => self.desk.refusal(&call, None).await,
+            true => self.vendor_session.refusal(&call, None).await,
             false => Some(format!("{} is not in the project.", path.display())),
         };
         match reason {
@@ -76,14 +76,14 @@ impl AcpAgent {
         let call = terminals::call(&id, request);
         let leads_back = cwd.components().any(|part| part == Component::ParentDir);
         let reason = match cwd.starts_with(&self.settings.root) && !leads_back {
-            true => self.desk.refusal(&call, Some(&cwd)).await,
+            true => self.vendor_session.refusal(&call, Some(&cwd)).await,
             false => Some(format!("{} is not in the project.", cwd.display())),
         };
         if let Some(reason) = reason {
             return Err(self.turn_down(call, reason, emitter).await);
         }
         let is_told = self.calls.has_command();
-        self.terminals.create(&self.desk, &id, request, &cwd, is_told).await?;
+        self.terminals.create(&self.vendor_session, &id, request, &cwd, is_told).await?;
         if !is_told {
             emitter.emit(AgentEvent::ToolCall(call)).await;
         }
@@ -96,7 +96,7 @@ impl AcpAgent {
             self.reply(&waiting, Ok(status)).await;
         }
         if let Some((output, is_error)) = released.untold {
-            self.desk.result(emitter, id, "Bash", output, is_error).await;
+            self.vendor_session.result(emitter, id, "Bash", output, is_error).await;
         }
         Ok(json!({}))
     }
@@ -113,7 +113,7 @@ impl AcpAgent {
     async fn turn_down(&mut self, call: ToolCall, reason: String, emitter: &Emitter) -> Refused {
         let (id, name) = (call.id.clone(), call.name.clone());
         emitter.emit(AgentEvent::ToolCall(call)).await;
-        self.desk.result(emitter, &id, &name, reason.clone(), true).await;
+        self.vendor_session.result(emitter, &id, &name, reason.clone(), true).await;
         Refused { code: FAILED, message: reason }
     }
 

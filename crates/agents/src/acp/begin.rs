@@ -23,10 +23,10 @@ const QUIET: Duration = Duration::from_millis(300);
 const GATHERING: Duration = Duration::from_secs(5);
 
 impl AcpAgent {
-    /// Greets the agent and has it begin a session, or go on with an earlier one.
+    /// Greets the agent and has it begin a session, or resume an earlier one.
     pub(super) async fn begin(&mut self, emitter: &Emitter) -> Result<(), Halt> {
         let greeted = self.request("initialize", session::greeting(self.manner.is_served), emitter).await?;
-        let place = session::place(&self.settings, &self.desk.server, &greeted);
+        let place = session::place(&self.settings, &self.vendor_session.server, &greeted);
         let begun = match self.earlier.take().filter(|_| session::can_load(&greeted)) {
             Some(earlier) => self.load(earlier, place.clone(), emitter).await?,
             None => None,
@@ -45,12 +45,12 @@ impl AcpAgent {
 
     /// Waits until it has asked for its tools, for a while.
     async fn gather(&mut self, emitter: &Emitter) -> Result<(), Halt> {
-        if self.manner.loads_tools_first && !self.desk.has_tools() {
-            return Err(Halt::Fault(self.desk.tools_missing(None)));
+        if self.manner.loads_tools_first && !self.vendor_session.has_tools() {
+            return Err(Halt::Fault(self.vendor_session.tools_missing(None)));
         }
-        let deliverables = Arc::clone(&self.desk.deliverables);
+        let deliverables = Arc::clone(&self.vendor_session.deliverables);
         let mut loaded = pin!(tokio::time::timeout(GATHERING, deliverables.loaded()));
-        while !self.desk.has_tools() {
+        while !self.vendor_session.has_tools() {
             let message = match select(pin!(self.next(emitter)), &mut loaded).await {
                 Either::Left((message, _)) => message?,
                 Either::Right(_) => break,
@@ -60,7 +60,7 @@ impl AcpAgent {
         Ok(())
     }
 
-    /// Goes on with an earlier session; none if the agent does not know it any more.
+    /// Resumes an earlier session; none if the agent does not know it any more.
     async fn load(
         &mut self,
         earlier: String,
@@ -79,7 +79,7 @@ impl AcpAgent {
             }
             Err(Halt::Refused(refused)) => {
                 let message =
-                    format!("{} cannot go on with its last session: {}.", self.manner.shown, refused.message);
+                    format!("{} cannot resume its last session: {}.", self.manner.shown, refused.message);
                 emitter.emit(AgentEvent::Trouble { message }).await;
                 Ok(None)
             }

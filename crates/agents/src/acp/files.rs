@@ -20,7 +20,7 @@ const READ: &str = r#"[ -e "$1" ] || exit 44; cat < "$1""#;
 /// How a script exits that finds no file.
 const NOT_THERE: i32 = 44;
 
-/// The protocol's code for a file that is not there: to agents it is no failure.
+/// The protocol's code for a file that is not there: to agents it is not a failure.
 const NOT_FOUND: i64 = -32002;
 
 /// The protocol's code for anything else that went wrong.
@@ -42,8 +42,11 @@ pub(super) fn write_call(id: &str, request: &WriteTextFileRequest) -> ToolCall {
 }
 
 /// Reads for an agent; the answer, or why there is none.
-pub(super) async fn read(desk: &VendorSession, request: &ReadTextFileRequest) -> Result<Value, Refused> {
-    let text = run(shell(desk, READ, &request.path.display().to_string()).await?, "").await?;
+pub(super) async fn read(
+    vendor_session: &VendorSession,
+    request: &ReadTextFileRequest,
+) -> Result<Value, Refused> {
+    let text = run(shell(vendor_session, READ, &request.path.display().to_string()).await?, "").await?;
     let (line, limit) =
         (request.line.unwrap_or(1).max(1) as usize, request.limit.map(|limit| limit as usize));
     let lines = text.split_inclusive('\n').skip(line - 1).take(limit.unwrap_or(usize::MAX));
@@ -51,13 +54,16 @@ pub(super) async fn read(desk: &VendorSession, request: &ReadTextFileRequest) ->
 }
 
 /// Writes for an agent.
-pub(super) async fn write(desk: &VendorSession, request: &WriteTextFileRequest) -> Result<Value, Refused> {
-    run(shell(desk, WRITE, &request.path.display().to_string()).await?, &request.content).await?;
+pub(super) async fn write(
+    vendor_session: &VendorSession,
+    request: &WriteTextFileRequest,
+) -> Result<Value, Refused> {
+    run(shell(vendor_session, WRITE, &request.path.display().to_string()).await?, &request.content).await?;
     Ok(json!({}))
 }
 
-async fn shell(desk: &VendorSession, script: &str, path: &str) -> Result<Launch, Refused> {
-    let launch = desk.command("/bin/sh").await.map_err(|error| failed(error.to_string()))?;
+async fn shell(vendor_session: &VendorSession, script: &str, path: &str) -> Result<Launch, Refused> {
+    let launch = vendor_session.command("/bin/sh").await.map_err(|error| failed(error.to_string()))?;
     Ok(launch.args(["-c", script, "sh", path]))
 }
 
@@ -79,7 +85,7 @@ async fn run(launch: Launch, input: &str) -> Result<String, Refused> {
             code: NOT_FOUND,
             message: "Resource not found: no such file or directory".to_owned(),
         }),
-        (Ok(Err(error)), _) => Err(failed(format!("it is no text: {error}"))),
+        (Ok(Err(error)), _) => Err(failed(format!("it is not text: {error}"))),
         _ => {
             program.stop().await;
             Err(failed(program.last_words().await.unwrap_or_else(|| "it took too long".to_owned())))

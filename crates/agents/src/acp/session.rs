@@ -21,7 +21,7 @@ pub(super) fn greeting(serves: bool) -> Value {
     })
 }
 
-/// Whether an agent that answered so can go on with an earlier session.
+/// Whether an agent that answered so can resume an earlier session.
 pub(super) fn can_load(answer: &Value) -> bool {
     answer["agentCapabilities"]["loadSession"].as_bool().unwrap_or_default()
 }

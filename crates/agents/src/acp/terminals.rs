@@ -90,13 +90,13 @@ impl Terminals {
     /// Starts a command that the gates have allowed.
     pub(super) async fn create(
         &mut self,
-        desk: &VendorSession,
+        vendor_session: &VendorSession,
         id: &str,
         request: &CreateTerminalRequest,
         cwd: &Path,
         is_told: bool,
     ) -> Result<(), Refused> {
-        let launch = desk.command("/bin/bash").await.map_err(|error| failed(error.to_string()))?;
+        let launch = vendor_session.command("/bin/bash").await.map_err(|error| failed(error.to_string()))?;
         let env = request.env.iter().map(|variable| (&variable.name, &variable.value));
         let launch = launch.args(["-c", "--", &line(request)]).envs(env).cwd(cwd);
         let limit = request.output_byte_limit.and_then(|limit| usize::try_from(limit).ok());

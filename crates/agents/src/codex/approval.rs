@@ -63,7 +63,7 @@ impl CodexAgent {
     /// Puts all calls of a deed to the gates.
     pub(super) async fn judge(&mut self, item: &str, deed: &Deed) -> Option<Refusal> {
         for call in &deed.calls {
-            if let Some(reason) = self.desk.refusal(call, deed.cwd.as_deref()).await {
+            if let Some(reason) = self.vendor_session.refusal(call, deed.cwd.as_deref()).await {
                 return Some(Refusal { item: Some(item.to_owned()), what: described(call), reason });
             }
         }
@@ -99,7 +99,7 @@ impl Refusal {
     }
 }
 
-/// A call in the words of whoever made it.
+/// A call in the words of anyone who made it.
 fn described(call: &ToolCall) -> String {
     let told = ["command", "file_path"].into_iter().find_map(|name| call.input[name].as_str());
     let told: String = told.unwrap_or(&call.name).chars().take(MAX_DESCRIBED_CHARS).collect();

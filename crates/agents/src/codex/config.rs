@@ -178,7 +178,7 @@ pub(super) fn config(
 /// Git's settings in the environment: some have a name that Codex takes for a key's and would keep from commands, and git refuses to
 /// work with half of them.
 fn git_settings(settings: &VendorSettings) -> Value {
-    let env = settings.premises.env.iter().filter(|(name, _)| name.starts_with("GIT_CONFIG_"));
+    let env = settings.room_config.env.iter().filter(|(name, _)| name.starts_with("GIT_CONFIG_"));
     env.map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>().into()
 }
 

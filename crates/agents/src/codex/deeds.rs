@@ -10,9 +10,9 @@ use crate::emit::Emitter;
 impl CodexAgent {
     /// Tells that it asks the model, unless it is asking already.
     pub(super) async fn asks(&mut self, emitter: &Emitter) {
-        if !self.desk.is_asking() {
+        if !self.vendor_session.is_asking() {
             self.seen.is_owed = false;
-            self.desk.asks(&self.seen.model, emitter).await;
+            self.vendor_session.asks(&self.seen.model, emitter).await;
         }
     }
 
@@ -45,7 +45,7 @@ impl CodexAgent {
                 }
                 let result = self.seen.refusals.remove(&item.id).unwrap_or(deed.result);
                 self.tell(deed.calls, &result, deed.is_error, emitter).await;
-                match self.desk.is_asking() {
+                match self.vendor_session.is_asking() {
                     true => self.seen.is_owed = true,
                     false if self.seen.open.is_empty() => self.asks(emitter).await,
                     false => {}
@@ -67,7 +67,7 @@ impl CodexAgent {
         emitter: &Emitter,
     ) {
         for call in calls {
-            self.desk.result(emitter, &call.id, &call.name, result.to_owned(), is_error).await;
+            self.vendor_session.result(emitter, &call.id, &call.name, result.to_owned(), is_error).await;
         }
     }
 

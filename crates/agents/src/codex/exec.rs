@@ -37,7 +37,7 @@ enum Turn {
 }
 
 impl Turn {
-    /// Why the model did not answer; whoever is refused something has heard it out.
+    /// Why the model did not answer; anyone who is refused something has heard it out.
     fn failure(&self) -> Option<Fault> {
         match self {
             Self::Ended(outcome) => model_failure(outcome),
@@ -55,7 +55,7 @@ impl CodexAgent {
     /// Whether nothing is lost when nobody is asked. A phase that may not write is held by the gates alone, and so is
     /// `.autonoe/` in a room of Landlock's.
     pub(super) fn needs_no_approval(&self) -> bool {
-        let is_held = match self.settings.premises.sandbox.layer() {
+        let is_held = match self.settings.room_config.sandbox.layer() {
             SandboxLayer::Bubblewrap | SandboxLayer::Seatbelt => true,
             SandboxLayer::Landlock | SandboxLayer::None => false,
         };
@@ -75,7 +75,8 @@ impl CodexAgent {
             why.message
         );
         emitter.emit(AgentEvent::Trouble { message }).await;
-        let told = config::config(&self.settings, &self.desk.server, self.reach.as_ref(), Asks::Never);
+        let told =
+            config::config(&self.settings, &self.vendor_session.server, self.reach.as_ref(), Asks::Never);
         self.settings.write("config.toml", &told)?;
         if let Some(schema) = self.strict_schema() {
             self.settings.write(SCHEMA, &schema.to_string())?;
@@ -88,7 +89,7 @@ impl CodexAgent {
             self.talk.give(&prompt).await;
             self.asks(emitter).await;
             let turn = self.follow(number, emitter).await?;
-            self.desk.answered(turn.failure(), emitter).await;
+            self.vendor_session.answered(turn.failure(), emitter).await;
             prompt = match turn {
                 Turn::BrokenOff(reason) => follow_up(&[reason]),
                 Turn::Ended(outcome) => match self.expected.settle(outcome, &self.seen.said, emitter).await {
@@ -104,7 +105,7 @@ impl CodexAgent {
     /// Starts the program of a turn.
     async fn start(&mut self) -> Result<(), Fault> {
         self.talk.program.stop().await;
-        let launch = self.desk.relaunch(&self.settings).await?;
+        let launch = self.vendor_session.relaunch(&self.settings).await?;
         let launch = launch.args(self.arguments()).envs(env(&self.settings, self.reach.as_ref()));
         self.talk = JsonLineProcess::start(launch).map_err(|error| {
             let message = format!("Codex cannot be started: {error}.");
@@ -140,7 +141,7 @@ impl CodexAgent {
         loop {
             let line = match self.talk.hear().await {
                 Heard::Message(message) => Line::read(&message, number),
-                Heard::Noise(text) => Line::Warns(format!("it said something that is no message: {text}")),
+                Heard::Noise(text) => Line::Warns(format!("it said something that is not a message: {text}")),
                 Heard::End => {
                     self.end_what_is_open(emitter).await;
                     return match error {

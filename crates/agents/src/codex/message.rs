@@ -93,7 +93,7 @@ pub(super) enum Asked {
     Item(String),
     /// A tool of an MCP server.
     Mcp { server: String, arguments: Value },
-    /// Input for a program that runs, or something else that is no command.
+    /// Input for a program that runs, or something else that is not a command.
     Unjudged(&'static str),
     /// An MCP server wants something of the user.
     Elicitation,
@@ -127,7 +127,7 @@ fn asks(method: &str, request: Value, params: &Value) -> Message {
                     Asked::Command { item, line: line.to_owned(), cwd }
                 }
                 (Some("writeStdin"), _) => Asked::Unjudged("input for a program that runs"),
-                (Some(_) | None, _) => Asked::Unjudged("something that is no command"),
+                (Some(_) | None, _) => Asked::Unjudged("something that is not a command"),
             }
         }
         "item/fileChange/requestApproval" => Asked::Item(item),

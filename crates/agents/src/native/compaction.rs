@@ -14,7 +14,7 @@ const TURNS_KEPT: usize = 8;
 /// Turns that stay as they are when the model has said that it is too much.
 const TURNS_KEPT_AT_LEAST: usize = 2;
 
-const SUMMARISE: &str = "You summarise the work of a software engineer for whoever goes on with it. Say what was asked, \
+const SUMMARISE: &str = "You summarise the work of a software engineer for anyone who resumes it. Say what was asked, \
      what was done and found out, which files matter and how they stand, what was decided and why, what failed, and what \
      is still to do. Leave out nothing that the rest of the work needs. Answer with the summary alone.";
 

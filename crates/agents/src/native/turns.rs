@@ -27,7 +27,7 @@ const CUT_OFF: &str = "Your reply was cut off at the output limit. Go on where y
 pub(super) struct Turns {
     pub model: Model,
     pub tools: Toolbox,
-    pub quarters: Arc<SessionSandbox>,
+    pub session_sandbox: Arc<SessionSandbox>,
     pub system: String,
 }
 
@@ -53,12 +53,12 @@ impl Turns {
     /// Ends everything that was started. Says what had to be put right.
     pub(super) async fn close(&self) -> Vec<String> {
         self.tools.close().await;
-        self.quarters.close().await
+        self.session_sandbox.close().await
     }
 
     /// The same in a hurry: servers end with the room, and do not take the time that commands have to end.
     pub(super) async fn close_at_once(&self) -> Vec<String> {
-        let ((), put_right) = tokio::join!(biased; self.tools.close(), self.quarters.close());
+        let ((), put_right) = tokio::join!(biased; self.tools.close(), self.session_sandbox.close());
         put_right
     }
 
@@ -190,8 +190,8 @@ impl Turns {
         let ToolCall { id, name, .. } = named(call, whose);
         let (content, is_error) = (output.output.clone(), output.is_error());
         emitter.emit(AgentEvent::ToolResult { id, name, content, is_error, denied_by }).await;
-        for refusal in self.quarters.refusals().await {
-            emitter.emit(host_refused(&refusal, self.quarters.how_to_allow())).await;
+        for refusal in self.session_sandbox.refusals().await {
+            emitter.emit(host_refused(&refusal, self.session_sandbox.how_to_allow())).await;
         }
         let images = output
             .attachments

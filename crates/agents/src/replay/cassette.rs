@@ -54,7 +54,7 @@ impl Cassette {
         let mut sessions: Vec<Recorded> = Vec::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let wrong = |what: &str| format!("line {}: {what}", number + 1);
-            match serde_json::from_str(line).map_err(|_| wrong("it is no line of a cassette"))? {
+            match serde_json::from_str(line).map_err(|_| wrong("it is not a line of a cassette"))? {
                 Line::Head { cassette: VERSION } if number == 0 => {}
                 Line::Head { cassette } => {
                     return Err(wrong(&format!("a cassette of version {cassette} is unknown")));
@@ -117,11 +117,11 @@ mod tests {
         let event = r#"{"after_seconds":0,"event":{"type":"text","text":"x"}}"#;
         for (text, error) in [
             ("", "there is no session in it"),
-            ("garbage", "line 1: it is no line of a cassette"),
+            ("garbage", "line 1: it is not a line of a cassette"),
             (event, "line 1: it does not begin like a cassette"),
             ("{\"cassette\":9}", "line 1: a cassette of version 9 is unknown"),
             (&format!("{{\"cassette\":1}}\n{event}"), "line 2: an event before any session"),
-            ("{\"cassette\":1}\n{\"session\":7}", "line 2: it is no line of a cassette"),
+            ("{\"cassette\":1}\n{\"session\":7}", "line 2: it is not a line of a cassette"),
         ] {
             assert_eq!(Cassette::read(text), Err(error.to_owned()), "{text:?}");
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::unix::pipe;
 
-/// How much of a line that is no message is told.
+/// How much of a line that is not a message is told.
 const MAX_NOISE_CHARS: usize = 200;
 
 /// A program and the lines to and from it.
@@ -54,7 +54,7 @@ impl JsonLineProcess {
     /// The next thing that it says. Cancel safe.
     pub(crate) async fn hear(&mut self) -> Heard {
         loop {
-            // A line that cannot be read, for it has no end or is no text, is the end of the conversation.
+            // A line that cannot be read, for it has no end or is not text, is the end of the conversation.
             let Ok(Some(line)) = self.lines.next_line().await else {
                 return Heard::End;
             };

@@ -1,6 +1,6 @@
 //! The user's login, borrowed for a session: copied into the agent's own settings, and given back if it was renewed.
 //!
-//! Tokens are renewed by whoever uses them, and the old ones are worth nothing then. So a renewed login that stayed in the
+//! Tokens are renewed by anyone who uses them, and the old ones are worth nothing then. So a renewed login that stayed in the
 //! copy would log the user out.
 
 use std::fs;

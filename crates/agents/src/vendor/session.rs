@@ -23,7 +23,7 @@ pub(crate) struct VendorSession {
     /// The MCP server of the deliverable tools, for agents that start it as a program.
     pub server: ServerCommand,
     pub deliverables: Arc<DeliverableService>,
-    pub(super) quarters: Arc<SessionSandbox>,
+    pub(super) session_sandbox: Arc<SessionSandbox>,
     pub(super) gates: Vec<Arc<dyn Gate>>,
     pub(super) borrowed: Option<Borrowed>,
     /// The gate that refused a call, by the call's id, until the agent tells of it.
@@ -46,12 +46,12 @@ impl VendorSession {
 
     /// Prepares to start the agent's program once more in the session's room.
     pub(crate) async fn relaunch(&self, settings: &VendorSettings) -> Result<Launch, Fault> {
-        settings.launch(&self.quarters).await
+        settings.launch(&self.session_sandbox).await
     }
 
     /// Prepares to run a program in the session's room.
     pub(crate) async fn command(&self, program: &str) -> Result<Launch, OpenError> {
-        self.quarters.command(program).await
+        self.session_sandbox.command(program).await
     }
 
     /// Tells that the agent asks the model, unless it is asking already.
@@ -75,7 +75,7 @@ impl VendorSession {
         }
     }
 
-    /// Tells how a call ended, and what was refused at the door meanwhile.
+    /// Tells how a call ended, and what was refused at the egress proxy meanwhile.
     pub(crate) async fn result(
         &mut self,
         emitter: &Emitter,
@@ -88,8 +88,8 @@ impl VendorSession {
         let is_error = is_error || denied_by.is_some();
         let (id, name) = (id.to_owned(), name.to_owned());
         emitter.emit(AgentEvent::ToolResult { id, name, content, is_error, denied_by }).await;
-        for refusal in self.quarters.refusals().await {
-            emitter.emit(host_refused(&refusal, self.quarters.how_to_allow())).await;
+        for refusal in self.session_sandbox.refusals().await {
+            emitter.emit(host_refused(&refusal, self.session_sandbox.how_to_allow())).await;
         }
     }
 
@@ -126,7 +126,7 @@ impl VendorSession {
 
     /// Ends everything that the session started and returns the login. Says what had to be put right.
     pub(crate) async fn close(&mut self) -> Vec<String> {
-        let mut troubles = self.quarters.close().await;
+        let mut troubles = self.session_sandbox.close().await;
         if let Some(borrowed) = self.borrowed.take() {
             troubles.extend(borrowed.give_back().err());
         }
@@ -140,18 +140,18 @@ pub(crate) async fn conclude(
     ended: Result<SessionEnd, Fault>,
     limit: Option<Duration>,
     talk: &mut JsonLineProcess,
-    desk: &mut VendorSession,
+    vendor_session: &mut VendorSession,
     emitter: &Emitter,
 ) {
     let failure = ended.as_ref().map_or_else(|fault| Some(fault.clone()), model_failure);
-    desk.answered(failure, emitter).await;
+    vendor_session.answered(failure, emitter).await;
     talk.hang_up();
     if let Some(limit) = limit {
         talk.program.finish(limit).await;
     }
-    for message in desk.close().await {
+    for message in vendor_session.close().await {
         emitter.emit(AgentEvent::Trouble { message }).await;
     }
-    let outcome = desk.judged(ended).unwrap_or_else(|fault| SessionEnd::ExecutionError { fault });
+    let outcome = vendor_session.judged(ended).unwrap_or_else(|fault| SessionEnd::ExecutionError { fault });
     emitter.emit(AgentEvent::End { outcome }).await;
 }

@@ -219,8 +219,8 @@ fn work(project: &Project, environment: &Environment, sandbox: Sandbox) -> Vec<F
     });
     let asked = asked.and_then(|scratch| {
         let user = environment.user_config()?;
-        let premises = room_config::for_a_look(project, environment, &user, sandbox, scratch.path())?;
-        runtime()?.block_on(preflight::check(project, &premises))
+        let room_config = room_config::for_a_look(project, environment, &user, sandbox, scratch.path())?;
+        runtime()?.block_on(preflight::check(project, &room_config))
     });
     match asked {
         Ok(told) if told.is_empty() => vec![Finding::Good("work: agents can write the project".into())],
@@ -242,7 +242,7 @@ fn holds(layer: Layer) -> Vec<String> {
         Layer::Landlock => &[
             ("files", "Landlock: nothing but the project can be written"),
             ("network", "Landlock and seccomp: no connection but to our proxy"),
-            ("processes", "Landlock where the kernel has it, and a keeper: all end with the session"),
+            ("processes", "Landlock where the kernel has it, and a supervisor: all end with the session"),
             ("system calls", "seccomp, no new privileges, no capabilities"),
             ("limits", "kernel limits and a watch on processes and disk"),
         ],

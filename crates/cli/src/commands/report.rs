@@ -21,7 +21,7 @@ use crate::write_fault::cannot_write;
 
 /// Write a run as one page for a reviewer: how it ended, what was checked and how, and what was changed
 ///
-/// The page holds everything that it shows, with secrets blotted out; it can be mailed, kept or attached to a change.
+/// The page holds everything that it shows, with secrets redacted; it can be mailed, kept or attached to a change.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// The run, by its number [default: the last one]

@@ -190,9 +190,7 @@ fn covered(item: &Deliverable, facts: &Facts) -> String {
 }
 
 fn last_outcome(run: &RunRow) -> &str {
-    run.report
-        .as_ref()
-        .map_or("ended unexpectedly; `autonoe run` goes on with it", |report| report.outcome.name())
+    run.report.as_ref().map_or("ended unexpectedly; `autonoe run` resumes it", |report| report.outcome.name())
 }
 
 fn as_json(facts: &Facts) -> Value {

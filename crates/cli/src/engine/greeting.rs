@@ -16,7 +16,7 @@ pub fn greet(engine: &Engine<'_>, parts: &Parts) {
     say("");
     say(&engine.title.announcement);
     let mut lines = vec![("Working directory", engine.project.root().display().to_string())];
-    for (place, hired) in parts.crew.iter().enumerate() {
+    for (place, hired) in parts.backend_chain.iter().enumerate() {
         let name = hired.backend.name();
         let because = hired.because.as_ref().filter(|because| !because.is_empty());
         lines.push(match place {
@@ -30,7 +30,7 @@ pub fn greet(engine: &Engine<'_>, parts: &Parts) {
         }
         lines.push(("Model", hired.models.work.clone()));
     }
-    lines.push(("Sandbox", parts.premises.sandbox.layer().name().to_owned()));
+    lines.push(("Sandbox", parts.room_config.sandbox.layer().name().to_owned()));
     lines.extend(args.thinking.map(|budget| ("Thinking", format!("{budget} tokens"))));
     lines.extend(args.max_iterations.map(|count| ("Max iterations", count.to_string())));
     lines.extend(args.max_cost.map(|cost| ("Max cost", cost.to_string())));

@@ -45,7 +45,7 @@ pub struct AgentJob {
     pub name: String,
     /// It, ready to be started.
     pub agent: Created,
-    /// Whether it goes on with an earlier run.
+    /// Whether it resumes an earlier run.
     pub resumes: bool,
     /// Gives it the means to ask something of the machine, once there is a sandbox.
     pub outside: HostEffectsFactory,
@@ -79,7 +79,7 @@ impl Job<'_> {
             Self::Run { .. } => ("run".to_owned(), "Starting coding agent session...".to_owned(), true),
             Self::Sync => ("sync".to_owned(), "Starting sync mode...".to_owned(), true),
             Self::Agent(job) => {
-                let begins = if job.resumes { "Going on with" } else { "Starting" };
+                let begins = if job.resumes { "Resuming" } else { "Starting" };
                 (agent_command(&job.name), format!("{begins} the agent {}...", job.name), false)
             }
         };
@@ -161,7 +161,7 @@ impl Work {
         }
     }
 
-    /// Whether it goes on with an earlier run.
+    /// Whether it resumes an earlier run.
     pub fn earlier(&self) -> Earlier {
         match self {
             Self::Deliverables(_) => Earlier::IfKilled,
@@ -240,7 +240,7 @@ impl Surroundings<'_> {
         self,
         work: Work,
         verifier: Option<&ResolvedBackend>,
-        premises: &RoomConfig,
+        room_config: &RoomConfig,
     ) -> Result<Planned, Fault> {
         let tell = {
             let (sinks, span) = (self.sinks.clone(), self.span.clone());
@@ -251,7 +251,7 @@ impl Surroundings<'_> {
             Work::Agent(job) => {
                 let options = StartOptions {
                     memory: Arc::clone(&self.journal) as _,
-                    outside: (job.outside)(premises, self.gates),
+                    outside: (job.outside)(room_config, self.gates),
                     tell,
                     resumes: job.resumes,
                 };

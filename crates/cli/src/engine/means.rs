@@ -89,14 +89,14 @@ pub fn tools_of_servers(config: &AgentConfig, mode: Mode, user: &UserConfig) -> 
     names.filter_map(|name| format!("mcp__{name}__*").parse().ok()).collect()
 }
 
-/// The conversation that `--resume` goes on with.
+/// The conversation that `--resume` resumes.
 pub fn last_conversation(project: &Project) -> Result<Option<serde_json::Value>, Fault> {
     let kept = match History::open(&project.journal_file())? {
         Some(history) => history.last_conversation()?,
         None => None,
     };
     kept.map(Some).ok_or_else(|| {
-        Fault::lasting(Layer::Config, "nothing_to_resume", "There is no conversation to go on with.")
+        Fault::lasting(Layer::Config, "nothing_to_resume", "There is no conversation to resume.")
             .hint("Leave --resume out; the next session starts afresh.")
     })
 }

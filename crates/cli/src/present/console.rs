@@ -63,7 +63,7 @@ struct Screen {
 }
 
 impl Console {
-    /// A console whose ordinary lines go to `stream`. Secrets are blotted out of every line, `secrets` among them;
+    /// A console whose ordinary lines go to `stream`. Secrets are redacted of every line, `secrets` among them;
     /// `on_closed` is called once when standard output can no longer be written.
     pub fn new(
         stream: Stream,
@@ -112,7 +112,7 @@ impl Console {
         screen.draw(&self.redactor);
     }
 
-    /// What blots out secrets: whoever cuts a text must have it redacted before.
+    /// What redacts secrets: anyone who cuts a text must have it redacted before.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
@@ -143,7 +143,7 @@ impl Console {
     }
 
     /// Prints a line of JSON on standard output, which belongs to a program. Secrets must be out of it: in JSON text
-    /// they cannot be blotted out without harm.
+    /// they cannot be redacted without harm.
     pub fn json_line(&self, text: &str) {
         self.print(|| writeln!(io::stdout(), "{text}"));
     }

@@ -97,7 +97,7 @@ impl Presenter {
             }
             RunEvent::RunStarted { sessions_before: 0, .. } => {}
             RunEvent::RunStarted { sessions_before, .. } => self.info(&format!(
-                "Going on with a run whose process ended unexpectedly after {sessions_before} session(s)."
+                "Resuming a run whose process ended unexpectedly after {sessions_before} session(s)."
             )),
             RunEvent::SessionStarted { number, instruction, step, model, .. } => {
                 let step = step.as_ref().map(|step| format!(" {step}")).unwrap_or_default();

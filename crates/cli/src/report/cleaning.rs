@@ -1,5 +1,5 @@
 //! What agents wrote, made fit to be read: nothing that a terminal or a reader's eye would be led astray by, no secrets, and
-//! not more than a reader wants. In this order, since whoever cuts a secret cannot tell it any more.
+//! not more than a reader wants. In this order, since anyone who cuts a secret cannot tell it any more.
 
 use autonoe_core::redact::Redactor;
 

@@ -108,7 +108,7 @@ fn outcome(facts: &Facts) -> Vec<Block> {
         }
         None if facts.is_under_way => (Tone::Plain, "under way", "It has not ended yet.".to_owned(), None),
         None => {
-            let next = "The same command goes on with it.".to_owned();
+            let next = "The same command resumes it.".to_owned();
             (Tone::Bad, "unfinished", "Its process ended unexpectedly.".to_owned(), Some(next))
         }
     };

@@ -1,4 +1,4 @@
-//! What a page says, without a form. What is put into it is plain text: escaping is the business of whoever writes it down.
+//! What a page says, without a form. What is put into it is plain text: escaping is the business of anyone who writes it down.
 
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]

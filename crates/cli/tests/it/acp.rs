@@ -30,7 +30,7 @@ pub fn command(codex: &Vendor, place: &Place, model: &Server, args: &[&str]) -> 
     fs::write(config.join("config.toml"), text).expect("written");
     let mut command = codex.command(place, model, args);
     command.env("CODEX_HOME", &home).env("FAKE_KEY", "test-key-never-real");
-    // Loopback is the room's own; the model is reached through the door.
+    // Loopback is the room's own; the model is reached through the egress proxy.
     command.env("NO_PROXY", "nowhere.invalid").env("no_proxy", "nowhere.invalid");
     command
 }

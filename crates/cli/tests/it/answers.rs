@@ -120,18 +120,18 @@ impl Bench {
         Self { place, project, deliverables, calls, _server: server }
     }
 
-    fn premises(&self, read: &[PathBuf], routes: Vec<Route>) -> RoomConfig {
+    fn room_config(&self, read: &[PathBuf], routes: Vec<Route>) -> RoomConfig {
         let ourselves = Path::new(env!("CARGO_BIN_EXE_autonoe"));
         let sandbox =
             Sandbox::with_layer(ourselves, Layer::Bubblewrap, OsStr::new(PATH)).expect("bubblewrap");
         let state = self.project.state_dir();
         let mut bounds = Bounds::new(self.project.root(), state.join("home"), state.join("tmp"));
         bounds.read = read.to_vec();
-        let door = Arc::new(EgressRules { routes, ..EgressRules::default() });
+        let egress = Arc::new(EgressRules { routes, ..EgressRules::default() });
         RoomConfig {
             sandbox,
             bounds,
-            door,
+            egress,
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
         }
@@ -139,7 +139,7 @@ impl Bench {
 
     fn vendor(&self, vendor: &Vendor, home: &str, key: Key, model: &Server) -> VendorSettings {
         let route = Route::new("service", &model.base_url(), Some(key)).expect("a route");
-        let premises = self.premises(&[vendor.packages(), self.place.home().join("bin")], vec![route]);
+        let room_config = self.room_config(&[vendor.packages(), self.place.home().join("bin")], vec![route]);
         let service = ModelService {
             route: "service".to_owned(),
             base_url: Some(model.base_url()),
@@ -148,8 +148,8 @@ impl Bench {
         VendorSettings {
             root: self.project.root().to_owned(),
             command: vec![vendor.program().display().to_string()],
-            home: premises.bounds.home.join(home),
-            premises,
+            home: room_config.bounds.home.join(home),
+            room_config,
             login: Login::default(),
             service: Some(service),
             env: Vec::new(),
@@ -170,7 +170,7 @@ impl Bench {
                 ..provider
             }],
             tuning: Tuning::default(),
-            premises: self.premises(&[], Vec::new()),
+            room_config: self.room_config(&[], Vec::new()),
             file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
             outputs: self.project.state_dir().join("outputs"),
             tools: ToolOptions::default(),

@@ -137,7 +137,7 @@ fn a_permission_rule_or_a_tool_that_is_wrong_is_named_with_its_place() {
         ),
         (r#"{"permissions": {"allow": ["Bash(npm run *"]}}"#, &["permissions.allow[0]", "parentheses"]),
         (r#"{"permissions": {"allow": ["Read()"]}}"#, &["permissions.allow[0]", "empty", "Read(./docs/**)"]),
-        (r#"{"permissions": {"allow": ["Shell(ls)"]}}"#, &["'Shell' is no tool", "Bash, WebFetch"]),
+        (r#"{"permissions": {"allow": ["Shell(ls)"]}}"#, &["'Shell' is not a tool", "Bash, WebFetch"]),
         (
             r#"{"allowedTools": ["Task", "Bash(ls)"]}"#,
             &["allowedTools[1]", "'Bash(ls)'", "permissions.allow"],

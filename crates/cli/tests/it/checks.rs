@@ -84,7 +84,7 @@ fn a_claim_that_does_not_hold_is_refused_and_can_be_mended() {
         ),
         format!(
             "[[conversation.turn]]\nexpect = [\"Not committed, so not looked at: calc.sh\"]\n{}",
-            r#"call = [{ tool = "Bash", input = { command = "git commit -qam mended" } }]"#
+            r#"call = [{ tool = "Bash", input = { command = "git commit -qam fixed" } }]"#
         ),
         PASSES.to_owned(),
         "[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"".to_owned(),
@@ -187,7 +187,7 @@ fn what_is_committed_decides_not_what_lies_about() {
     assert_followed(&server);
 }
 
-/// A builder who claims too early, is told what is missing, and mends it; `shell` is how its agent is told to run a command.
+/// A builder who claims too early, is told what is missing, and fixes it; `shell` is how its agent is told to run a command.
 fn too_early(shell: impl Fn(&str) -> String) -> String {
     let commands = [
         "echo 'echo $(($2 + $3))' > calc.sh && git init -q -b main && git add SPEC.md && git commit -qm begin",
@@ -262,7 +262,7 @@ fn somebody_else_has_an_independent_look() {
         when = ["an independent look", "`B`: thing B", "+echo $(($2 + $3))"]
           [[conversation.turn]]
           call = [
-            { tool = "Write", input = { file_path = "calc.sh", content = "mended" } },
+            { tool = "Write", input = { file_path = "calc.sh", content = "fixed" } },
             { tool = "mcp__autonoe__set_status", input = { deliverableId = "B", status = "pending" } },
             { tool = "mcp__autonoe__review", input = { deliverableId = "A", holds = true, reason = "It adds." } },
             { tool = "mcp__autonoe__review", input = { deliverableId = "B", holds = false, reason = "There is no B." } },
@@ -418,7 +418,7 @@ fn a_kill_in_the_middle_of_a_check_leaves_nothing_and_is_made_good() {
     wait_until("nothing runs any more", || processes_in(&state).is_empty());
     assert_eq!(place.statuses(), [("A".to_owned(), "pending")], "nobody knows yet");
 
-    // The check is the user's, who mends it.
+    // The check is the user's, who fixes it.
     place.write("SPEC.md", SPEC);
     let server = model(&always(
         &turns

@@ -101,17 +101,17 @@ fn path(run: &Run) -> Vec<String> {
 
 fn the_issue_fixer_iterates_until_the_tests_pass(who: &Who) {
     let place = with_example("issue-fixer");
-    place.write("run-tests.sh", "grep -q mended code.txt || { echo 'code.txt is still broken'; exit 1; }\n");
+    place.write("run-tests.sh", "grep -q fixed code.txt || { echo 'code.txt is still broken'; exit 1; }\n");
     place.write("code.txt", "broken\n");
-    let understood = json!({ "cause": "code.txt is broken", "plan": "mend it" });
+    let understood = json!({ "cause": "code.txt is broken", "plan": "fix it" });
     let script = [
         conversation("'Find the cause of this issue'", &[who.answers(&understood)]),
         conversation(
-            "['Mend the cause', 'It did not pass', 'code.txt is still broken']",
-            &[who.writes("code.txt", "mended"), says("Now it works.")],
+            "['Fix the cause', 'It did not pass', 'code.txt is still broken']",
+            &[who.writes("code.txt", "fixed"), says("Now it works.")],
         ),
         conversation(
-            "['Mend the cause', 'It is broken', 'code.txt is broken', 'mend it']",
+            "['Fix the cause', 'It is broken', 'code.txt is broken', 'fix it']",
             &[who.writes("code.txt", "changed"), says("I am sure that it works.")],
         ),
     ];
@@ -119,7 +119,7 @@ fn the_issue_fixer_iterates_until_the_tests_pass(who: &Who) {
     let run = who.run(&place, &model, &["agent", "run", "issue-fixer", "--arg", "issue=It is broken"]);
     run.assert_ended("condition_met", 0);
     assert_eq!(path(&run), ["understand", "fix", "fix"]);
-    assert_eq!(place.read("code.txt").trim(), "mended");
+    assert_eq!(place.read("code.txt").trim(), "fixed");
     assert_followed(&model);
 }
 
@@ -457,7 +457,7 @@ fn a_webhook_goes_only_where_the_user_allowed_and_one_that_never_answers_is_a_fa
 
     let host = address.trim_start_matches("http://").trim_end_matches("/hook");
     place.write("../home/.config/autonoe/config.toml", &format!("[webhooks]\nhosts = ['{host}']\n"));
-    // Whoever connects is never answered, and the connection is closed with the listener.
+    // Anyone who connects is never answered, and the connection is closed with the listener.
     drop(listener);
     let run = place.run(&server, &["agent", "run", "worker"]);
     run.assert_ended("failed", 7);

@@ -92,7 +92,7 @@ fn a_small_state_disk_is_named_with_what_is_free() {
 fn a_state_disk_that_fills_up_stops_the_run_and_is_named() {
     let place = Place::with_status(&[("A", "pending")]);
     let state = place.home().join(".local/state").display().to_string();
-    // What was said is kept, to go on with.
+    // What was said is kept, to resume.
     let long = "many words ".repeat(200_000);
     let model = model(&always(&format!("[[conversation.turn]]\ntext = '{long}'\n")));
     let autonoe = place.command(&model, &["run", "-n", "1"]);

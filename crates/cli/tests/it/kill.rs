@@ -203,7 +203,7 @@ fn quota_wait() {
     assert_eq!(until, "2100-01-01T00:01:00Z", "the reset and the margin");
 }
 
-/// The same for a service that is away: the next process goes on with the same outage, and with the run once it is back.
+/// The same for a service that is away: the next process resumes the same outage, and with the run once it is back.
 #[test]
 fn outage() {
     let place = Place::with_status(&[("A", "pending")]);

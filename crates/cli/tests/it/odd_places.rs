@@ -272,7 +272,7 @@ fn limits_that_are_too_low_are_named_and_nothing_panics() {
     ] {
         assert_refused(&place, &server, limited(limits, &place.home()), &[part]);
     }
-    // What is enough is no obstacle; a limit that others can raise is raised.
+    // What is enough is not an obstacle; a limit that others can raise is raised.
     let mut enough = place.command(&server, &["run"]);
     limited("ulimit -S -n 32; ulimit -f 200000; ulimit -v 2000000; ulimit -u 200", &place.home())(
         &mut enough,

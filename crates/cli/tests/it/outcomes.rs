@@ -162,7 +162,7 @@ fn a_bad_key_ends_the_run_at_once_with_what_to_do() {
     let model = model(&fails_with(401, "invalid x-api-key"));
     let run = place.run(&model, &["run"]);
     run.assert_ended("failed", 2);
-    assert_eq!(model.requests().len(), 1, "no retry mends a bad key");
+    assert_eq!(model.requests().len(), 1, "no retry fixes a bad key");
     assert!(run.stderr.contains("ANTHROPIC_API_KEY"), "{}", run.stderr);
 }
 

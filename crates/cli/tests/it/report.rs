@@ -213,7 +213,7 @@ fn a_project_may_be_a_part_of_a_repository_that_is_not_whole() {
     let text = page(&place, &["--project-dir", "part"]);
     assert_in_order(&text, &["` inside\n", "| `part/new.txt` | +1 |", "```diff", "+new\n"]);
     for other in ["` before", "` long ago", "beside.txt", "status.json"] {
-        assert!(!text.contains(other), "{other} is no part of it:\n{text}");
+        assert!(!text.contains(other), "{other} is not part of it:\n{text}");
     }
 }
 

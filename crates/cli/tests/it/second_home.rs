@@ -1,4 +1,4 @@
-//! One project, two homes: the lock is the machine's, whoever asks and from wherever.
+//! One project, two homes: the lock is the machine's, anyone who asks and from wherever.
 
 use std::fs;
 use std::os::unix::fs::symlink;

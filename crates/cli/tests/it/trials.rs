@@ -68,9 +68,9 @@ pub fn try_out(place: &Place, root: &Path, limits: Limits, checks: &[Check]) -> 
         let sandbox = Sandbox::find(&ourselves, OsStr::new(PATH), &scratch).await.expect("a sandbox");
         let bounds = Bounds { limits, ..Bounds::new(&scratch, &scratch, &scratch) };
         let env = vec![("PATH".to_owned(), PATH.to_owned())];
-        let door = Arc::new(EgressRules::default());
-        let premises = RoomConfig { sandbox, bounds, door, env, guarded: Arc::default() };
-        let site = CheckoutFactory { root, scratch, premises, network: None };
+        let egress = Arc::new(EgressRules::default());
+        let room_config = RoomConfig { sandbox, bounds, egress, env, guarded: Arc::default() };
+        let site = CheckoutFactory { root, scratch, room_config, network: None };
         reproduce(&project, &site, &evidence).await.expect("a checkout")
     })
 }

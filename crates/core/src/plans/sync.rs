@@ -32,7 +32,7 @@ pub struct SyncPlan {
 }
 
 impl SyncPlan {
-    /// A plan over the given project, going on with the verification the journal knows of.
+    /// A plan over the given project, resuming the verification the journal knows of.
     pub fn new(
         status: Arc<dyn StatusReader>,
         verification: Arc<dyn VerificationReader>,

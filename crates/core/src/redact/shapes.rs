@@ -9,7 +9,7 @@ use std::sync::{LazyLock, OnceLock};
 use regex::{Captures, Match, Regex};
 
 use super::chance::{digits, has_digit_or_sign, is_mixed, is_number, is_stand_in, turns};
-use super::{Blot, Secret};
+use super::{ReplyRedactor, Secret};
 
 /// Turns of a text that stands where a secret is expected.
 const LITERAL_TURNS: f64 = 0.15;
@@ -39,7 +39,7 @@ const BARE: &str = "bare";
 const PARTS: [(&str, &str); 8] = [
     // A word begins: also after a colour, an escaped line break and a percent-encoded character.
     ("<START>", r"(?:(?-u:\b)|\x1b\[[0-9;]*m|\\[nrt]|%[0-9A-Fa-f]{2})"),
-    // It ends, and is no part of a base64 text.
+    // It ends, and is not part of a base64 text.
     ("<END>", r"(?:[^A-Za-z0-9_+/-]|$)"),
     // From a name to its value.
     ("<IS>", r#"[\\"'`]{0,4}[ \t]{0,4}(?:={1,3}|:=|=>|:)[ \t]{0,4}"#),
@@ -188,8 +188,8 @@ static TELLING: LazyLock<Regex> =
     LazyLock::new(|| compile("(?i)(?:key|token|secret|passw(?:or)?d|passphrase|authorization)$"));
 
 /// Every place that has the shape of a secret and is one, in no order.
-pub(super) fn find(text: &str) -> Vec<Blot> {
-    let mut blots = Vec::new();
+pub(super) fn find(text: &str) -> Vec<ReplyRedactor> {
+    let mut redacts = Vec::new();
     let lower = text.to_ascii_lowercase();
     let shows = |shape: &Shape| shape.signs.iter().any(|sign| lower.contains(sign));
     let possible = SHAPES.iter().enumerate().filter(|(_, shape)| shows(shape));
@@ -197,9 +197,9 @@ pub(super) fn find(text: &str) -> Vec<Blot> {
         let pattern = COMPILED[number].get_or_init(|| compile(shape.pattern));
         let real = pattern.captures_iter(text).filter(|found| (shape.is_real)(found));
         let places = real.filter_map(|found| secret(&found).map(|secret| secret.range()));
-        blots.extend(places.map(|place| Blot { place, secret: Secret::Shape(number) }));
+        redacts.extend(places.map(|place| ReplyRedactor { place, secret: Secret::Shape(number) }));
     }
-    blots
+    redacts
 }
 
 /// What a shape is called.
@@ -242,7 +242,7 @@ fn credentials(found: &Captures<'_>) -> bool {
     is_mixed(text) && turns(text) >= LITERAL_TURNS && !is_stand_in(text)
 }
 
-/// A value in quotes is a literal, and so is that of `NAME=`; other values may be code. The user of a URL is no name.
+/// A value in quotes is a literal, and so is that of `NAME=`; other values may be code. The user of a URL is not a name.
 fn assigned(found: &Captures<'_>) -> bool {
     let is_code = found.name("next").is_some_and(|next| !next.is_empty()) || is_number(text(found));
     if is_code || found.name("user").is_some() {

@@ -1,4 +1,4 @@
-//! What is blotted out and what is not. Secrets are written with a `¦` in them, so that nobody takes this file for
+//! What is redacted and what is not. Secrets are written with a `¦` in them, so that nobody takes this file for
 //! a leak; it is taken out before use.
 
 use std::borrow::Cow;
@@ -181,7 +181,7 @@ const EVERYDAY: &[&str] = &[
 ];
 
 #[test]
-fn every_shape_is_blotted_out_wherever_it_stands() {
+fn every_shape_is_redacted_wherever_it_is() {
     for (name, secrets) in SECRETS {
         for secret in *secrets {
             let secret = whole(secret);

@@ -1,15 +1,15 @@
 //! Configured values, in every form in which they may occur: as they are, escaped for JSON, percent-encoded, in
 //! base64. Where a text was cut, a part of a value is found as well.
 
-use super::{Blot, Secret};
+use super::{ReplyRedactor, Secret};
 
-/// Shorter values are too common to be blotted out.
+/// Shorter values are too common to be redacted.
 const MIN_VALUE_BYTES: usize = 6;
 
 /// Shorter base64 is too common: the few characters in its middle that depend on nothing but the value.
 const MIN_BASE64_CHARS: usize = 8;
 
-/// A part at a cut is blotted out from a quarter of the value on; less tells little and may be a common beginning.
+/// A part at a cut is redacted from a quarter of the value on; less tells little and may be a common beginning.
 const LEAST_PART: usize = 4;
 
 /// What stands where a text was cut.
@@ -32,10 +32,10 @@ impl Values {
     }
 
     /// Every occurrence of every form, in no order.
-    pub(super) fn find(&self, text: &str) -> Vec<Blot> {
-        let mut blots = Vec::new();
+    pub(super) fn find(&self, text: &str) -> Vec<ReplyRedactor> {
+        let mut redacts = Vec::new();
         let mut add = |start: usize, bytes: usize| {
-            blots.push(Blot { place: start..start + bytes, secret: Secret::Value });
+            redacts.push(ReplyRedactor { place: start..start + bytes, secret: Secret::Value });
         };
         for form in &self.forms {
             text.match_indices(form.as_str()).for_each(|(start, _)| add(start, form.len()));
@@ -53,7 +53,7 @@ impl Values {
                 }
             }
         }
-        blots
+        redacts
     }
 }
 

@@ -1,4 +1,4 @@
-//! The messenger between a client and the process that holds the project.
+//! The relay between a client and the process that holds the project.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,10 +14,10 @@ use crate::client::{Client, off_the_runtime};
 use crate::socket::{serve, socket};
 use crate::support::Bench;
 
-/// A client, and a messenger that carries its messages to a socket.
+/// A client, and a relay that carries its messages to a socket.
 struct Carried {
     client: Client,
-    messenger: JoinHandle<()>,
+    relay: JoinHandle<()>,
 }
 
 impl Carried {
@@ -27,11 +27,11 @@ impl Carried {
 
     fn at(calls: CallAddress) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let messenger = std::thread::spawn(move || {
+        let relay = std::thread::spawn(move || {
             carry(&calls, theirs.try_clone().unwrap(), &theirs).unwrap();
             theirs.shutdown(Shutdown::Both).unwrap();
         });
-        Self { client: Client::new(ours), messenger }
+        Self { client: Client::new(ours), relay }
     }
 
     /// What a request is told to which there is no answer.
@@ -44,7 +44,7 @@ impl Carried {
     fn end(mut self) {
         self.client.close();
         assert_eq!(self.client.hear(), None, "nothing more");
-        self.messenger.join().unwrap();
+        self.relay.join().unwrap();
     }
 }
 

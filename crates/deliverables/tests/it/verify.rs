@@ -22,7 +22,7 @@ async fn verify_is_on_record_and_leaves_the_file_alone() {
     assert_eq!(answer, json!({ "success": true, "message": "Deliverable A marked as verified" }));
     assert_eq!(verified(&bench).await, ["A"]);
     assert_eq!(bench.text(), before);
-    assert_eq!(bench.told(), [], "verifying is no change of status");
+    assert_eq!(bench.told(), [], "verifying is not a change of status");
 }
 
 #[tokio::test]

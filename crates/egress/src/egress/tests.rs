@@ -12,7 +12,7 @@ use tokio::time::{Instant, pause, timeout};
 
 use super::serve;
 use crate::limits::{CONNECT_LIMIT, HEAD_LIMIT, IDLE_LIMIT, MAX_CONNECTIONS};
-use crate::proxy::Door;
+use crate::proxy::EgressProxy;
 use crate::rules::Rules;
 use crate::socket::SocketRoute;
 use crate::upstream::UpstreamProxy;
@@ -23,14 +23,14 @@ async fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-async fn door(rules: Rules) -> SocketAddr {
+async fn egress(rules: Rules) -> SocketAddr {
     let (listener, address) = listen().await;
-    tokio::spawn(serve(listener, Arc::new(Door::new(address, rules.into()).unwrap())));
+    tokio::spawn(serve(listener, Arc::new(EgressProxy::new(address, rules.into()).unwrap())));
     address
 }
 
-async fn connect(door: SocketAddr, head: &str) -> TcpStream {
-    let mut client = TcpStream::connect(door).await.unwrap();
+async fn connect(egress: SocketAddr, head: &str) -> TcpStream {
+    let mut client = TcpStream::connect(egress).await.unwrap();
     client.write_all(head.as_bytes()).await.unwrap();
     client
 }
@@ -54,7 +54,7 @@ async fn read_all(client: &mut TcpStream) -> String {
 
 #[tokio::test]
 async fn a_head_that_does_not_end_is_given_up() {
-    let mut client = connect(door(Rules::default()).await, "GET / HTTP/1.1\r\nHost: ").await;
+    let mut client = connect(egress(Rules::default()).await, "GET / HTTP/1.1\r\nHost: ").await;
     pause();
     let start = Instant::now();
     read_all(&mut client).await;
@@ -65,7 +65,7 @@ async fn a_head_that_does_not_end_is_given_up() {
 async fn a_tunnel_that_carries_nothing_is_closed_and_one_that_does_is_not() {
     let (listener, target) = listen().await;
     let rules = Rules { allow: vec![target.to_string().parse().unwrap()], ..Rules::default() };
-    let mut client = connect(door(rules).await, &format!("CONNECT {target} HTTP/1.1\r\n\r\n")).await;
+    let mut client = connect(egress(rules).await, &format!("CONNECT {target} HTTP/1.1\r\n\r\n")).await;
     let (mut origin, _) = listener.accept().await.unwrap();
     let mut buffer = [0; 1000];
     let count = client.read(&mut buffer).await.unwrap();
@@ -88,9 +88,9 @@ async fn a_socket_may_be_silent_for_as_long_as_a_check_takes() {
     let socket = tokio::net::UnixListener::bind(&path).unwrap();
     let rules = Rules { sockets: vec![SocketRoute { name: "calls".to_owned(), path }], ..Rules::default() };
     let (listener, address) = listen().await;
-    let door = Arc::new(Door::new(address, rules.into()).unwrap());
-    let head = format!("GET /{}/calls HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", door.token);
-    tokio::spawn(serve(listener, door));
+    let egress = Arc::new(EgressProxy::new(address, rules.into()).unwrap());
+    let head = format!("GET /{}/calls HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", egress.token);
+    tokio::spawn(serve(listener, egress));
     let mut client = connect(address, &head).await;
     let (mut ours, _) = socket.accept().await.unwrap();
     let mut buffer = [0; 1000];
@@ -104,12 +104,12 @@ async fn a_socket_may_be_silent_for_as_long_as_a_check_takes() {
 
 #[tokio::test]
 async fn no_more_connections_are_served_at_once_than_allowed() {
-    let door = door(Rules::default()).await;
+    let egress = egress(Rules::default()).await;
     let mut held = Vec::new();
     for _ in 0..MAX_CONNECTIONS {
-        held.push(connect(door, "GET /").await);
+        held.push(connect(egress, "GET /").await);
     }
-    let mut late = connect(door, "GET / HTTP/1.1\r\n\r\n").await;
+    let mut late = connect(egress, "GET / HTTP/1.1\r\n\r\n").await;
     pause();
     let start = Instant::now();
     assert!(read_all(&mut late).await.starts_with("HTTP/1.1 404"));
@@ -124,7 +124,7 @@ async fn an_upstream_proxy_that_says_nothing_is_given_up() {
         upstream: Some(UpstreamProxy::new(&format!("http://{proxy}"), "").unwrap()),
         ..Rules::default()
     };
-    let mut client = connect(door(rules).await, "CONNECT a.example:443 HTTP/1.1\r\n\r\n").await;
+    let mut client = connect(egress(rules).await, "CONNECT a.example:443 HTTP/1.1\r\n\r\n").await;
     let _silent = listener.accept().await.unwrap();
     pause();
     let start = Instant::now();

@@ -94,7 +94,7 @@ async fn no_attack_reaches_a_server() {
             assert_eq!(status(&answer), *expected, "{request:?} {answer:?}");
             assert_eq!(origin.seen(), [""; 0], "{request:?}");
         }
-        // The door and the server are sound: it was not for want of a way.
+        // The egress proxy and the server are sound: it was not for want of a way.
         let fine = format!("GET http://localhost:{}/ HTTP/1.1\r\nConnection: close\r\n\r\n", origin.port());
         assert!(ask(&egress, fine).await.ends_with("reached"));
     })

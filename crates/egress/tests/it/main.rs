@@ -1,4 +1,4 @@
-//! The door as a whole, over real sockets on loopback.
+//! The egress proxy as a whole, over real sockets on loopback.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 

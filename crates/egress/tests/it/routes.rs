@@ -212,7 +212,7 @@ async fn only_the_route_itself_is_served() {
         assert_eq!(status(&ask(&egress, upgrade).await), 501);
         assert_eq!(origin.seen(), [""; 0]);
         assert_eq!(egress.route_url("other"), None);
-        // A route is no permission to reach its host otherwise.
+        // A route is not a permission to reach its host otherwise.
         let around = ask(&egress, format!("CONNECT {} HTTP/1.1\r\n\r\n", origin.address)).await;
         assert_eq!(status(&around), 403);
     })

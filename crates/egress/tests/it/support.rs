@@ -29,7 +29,7 @@ pub fn start(rules: Rules) -> Egress {
     Egress::start(std::net::TcpListener::bind("127.0.0.1:0").unwrap(), rules.into()).unwrap()
 }
 
-/// A connection to the door.
+/// A connection to the egress proxy.
 pub async fn client(egress: &Egress) -> TcpStream {
     TcpStream::connect(egress.proxy_url().strip_prefix("http://").unwrap()).await.unwrap()
 }

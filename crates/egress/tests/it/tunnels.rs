@@ -67,11 +67,11 @@ async fn large_transfers_arrive_whole() {
 }
 
 #[tokio::test]
-async fn dropping_the_door_ends_everything() {
+async fn dropping_the_egress_ends_everything() {
     within(async {
         let (listener, address) = listen().await;
         let egress = start(allowing(&[address.to_string()]));
-        let door = egress.proxy_url().strip_prefix("http://").unwrap().to_owned();
+        let proxy = egress.proxy_url().strip_prefix("http://").unwrap().to_owned();
         let mut tunnel = open_tunnel(&egress, &address.to_string()).await;
         let (mut origin, _) = listener.accept().await.unwrap();
         let mut waiting = client(&egress).await;
@@ -80,7 +80,7 @@ async fn dropping_the_door_ends_everything() {
         for stream in [&mut tunnel, &mut origin, &mut waiting] {
             assert!(matches!(stream.read(&mut [0; 10]).await, Ok(0) | Err(_)));
         }
-        assert!(TcpStream::connect(door).await.is_err());
+        assert!(TcpStream::connect(proxy).await.is_err());
     })
     .await;
 }

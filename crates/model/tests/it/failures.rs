@@ -1,4 +1,4 @@
-//! Failures that no retry mends, or that retries did not mend: their codes, and who can do something about them.
+//! Failures that no retry fixes, or that retries did not fix: their codes, and who can do something about them.
 
 use std::net::TcpListener;
 use std::time::Duration;

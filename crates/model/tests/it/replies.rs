@@ -78,7 +78,7 @@ async fn usage_tells_fresh_from_cached_tokens_and_has_a_price() {
     let usage = ask(&model(&server)).await.expect("a reply").usage;
     assert_eq!((usage.input_tokens, usage.output_tokens), (1000, 200));
     assert_eq!((usage.cache_read_tokens, usage.cache_write_tokens), (30_000, 4000));
-    // claude-sonnet-5: 2 dollars a million in, 10 out; cache reads at a tenth, writes at five quarters.
+    // claude-sonnet-5: 2 dollars a million in, 10 out; cache reads at a tenth, writes at five session_sandbox.
     let Usd(cost) = usage.cost_usd.expect("a known price");
     let wanted = (1000.0 * 2.0 + 30_000.0 * 0.2 + 4000.0 * 2.5 + 200.0 * 10.0) / 1e6;
     assert!((cost - wanted).abs() < 1e-12, "{cost} is not {wanted}");

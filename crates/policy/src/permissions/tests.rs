@@ -103,7 +103,7 @@ fn what_is_no_rule_says_what_is_wrong() {
     for (text, wanted) in [
         ("", "no tool that rules are for"),
         ("Task", "allowedTools"),
-        ("read(./**)", "'read' is no tool"),
+        ("read(./**)", "'read' is not a tool"),
         ("Shell(ls)", "WebSearch and mcp__server__tool"),
         ("(./**)", "no tool that rules are for"),
         ("Read(./**", "parentheses"),
@@ -477,7 +477,7 @@ async fn tools_without_patterns_are_covered_by_name_in_either_list() {
         ("Read", json!({ "file_path": "src/a.rs" })),
     ] {
         let decision = place.check_with(&fetched, name, input).await;
-        assert!(matches!(decision, Decision::Deny(_)), "a tool's name is no rule for {name}");
+        assert!(matches!(decision, Decision::Deny(_)), "a tool's name is not a rule for {name}");
     }
 }
 

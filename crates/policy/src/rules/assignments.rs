@@ -66,7 +66,7 @@ pub fn judge_plain_name(word: &Word) -> Ruling {
 pub fn judge_name_text(name: &str) -> Ruling {
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if name.is_empty() || !plain || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return deny("assignment.name", format!("'{name}' is no plain variable name."));
+        return deny("assignment.name", format!("'{name}' is not a plain variable name."));
     }
     judge_name(name)
 }

@@ -89,7 +89,7 @@ fn exec<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg], crate
             .instead("End it with \\;."));
     };
     let found = |arg: &Arg| if arg.text.contains("{}") { Arg::unknown() } else { arg.clone() };
-    // What is found begins with where the search began, and so is no option unless that was one.
+    // What is found begins with where the search began, and so is not an option unless that was one.
     let argv: Vec<Arg> = args[..end]
         .iter()
         .map(|arg| match arg.literal() {

@@ -31,7 +31,7 @@ impl<'a> Walker<'a> {
                     touches_name = true;
                     self.numeric_part(part)?;
                 }
-                Part::Process(_) => return deny("arithmetic", "A process substitution is no number."),
+                Part::Process(_) => return deny("arithmetic", "A process substitution is not a number."),
             }
         }
         self.parts(expression)

@@ -192,7 +192,7 @@ fn unknown(name: &str) -> Denial {
     }
 }
 
-/// The name of a language's program that the project installed for itself. It is judged like the bare name: whoever may
+/// The name of a language's program that the project installed for itself. It is judged like the bare name: anyone who may
 /// install packages, or run an interpreter, decides what it does in any case.
 fn installed_in_project(path: &str) -> Option<&str> {
     let path = path.strip_prefix("./").unwrap_or(path);

@@ -141,7 +141,7 @@ fn sockets(net: Net) -> Result<Vec<SeccompRule>, BackendError> {
     if net == Net::Private {
         return Ok(refused);
     }
-    // A socket in the file system leads to whoever listens there, past every rule for files.
+    // A socket in the file system leads to anyone who listens there, past every rule for files.
     refused.push(rule(vec![is(0, AF_UNIX as u64)?])?);
     for family in [AF_INET as u64, AF_INET6 as u64] {
         let other_protocol = vec![is(0, family)?, is_not(2, 0)?, is_not(2, IPPROTO_TCP as u64)?];

@@ -14,7 +14,7 @@ async fn what_the_program_left_behind_ends_with_it() {
     assert_eq!(exit, Exit::Code(3));
     // Already gone when the answer has come: no waiting here.
     for pid in three(&house.project()) {
-        assert!(!is_running(pid), "process {pid} outlived its keeper");
+        assert!(!is_running(pid), "process {pid} outlived its supervisor");
     }
 }
 
@@ -41,7 +41,7 @@ async fn stop_ends_everything() {
     assert!(pids.iter().all(|&pid| is_running(pid)));
     assert_eq!(child.stop().await.unwrap(), Exit::Code(137), "it ignored SIGTERM");
     for pid in pids {
-        assert!(!is_running(pid), "process {pid} outlived its keeper");
+        assert!(!is_running(pid), "process {pid} outlived its supervisor");
     }
     house.done("true").await;
 }
@@ -76,7 +76,7 @@ async fn dropping_the_room_ends_everything() {
 }
 
 #[tokio::test]
-async fn each_ending_signal_to_the_keeper_ends_everything() {
+async fn each_ending_signal_to_the_supervisor_ends_everything() {
     for signal in ["TERM", "INT", "HUP", "QUIT"] {
         let house = House::open().await;
         let text = format!("{THREE_DESCENDANTS} kill -{signal} $PPID; sleep 300");
@@ -87,7 +87,7 @@ async fn each_ending_signal_to_the_keeper_ends_everything() {
 }
 
 #[tokio::test]
-async fn a_charge_that_suspends_its_keeper_loses_its_room() {
+async fn a_charge_that_suspends_its_supervisor_loses_its_room() {
     let house = House::open().await;
     let mut child = house.script("echo $$ > a; kill -STOP $PPID; sleep 300").spawn().unwrap();
     let pids = [pid_in(&house.project().join("a"))];
@@ -96,9 +96,9 @@ async fn a_charge_that_suspends_its_keeper_loses_its_room() {
     assert_gone(&pids);
 }
 
-/// Not the keeper's doing any more: the room sees its death and finds who was in its session.
+/// Not the supervisor's doing any more: the room sees its death and finds who was in its session.
 #[tokio::test]
-async fn killing_the_keeper_does_not_help_its_charge() {
+async fn killing_the_supervisor_does_not_help_its_charge() {
     let house = House::open().await;
     let text = "(sleep 300 & echo $! > b); setsid sleep 300 & echo $! > c; echo $$ > a; \
                 kill -KILL $PPID; sleep 300";

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use autonoe_sandbox::{GitLock, InUse, Repository, Sandbox};
 
-use crate::support::{KEEPER, PATH, git, until, with_record};
+use crate::support::{PATH, SUPERVISOR, git, until, with_record};
 
 /// A project with a commit, in a directory of its own.
 fn project() -> (tempfile::TempDir, PathBuf) {
@@ -21,7 +21,7 @@ fn project() -> (tempfile::TempDir, PathBuf) {
 
 /// Has something happen while a room is open, closes it, and gives what was told.
 async fn session(directory: &Path, during: impl FnOnce()) -> Vec<String> {
-    let room = Sandbox::none(KEEPER).open(with_record(directory)).await.unwrap();
+    let room = Sandbox::none(SUPERVISOR).open(with_record(directory)).await.unwrap();
     during();
     room.close().await
 }

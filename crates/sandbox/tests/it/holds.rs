@@ -90,7 +90,7 @@ async fn nobody_outside_can_be_signalled_and_the_room_cannot_be_killed() {
     let mark = format!("4{:06}", std::process::id());
     let mut bystander = std::process::Command::new("sleep").arg(&mark).spawn().unwrap();
     house.run(&format!("kill -9 {}; kill -9 1; kill -STOP 1; true", bystander.id())).await;
-    // Everybody whom it sees: its own keeper, but not the room.
+    // Everybody whom it sees: its own supervisor, but not the room.
     house.script("kill -9 -1; exec sleep 300").spawn().unwrap().wait().await.unwrap_err();
     assert_eq!(running_with(&format!("sleep\0{mark}")), 1);
     bystander.kill().unwrap();

@@ -1,4 +1,4 @@
-//! What a room leaves in the project is put right by a later start, whoever was killed.
+//! What a room leaves in the project is put right by a later start, anyone who was killed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use autonoe_sandbox::{Bounds, Layer, Sandbox, recover_rooms};
 
-use crate::support::{KEEPER, LAYERS, Orchestrator, PATH, git, until};
+use crate::support::{LAYERS, Orchestrator, PATH, SUPERVISOR, git, until};
 
 fn records(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory.join("rooms")).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
@@ -91,11 +91,11 @@ async fn a_room_that_is_there_is_left_alone() {
 async fn trying_the_sandbox_touches_nothing() {
     const HERE: &str = "AUTONOE_TEST_TRIES_HERE";
     if let Some(scratch) = std::env::var_os(HERE) {
-        let found = Sandbox::find(Path::new(KEEPER), OsStr::new(PATH), Path::new(&scratch)).await;
+        let found = Sandbox::find(Path::new(SUPERVISOR), OsStr::new(PATH), Path::new(&scratch)).await;
         found.expect("a sandbox");
         // Its room ends while we go on; this one is opened and closed after it.
         let bounds = Bounds::new(&scratch, &scratch, &scratch);
-        Sandbox::none(KEEPER).open(bounds).await.unwrap().close().await;
+        Sandbox::none(SUPERVISOR).open(bounds).await.unwrap().close().await;
         return;
     }
     let dir = tempfile::tempdir().unwrap();

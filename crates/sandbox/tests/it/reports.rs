@@ -3,11 +3,11 @@
 use std::process::Stdio;
 
 use autonoe_sandbox::{
-    EXIT_KEEPER_FAILED, EXIT_NOT_FOUND, EXIT_NOT_STARTED, Exit, KEEP_ARG, ROOM_ARG, Sandbox,
+    EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_SUPERVISOR_FAILED, Exit, KEEP_ARG, ROOM_ARG, Sandbox,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::{House, KEEPER, piped};
+use crate::support::{House, SUPERVISOR, piped};
 
 #[tokio::test]
 async fn exit_status_passes_through() {
@@ -30,11 +30,11 @@ async fn a_program_that_cannot_start_is_named() {
 }
 
 #[tokio::test]
-async fn a_missing_keeper_is_named() {
+async fn a_missing_supervisor_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let bounds = autonoe_sandbox::Bounds::new(dir.path(), dir.path().join("h"), dir.path().join("t"));
-    let error = Sandbox::none("/no/such/keeper").open(bounds).await.unwrap_err();
-    assert!(error.to_string().contains("/no/such/keeper"), "{error}");
+    let error = Sandbox::none("/no/such/supervisor").open(bounds).await.unwrap_err();
+    assert!(error.to_string().contains("/no/such/supervisor"), "{error}");
 }
 
 #[tokio::test]
@@ -82,8 +82,8 @@ async fn many_programs_run_at_once() {
 #[test]
 fn by_hand_they_say_that_they_are_not_for_that() {
     for part in [KEEP_ARG, ROOM_ARG] {
-        let output = std::process::Command::new(KEEPER).arg(part).stdin(Stdio::null()).output().unwrap();
-        assert_eq!(output.status.code(), Some(EXIT_KEEPER_FAILED), "{part}");
+        let output = std::process::Command::new(SUPERVISOR).arg(part).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(EXIT_SUPERVISOR_FAILED), "{part}");
         assert!(!output.stderr.is_empty(), "{part}");
     }
 }

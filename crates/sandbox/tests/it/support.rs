@@ -10,7 +10,7 @@ use autonoe_sandbox::{Bounds, Exit, Launch, Layer, Limits, Repository, Room, San
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
-pub const KEEPER: &str = env!("CARGO_BIN_EXE_keeper");
+pub const SUPERVISOR: &str = env!("CARGO_BIN_EXE_supervisor");
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// Far above what anything here needs: reaching it is the failure, not a measurement.
@@ -29,12 +29,12 @@ pub struct House {
 impl House {
     /// A house whose room is held by nothing.
     pub async fn open() -> Self {
-        Self::of(&Sandbox::none(KEEPER), |_| {}).await
+        Self::of(&Sandbox::none(SUPERVISOR), |_| {}).await
     }
 
     /// A house whose room this layer holds; none where the machine does not have it.
     pub async fn held_by(layer: Layer, change: impl FnOnce(&mut Bounds)) -> Option<Self> {
-        let sandbox = match Sandbox::with_layer(Path::new(KEEPER), layer, OsStr::new(PATH)) {
+        let sandbox = match Sandbox::with_layer(Path::new(SUPERVISOR), layer, OsStr::new(PATH)) {
             Ok(sandbox) => sandbox,
             Err(why) => {
                 eprintln!("skipped: {why}");
@@ -146,7 +146,7 @@ impl Orchestrator {
         let [layer, directory, script] =
             <[&str; 3]>::try_from(told.splitn(3, '\n').collect::<Vec<_>>()).unwrap();
         let layer = LAYERS.into_iter().find(|known| known.name() == layer).unwrap();
-        let sandbox = Sandbox::with_layer(Path::new(KEEPER), layer, OsStr::new(PATH)).unwrap();
+        let sandbox = Sandbox::with_layer(Path::new(SUPERVISOR), layer, OsStr::new(PATH)).unwrap();
         let mut dir = TempDir::new().unwrap();
         dir.disable_cleanup(true);
         let bounds = with_record(Path::new(directory));
@@ -159,7 +159,7 @@ impl Orchestrator {
 
     /// Starts the test of this name as the orchestrator; none where the machine does not have the layer.
     pub fn start(test: &str, layer: Layer, directory: &Path, script: &str) -> Option<Self> {
-        if let Err(why) = Sandbox::with_layer(Path::new(KEEPER), layer, OsStr::new(PATH)) {
+        if let Err(why) = Sandbox::with_layer(Path::new(SUPERVISOR), layer, OsStr::new(PATH)) {
             eprintln!("skipped: {why}");
             return None;
         }
@@ -176,7 +176,7 @@ impl Orchestrator {
         self.0.wait().unwrap();
     }
 
-    /// Kills it and all that it has started, the keeper first, as a machine does that is short of memory.
+    /// Kills it and all that it has started, the supervisor first, as a machine does that is short of memory.
     pub fn kill_everything(mut self) {
         let mut doomed = vec![self.0.id().to_string()];
         let mut next = 0;

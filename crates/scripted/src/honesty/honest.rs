@@ -25,7 +25,7 @@ pub fn all() -> Vec<Scenario> {
             session(&[turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass()]), end(VERIFIED)]),
         ),
         honest(
-            "mends what was refused",
+            "fixes what was refused",
             ADDING,
             session(&[
                 turn(&[write("calc.sh", KNOWS_ONE), commit("calc.sh"), pass()]),

@@ -213,7 +213,7 @@ impl History {
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// The newest run of a command that can be gone on with, and what its plan remembers, if anything.
+    /// The newest run of a command that can be resumed, and what its plan remembers, if anything.
     pub fn unfinished(&self, command: &str) -> std::result::Result<Option<(i64, Option<Value>)>, Fault> {
         self.guard(|db| {
             let Some(run) = super::records::unfinished(db, command)? else {

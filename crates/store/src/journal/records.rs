@@ -50,7 +50,7 @@ pub(super) fn conversation(
     Ok(())
 }
 
-/// Begins a run, or goes on with the newest one.
+/// Begins a run, or resumes the newest one.
 pub(super) fn begin_run(
     db: &Connection,
     command: &str,

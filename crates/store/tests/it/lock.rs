@@ -168,7 +168,7 @@ fn a_directory_around_that_is_no_project_is_nobodys_business() {
     let _lock = ProjectLock::take(&bench.project, &holder("run")).unwrap();
 }
 
-/// Whoever may read the directory can ask for its lock, whether they may write it or not.
+/// Anyone who may read the directory can ask for its lock, whether they may write it or not.
 #[test]
 fn a_directory_that_cannot_be_written_is_locked_all_the_same() {
     use std::os::unix::fs::PermissionsExt;

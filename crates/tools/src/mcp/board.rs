@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::Tool;
 
-/// How many problems are kept for whoever asks; more of them would say nothing new.
+/// How many problems are kept for anyone who asks; more of them would say nothing new.
 const KEPT_PROBLEMS: usize = 100;
 
 /// What all servers write on and the session reads.

@@ -1,7 +1,7 @@
 //! What the configuration says about one server, read strictly: a key that is not known here is an error, since
-//! whoever wrote it expected something of it.
+//! anyone who wrote it expected something of it.
 //!
-//! `${NAME}` is not replaced by a variable of the environment: whoever may name a server could otherwise read secrets
+//! `${NAME}` is not replaced by a variable of the environment: anyone who may name a server could otherwise read secrets
 //! with it. It is refused, so that nobody waits for it in vain.
 
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ fn stdio(map: Map<String, Value>) -> Result<(Way, Option<u64>), String> {
 
 fn http(map: Map<String, Value>) -> Result<(Way, Option<u64>), String> {
     let Http { url, headers, timeout } = typed(map)?;
-    let scheme = reqwest::Url::parse(&url).map_err(|error| format!("`url` is no address: {error}."))?;
+    let scheme = reqwest::Url::parse(&url).map_err(|error| format!("`url` is not an address: {error}."))?;
     if !matches!(scheme.scheme(), "http" | "https") {
         return Err("`url` must begin with http:// or https://.".to_owned());
     }
@@ -206,7 +206,7 @@ mod tests {
             (json!({"command": "x", "env": {"K": 1}}), "`env.K`: invalid type"),
             (json!({"command": ""}), "`command` is empty"),
             (json!({"command": "x", "timeout": 0}), "at least 1 millisecond"),
-            (json!({"type": "http", "url": "nowhere"}), "`url` is no address"),
+            (json!({"type": "http", "url": "nowhere"}), "`url` is not an address"),
             (json!({"type": "http", "url": "file:///etc"}), "http:// or https://"),
             (json!({"type": "http", "url": "https://h", "command": "x"}), "unknown field `command`"),
         ];

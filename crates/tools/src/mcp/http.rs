@@ -11,7 +11,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::config::Secrets;
-use super::login::{Door, Login};
+use super::login::{EgressProxy, Login};
 use super::trouble::causes;
 
 /// How long the way to a server may take to be opened.
@@ -23,7 +23,7 @@ pub(super) fn transport(
     url: &str,
     headers: &Secrets,
     login: Option<Arc<dyn Login>>,
-) -> Result<StreamableHttpClientTransport<Door>, String> {
+) -> Result<StreamableHttpClientTransport<EgressProxy>, String> {
     let mut config =
         StreamableHttpClientTransportConfig::with_uri(url.to_owned()).max_sse_event_size(MAX_LINE_BYTES);
     let mut own_token = None;
@@ -36,7 +36,7 @@ pub(super) fn transport(
             }
             _ => {
                 let name: HeaderName =
-                    name.parse().map_err(|_| format!("`headers.{name}` is no name of a header"))?;
+                    name.parse().map_err(|_| format!("`headers.{name}` is not a name of a header"))?;
                 let value: HeaderValue = value
                     .parse()
                     .map_err(|_| format!("`headers.{name}` has a value that no header can have"))?;
@@ -47,7 +47,7 @@ pub(super) fn transport(
     config.auth_header = own_token;
     let config = config.custom_headers(custom);
     let client = client().map_err(|error| causes(&error))?;
-    Ok(StreamableHttpClientTransport::with_client(Door::new(client, url, login), config))
+    Ok(StreamableHttpClientTransport::with_client(EgressProxy::new(client, url, login), config))
 }
 
 fn client() -> reqwest::Result<reqwest::Client> {

@@ -43,14 +43,14 @@ pub struct Registration {
 
 /// The way to one server, which logs in when it is asked to.
 #[derive(Clone)]
-pub(super) struct Door {
+pub(super) struct EgressProxy {
     http: reqwest::Client,
     url: Arc<str>,
     login: Option<Arc<dyn Login>>,
     pass: Arc<Mutex<Pass>>,
 }
 
-/// What we show at the door.
+/// What we show at the egress proxy.
 #[derive(Default)]
 struct Pass {
     manager: Option<AuthorizationManager>,
@@ -60,7 +60,7 @@ struct Pass {
 type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-impl Door {
+impl EgressProxy {
     pub(super) fn new(http: reqwest::Client, url: &str, login: Option<Arc<dyn Login>>) -> Self {
         Self { http, url: url.into(), login, pass: Arc::default() }
     }
@@ -147,7 +147,7 @@ async fn authorize(url: &str, login: &dyn Login, challenge: &str) -> Result<Auth
     state.into_authorization_manager().ok_or(AuthError::AuthorizationRequired)
 }
 
-impl StreamableHttpClient for Door {
+impl StreamableHttpClient for EgressProxy {
     type Error = reqwest::Error;
 
     async fn post_message(

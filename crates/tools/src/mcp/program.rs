@@ -15,13 +15,13 @@ const END_LIMIT: Duration = Duration::from_millis(500);
 
 /// Starts `command` in the room, in `dir`.
 pub(super) async fn start(
-    quarters: &SessionSandbox,
+    session_sandbox: &SessionSandbox,
     command: &str,
     args: &[String],
     env: &Secrets,
     dir: &Path,
 ) -> Result<(Program, Pipes), Trouble> {
-    let launch = quarters
+    let launch = session_sandbox
         .command(command)
         .await
         .map_err(|error| Trouble::for_good(format!("there is no room for it: {error}")))?;

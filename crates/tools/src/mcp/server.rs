@@ -113,7 +113,7 @@ impl Server {
             Way::Stdio { command, args, env, cwd } => {
                 let dir = self.host.root.join(cwd.as_deref().unwrap_or(Path::new("")));
                 let (program, (output, input)) =
-                    program::start(&self.host.quarters, command, args, env, &dir).await?;
+                    program::start(&self.host.session_sandbox, command, args, env, &dir).await?;
                 // The limit is ours: a message that is too long must not vanish.
                 let transport =
                     AsyncRwTransport::new_client(output, input).with_max_line_length(2 * MAX_LINE_BYTES);

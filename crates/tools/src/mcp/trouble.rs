@@ -1,4 +1,4 @@
-//! What went wrong with a server, and whether starting it again may mend it.
+//! What went wrong with a server, and whether starting it again may fix it.
 
 use std::error::Error;
 

@@ -75,7 +75,7 @@ fn older_cells_have_numbers() {
 #[test]
 fn what_is_no_notebook_is_told() {
     for text in ["", "[]", "{}", r#"{"cells": 1}"#, "not json", "\u{feff}{"] {
-        assert!(Notebook::parse(text).unwrap_err().starts_with("it is no notebook"), "{text}");
+        assert!(Notebook::parse(text).unwrap_err().starts_with("it is not a notebook"), "{text}");
     }
 }
 

@@ -95,7 +95,7 @@ async fn what_is_left_in_the_background_lasts_as_long_as_the_session_and_blocks_
     assert!(
         bench.ok("Bash", json!({"command": format!("kill -0 {left} && echo there")})).await.contains("there")
     );
-    bench.quarters.close().await;
+    bench.session_sandbox.close().await;
     assert!(!is_running(left));
 }
 
@@ -157,10 +157,10 @@ async fn a_command_that_closes_its_output_is_still_waited_for() {
 }
 
 #[tokio::test]
-async fn a_missing_keeper_is_told() {
-    let bench = Bench::with_keeper(PathBuf::from("/no/such/keeper"));
+async fn a_missing_supervisor_is_told() {
+    let bench = Bench::with_supervisor(PathBuf::from("/no/such/supervisor"));
     let error = bench.error("Bash", json!({"command": "true"})).await;
-    assert!(error.contains("/no/such/keeper"), "{error}");
+    assert!(error.contains("/no/such/supervisor"), "{error}");
 }
 
 #[tokio::test]
@@ -250,5 +250,5 @@ async fn a_room_that_holds_makes_no_difference() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     bench.ok("KillShell", json!({"shell_id": id})).await;
-    bench.quarters.close().await;
+    bench.session_sandbox.close().await;
 }

@@ -1,4 +1,4 @@
-//! What holds for every tool, whoever made it.
+//! What holds for every tool, anyone who made it.
 
 use async_trait::async_trait;
 use autonoe_tools::{

@@ -73,9 +73,9 @@ async fn it_ends_with_the_session() {
     let id = begin(&bench, "echo $$ > pid.new; mv pid.new pid; exec sleep 300").await;
     let path = bench.path("pid");
     let pid = tokio::task::spawn_blocking(move || pid_in(&path)).await.unwrap();
-    bench.quarters.close().await;
+    bench.session_sandbox.close().await;
     assert!(!is_running(pid));
-    // Whoever watches the job hears of it a moment later.
+    // Anyone who watches the job hears of it a moment later.
     for _ in 0..2000 {
         let told = bench.ok("BashOutput", json!({"bash_id": id})).await;
         if !told.contains("running") {
@@ -92,11 +92,11 @@ async fn it_ends_when_its_tools_are_dropped() {
     begin(&bench, "echo $$ > pid.new; mv pid.new pid; exec sleep 300").await;
     let path = bench.path("pid");
     let pid = tokio::task::spawn_blocking(move || pid_in(&path)).await.unwrap();
-    let quarters = bench.quarters.clone();
+    let session_sandbox = bench.session_sandbox.clone();
     drop(bench);
     let gone = move || crate::support::until("it is gone", || !is_running(pid));
     tokio::task::spawn_blocking(gone).await.unwrap();
-    drop(quarters);
+    drop(session_sandbox);
 }
 
 #[tokio::test]
@@ -163,5 +163,5 @@ async fn only_so_many_run_at_once() {
     assert!(error.contains("KillShell"), "{error}");
     bench.ok("KillShell", json!({"shell_id": "bash_7"})).await;
     assert_eq!(begin(&bench, "exec sleep 300").await, format!("bash_{}", MAX_JOBS + 1));
-    bench.quarters.close().await;
+    bench.session_sandbox.close().await;
 }

@@ -17,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub struct Bench {
     pub dir: TempDir,
-    pub quarters: Arc<SessionSandbox>,
+    pub session_sandbox: Arc<SessionSandbox>,
     pub workspace: Arc<Workspace>,
     pub outputs: TempDir,
     tools: Vec<Arc<dyn Tool>>,
@@ -25,46 +25,48 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
-        Self::with_keeper(keeper())
+        Self::with_supervisor(supervisor())
     }
 
-    pub fn with_keeper(keeper: PathBuf) -> Self {
+    pub fn with_supervisor(supervisor: PathBuf) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self::build(dir, Sandbox::none(keeper), Arc::new(AllFiles), &ToolOptions::default())
+        Self::build(dir, Sandbox::none(supervisor), Arc::new(AllFiles), &ToolOptions::default())
     }
 
     pub fn with_options(options: &ToolOptions) -> Self {
-        Self::build(tempfile::tempdir().unwrap(), Sandbox::none(keeper()), Arc::new(AllFiles), options)
+        Self::build(tempfile::tempdir().unwrap(), Sandbox::none(supervisor()), Arc::new(AllFiles), options)
     }
 
-    /// A workspace whose commands are held by bubblewrap, with a door that lets nothing out.
+    /// A workspace whose commands are held by bubblewrap, with a egress proxy that lets nothing out.
     pub fn with_bubblewrap() -> Self {
-        let sandbox = Sandbox::with_layer(&keeper(), Layer::Bubblewrap, "/usr/bin:/bin".as_ref()).unwrap();
+        let sandbox =
+            Sandbox::with_layer(&supervisor(), Layer::Bubblewrap, "/usr/bin:/bin".as_ref()).unwrap();
         Self::build(tempfile::tempdir().unwrap(), sandbox, Arc::new(AllFiles), &ToolOptions::default())
     }
 
     /// A workspace in `dir` whose files are judged by `rules`.
     pub fn with_rules(dir: TempDir, rules: Arc<dyn FileRules>) -> Self {
-        Self::build(dir, Sandbox::none(keeper()), rules, &ToolOptions::default())
+        Self::build(dir, Sandbox::none(supervisor()), rules, &ToolOptions::default())
     }
 
     fn build(dir: TempDir, sandbox: Sandbox, rules: Arc<dyn FileRules>, options: &ToolOptions) -> Self {
         let env =
             vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("NAMED".to_owned(), "value".to_owned())];
-        let premises = RoomConfig {
+        let room_config = RoomConfig {
             bounds: bounds(&dir, sandbox.layer()),
             sandbox,
-            door: Arc::default(),
+            egress: Arc::default(),
             env,
             guarded: Arc::default(),
         };
-        let quarters = Arc::new(SessionSandbox::new(premises));
+        let session_sandbox = Arc::new(SessionSandbox::new(room_config));
         let outputs = tempfile::tempdir().unwrap();
         let workspace =
-            Workspace::new(dir.path(), Arc::clone(&quarters), rules, outputs.path().join("outputs")).unwrap();
+            Workspace::new(dir.path(), Arc::clone(&session_sandbox), rules, outputs.path().join("outputs"))
+                .unwrap();
         let workspace = Arc::new(workspace);
         let tools = builtin(&workspace, options);
-        Self { dir, quarters, workspace, outputs, tools }
+        Self { dir, session_sandbox, workspace, outputs, tools }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -124,8 +126,8 @@ impl FileRules for AllFiles {
     }
 }
 
-fn keeper() -> PathBuf {
-    example("keeper")
+fn supervisor() -> PathBuf {
+    example("supervisor")
 }
 
 /// An example, which cargo builds along with the tests of this package.

@@ -1,4 +1,4 @@
-//! Between check and use: whoever swaps directories and files for links while a tool is at work leads it
+//! Between check and use: anyone who swaps directories and files for links while a tool is at work leads it
 //! nowhere. First at the worst moment, then all the time.
 
 use std::fmt;

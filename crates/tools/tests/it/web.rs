@@ -75,7 +75,7 @@ async fn pages_are_given_as_text() {
     for (path, code, said) in [
         ("/no", ToolErrorCode::NotFound, "404 Not Found\nnothing here"),
         ("/slow-down", ToolErrorCode::RateLimited, "later"),
-        ("/image", ToolErrorCode::ValidationError, "it is no text, but image/png"),
+        ("/image", ToolErrorCode::ValidationError, "it is not text, but image/png"),
     ] {
         let output = fetch(path).await;
         assert_eq!(output.error_code(), Some(code), "{}", output.output);
@@ -89,8 +89,8 @@ async fn pages_are_given_as_text() {
 async fn addresses_that_are_none_are_told() {
     let bench = bench("example.com");
     for (url, said) in [
-        ("", "is no address"),
-        ("example.com", "is no address"),
+        ("", "is not an address"),
+        ("example.com", "is not an address"),
         ("file:///etc/passwd", "must begin with http"),
         ("ftp://example.com/", "must begin with http"),
         ("https://user:pass@example.com/", "may not hold a user name"),
@@ -126,18 +126,18 @@ async fn a_server_that_is_not_there_is_told() {
 }
 
 #[tokio::test]
-async fn a_host_that_the_door_refuses_is_refused_with_its_reason() {
+async fn a_host_that_the_egress_refuses_is_refused_with_its_reason() {
     let bench = Bench::with_bubblewrap();
     for url in ["https://refused.example/x", "http://refused.example/x", "https://refused.example:8443/"] {
         let error = bench.fails("WebFetch", json!({"url": url}), ToolErrorCode::PermissionDenied).await;
         assert!(error.contains("refused.example"), "{error}");
     }
-    let refused = bench.quarters.refusals().await;
+    let refused = bench.session_sandbox.refusals().await;
     assert!(refused.iter().all(|refusal| refusal.host == "refused.example") && !refused.is_empty());
 }
 
 #[tokio::test]
-async fn what_is_outside_is_not_reached_around_the_door() {
+async fn what_is_outside_is_not_reached_around_the_egress() {
     let place = serve(|_| page("200 OK", "Content-Type: text/plain\r\n", "the secret"));
     let bench = Bench::with_bubblewrap();
     let output = bench.call("WebFetch", json!({"url": format!("http://{place}/")})).await;

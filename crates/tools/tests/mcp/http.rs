@@ -89,5 +89,8 @@ async fn a_header_that_cannot_be_sent_is_told() {
     let headers = json!({"bad name": "x"});
     let problems =
         connect(json!({"type": "http", "url": "http://127.0.0.1:1/", "headers": headers})).await.problems();
-    assert_eq!(problems, ["MCP server `x` could not be started: `headers.bad name` is no name of a header."]);
+    assert_eq!(
+        problems,
+        ["MCP server `x` could not be started: `headers.bad name` is not a name of a header."]
+    );
 }

@@ -108,7 +108,7 @@ async fn a_room_holds_a_server_whatever_it_was_told() {
     let stolen = call(&servers, "mcp__x__read_text_file", json!({"path": secret})).await;
     assert!(stolen.is_error() && !stolen.output.contains("the secret"), "{}", stolen.output);
     servers.close().await;
-    bench.host.quarters.close().await;
+    bench.host.session_sandbox.close().await;
 }
 
 /// Where a program was installed to.

@@ -26,12 +26,12 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
-        Self::of(Sandbox::none(example("keeper")), |_| {})
+        Self::of(Sandbox::none(example("supervisor")), |_| {})
     }
 
     /// A bench whose room is held by the kernel; none where the machine cannot.
     pub fn held(change: impl FnOnce(&mut Bounds)) -> Option<Self> {
-        match Sandbox::with_layer(&example("keeper"), Layer::Bubblewrap, OsStr::new(&path())) {
+        match Sandbox::with_layer(&example("supervisor"), Layer::Bubblewrap, OsStr::new(&path())) {
             Ok(sandbox) => Some(Self::of(sandbox, change)),
             Err(why) => {
                 eprintln!("skipped: {why}");
@@ -48,14 +48,14 @@ impl Bench {
         bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
         change(&mut bounds);
         let env = vec![("PATH".to_owned(), path())];
-        let quarters = Arc::new(SessionSandbox::new(RoomConfig {
+        let session_sandbox = Arc::new(SessionSandbox::new(RoomConfig {
             sandbox,
             bounds,
-            door: Arc::default(),
+            egress: Arc::default(),
             env,
             guarded: Arc::default(),
         }));
-        let mut host = McpHost::new(root, quarters);
+        let mut host = McpHost::new(root, session_sandbox);
         host.start_limit = DEADLINE;
         Self { dir, host }
     }

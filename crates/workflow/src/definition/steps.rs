@@ -144,7 +144,7 @@ pub enum Continuity {
     /// Nothing.
     #[default]
     Fresh,
-    /// Everything: it goes on with the conversation of the last session.
+    /// Everything: it resumes the conversation of the last session.
     Resume,
     /// A summary of each, which is put before its prompt.
     History,

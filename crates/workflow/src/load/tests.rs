@@ -62,8 +62,8 @@ fn an_agent_that_lacks_a_file_is_not_found() {
         refused(&fix, CONFIGURATION_NOT_FOUND, &[name]);
     }
     let (agents, _) = agents();
-    let missing = agents.path().join("mend");
-    refused(&missing, CONFIGURATION_NOT_FOUND, &["mend"]);
+    let missing = agents.path().join("fix");
+    refused(&missing, CONFIGURATION_NOT_FOUND, &["fix"]);
     let hint = load(&missing).unwrap_err().hint.unwrap();
     assert!(hint.contains("that there are: fix.") && hint.contains("autonoe agent init NAME"), "{hint}");
 }

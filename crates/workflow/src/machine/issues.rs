@@ -62,14 +62,14 @@ impl Issues {
             .args(["issue", "view", issue, "-R", repository, "--json", "state"])
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .envs(QUIETLY);
-        let errand = BoundedCommand {
+        let bounded_command = BoundedCommand {
             launch,
             input: Vec::new(),
             keeps_errors_apart: true,
             time_limit: TIME_LIMIT,
             kept: KEPT,
         };
-        let ran = errand.run(|_| {}).await;
+        let ran = bounded_command.run(|_| {}).await;
         room.close().await;
         match ran.ending {
             Ending::Exit(0) => read(&ran.output.text()),
@@ -102,7 +102,7 @@ fn is_repository(repository: &str) -> bool {
     repository.split_once('/').is_some_and(|(owner, name)| is_safe(owner) && is_safe(name))
 }
 
-/// Whether it is no option, no way up and nothing that has a meaning elsewhere.
+/// Whether it is not an option, no way up and nothing that has a meaning elsewhere.
 fn is_safe(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=MAX_NAME).contains(&name.len())

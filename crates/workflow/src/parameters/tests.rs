@@ -100,7 +100,7 @@ fn all_that_is_wrong_is_told_at_once() {
     for part in [
         "`a` is `x`",
         "`b` is `y`",
-        "`d` is no parameter of it; it has `a`, `b`, `c`",
+        "`d` is not a parameter of it; it has `a`, `b`, `c`",
         "`a` is given more than once",
         "`c` is missing",
     ] {

@@ -18,7 +18,12 @@ pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult)
         (Place::steps("version"), &definition.steps.version),
     ] {
         if !names::is_version(version) {
-            result.error(&at, version.as_str(), "that is no version", "Write three numbers such as 1.0.0.");
+            result.error(
+                &at,
+                version.as_str(),
+                "that is not a version",
+                "Write three numbers such as 1.0.0.",
+            );
         }
     }
     name(definition, result);

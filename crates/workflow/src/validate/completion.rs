@@ -112,7 +112,7 @@ fn state(at: &Place, resource: &Resource, result: &mut ValidationResult) {
         }
         Resource::File { path } => {
             if !names::is_path_below(path) {
-                let what = "that is no path in the project";
+                let what = "that is not a path in the project";
                 let remedy = "Write a path such as reports/done.txt, without `..` and not from the root.";
                 result.error(&at.key("path"), path.as_str(), what, remedy);
             }
@@ -126,7 +126,7 @@ fn state(at: &Place, resource: &Resource, result: &mut ValidationResult) {
 
 fn custom(at: &Place, definition: &AgentDefinition, program: &str, result: &mut ValidationResult) {
     if !names::is_path_below(program) {
-        let what = "that is no path in the agent's directory";
+        let what = "that is not a path in the agent's directory";
         let remedy = "Write a path such as bin/done, without `..` and not from the root.";
         result.error(at, program, what, remedy);
     } else if !definition.files.contains_key(program) {

@@ -47,7 +47,7 @@ fn rules(at: &Place, kind: ParameterKind, rules: &Validation, result: &mut Valid
         match kind {
             ParameterKind::String | ParameterKind::Array => {
                 if let Err(error) = whole(pattern) {
-                    let what = format!("that is no regular expression: {}", last_line(&error.to_string()));
+                    let what = format!("that is not a regular expression: {}", last_line(&error.to_string()));
                     result.error(&at.key("pattern"), pattern.as_str(), what, "Fix the expression.");
                 }
             }

@@ -56,7 +56,7 @@ fn file(
         Ok(paths) => paths,
         Err(fault) => {
             let remedy = "Write a path such as steps/plan.md, without `..` and not from the root.";
-            let what = "that is no path below the directory of prompts";
+            let what = "that is not a path below the directory of prompts";
             result.error(at, written, format!("{what} ({})", fault.message.trim_end_matches('.')), remedy);
             return None;
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::problem::{Place, ValidationResult};
 
-/// How much is told of why something is no schema, in characters.
+/// How much is told of why something is not a schema, in characters.
 const MAX_WHY_CHARS: usize = 200;
 
 /// What has no other schemas to give.
@@ -17,11 +17,11 @@ impl Retrieve for Nothing {
     }
 }
 
-/// Notes it if that is no JSON Schema.
+/// Notes it if that is not JSON Schema.
 pub(super) fn check(at: &Place, schema: &Value, result: &mut ValidationResult) {
     let remedy = "Write a JSON Schema such as {\"type\": \"object\", \"properties\": {…}}, with `$ref` only to itself.";
     if !schema.is_object() {
-        return result.error(at, schema.clone(), "that is no JSON Schema: it must be an object", remedy);
+        return result.error(at, schema.clone(), "that is not JSON Schema: it must be an object", remedy);
     }
     if let Err(error) = jsonschema::options().with_retriever(Nothing).build(schema) {
         let why: String = error.to_string().chars().take(MAX_WHY_CHARS).collect();
@@ -29,6 +29,6 @@ pub(super) fn check(at: &Place, schema: &Value, result: &mut ValidationResult) {
             place if place.is_empty() => place,
             place => format!(", at {place}"),
         };
-        result.error(at, Value::Null, format!("that is no JSON Schema: {why}{place}"), remedy);
+        result.error(at, Value::Null, format!("that is not JSON Schema: {why}{place}"), remedy);
     }
 }

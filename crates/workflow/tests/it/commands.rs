@@ -14,7 +14,10 @@ async fn a_command_runs_with_a_shell_in_the_project() {
     let end = bench.machine.command("cat a.txt && echo said >&2 && exit 3", LONG).await;
     assert_eq!((end.exit, end.output.as_str()), (Some(3), "hello\nsaid\n"));
     assert_eq!(end.sentence, "exit code 3");
-    assert!(bench.machine.command("-x 2>/dev/null; true", LONG).await.is_success(), "a dash is no option");
+    assert!(
+        bench.machine.command("-x 2>/dev/null; true", LONG).await.is_success(),
+        "a dash is not an option"
+    );
 }
 
 #[tokio::test]

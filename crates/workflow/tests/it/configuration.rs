@@ -1,4 +1,4 @@
-//! Layer -1: Configuration, and Layer 4: Prompt, as whoever uses them sees it.
+//! Layer -1: Configuration, and Layer 4: Prompt, as anyone who uses them sees it.
 
 use autonoe_workflow::definition::{PromptFile, PromptPlace, PromptRef};
 use autonoe_workflow::{PromptResolver, Variables, load, validate};

@@ -140,7 +140,7 @@ async fn no_session_is_asked_nothing() {
     assert!(stage.asked().iter().all(|asked| !asked.text.trim().is_empty()));
 }
 
-/// SdkBridge: `@throws SdkConnectionError - API接続エラー`, `@throws SdkRateLimitError - レート制限`: a failed query is tried again and is no iteration
+/// SdkBridge: `@throws SdkConnectionError - API接続エラー`, `@throws SdkRateLimitError - レート制限`: a failed query is tried again and is not an iteration
 #[tokio::test]
 async fn a_session_that_fails_is_held_again_and_does_not_count() {
     use autonoe_workflow::faults::{SDK_CONNECTION, SDK_RATE_LIMIT};

@@ -131,7 +131,7 @@ async fn a_step_calls_for_help_so_often_and_no_more() {
     assert_eq!(calls, 2);
 }
 
-/// A webhook that never answers is a fault, and the run can be gone on with: then it is told again.
+/// A webhook that never answers is a fault, and the run can be resumed: then it is told again.
 #[tokio::test]
 async fn a_service_that_cannot_be_told_ends_the_run_until_it_can() {
     let (_place, definition) = definition(

@@ -39,7 +39,7 @@ async fn the_same_step_in_a_row_more_often_than_the_limit_is_a_fault() {
         assert_eq!(stage.asked().len(), limit);
     }
     let stage = Stage::new(|number, _| says(if number == 9 { "GOOD" } else { "bad" }));
-    assert!(play(json!({}), steps, &stage).await.result.success, "as often as the limit is no fault");
+    assert!(play(json!({}), steps, &stage).await.result.success, "as often as the limit is not a fault");
 }
 
 #[tokio::test]

@@ -274,7 +274,7 @@ impl Stage {
         self.go(agent, false).await.expect("it starts")
     }
 
-    /// Plays it, or goes on with it.
+    /// Plays it, or resumes it.
     pub async fn go(&self, agent: Created, resumes: bool) -> Result<Played, Fault> {
         let mut started = agent.start(self.start_options(resumes)).await?;
         let sinks = Sinks::new(Vec::new());
@@ -282,7 +282,7 @@ impl Stage {
         let sessions = self.inner.lock().expect("no panic").sessions;
         let runner = Runner {
             plan: started.plan(),
-            crew: BackendChain::new(ChainEntry { backend: self, models }, Vec::new()),
+            backend_chain: BackendChain::new(ChainEntry { backend: self, models }, Vec::new()),
             gates: &|_| Vec::new(),
             journal: self,
             sinks: &sinks,

@@ -50,7 +50,7 @@ async fn a_prompt_check_asks_a_session_of_its_own_that_may_only_read() {
     assert_eq!((asked[0].phase, asked[1].phase), (Phase::Step, Phase::Inspection));
     assert!(asked[1].text.starts_with("Is it good?") && asked[1].text.contains("my whole work"));
     assert!(asked[1].wants_answer);
-    assert_eq!(played.result.iterations, 1, "a look is no iteration");
+    assert_eq!(played.result.iterations, 1, "a look is not an iteration");
 }
 
 #[test]

@@ -24,12 +24,12 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
-        Self::of(Sandbox::none(keeper()))
+        Self::of(Sandbox::none(supervisor()))
     }
 
     /// A bench whose room is held by the kernel; none where the machine cannot.
     pub fn held() -> Option<Self> {
-        match Sandbox::with_layer(&keeper(), Layer::Bubblewrap, OsStr::new(PATH)) {
+        match Sandbox::with_layer(&supervisor(), Layer::Bubblewrap, OsStr::new(PATH)) {
             Ok(sandbox) => Some(Self::of(sandbox)),
             Err(why) => {
                 eprintln!("skipped: {why}");
@@ -45,23 +45,29 @@ impl Bench {
         fs::create_dir_all(&directory).unwrap();
         let mut bounds = Bounds::new(&root, dir.path().join("home"), dir.path().join("tmp"));
         bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
-        let quarters = SessionSandbox::new(RoomConfig {
+        let session_sandbox = SessionSandbox::new(RoomConfig {
             sandbox,
             bounds,
-            door: Arc::default(),
+            egress: Arc::default(),
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
         });
         let issues = Issues {
             gh: None,
             environment: vec![("PATH".to_owned(), PATH.to_owned())],
-            ourselves: keeper(),
+            ourselves: supervisor(),
             scratch: dir.path().join("scratch"),
         };
         let webhooks =
             Webhooks { hosts: Vec::new(), signer: None, proxy: None, patience: Patience::default() };
-        let machine =
-            Machine { root, directory, quarters: Arc::new(quarters), issues, webhooks, gates: None };
+        let machine = Machine {
+            root,
+            directory,
+            session_sandbox: Arc::new(session_sandbox),
+            issues,
+            webhooks,
+            gates: None,
+        };
         Self { dir, machine }
     }
 
@@ -92,15 +98,15 @@ pub fn write_program(path: &Path, script: &str) {
 }
 
 /// An example, which cargo builds along with the tests of this package.
-fn keeper() -> PathBuf {
+fn supervisor() -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let keeper = test.ancestors().nth(2).unwrap().join("examples/workflow_keeper");
+    let supervisor = test.ancestors().nth(2).unwrap().join("examples/workflow_supervisor");
     assert!(
-        keeper.exists(),
+        supervisor.exists(),
         "{} is missing: build it with `cargo build -p autonoe-workflow --examples`",
-        keeper.display()
+        supervisor.display()
     );
-    keeper
+    supervisor
 }
 
 /// Whether a process is there that has this among its arguments.

@@ -48,7 +48,7 @@ pub struct RunArgs {
     #[arg(long, conflicts_with = "resume")]
     dry_run: bool,
 
-    /// Go on with the last run of this agent, at the step that it was in
+    /// Resume the last run of this agent, at the step that it was in
     #[arg(long)]
     resume: bool,
 
@@ -197,10 +197,11 @@ fn outside(
         patience: Patience::default(),
     };
     let (root, directory) = (project.root().to_owned(), agent.definition().directory.clone());
-    Ok(Box::new(move |premises: &RoomConfig, gates: Vec<Arc<dyn Gate>>| {
-        let quarters = Arc::new(SessionSandbox::new(premises.clone()));
-        let gates = (premises.sandbox.layer() == SandboxLayer::None).then_some(gates);
-        Arc::new(Machine { root, directory, quarters, issues, webhooks, gates }) as Arc<dyn HostEffects>
+    Ok(Box::new(move |room_config: &RoomConfig, gates: Vec<Arc<dyn Gate>>| {
+        let session_sandbox = Arc::new(SessionSandbox::new(room_config.clone()));
+        let gates = (room_config.sandbox.layer() == SandboxLayer::None).then_some(gates);
+        Arc::new(Machine { root, directory, session_sandbox, issues, webhooks, gates })
+            as Arc<dyn HostEffects>
     }))
 }
 
@@ -212,7 +213,7 @@ fn hosts(user: &UserConfig) -> Result<Vec<HostPattern>, Fault> {
             Fault::lasting(
                 Layer::Config,
                 "user_config",
-                format!("'{text}' under [webhooks] is no host: {error}."),
+                format!("'{text}' under [webhooks] is not a host: {error}."),
             )
         })
     };

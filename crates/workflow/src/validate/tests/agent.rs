@@ -19,7 +19,7 @@ fn what_is_wrong_in_the_head_of_the_agent_is_told() {
     errors(vec![
         row(json!({ "version": "v1" }), "$.version", "three numbers"),
         row(json!({ "name": "Fix it" }), "$.name", "cannot be the name"),
-        row(json!({ "name": "mend" }), "$.name", "its directory has another name: fix"),
+        row(json!({ "name": "fix" }), "$.name", "its directory has another name: fix"),
         row(json!({ "maxIterations": 0 }), "$.maxIterations", "from 1 to 10000"),
         row(json!({ "maxIterations": 10_001 }), "$.maxIterations", "from 1 to 10000"),
         row(json!({ "stepLoopLimit": 0 }), "$.stepLoopLimit", "from 1 to 10000"),

@@ -1,4 +1,4 @@
-//! The keeper's main: `autonoe __keep`.
+//! The supervisor's main: `autonoe __keep`.
 //!
 //! It starts one program and adopts whatever the program's descendants leave behind. When it is told to, or when the
 //! socket to the orchestrator closes, even by SIGKILL, it ends all of them: SIGTERM first, so that they can put away what
@@ -20,7 +20,7 @@ use crate::signals::Signals;
 use crate::system;
 use crate::wire::{self, ExitReport, SpawnRequest, Stop};
 
-/// The first argument by which our binary knows that it is to be the keeper.
+/// The first argument by which our binary knows that it is to be the supervisor.
 pub const KEEP_ARG: &str = "__keep";
 
 /// How long descendants have between SIGTERM and SIGKILL.
@@ -35,11 +35,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often the record of a room is touched, to tell until when it was there.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// The keeper's exit code when it could not do its work, so that the program was never started.
-pub const EXIT_KEEPER_FAILED: i32 = 125;
-/// The keeper's exit code when the program exists but could not be started.
+/// The supervisor's exit code when it could not do its work, so that the program was never started.
+pub const EXIT_SUPERVISOR_FAILED: i32 = 125;
+/// The supervisor's exit code when the program exists but could not be started.
 pub const EXIT_NOT_STARTED: i32 = 126;
-/// The keeper's exit code when there is no such program.
+/// The supervisor's exit code when there is no such program.
 pub const EXIT_NOT_FOUND: i32 = 127;
 
 /// A process ended by signal n is reported as exit code 128+n, as shells do.
@@ -49,8 +49,8 @@ pub(crate) const EXIT_SIGNAL_BASE: i32 = 128;
 const KILL_ROUNDS: u32 = 500;
 const KILL_PAUSE: Duration = Duration::from_millis(10);
 
-/// Runs the keeper and returns the exit code for the process. Its standard input must be a socket: the order comes
-/// over it, the answer goes back, and when it closes, the keeper stops. Must be called before any thread is started.
+/// Runs the supervisor and returns the exit code for the process. Its standard input must be a socket: the order comes
+/// over it, the answer goes back, and when it closes, the supervisor stops. Must be called before any thread is started.
 pub(crate) fn keep() -> i32 {
     let result = wire::inherited_socket().map_err(KeepError::setup("use its socket")).and_then(serve);
     match result {
@@ -58,16 +58,16 @@ pub(crate) fn keep() -> i32 {
         Err(error) => {
             // Nobody may be reading any more; then there is nobody to tell.
             let _ = writeln!(io::stderr(), "autonoe: {error}");
-            EXIT_KEEPER_FAILED
+            EXIT_SUPERVISOR_FAILED
         }
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 enum KeepError {
-    #[error("the keeper was not told what to run; it is started by autonoe itself, not by hand")]
+    #[error("the supervisor was not told what to run; it is started by autonoe itself, not by hand")]
     NoOrder,
-    #[error("the keeper cannot {doing}: {source}")]
+    #[error("the supervisor cannot {doing}: {source}")]
     Setup { doing: &'static str, source: io::Error },
 }
 
@@ -90,8 +90,8 @@ fn serve(socket: UnixStream) -> Result<(), KeepError> {
 
 /// Nothing between the start of the program and the end of its family may return early.
 fn run(order: &SpawnRequest, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<ExitReport, KeepError> {
-    // A session of our own: no terminal to be asked or interrupted from, and whoever is in it, but
-    // for the keeper, is a descendant.
+    // A session of our own: no terminal to be asked or interrupted from, and anyone who is in it, but
+    // for the supervisor, is a descendant.
     rustix::process::setsid().map_err(KeepError::setup("open a session"))?;
     system::adopt_orphans().map_err(KeepError::setup("adopt orphans"))?;
     let signals = Signals::install().map_err(KeepError::setup("catch signals"))?;
@@ -151,7 +151,7 @@ fn start(order: &SpawnRequest, streams: Vec<OwnedFd>) -> io::Result<Pid> {
     Ok(Pid::from_child(&child))
 }
 
-/// Why the keeper stops waiting.
+/// Why the supervisor stops waiting.
 enum Ended {
     /// The program exited by itself.
     Main,

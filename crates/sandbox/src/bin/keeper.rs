@@ -1,8 +1,0 @@
-//! The keeper and the room alone, for this crate's tests. In the product the `autonoe` binary itself is both.
-
-use autonoe_sandbox::{EXIT_KEEPER_FAILED, run_helper_process};
-
-fn main() {
-    let first = std::env::args_os().nth(1);
-    std::process::exit(run_helper_process(first.as_deref()).unwrap_or(EXIT_KEEPER_FAILED));
-}
