@@ -24,8 +24,8 @@ pub(crate) use json_lines::{Heard, JsonLineProcess};
 pub use login::Login;
 pub(crate) use session::{VendorSession, conclude};
 
-/// What stands where a key is expected by a program that is given none: the real one is put in at the egress proxy.
-const STAND_IN: &str = "the-key-is-put-in-at-the-door";
+/// Given to a program in place of the key, which the egress proxy puts in.
+const STAND_IN: &str = "the-key-is-put-in-by-the-egress-proxy";
 
 /// How long an agent that exits once its input is closed may take for it.
 pub(crate) const EXIT_LIMIT: Duration = Duration::from_secs(2);

@@ -31,7 +31,7 @@ pub struct CommonArgs {
     #[command(flatten)]
     pub project: ProjectArgs,
 
-    /// Sessions to hold at most [default: no limit]
+    /// Maximum number of sessions [default: no limit]
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = whole_number_from_1, allow_negative_numbers = true)]
     pub max_iterations: Option<NonZeroU32>,
 

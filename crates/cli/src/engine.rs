@@ -194,7 +194,7 @@ pub fn drive(request: Request<'_>, environment: &Environment) -> Result<u8, Faul
     Ok(stop.exit_code(&report))
 }
 
-/// The account of a run that was interrupted before it had held a session.
+/// The account of a run that was interrupted before its first session.
 fn stopped_before_its_first_session() -> RunReport {
     RunReport {
         outcome: RunOutcome::Interrupted,
@@ -423,7 +423,7 @@ impl Engine<'_> {
             mcp_servers: tools.servers.clone(),
             file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
         };
-        let workshop = BackendFactory {
+        let factory = BackendFactory {
             environment: self.environment,
             room_config,
             native,
@@ -433,7 +433,7 @@ impl Engine<'_> {
             deliverables: Arc::clone(deliverables),
             agents,
         };
-        let build = |hired: ResolvedBackend| Ok((workshop.build(&hired.backend)?, hired.models));
+        let build = |resolved: ResolvedBackend| Ok((factory.build(&resolved.backend)?, resolved.models));
         let verifier = verifier.map(build).transpose()?;
         Ok((backend_chain.into_iter().map(build).collect::<Result<_, Fault>>()?, verifier))
     }

@@ -44,21 +44,21 @@ pub fn resolve_backends(
     };
     // What was typed for the first one is not for those who step in: they know other names.
     let own = models(&first, args.model.as_deref(), plan_model, providers)?;
-    let mut hired = vec![ResolvedBackend { backend: first, models: own, because }];
+    let mut resolved = vec![ResolvedBackend { backend: first, models: own, because }];
     for Substitute { backend, model } in &args.fallback {
         let models = models(backend, model.as_deref(), None, providers)?;
-        if hired.iter().all(|other| (&other.backend, &other.models) != (backend, &models)) {
-            hired.push(ResolvedBackend { backend: backend.clone(), models, because: None });
+        if resolved.iter().all(|other| (&other.backend, &other.models) != (backend, &models)) {
+            resolved.push(ResolvedBackend { backend: backend.clone(), models, because: None });
         }
     }
     for ResolvedBackend { models, .. } in
-        hired.iter().filter(|hired| checks && hired.backend == BackendName::Native)
+        resolved.iter().filter(|resolved| checks && resolved.backend == BackendName::Native)
     {
         for model in [&models.plan, &models.work] {
             ModelChoice::parse(model, providers)?.provider_among(providers)?;
         }
     }
-    Ok(hired)
+    Ok(resolved)
 }
 
 /// The one who looks at what the others have built.

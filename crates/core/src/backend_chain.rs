@@ -49,7 +49,7 @@ impl<'a> BackendChain<'a> {
         Self { reviewer, ..self }
     }
 
-    /// Who holds a session with an instruction.
+    /// The backend for a phase.
     pub fn choose(&self, name: Phase) -> &ChainEntry<'a> {
         match (name, &self.reviewer) {
             (Phase::Review, Some(reviewer)) => reviewer,

@@ -159,7 +159,7 @@ impl Runner<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Holds one session, journaled at both ends.
+    /// Runs one session, journaled at both ends.
     async fn session(
         &mut self,
         state: &mut RunState,

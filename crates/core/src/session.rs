@@ -54,7 +54,7 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Holds the session. Only a journal that cannot be written is an error; everything else is an outcome.
+    /// Runs the session. Only a journal that cannot be written is an error; everything else is an outcome.
     pub async fn run(&self, spec: SessionSpec, instruction: Instruction) -> Result<Iteration, Fault> {
         let start = self.clock.monotonic();
         let (mut spent, mut said) = (Ledger::default(), Said::default());

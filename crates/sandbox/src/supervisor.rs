@@ -52,7 +52,7 @@ const KILL_PAUSE: Duration = Duration::from_millis(10);
 /// Runs the supervisor and returns the exit code for the process. Its standard input must be a socket: the order comes
 /// over it, the answer goes back, and when it closes, the supervisor stops. Must be called before any thread is started.
 pub(crate) fn keep() -> i32 {
-    let result = wire::inherited_socket().map_err(KeepError::setup("use its socket")).and_then(serve);
+    let result = wire::inherited_socket().map_err(SupervisorError::setup("use its socket")).and_then(serve);
     match result {
         Ok(()) => 0,
         Err(error) => {
@@ -64,23 +64,23 @@ pub(crate) fn keep() -> i32 {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum KeepError {
+enum SupervisorError {
     #[error("the supervisor was not told what to run; it is started by autonoe itself, not by hand")]
     NoOrder,
     #[error("the supervisor cannot {doing}: {source}")]
     Setup { doing: &'static str, source: io::Error },
 }
 
-impl KeepError {
+impl SupervisorError {
     fn setup<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
         move |source| Self::Setup { doing, source: source.into() }
     }
 }
 
-fn serve(socket: UnixStream) -> Result<(), KeepError> {
-    let order = wire::receive::<SpawnRequest>(&socket).map_err(KeepError::setup("read its order"))?;
+fn serve(socket: UnixStream) -> Result<(), SupervisorError> {
+    let order = wire::receive::<SpawnRequest>(&socket).map_err(SupervisorError::setup("read its order"))?;
     let Some((order, fds)) = order else {
-        return Err(KeepError::NoOrder);
+        return Err(SupervisorError::NoOrder);
     };
     let answer = run(&order, fds, &socket)?;
     // If the orchestrator is gone, nobody waits for the answer.
@@ -89,12 +89,12 @@ fn serve(socket: UnixStream) -> Result<(), KeepError> {
 }
 
 /// Nothing between the start of the program and the end of its family may return early.
-fn run(order: &SpawnRequest, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<ExitReport, KeepError> {
+fn run(order: &SpawnRequest, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<ExitReport, SupervisorError> {
     // A session of our own: no terminal to be asked or interrupted from, and anyone who is in it, but
     // for the supervisor, is a descendant.
-    rustix::process::setsid().map_err(KeepError::setup("open a session"))?;
-    system::adopt_orphans().map_err(KeepError::setup("adopt orphans"))?;
-    let signals = Signals::install().map_err(KeepError::setup("catch signals"))?;
+    rustix::process::setsid().map_err(SupervisorError::setup("open a session"))?;
+    system::adopt_orphans().map_err(SupervisorError::setup("adopt orphans"))?;
+    let signals = Signals::install().map_err(SupervisorError::setup("catch signals"))?;
     let mut fds = fds.into_iter();
     let streams: Vec<OwnedFd> = fds.by_ref().take(3).collect();
     // Held until we end: its lock says that the room may not have ended yet.

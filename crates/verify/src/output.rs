@@ -23,7 +23,7 @@ pub(crate) fn missing(text: &str, expected: &[String], exact: bool) -> Option<St
             match lines.next() {
                 Some(line) if is_like(line, wanted) => break,
                 Some(line) if !is_open && !line.is_empty() => {
-                    return Some(format!("`{line}` stands where `{}` should be", wanted.trim()));
+                    return Some(format!("expected `{}`, got `{line}`", wanted.trim()));
                 }
                 Some(_) => {}
                 None => return Some(format!("there is no line `{}`", wanted.trim())),

@@ -131,9 +131,13 @@ pub const STEP_CUT_SHORT: Class = Class::passing(
 /// The model or its agent cannot be reached.
 pub const SDK_CONNECTION: Class =
     Class::passing("SdkConnectionError", Layer::Model, "connection", "the model cannot be reached");
-/// The model is asked too often.
-pub const SDK_RATE_LIMIT: Class =
-    Class::passing("SdkRateLimitError", Layer::Model, "rate_limited", "the model is asked too often");
+/// Rate limited.
+pub const SDK_RATE_LIMIT: Class = Class::passing(
+    "SdkRateLimitError",
+    Layer::Model,
+    "rate_limited",
+    "the model service limits the rate of requests",
+);
 /// Whether the agent is done could not be found out.
 pub const COMPLETION: Class = Class::lasting(
     "CompletionError",
@@ -148,7 +152,7 @@ pub const PROMPT_NOT_FOUND: Class = Class::lasting(
     "prompt_not_found",
     "a prompt is not there, or is empty",
 );
-/// A prompt is not written rightly.
+/// A prompt is malformed.
 pub const PROMPT_PARSE: Class = Class::lasting(
     "PromptParseError",
     Layer::Prompt,

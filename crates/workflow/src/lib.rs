@@ -1,7 +1,7 @@
 //! Declarative agents: a team describes its agent, its steps, its prompts and when it is done in files; this is what
 //! reads those files, finds what is wrong in them, and makes of them one more plan for the one loop.
 //!
-//! Sessions are held by the loop, memory is kept by the store; commands, files and services it reaches through [`HostEffects`].
+//! Sessions are run by the loop, memory is kept by the store; commands, files and services it reaches through [`HostEffects`].
 
 mod address;
 mod check;

@@ -16,9 +16,9 @@ pub fn greet(engine: &Engine<'_>, parts: &Parts) {
     say("");
     say(&engine.title.announcement);
     let mut lines = vec![("Working directory", engine.project.root().display().to_string())];
-    for (place, hired) in parts.backend_chain.iter().enumerate() {
-        let name = hired.backend.name();
-        let because = hired.because.as_ref().filter(|because| !because.is_empty());
+    for (place, resolved) in parts.backend_chain.iter().enumerate() {
+        let name = resolved.backend.name();
+        let because = resolved.because.as_ref().filter(|because| !because.is_empty());
         lines.push(match place {
             0 => {
                 ("Backend", because.map_or_else(|| name.to_owned(), |because| format!("{name} ({because})")))
@@ -26,9 +26,9 @@ pub fn greet(engine: &Engine<'_>, parts: &Parts) {
             _ => ("Fallback", name.to_owned()),
         });
         if engine.title.plans {
-            lines.push(("Plan model", hired.models.plan.clone()));
+            lines.push(("Plan model", resolved.models.plan.clone()));
         }
-        lines.push(("Model", hired.models.work.clone()));
+        lines.push(("Model", resolved.models.work.clone()));
     }
     lines.push(("Sandbox", parts.room_config.sandbox.layer().name().to_owned()));
     lines.extend(args.thinking.map(|budget| ("Thinking", format!("{budget} tokens"))));

@@ -76,7 +76,7 @@ fn a_claim_that_does_not_hold_is_refused_and_can_be_mended() {
         writes("echo 5", true),
         PASSES.to_owned(),
         format!(
-            "[[conversation.turn]]\nexpect = [\"do not pass\", \"`5` stands where `30` should be\", \"CHECKS_FAILED\"]\n{}",
+            "[[conversation.turn]]\nexpect = [\"do not pass\", \"expected `30`, got `5`\", \"CHECKS_FAILED\"]\n{}",
             r#"call = [
                 { tool = "Write", input = { file_path = "calc.sh", content = "echo $(($2 + $3))\n" } },
                 { tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }

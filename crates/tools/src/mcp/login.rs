@@ -104,7 +104,7 @@ impl EgressProxy {
         }
     }
 
-    /// A token that the server did not refuse yet; none if it has asked too often.
+    /// A token that the server did not refuse yet; none if it was rate limited.
     async fn log_in(
         &self,
         login: &dyn Login,

@@ -166,7 +166,7 @@ fn is_declared(definition: &AgentDefinition, name: &str) -> bool {
         || RUNTIME_NAMES.contains(&name)
 }
 
-/// The variables of a text; of one that is not written rightly none, and that is another problem.
+/// The variables of a text; of a malformed one none, and that is another problem.
 fn placeholders(text: &str) -> BTreeSet<String> {
     template::parse(text).map(|template| template.variables()).unwrap_or_default()
 }
