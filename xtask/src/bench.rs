@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: what Autonoe costs, measured in release mode and printed as one Markdown table.
+//! `cargo xtask bench`: measures the cost of Autonoe in release mode and prints a Markdown table.
 //!
-//! Timings on a shared machine are noisy. So each measurement has a peer that is measured in the same run, turn and turn
-//! about, and says the median, a high percentile and the difference. What measurements need is compiled only with the
-//! feature `bench`; without it this file only starts the other build of itself.
+//! Timings on a shared machine are noisy, so each measurement alternates with a peer in the same run and reports the median,
+//! a high percentile and the difference. The measurements are compiled only with the feature `bench`; without it this file
+//! only starts a build of itself that has it.
 
 #[cfg(feature = "bench")]
 mod agents;
@@ -10,6 +10,8 @@ mod agents;
 mod append;
 #[cfg(feature = "bench")]
 mod checkout;
+#[cfg(feature = "bench")]
+mod clock;
 #[cfg(feature = "bench")]
 mod crowd;
 #[cfg(feature = "bench")]
@@ -21,13 +23,13 @@ mod machine;
 #[cfg(feature = "bench")]
 mod memory;
 #[cfg(feature = "bench")]
-mod place;
-#[cfg(feature = "bench")]
 mod plain_client;
 #[cfg(feature = "bench")]
 mod policy;
 #[cfg(feature = "bench")]
 mod process;
+#[cfg(feature = "bench")]
+mod project;
 #[cfg(feature = "bench")]
 mod resume;
 #[cfg(feature = "bench")]
@@ -43,22 +45,19 @@ mod size;
 #[cfg(feature = "bench")]
 mod startup;
 #[cfg(feature = "bench")]
-mod system_clock;
-#[cfg(feature = "bench")]
 mod table;
 
 use crate::Result;
 use crate::workspace::cargo;
 
-/// Builds this program with what measurements need, in release mode, and lets it measure.
+/// Builds this program in release mode with the feature `bench` and starts the measurements.
 pub fn launch(options: &[&str]) -> Result {
     let build =
         ["run", "--release", "--quiet", "--package", "xtask", "--features", "bench", "--", "bench-run"];
     let status = cargo().args(build).args(options).status()?;
-    if status.success() { Ok(()) } else { Err("The measurement ended early; see above.".into()) }
+    if status.success() { Ok(()) } else { Err("The measurement failed; see above.".into()) }
 }
 
-/// Measures what was named, or everything, and prints the table.
 #[cfg(feature = "bench")]
 pub fn run(options: &[&str]) -> Result {
     const MEASUREMENTS: [(&str, table::Measure); 11] = [
@@ -74,14 +73,14 @@ pub fn run(options: &[&str]) -> Result {
         ("honesty", honesty::measure),
         ("size", size::measure),
     ];
-    /// These take longer, or install something first.
+    /// Only measured when named: they take longer or install something first.
     const WHEN_NAMED: [(&str, table::Measure); 2] = [("agents", agents::measure), ("kills", kills::measure)];
     let build = options.contains(&"--build");
     let named: Vec<&str> = options.iter().copied().filter(|option| *option != "--build").collect();
     let all = || MEASUREMENTS.into_iter().chain(WHEN_NAMED);
     if let Some(unknown) = named.iter().find(|name| all().all(|(known, _)| known != **name)) {
         let known: Vec<_> = all().map(|(name, _)| name).collect();
-        return Err(format!("There is no measurement `{unknown}`. There are: {}.", known.join(", ")).into());
+        return Err(format!("Unknown measurement `{unknown}`. Choose from: {}.", known.join(", ")).into());
     }
     let autonoe = crate::workspace::build_autonoe()?;
     println!("{}\n", machine::describe());

@@ -1,8 +1,7 @@
-//! `cargo xtask docs`: the documents that the binary writes about itself.
+//! `cargo xtask docs`: generates documents from the binary.
 //!
-//! docs/cli.md holds the help of every command, docs/man/ one page per command of the first level, docs/schemas/ the JSON Schemas of
-//! the files that people write. `--check` compares
-//! instead of writing, so that neither can fall behind the binary.
+//! docs/cli.md has the help of every command, docs/man/ one page per top-level command, docs/schemas/ the JSON Schemas of the
+//! files that users write. `--check` compares instead of writing, so that no document falls behind the binary.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,10 +21,8 @@ What `autonoe` says about itself: the help of every command. Written by `cargo x
 `crates/cli` instead.
 ";
 
-/// The documents by their path in the workspace.
 type Documents = BTreeMap<PathBuf, String>;
 
-/// Writes the documents and removes pages of commands that are gone.
 pub fn write() -> Result {
     let documents = generate(&build_autonoe()?)?;
     for path in surplus(&documents)? {
@@ -33,34 +30,29 @@ pub fn write() -> Result {
         println!("removed {}", path.display());
     }
     for (path, text) in documents {
-        let place = root().join(&path);
-        if fs::read_to_string(&place).is_ok_and(|there| there == text) {
+        let file = root().join(&path);
+        if fs::read_to_string(&file).is_ok_and(|current| current == text) {
             continue;
         }
-        fs::create_dir_all(place.parent().unwrap_or(root()))?;
-        fs::write(&place, text)?;
+        fs::create_dir_all(file.parent().unwrap_or(root()))?;
+        fs::write(&file, text)?;
         println!("wrote {}", path.display());
     }
     Ok(())
 }
 
-/// Fails if a document is not what the binary says.
 pub fn check() -> Result {
     let documents = generate(&build_autonoe()?)?;
     let outdated = documents
         .iter()
-        .filter(|(path, text)| !fs::read_to_string(root().join(path)).is_ok_and(|there| there == **text))
+        .filter(|(path, text)| !fs::read_to_string(root().join(path)).is_ok_and(|current| current == **text))
         .map(|(path, _)| path.clone());
     let stale: Vec<String> =
         outdated.chain(surplus(&documents)?).map(|path| path.display().to_string()).collect();
     if stale.is_empty() {
         return Ok(());
     }
-    Err(format!(
-        "Not what the binary says: {}. Run `cargo xtask docs` and commit the result.",
-        stale.join(", ")
-    )
-    .into())
+    Err(format!("Out of date: {}. Run `cargo xtask docs` and commit the result.", stale.join(", ")).into())
 }
 
 fn generate(autonoe: &Path) -> Result<Documents> {
@@ -69,20 +61,20 @@ fn generate(autonoe: &Path) -> Result<Documents> {
     describe(autonoe, &[], &mut cli)?;
     documents.insert("docs/cli.md".into(), cli);
     let man = Path::new(MAN_DIRECTORY);
-    documents.insert(man.join("autonoe.1"), say(autonoe, &["man"])?);
-    for command in commands(&say(autonoe, &["--help"])?) {
-        documents.insert(man.join(format!("autonoe-{command}.1")), say(autonoe, &["man", &command])?);
+    documents.insert(man.join("autonoe.1"), output(autonoe, &["man"])?);
+    for command in commands(&output(autonoe, &["--help"])?) {
+        documents.insert(man.join(format!("autonoe-{command}.1")), output(autonoe, &["man", &command])?);
     }
     for file in ["agent", "steps"] {
-        let schema = say(autonoe, &["agent", "schema", file])?;
+        let schema = output(autonoe, &["agent", "schema", file])?;
         documents.insert(format!("docs/schemas/{file}.schema.json").into(), schema);
     }
     Ok(documents)
 }
 
-/// Appends the help of a command and of the commands under it.
+/// Appends the help of a command and of its subcommands.
 fn describe(autonoe: &Path, command: &[&str], text: &mut String) -> Result {
-    let help = say(autonoe, &[command, &["--help"]].concat())?;
+    let help = output(autonoe, &[command, &["--help"]].concat())?;
     let name = [&["autonoe"], command].concat().join(" ");
     text.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end()));
     for inner in commands(&help) {
@@ -91,7 +83,6 @@ fn describe(autonoe: &Path, command: &[&str], text: &mut String) -> Result {
     Ok(())
 }
 
-/// The names in the `Commands:` section of a help text.
 fn commands(help: &str) -> Vec<String> {
     help.lines()
         .skip_while(|line| *line != "Commands:")
@@ -103,19 +94,19 @@ fn commands(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// What the binary prints, the same on every machine: no terminal to measure, no environment to show.
-fn say(autonoe: &Path, arguments: &[&str]) -> Result<String> {
+/// The output of the binary, run without a terminal and environment so that it is the same on every machine.
+fn output(autonoe: &Path, arguments: &[&str]) -> Result<String> {
     let output =
         Command::new(autonoe).args(arguments).env_clear().env("HOME", "/").stdin(Stdio::null()).output()?;
     if !output.status.success() {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("`autonoe {}` failed: {}", arguments.join(" "), complaint.trim_end()).into());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("`autonoe {}` failed: {}", arguments.join(" "), stderr.trim_end()).into());
     }
     let text = String::from_utf8(output.stdout)?;
     Ok(text.lines().map(|line| format!("{}\n", line.trim_end())).collect())
 }
 
-/// Pages in docs/man/ that no command has.
+/// Pages in docs/man/ without a command.
 fn surplus(documents: &Documents) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(root().join(MAN_DIRECTORY)) {
         Ok(entries) => entries,
@@ -144,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_others_has_none() {
+    fn a_command_without_subcommands_has_none() {
         assert!(commands("Usage: x\n\nOptions:\n  -h  Help\n").is_empty());
     }
 }

@@ -1,7 +1,7 @@
-//! What the environment of a test may hold: nothing that is the developer's own.
+//! Isolates tests from the developer's own environment.
 //!
-//! Tests give their children an empty environment themselves; this is the second fence. A home of its own hides the
-//! configuration and the logins that lie there, and variables that could carry a credential or a setting are removed.
+//! Tests start their children with an empty environment themselves; this is a second safeguard. A temporary home hides the
+//! developer's configuration and logins, and variables that could carry a credential or a setting are removed.
 
 use std::env;
 use std::fs;
@@ -10,32 +10,30 @@ use std::process::Command;
 
 use crate::Result;
 
-/// Variables that begin like this are removed.
+/// Variables with these prefixes are removed.
 const PREFIXES: &str = "ANTHROPIC_ AUTONOE_ AWS_ AZURE_ CLAUDE CODEX_ COHERE_ DEEPSEEK_ FIREWORKS_ GCLOUD_ GCP_ GEMINI_ \
     GH_ GIT_ GITHUB_ GOOGLE_ GROQ_ HF_ HUGGINGFACE_ LITELLM_ MCP_ MISTRAL_ OLLAMA_ OPENAI_ OPENROUTER_ OTEL_ TOGETHER_ \
     VERTEX_ XAI_";
 
-/// Variables that end like this are removed.
+/// Variables with these suffixes are removed.
 const SUFFIXES: &str = "_ACCESS_KEY _API_BASE _API_KEY _APIKEY _AUTH _BASE_URL _CREDENTIALS _KEY _MODEL _PASS _PASSWORD \
     _PROXY _SECRET _TOKEN";
 
-/// These are removed too.
 const NAMES: &str = "API_KEY KUBECONFIG MODEL NETRC SSH_AGENT_PID SSH_ASKPASS SSH_AUTH_SOCK TOKEN XDG_CONFIG_HOME \
     XDG_DATA_HOME XDG_STATE_HOME";
 
-/// A home directory with nothing in it; gone when this is dropped.
-pub struct Home(PathBuf);
+/// An empty home directory, removed on drop.
+pub struct TemporaryHome(PathBuf);
 
-impl Home {
-    /// Makes one.
+impl TemporaryHome {
     pub fn new() -> Result<Self> {
         let path = env::temp_dir().join(format!("autonoe-xtask-{}", std::process::id()));
-        fs::create_dir(&path).map_err(|error| format!("{} cannot be made: {error}.", path.display()))?;
+        fs::create_dir(&path).map_err(|error| format!("Cannot create {}: {error}.", path.display()))?;
         Ok(Self(path))
     }
 
-    /// Gives `command` this home and removes what is the developer's own. The toolchain stays where it is.
-    pub fn seclude<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    /// Sets `HOME` to this directory and removes personal variables. The toolchain stays where it is.
+    pub fn isolate<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for (name, _) in env::vars_os().filter(|(name, _)| is_personal(&name.to_string_lossy())) {
             command.env_remove(name);
         }
@@ -52,14 +50,13 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for TemporaryHome {
     fn drop(&mut self) {
-        // What cannot be removed lies in the temporary directory and holds nothing.
+        // A leftover is an empty directory among the temporary files.
         let _ = fs::remove_dir_all(self.path());
     }
 }
 
-/// Whether a variable of this name could carry a credential or a setting of the developer's.
 fn is_personal(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     NAMES.split_whitespace().any(|personal| name == personal)
@@ -82,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_build_needs_is_not() {
+    fn build_variables_are_not_personal() {
         for name in "PATH HOME CARGO_HOME RUSTUP_HOME RUSTFLAGS CC LANG TMPDIR TERM USER".split_whitespace() {
             assert!(!is_personal(name), "{name}");
         }

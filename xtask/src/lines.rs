@@ -1,4 +1,4 @@
-//! `cargo xtask lines`: how much code there is, per crate: lines that are neither blank nor comment, tests apart.
+//! `cargo xtask lines`: counts production and test lines per crate, without blank lines and comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,16 +7,14 @@ use std::path::{Path, PathBuf};
 use crate::Result;
 use crate::workspace::root;
 
-/// Lines of one crate.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Lines {
+struct LineCount {
     production: usize,
     test: usize,
 }
 
-/// Prints the table.
 pub fn print() -> Result {
-    let mut crates: BTreeMap<String, Lines> = BTreeMap::new();
+    let mut crates: BTreeMap<String, LineCount> = BTreeMap::new();
     for entry in fs::read_dir(root().join("crates"))?.flatten() {
         crates.insert(entry.file_name().to_string_lossy().into_owned(), count_crate(&entry.path())?);
     }
@@ -25,12 +23,12 @@ pub fn print() -> Result {
     for (name, lines) in &crates {
         println!("| {name} | {} | {} |", lines.production, lines.test);
     }
-    let sum = |of: fn(&Lines) -> usize| crates.values().map(of).sum::<usize>();
+    let sum = |of: fn(&LineCount) -> usize| crates.values().map(of).sum::<usize>();
     println!("| all | {} | {} |", sum(|lines| lines.production), sum(|lines| lines.test));
     Ok(())
 }
 
-fn count_crate(directory: &Path) -> Result<Lines> {
+fn count_crate(directory: &Path) -> Result<LineCount> {
     let mut files = Vec::new();
     rust_files(directory, &mut files);
     let mut texts = BTreeMap::new();
@@ -40,11 +38,11 @@ fn count_crate(directory: &Path) -> Result<Lines> {
     let test_modules: BTreeSet<PathBuf> =
         texts.iter().flat_map(|(file, text)| test_modules(file, text)).collect();
     let source = directory.join("src");
-    let mut lines = Lines::default();
+    let mut lines = LineCount::default();
     for (file, text) in &texts {
         let is_test = !file.starts_with(&source) && !file.ends_with("build.rs")
             || test_modules.iter().any(|module| file.with_extension("").starts_with(module));
-        let Lines { production, test } = count(text);
+        let LineCount { production, test } = count(text);
         match is_test {
             true => lines.test += production + test,
             false => {
@@ -66,7 +64,7 @@ fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The modules that a file declares for tests only, as paths without extension.
+/// The modules that a file declares under `#[cfg(test)]`, as paths without extension.
 fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
     let stem = file.file_stem().unwrap_or_default();
     let parent = file.parent().unwrap_or(file);
@@ -81,9 +79,9 @@ fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
     names.map(|name| directory.join(name)).collect()
 }
 
-/// Counts a file; a module for tests within it ends where its line is indented like its beginning.
-fn count(text: &str) -> Lines {
-    let mut lines = Lines::default();
+/// Counts one file. An inline test module ends at the `}` with the indentation of its `mod` line.
+fn count(text: &str) -> LineCount {
+    let mut lines = LineCount::default();
     let mut in_comment = false;
     let mut tests: Option<usize> = None;
     let mut is_announced = false;
@@ -118,17 +116,17 @@ fn count(text: &str) -> Lines {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, count, test_modules};
+    use super::{LineCount, count, test_modules};
     use std::path::{Path, PathBuf};
 
     #[test]
-    fn comments_blanks_and_tests_are_told_apart() {
+    fn comments_and_blanks_are_skipped_and_tests_counted_separately() {
         let text = "//! Doc.\n\n/* one\n two */\nfn f() {\n    // why\n    1\n}\n\n#[cfg(test)]\nmod tests {\n    fn g() {\n    }\n}\nfn h() {}\n";
-        assert_eq!(count(text), Lines { production: 4, test: 5 });
+        assert_eq!(count(text), LineCount { production: 4, test: 5 });
     }
 
     #[test]
-    fn modules_for_tests_are_known_by_their_declaration() {
+    fn test_modules_are_recognized_by_their_declaration() {
         let text = "#[cfg(test)]\nmod tests;\nmod other;\n#[cfg(test)]\npub(crate) mod stage;\n";
         let found = test_modules(Path::new("src/plan.rs"), text);
         assert_eq!(found, [PathBuf::from("src/plan/tests"), PathBuf::from("src/plan/stage")]);

@@ -1,6 +1,6 @@
-//! The chores of this repository: `cargo xtask test`, `docs` and `bench`.
+//! The development tasks of this repository: `cargo xtask test`, `lines`, `docs` and `bench`.
 //!
-//! This file reads what was typed; each chore is a file.
+//! This file parses the arguments; each task is one file.
 
 mod bench;
 mod docs;
@@ -13,30 +13,30 @@ mod workspace;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What a chore returns; the error is a sentence for the person who started it.
+/// The result of a task; the error is printed to the user.
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "\
-The chores of this repository.
+The development tasks of this repository.
 
-Usage: cargo xtask <CHORE>
+Usage: cargo xtask <TASK>
 
-Chores:
+Tasks:
   test           Check format, lints, tests, doc tests and generated documents
   test --fast    Run the tests only
   lines          Count production and test lines per crate, without blanks and comments
   docs           Write docs/cli.md and docs/man/ from the binary
-  docs --check   Fail if they are not what the binary says
+  docs --check   Fail if these files are out of date
   bench [--build] [NAME]...
                  Measure in release mode and print a table; --build times a clean build too.
                  NAME is startup, memory, crowd, append, resume, session, sandbox, policy, checkout,
                  honesty or size [default: all]; or agents, which installs codex, claude and gemini to compare, or kills,
-                 which stops runs of all of them at random moments";
+                 which kills runs of all of them at random moments";
 
 fn main() -> ExitCode {
-    let typed: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = typed.iter().map(String::as_str).collect();
-    let done = match words.as_slice() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
         ["test"] => test::all(),
         ["test", "--fast"] => test::fast(),
         ["lines"] => lines::print(),
@@ -50,11 +50,11 @@ fn main() -> ExitCode {
             Ok(())
         }
         _ => {
-            eprintln!("There is no chore `{}`.\n\n{USAGE}", words.join(" "));
+            eprintln!("Unknown task `{}`.\n\n{USAGE}", arguments.join(" "));
             return ExitCode::from(2);
         }
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

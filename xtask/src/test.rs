@@ -1,7 +1,7 @@
-//! `cargo xtask test`: everything that must hold before a change is shared, on a bare machine.
+//! `cargo xtask test`: all checks that must pass before a change is shared, on a bare machine.
 //!
-//! A step is a command. The first that fails ends it. What only makes the check better, such as rustfmt or nextest, is
-//! used if it is installed; what the tests cannot do without is seen to first.
+//! A step is a command; the first failure ends the run. Optional tools such as rustfmt and nextest are used if they are
+//! installed; required programs are installed first.
 
 use std::env;
 use std::fs;
@@ -10,30 +10,28 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::hermetic::Home;
+use crate::hermetic::TemporaryHome;
 use crate::workspace::{cargo, has_cargo_command};
 use crate::{Result, docs, npm};
 
-/// Programs that tests or the build start, and the Debian package of each.
-const NEEDED: [(&str, &str); 3] = [("git", "git"), ("bash", "bash"), ("cc", "gcc")];
+/// Programs that the tests or the build start, with their Debian packages.
+const REQUIRED: [(&str, &str); 3] = [("git", "git"), ("bash", "bash"), ("cc", "gcc")];
 
-/// Programs without which some tests are skipped, and the Debian package of each: shell commands are tried out for real
-/// only where bubblewrap can shut them in.
-const WANTED: [(&str, &str); 1] = [("bwrap", "bubblewrap")];
+/// Tests that run shell commands in a real sandbox are skipped without it.
+const SANDBOX: [(&str, &str); 1] = [("bwrap", "bubblewrap")];
 
-/// The same for tests that talk to public servers and to other agents, which are written for node, and to a browser.
+/// Tests that talk to public MCP servers, to other agents and to a browser are skipped without these.
 const NODE: [(&str, &str); 3] = [("node", "nodejs"), ("npm", "npm"), ("chromium", "chromium")];
 
-/// The benchmarks are part of what is linted and tested.
+/// The benchmarks are linted and tested too.
 const WITH_BENCHMARKS: &str = "--features=xtask/bench";
 
 const LINTS: [&str; 7] = ["clippy", "--workspace", "--all-targets", WITH_BENCHMARKS, "--", "-D", "warnings"];
 
-/// Every step.
 pub fn all() -> Result {
     let start = Instant::now();
-    let home = Home::new()?;
-    step("needs", "the programs and crates that the rest needs", needs)?;
+    let home = TemporaryHome::new()?;
+    step("prerequisites", "programs and crates for the other steps", prerequisites)?;
     optional("fmt", "format", "rustfmt", &home, &["fmt", "--all", "--check"])?;
     optional("clippy", "lints", "clippy", &home, &LINTS)?;
     tests(&home)?;
@@ -43,18 +41,17 @@ pub fn all() -> Result {
     Ok(())
 }
 
-/// The tests only.
 pub fn fast() -> Result {
-    tests(&Home::new()?)
+    tests(&TemporaryHome::new()?)
 }
 
-fn tests(home: &Home) -> Result {
+fn tests(home: &TemporaryHome) -> Result {
     let workspace = ["--workspace", "--no-fail-fast", WITH_BENCHMARKS];
     if has_cargo_command("nextest") {
         return cargo_step("tests", home, &[&["nextest", "run"], &workspace[..]].concat());
     }
-    println!("== cargo-nextest is not installed; cargo's own runner is slower and checks the same");
-    // Everything but the doc tests, which have their own step.
+    println!("== cargo-nextest is not installed; using cargo's own runner, which is slower");
+    // All targets except the doc tests, which have their own step.
     cargo_step(
         "tests",
         home,
@@ -62,8 +59,7 @@ fn tests(home: &Home) -> Result {
     )
 }
 
-/// Runs a cargo command that a component brings, or says that it is skipped.
-fn optional(command: &str, name: &str, component: &str, home: &Home, arguments: &[&str]) -> Result {
+fn optional(command: &str, name: &str, component: &str, home: &TemporaryHome, arguments: &[&str]) -> Result {
     if has_cargo_command(command) {
         return cargo_step(name, home, arguments);
     }
@@ -71,20 +67,19 @@ fn optional(command: &str, name: &str, component: &str, home: &Home, arguments: 
     Ok(())
 }
 
-fn cargo_step(name: &str, home: &Home, arguments: &[&str]) -> Result {
+fn cargo_step(name: &str, home: &TemporaryHome, arguments: &[&str]) -> Result {
     let shown = format!("cargo {}", arguments.join(" "));
     step(name, &shown, || {
-        let status = home.seclude(cargo().args(arguments)).envs(npm::variable()).status()?;
+        let status = home.isolate(cargo().args(arguments)).envs(npm::variable()).status()?;
         if status.success() { Ok(()) } else { Err(format!("`{shown}` failed ({status}).").into()) }
     })
 }
 
-/// Announces a step, takes it, and says how long it took.
-fn step(name: &str, shown: &str, take: impl FnOnce() -> Result) -> Result {
+fn step(name: &str, shown: &str, run: impl FnOnce() -> Result) -> Result {
     println!("== {name}: {shown}");
     io::stdout().flush()?;
     let start = Instant::now();
-    let result = take();
+    let result = run();
     let seconds = start.elapsed().as_secs_f64();
     match result {
         Ok(()) => {
@@ -95,12 +90,12 @@ fn step(name: &str, shown: &str, take: impl FnOnce() -> Result) -> Result {
     }
 }
 
-/// Makes sure of the programs, then of the crates: from there on the network and the user's settings are not needed.
-fn needs() -> Result {
-    want(&NEEDED)?;
-    for wanted in [want(&WANTED), want(&NODE).and_then(|()| npm::install())] {
-        if let Err(error) = wanted {
-            println!("== needs: some tests will be skipped. {error}");
+/// Programs first, then crates: the later steps need neither the network nor the user's settings.
+fn prerequisites() -> Result {
+    install_missing(&REQUIRED)?;
+    for optional in [install_missing(&SANDBOX), install_missing(&NODE).and_then(|()| npm::install())] {
+        if let Err(error) = optional {
+            println!("== prerequisites: some tests will be skipped. {error}");
         }
     }
     let status = cargo().args(["fetch", "--quiet"]).status()?;
@@ -111,7 +106,7 @@ fn needs() -> Result {
     }
 }
 
-fn want(programs: &[(&str, &'static str)]) -> Result {
+fn install_missing(programs: &[(&str, &'static str)]) -> Result {
     let missing = packages_of_missing(programs);
     if missing.is_empty() { Ok(()) } else { install(&missing) }
 }
@@ -127,21 +122,22 @@ fn install(packages: &[&str]) -> Result {
     if !is_root || !is_installed("apt-get") {
         return Err(format!("Install {names} with your system's package manager, then start again.").into());
     }
-    println!("== needs: apt-get install {names}");
+    println!("== prerequisites: apt-get install {names}");
     let apt = |arguments: &[&str]| {
         let mut apt = Command::new("apt-get");
         apt.args(arguments).args(packages.iter().filter(|_| arguments.contains(&"install")));
         apt.env("DEBIAN_FRONTEND", "noninteractive").status().is_ok_and(|status| status.success())
     };
-    // A stale index is worth a try too, so only the installation decides.
+    // The update may fail: the installation can succeed with an old index.
     apt(&["update", "-qq"]);
     if apt(&["install", "-y", "-qq", "--no-install-recommends"]) {
         Ok(())
     } else {
-        Err(format!("apt-get could not install {names}; install them by hand, then start again.").into())
+        Err(format!("apt-get could not install {names}. Install them by hand, then start again.").into())
     }
 }
 
 fn is_installed(program: &str) -> bool {
-    env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|place| place.join(program).is_file()))
+    env::var_os("PATH")
+        .is_some_and(|path| env::split_paths(&path).any(|directory| directory.join(program).is_file()))
 }

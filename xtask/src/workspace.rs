@@ -1,4 +1,4 @@
-//! Where the workspace is, and how cargo and our own binary are started from here.
+//! The workspace directory, and commands to start cargo and build our own binary.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,36 +7,35 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// The directory of the workspace.
 pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)
 }
 
-/// What cargo tells the programs it runs about themselves.
-const ABOUT_US: [&str; 3] = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_"];
+/// Variables that cargo sets for the programs it runs.
+const PACKAGE_VARIABLES: [&str; 3] = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_"];
 
-/// The cargo that started us, in the workspace, with the environment it would have if a person started it.
+/// The cargo that started us, in the workspace, with the environment of a cargo started by hand.
 ///
-/// Some build scripts watch the variables that cargo sets for their own package. Were ours passed on, each of them would
-/// run again, and everything above it be built anew, whenever `cargo build` and `cargo xtask` take turns.
+/// Some build scripts watch the variables that cargo sets for their own package. If ours were passed on, these scripts would
+/// run again, and their dependents be rebuilt, whenever `cargo build` and `cargo xtask` alternate.
 pub fn cargo() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let about_us = |name: &OsString| ABOUT_US.iter().any(|prefix| name.to_string_lossy().starts_with(prefix));
-    for name in env::vars_os().map(|(name, _)| name).filter(about_us) {
+    let is_ours =
+        |name: &OsString| PACKAGE_VARIABLES.iter().any(|prefix| name.to_string_lossy().starts_with(prefix));
+    for name in env::vars_os().map(|(name, _)| name).filter(is_ours) {
         cargo.env_remove(name);
     }
     cargo.current_dir(root());
     cargo
 }
 
-/// Whether `cargo NAME` can be run here.
 pub fn has_cargo_command(name: &str) -> bool {
     let version = cargo().args([name, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     version.is_ok_and(|status| status.success())
 }
 
-/// Builds `autonoe` in the profile we were built in and returns its path, which is beside ours.
+/// Builds `autonoe` in the profile of this program and returns its path.
 pub fn build_autonoe() -> Result<PathBuf> {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let status = cargo().args(["build", "--quiet", "--package", "autonoe", "--profile", profile]).status()?;

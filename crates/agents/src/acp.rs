@@ -1,18 +1,19 @@
-//! Any agent that speaks the Agent Client Protocol, by its command line. What it asks for is put to our gates; what it
-//! does without asking is put to them when it is told, and broken off if they refuse; the room holds it in any case.
+//! Any agent that supports the Agent Client Protocol, started by its command line. Our gates decide the calls
+//! that it asks about. Calls without a request are checked when they are reported, and the turn is cancelled
+//! if the gates refuse; the room confines the agent in any case.
 //!
-//! Of the protocol's crate only the messages are used: its connection owns handlers and tasks that outlive a call, and
-//! here an agent works only while its events are asked for, on one borrowed session.
+//! Only the message types of the protocol's crate are used: its connection owns handlers and tasks that
+//! outlive a call, while our agents run only as long as their events are polled.
 
-mod answers;
-mod begin;
 mod calls;
-mod ending;
 mod files;
 mod message;
+mod requests;
 mod session;
+mod start;
 mod terminals;
 mod translate;
+mod turn_end;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,181 +22,180 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1::SessionUpdate;
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
-use autonoe_core::event::{AgentEvent, Chunk, Usage};
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::event::{AgentEvent, ChunkKind, Usage};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use futures::future::{Either, select};
 use serde_json::{Value, json};
 
-use crate::answer::{Expected, Next};
+use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::emit::{Emitter, events};
 use crate::guides;
 use crate::vendor::{
-    Heard, JsonLineProcess, Reach, SERVER, Start, VendorSession, VendorSettings, conclude, crashed, follow_up,
+    JsonLineProcess, PreparedSession, ProcessOutput, SERVER, ServiceAccess, VendorSession, VendorSettings,
+    crashed, end_session, follow_up,
 };
-use calls::{Calls, Ended, Steps, block_text};
-use ending::{Named, usage};
-use message::{Message, Refused};
+use calls::{CallActions, CallEnd, CallTracker, block_text};
+use message::{AcpMessage, RpcError};
 pub use session::OWN_MODEL;
 use terminals::Terminals;
-use translate::Translated;
+use translate::TranslatedCall;
+use turn_end::{AgentLabel, usage};
 
-/// What it is called before a command of the user's.
+/// The prefix before the user's command.
 pub const NAME: &str = "acp";
 
-/// How long it may take to be ready.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
-/// How long an agent may take to exit once its input is closed. Most wait for a signal; their work is told by then.
+/// How long an agent may take to exit after its input is closed. Most exit only on a signal; their work is
+/// done by then.
 const EXIT_LIMIT: Duration = Duration::from_millis(100);
 
-/// How often an agent that breaks its work off at a refusal is told the reason and sent on.
+/// How often an agent that stops at a refusal is given the reason and continued.
 const MAX_FOLLOW_UPS: u32 = 20;
 
-/// Opens sessions of an agent that the user named by its command.
+/// Opens sessions of an agent that is given by its command.
 pub struct AcpBackend {
-    manner: AcpQuirks,
+    quirks: AcpQuirks,
     settings: VendorSettings,
     deliverables: Arc<DeliverableService>,
 }
 
-/// In what one agent differs from another.
+/// How ACP agents differ from each other.
 #[derive(Debug, Clone)]
 pub(crate) struct AcpQuirks {
-    /// Its name as a backend.
+    /// The backend name.
     pub backend: String,
-    /// What it is called in messages.
-    pub shown: String,
-    /// How its user logs in.
+    /// The name in messages.
+    pub display_name: String,
+    /// A hint how to log in.
     pub log_in: String,
-    /// Arguments after the user's.
+    /// Arguments appended to the command.
     pub args: Vec<String>,
-    /// Whether it is told the model over the protocol.
-    pub asks_for_model: bool,
-    /// Whether it is offered to read and write files and to run commands through us.
-    pub is_served: bool,
-    /// How long it may take to exit once its input is closed; none for one that has nothing left to do then.
+    /// Whether the model is set over the protocol.
+    pub sets_model: bool,
+    /// Whether we offer to read and write files and to run commands for it.
+    pub serves_files: bool,
+    /// How long it may take to exit after its input is closed; `None` means that it is stopped at once.
     pub exit_limit: Option<Duration>,
-    /// How its model learns why a call was refused.
-    pub refusing: Refusing,
-    /// Whether it has asked for all tools by the time that a session has begun.
+    pub refusal_style: RefusalStyle,
+    /// Whether it has loaded all tools by the time it reports the session as started.
     pub loads_tools_first: bool,
 }
 
-/// How a refusal is said. The protocol has no place for reasons.
+/// How the reason of a refusal reaches the model. The protocol has no field for reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusing {
-    /// By the option to reject. An agent that stops at it is told the reason in the next prompt.
+pub(crate) enum RefusalStyle {
+    /// By the option to reject. If the agent stops, the next prompt contains the reason.
     ByOption,
-    /// By an option that was not offered and is the reason itself, to an agent that repeats it to its model as an error.
+    /// By an option id that was not offered and is the reason itself, for agents that pass it to the model as
+    /// an error.
     ByReason,
 }
 
 impl AcpBackend {
-    /// A backend of this name whose agents work on deliverables through the given service.
     pub fn new(name: String, settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
-        let manner = AcpQuirks {
-            shown: format!("The agent '{name}'"),
-            log_in: "Log in with the agent itself, where it is started by autonoe: docs/configuration.md tells how."
+        let quirks = AcpQuirks {
+            display_name: format!("The agent '{name}'"),
+            log_in: "Log in with the agent itself, in the environment in which autonoe starts it: see docs/configuration.md."
                 .to_owned(),
             backend: name,
             args: Vec::new(),
-            asks_for_model: true,
-            is_served: true,
+            sets_model: true,
+            serves_files: true,
             exit_limit: Some(EXIT_LIMIT),
-            refusing: Refusing::ByOption,
+            refusal_style: RefusalStyle::ByOption,
             loads_tools_first: false,
         };
-        Self { manner, settings, deliverables }
+        Self { quirks, settings, deliverables }
     }
 }
 
 #[async_trait]
 impl Backend for AcpBackend {
     fn name(&self) -> &str {
-        &self.manner.backend
+        &self.quirks.backend
     }
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
-        open(self.manner.clone(), &self.settings, &self.deliverables, spec, |_| Vec::new()).await
+        open(self.quirks.clone(), &self.settings, &self.deliverables, spec, |_| Vec::new()).await
     }
 }
 
-/// Opens a session of an agent. `env` says by which variables it is told how to reach its service.
+/// Opens a session. `env` returns the variables that configure the access to the model service.
 pub(crate) async fn open(
-    manner: AcpQuirks,
+    quirks: AcpQuirks,
     settings: &VendorSettings,
     deliverables: &Arc<DeliverableService>,
     spec: SessionSpec,
-    env: impl FnOnce(Option<Reach>) -> Vec<(String, String)>,
+    env: impl FnOnce(Option<ServiceAccess>) -> Vec<(String, String)>,
 ) -> Result<Box<dyn Agent>, Fault> {
-    let expected = Expected::new(spec.answer)?;
-    let Start { launch, reach, mut vendor_session } =
-        settings.prepare(&manner.shown, spec.gates, spec.phase, deliverables).await?;
-    let talk = match JsonLineProcess::start(launch.args(&manner.args).envs(env(reach))) {
-        Ok(talk) => talk,
+    let expected = ExpectedAnswer::new(spec.answer_schema)?;
+    let PreparedSession { launch, access, mut vendor_session } =
+        settings.prepare(&quirks.display_name, spec.gates, spec.phase, deliverables).await?;
+    let process = match JsonLineProcess::start(launch.args(&quirks.args).envs(env(access))) {
+        Ok(process) => process,
         Err(error) => {
             vendor_session.close().await;
-            let message = format!("{} cannot be started: {error}.", manner.shown);
-            return Err(Fault::passing(Layer::System, "agent_not_started", message));
+            let message = format!("{} cannot be started: {error}.", quirks.display_name);
+            return Err(Fault::transient(FaultLayer::System, "agent_not_started", message));
         }
     };
-    let history = spec.history.filter(|history| history["backend"] == manner.backend.as_str());
+    let history = spec.history.filter(|history| history["backend"] == quirks.backend.as_str());
     let servers = std::iter::once(SERVER.to_owned()).chain(settings.servers.keys().cloned()).collect();
     Ok(Box::new(AcpAgent {
-        named: Named { name: manner.shown.clone(), log_in: manner.log_in.clone() },
+        label: AgentLabel { name: quirks.display_name.clone(), log_in: quirks.log_in.clone() },
         earlier: history.and_then(|history| history["acp_session"].as_str().map(str::to_owned)),
         model: spec.model,
         guides: guides::read(&settings.root),
         settings: settings.clone(),
-        manner,
+        quirks,
         expected,
-        talk,
+        process,
         vendor_session,
-        asked: 0,
+        last_request: 0,
         session: String::new(),
-        calls: Calls::new(servers),
+        calls: CallTracker::new(servers),
         terminals: Terminals::default(),
-        said: None,
-        last_words: String::new(),
+        streaming: None,
+        last_text: String::new(),
         cost: None,
-        booked: Usd::default(),
+        reported_cost: Usd::default(),
         refusals: Vec::new(),
         is_replaying: false,
     }))
 }
 
-/// One session of an agent.
 struct AcpAgent {
-    manner: AcpQuirks,
-    named: Named,
+    quirks: AcpQuirks,
+    label: AgentLabel,
     settings: VendorSettings,
     model: String,
     /// The session to resume.
     earlier: Option<String>,
     guides: String,
-    expected: Expected,
-    talk: JsonLineProcess,
+    expected: ExpectedAnswer,
+    process: JsonLineProcess,
     vendor_session: VendorSession,
-    /// The number of our last request.
-    asked: u64,
-    /// Its id of this session.
+    /// The id of our last request.
+    last_request: u64,
+    /// The agent's id of this session.
     session: String,
-    calls: Calls,
+    calls: CallTracker,
     terminals: Terminals,
-    /// What it has been saying, and whether it thinks it.
-    said: Option<(Chunk, String)>,
-    /// The last that it said as a whole in this turn.
-    last_words: String,
-    /// What the session cost so far, if it tells that.
+    /// The text or thought that is being streamed.
+    streaming: Option<(ChunkKind, String)>,
+    /// The last complete text of this turn.
+    last_text: String,
+    /// The cost of the session so far, if the agent reports it.
     cost: Option<Usd>,
-    /// What of that has been told.
-    booked: Usd,
-    /// The reasons of refusals in this turn.
+    /// The part of it that has been reported.
+    reported_cost: Usd,
+    /// The reasons of the refusals in this turn.
     refusals: Vec<String>,
-    /// Whether it repeats what was said in an earlier session.
+    /// Whether the agent is replaying an earlier session.
     is_replaying: bool,
 }
 
@@ -206,7 +206,8 @@ impl Agent for AcpAgent {
             let ended = self.work(instruction.text, &emitter).await;
             self.flush(&emitter).await;
             self.close_terminals(&emitter).await;
-            conclude(ended, self.manner.exit_limit, &mut self.talk, &mut self.vendor_session, &emitter).await;
+            end_session(ended, self.quirks.exit_limit, &mut self.process, &mut self.vendor_session, &emitter)
+                .await;
         })
     }
 
@@ -216,91 +217,101 @@ impl Agent for AcpAgent {
 }
 
 impl AcpAgent {
-    /// From the instruction to the end of the last turn.
     async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<SessionEnd, Fault> {
-        match tokio::time::timeout(START_LIMIT, self.begin(emitter)).await {
+        match tokio::time::timeout(START_LIMIT, self.start_session(emitter)).await {
             Ok(Ok(())) => {}
-            Ok(Err(Halt::Fault(fault))) => return Err(fault),
-            Ok(Err(Halt::Refused(refused))) => return Ok(self.named.failure(&refused)),
+            Ok(Err(AcpRequestError::Fault(fault))) => return Err(fault),
+            Ok(Err(AcpRequestError::Rejected(error))) => return Ok(self.label.failure(&error)),
             Err(_) => {
                 let message =
-                    format!("{} was not ready within {} s.", self.manner.shown, START_LIMIT.as_secs());
-                return Err(Fault::passing(Layer::Agent, "agent_silent", message));
+                    format!("{} was not ready within {} s.", self.quirks.display_name, START_LIMIT.as_secs());
+                return Err(Fault::transient(FaultLayer::Agent, "agent_silent", message));
             }
         }
-        let history = json!({ "acp_session": self.session, "backend": self.manner.backend });
+        let history = json!({ "acp_session": self.session, "backend": self.quirks.backend });
         emitter.emit(AgentEvent::Conversation { history }).await;
-        let mut prompt = format!("{}{}", self.expected.told(instruction), self.guides);
+        let mut prompt = format!("{}{}", self.expected.with_schema(instruction), self.guides);
         for _ in 0..MAX_FOLLOW_UPS {
-            self.vendor_session.asks(&self.model, emitter).await;
+            self.vendor_session.model_asked(&self.model, emitter).await;
             let content = json!([{ "type": "text", "text": prompt }]);
             let params = json!({ "sessionId": self.session, "prompt": content });
-            self.last_words.clear();
+            self.last_text.clear();
             let answer = self.request("session/prompt", params, emitter).await;
             self.end_turn(emitter).await;
             let answer = match answer {
                 Ok(answer) => answer,
-                Err(Halt::Fault(fault)) => return Err(fault),
-                Err(Halt::Refused(refused)) => return Ok(self.named.failure(&refused)),
+                Err(AcpRequestError::Fault(fault)) => return Err(fault),
+                Err(AcpRequestError::Rejected(error)) => return Ok(self.label.failure(&error)),
             };
-            self.book(&answer, emitter).await;
-            self.vendor_session.answered(None, emitter).await;
+            self.report_usage(&answer, emitter).await;
+            self.vendor_session.model_answered(None, emitter).await;
             let refusals = std::mem::take(&mut self.refusals);
             if answer["stopReason"] == "cancelled" && !refusals.is_empty() {
-                // The protocol has no place for reasons.
                 prompt = follow_up(&refusals);
                 continue;
             }
-            let outcome = self.named.outcome(&answer);
-            match self.expected.settle(outcome, &self.last_words, emitter).await {
-                Next::Ended(outcome) => return Ok(outcome),
-                Next::Again(words) => prompt = words,
+            let outcome = self.label.outcome(&answer);
+            match self.expected.check(outcome, &self.last_text, emitter).await {
+                AnswerCheck::Done(outcome) => return Ok(outcome),
+                AnswerCheck::Retry(next) => prompt = next,
             }
         }
-        let message = format!("{} was refused something in {MAX_FOLLOW_UPS} turns.", self.manner.shown);
-        Err(Fault::passing(Layer::Agent, "agent_cancelled", message))
+        let message = format!(
+            "{} did not finish within {MAX_FOLLOW_UPS} turns: each ended with a refusal or an invalid answer.",
+            self.quirks.display_name
+        );
+        Err(Fault::transient(FaultLayer::Agent, "agent_cancelled", message))
     }
 
-    /// Asks something, and attends to whatever comes before the answer.
-    async fn request(&mut self, method: &str, params: Value, emitter: &Emitter) -> Result<Value, Halt> {
-        self.asked += 1;
-        let asked = self.asked;
-        self.talk.say(&json!({ "jsonrpc": "2.0", "id": asked, "method": method, "params": params })).await;
+    /// Sends a request and handles other messages until the response arrives.
+    async fn request(
+        &mut self,
+        method: &str,
+        params: Value,
+        emitter: &Emitter,
+    ) -> Result<Value, AcpRequestError> {
+        self.last_request += 1;
+        let request_id = self.last_request;
+        self.process
+            .send(&json!({ "jsonrpc": "2.0", "id": request_id, "method": method, "params": params }))
+            .await;
         loop {
             match self.next(emitter).await? {
-                Message::Answered { id, answer } if id == asked => return answer.map_err(Halt::Refused),
-                Message::Answered { .. } | Message::Silent => {}
-                Message::Update(update) => self.update(*update, emitter).await,
-                Message::Asks { id, asked } => {
+                AcpMessage::Response { id, answer } if id == request_id => {
+                    return answer.map_err(AcpRequestError::Rejected);
+                }
+                AcpMessage::Response { .. } | AcpMessage::Ignored => {}
+                AcpMessage::Update(update) => self.update(*update, emitter).await,
+                AcpMessage::Request { id, request } => {
                     self.flush(emitter).await;
-                    if let Some(answer) = self.answer(&id, asked, emitter).await {
+                    if let Some(answer) = self.answer(&id, request, emitter).await {
                         self.reply(&id, answer).await;
                     }
                 }
-                Message::Unknown(what) => self.unknown(&what, emitter).await,
+                AcpMessage::Unknown(what) => self.unknown(&what, emitter).await,
             }
         }
     }
 
-    async fn reply(&mut self, id: &Value, answer: Result<Value, Refused>) {
+    async fn reply(&mut self, id: &Value, answer: Result<Value, RpcError>) {
         let answer = match answer {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-            Err(Refused { code, message }) => {
+            Err(RpcError { code, message }) => {
                 json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
             }
         };
-        self.talk.say(&answer).await;
+        self.process.send(&answer).await;
     }
 
-    /// The next thing that it says. Its terminals go on meanwhile.
-    async fn next(&mut self, emitter: &Emitter) -> Result<Message, Halt> {
+    /// The next message. Terminals are served meanwhile.
+    async fn next(&mut self, emitter: &Emitter) -> Result<AcpMessage, AcpRequestError> {
         loop {
-            let first = match select(pin!(self.talk.hear()), pin!(self.terminals.ended())).await {
-                Either::Left((heard, _)) => Either::Left(heard),
+            let first = match select(pin!(self.process.next()), pin!(self.terminals.ended())).await {
+                Either::Left((output, _)) => Either::Left(output),
                 Either::Right((answers, _)) => Either::Right(answers),
             };
-            let heard = match first {
-                Either::Left(heard) => heard,
+            let output = match first {
+                Either::Left(output) => output,
                 Either::Right(answers) => {
                     for (id, status) in answers {
                         self.reply(&id, Ok(status)).await;
@@ -308,21 +319,28 @@ impl AcpAgent {
                     continue;
                 }
             };
-            match heard {
-                Heard::Message(message) => return Ok(Message::read(message)),
-                Heard::Noise(text) => {
-                    let message =
-                        format!("{} said something that is not a message: {text}", self.manner.shown);
-                    emitter.emit(AgentEvent::Trouble { message }).await;
+            match output {
+                ProcessOutput::Message(message) => return Ok(AcpMessage::read(message)),
+                ProcessOutput::Noise(text) => {
+                    let message = format!(
+                        "{} printed a line that is not a protocol message: {text}",
+                        self.quirks.display_name
+                    );
+                    emitter.emit(AgentEvent::Warning { message }).await;
                 }
-                Heard::End => return Err(Halt::Fault(crashed(&self.manner.shown, &mut self.talk).await)),
+                ProcessOutput::End => {
+                    return Err(AcpRequestError::Fault(
+                        crashed(&self.quirks.display_name, &mut self.process).await,
+                    ));
+                }
             }
         }
     }
 
     async fn unknown(&self, what: &str, emitter: &Emitter) {
-        let message = format!("{} said something unknown to autonoe: {what}.", self.manner.shown);
-        emitter.emit(AgentEvent::Trouble { message }).await;
+        let message =
+            format!("{} sent a message that autonoe does not know: {what}.", self.quirks.display_name);
+        emitter.emit(AgentEvent::Warning { message }).await;
     }
 
     async fn update(&mut self, update: SessionUpdate, emitter: &Emitter) {
@@ -331,20 +349,20 @@ impl AcpAgent {
         }
         match update {
             SessionUpdate::AgentMessageChunk(chunk) => {
-                self.say(Chunk::Text, block_text(&chunk.content), emitter).await;
+                self.stream(ChunkKind::Text, block_text(&chunk.content), emitter).await;
             }
             SessionUpdate::AgentThoughtChunk(chunk) => {
-                self.say(Chunk::Thought, block_text(&chunk.content), emitter).await;
+                self.stream(ChunkKind::Thought, block_text(&chunk.content), emitter).await;
             }
             SessionUpdate::ToolCall(call) => {
                 self.flush(emitter).await;
-                let steps = self.calls.announced(call);
-                self.walk(steps, emitter).await;
+                let actions = self.calls.announced(call);
+                self.apply(actions, emitter).await;
             }
             SessionUpdate::ToolCallUpdate(update) => {
                 self.flush(emitter).await;
-                let steps = self.calls.updated(update);
-                self.walk(steps, emitter).await;
+                let actions = self.calls.updated(update);
+                self.apply(actions, emitter).await;
             }
             SessionUpdate::UsageUpdate(update) => {
                 let cost = update.cost.filter(|cost| cost.currency == "USD");
@@ -364,52 +382,54 @@ impl AcpAgent {
         }
     }
 
-    /// Takes a piece of what it says; the whole is told when something else comes.
-    async fn say(&mut self, kind: Chunk, piece: String, emitter: &Emitter) {
-        if self.said.as_ref().is_some_and(|(before, _)| *before != kind) {
+    /// Handles a fragment of text or thought; the whole is reported when something else arrives.
+    async fn stream(&mut self, kind: ChunkKind, piece: String, emitter: &Emitter) {
+        if self.streaming.as_ref().is_some_and(|(before, _)| *before != kind) {
             self.flush(emitter).await;
         }
-        self.said.get_or_insert_with(|| (kind, String::new())).1.push_str(&piece);
+        self.streaming.get_or_insert_with(|| (kind, String::new())).1.push_str(&piece);
         emitter.emit(AgentEvent::Chunk { kind, text: piece }).await;
     }
 
     async fn flush(&mut self, emitter: &Emitter) {
-        match self.said.take() {
+        match self.streaming.take() {
             Some((_, text)) if text.trim().is_empty() => {}
-            Some((Chunk::Text, text)) => {
-                self.last_words.clone_from(&text);
+            Some((ChunkKind::Text, text)) => {
+                self.last_text.clone_from(&text);
                 emitter.emit(AgentEvent::Text { text }).await;
             }
-            Some((Chunk::Thought, text)) => emitter.emit(AgentEvent::Thinking { text }).await,
+            Some((ChunkKind::Thought, text)) => emitter.emit(AgentEvent::Thinking { text }).await,
             None => {}
         }
     }
 
-    /// Tells what is new of a call, and has the gates judge one that nobody asked for.
-    async fn walk(&mut self, steps: Steps, emitter: &Emitter) {
-        if let Some(call) = steps.tell {
+    /// Reports changes of a call, and checks a call for which the agent did not ask permission.
+    async fn apply(&mut self, actions: CallActions, emitter: &Emitter) {
+        if let Some(call) = actions.report {
             emitter.emit(AgentEvent::ToolCall(call)).await;
         }
-        if let Some(call) = steps.unasked
+        if let Some(call) = actions.unapproved
             && let Some(reason) = self.refusal(Some(&call)).await
         {
             self.refuse(&call.first.id, reason, emitter).await;
             let params = json!({ "sessionId": self.session });
-            self.talk.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params })).await;
+            self.process
+                .send(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }))
+                .await;
             return;
         }
-        if let Some(Ended { id, name, mut content, is_error, terminals }) = steps.result {
+        if let Some(CallEnd { id, name, mut content, is_error, terminals }) = actions.result {
             for terminal in terminals {
-                content.push_str(&self.terminals.told(&terminal));
+                content.push_str(&self.terminals.output_for_result(&terminal));
             }
             self.vendor_session.result(emitter, &id, &name, content, is_error).await;
         }
     }
 
-    /// What the gates say against a call, which they must know.
-    async fn refusal(&mut self, call: Option<&Translated>) -> Option<String> {
-        let Some(Translated { first, others, cwd }) = call else {
-            return Some("It cannot be told what this call would do.".to_owned());
+    /// The reason to refuse a call; `None` if it is allowed. A call that cannot be translated is refused.
+    async fn refusal(&mut self, call: Option<&TranslatedCall>) -> Option<String> {
+        let Some(TranslatedCall { first, others, cwd }) = call else {
+            return Some("autonoe cannot determine what this call would do.".to_owned());
         };
         for call in std::iter::once(first).chain(others) {
             let refusal = self.vendor_session.refusal(call, cwd.as_deref()).await;
@@ -420,34 +440,34 @@ impl AcpAgent {
         None
     }
 
-    /// Tells of a refusal, and keeps the reason for an agent that stops at it.
+    /// Reports a refusal and keeps the reason, in case the agent stops.
     async fn refuse(&mut self, id: &str, reason: String, emitter: &Emitter) {
         let name = self.calls.close(id);
         self.refusals.push(format!("{name}: {reason}"));
         self.vendor_session.result(emitter, id, &name, reason, true).await;
     }
 
-    /// Tells of everything that has not ended and will not.
+    /// Reports the end of the turn's text and of calls without a result.
     async fn end_turn(&mut self, emitter: &Emitter) {
         self.flush(emitter).await;
-        for Ended { id, name, content, is_error, .. } in self.calls.unfinished() {
+        for CallEnd { id, name, content, is_error, .. } in self.calls.unfinished() {
             self.vendor_session.result(emitter, &id, &name, content, is_error).await;
         }
     }
 
-    /// Tells what a turn used. An agent that tells nothing is not free: its cost is not known.
-    async fn book(&mut self, answer: &Value, emitter: &Emitter) {
-        let mut told = usage(answer);
-        if told.is_empty() {
-            told.push((None, Usage::default()));
+    /// Reports the usage of a turn. If the agent reports none, the cost is unknown, not zero.
+    async fn report_usage(&mut self, answer: &Value, emitter: &Emitter) {
+        let mut used = usage(answer);
+        if used.is_empty() {
+            used.push((None, Usage::default()));
         }
         let cost = self.cost.take();
-        let mut rest = cost.map(|total| Usd((total.0 - self.booked.0).max(0.0)));
-        self.booked = cost.unwrap_or(self.booked);
-        for (model, usage) in told {
+        let mut rest = cost.map(|total| Usd((total.0 - self.reported_cost.0).max(0.0)));
+        self.reported_cost = cost.unwrap_or(self.reported_cost);
+        for (model, usage) in used {
             let model = model.unwrap_or_else(|| self.model.clone());
             let cost_usd = match &mut rest {
-                // All of it with the first model: it is not told for each.
+                // The cost is not reported per model, so all of it goes to the first.
                 Some(rest) => Some(std::mem::take(rest)),
                 None => self.settings.prices.cost(&model, &usage),
             };
@@ -456,10 +476,9 @@ impl AcpAgent {
     }
 }
 
-/// Why a request has no answer to resume.
-enum Halt {
-    /// The agent answered with an error.
-    Refused(Refused),
-    /// It cannot go on.
+/// Why a request has no result.
+enum AcpRequestError {
+    Rejected(RpcError),
+    /// The session cannot continue.
     Fault(Fault),
 }

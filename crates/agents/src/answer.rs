@@ -1,129 +1,130 @@
-//! Answers of a form that was asked for: a JSON Schema that they must fit. Some agents are given the schema, the others are
-//! told it in words; what any of them answers is read and checked here, and asked for once more if it does not fit.
+//! Answers that must match a JSON Schema. Some agents take the schema as a parameter, for others it is part
+//! of the prompt. Every answer is validated here, and requested once more if it does not match.
 
 use autonoe_core::event::AgentEvent;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
 use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::emit::Emitter;
 
-/// How often an answer is asked for.
-const MAX_ASKED: u32 = 2;
+/// Attempts per session.
+const MAX_ATTEMPTS: u32 = 2;
 
-/// How many of the things that are wrong with an answer are told.
-const MAX_TOLD: usize = 5;
+/// Validation errors that are reported to the agent.
+const MAX_ERRORS: usize = 5;
 
-/// How much of each is told, in characters.
-const MAX_TOLD_CHARS: usize = 300;
+/// Longer validation errors are cut.
+const MAX_ERROR_CHARS: usize = 300;
 
-/// What is expected of an agent's answer.
-pub(crate) struct Expected {
-    form: Option<Form>,
-    asked: u32,
+pub(crate) struct ExpectedAnswer {
+    schema: Option<AnswerSchema>,
+    attempts: u32,
 }
 
-struct Form {
+struct AnswerSchema {
     schema: Value,
     validator: Validator,
 }
 
-/// What follows when an agent has come to an end.
+/// What follows from the end of an agent's turn.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Next {
-    /// It was the end.
-    Ended(SessionEnd),
-    /// It has to be told this, and to answer again.
-    Again(String),
+pub(crate) enum AnswerCheck {
+    /// The session has ended.
+    Done(SessionEnd),
+    /// The agent gets this prompt and answers again.
+    Retry(String),
 }
 
-impl Expected {
-    /// An answer that fits this schema, or any answer.
+impl ExpectedAnswer {
+    /// `None` accepts any answer.
     pub(crate) fn new(schema: Option<Value>) -> Result<Self, Fault> {
-        let form = schema.map(|schema| match jsonschema::validator_for(&schema) {
-            Ok(validator) => Ok(Form { schema, validator }),
+        let schema = schema.map(|schema| match jsonschema::validator_for(&schema) {
+            Ok(validator) => Ok(AnswerSchema { schema, validator }),
             Err(error) => {
-                let message =
-                    format!("The form of the answer is not JSON Schema: {}.", cut(&error.to_string()));
-                Err(Fault::lasting(Layer::Config, "answer_schema", message))
+                let message = format!(
+                    "The schema of the answer is not valid JSON Schema: {}.",
+                    cut(&error.to_string())
+                );
+                Err(Fault::permanent(FaultLayer::Config, "answer_schema", message))
             }
         });
-        Ok(Self { form: form.transpose()?, asked: 1 })
+        Ok(Self { schema: schema.transpose()?, attempts: 1 })
     }
 
-    /// The schema, for an agent that takes one.
+    /// The schema, for agents that take one as a parameter.
     pub(crate) fn schema(&self) -> Option<&Value> {
-        self.form.as_ref().map(|form| &form.schema)
+        self.schema.as_ref().map(|answer| &answer.schema)
     }
 
-    /// An instruction, with the form in words after it.
-    pub(crate) fn told(&self, instruction: String) -> String {
-        match &self.form {
-            Some(form) => format!("{instruction}\n\n{}", form.in_words()),
+    /// The instruction followed by a description of the schema.
+    pub(crate) fn with_schema(&self, instruction: String) -> String {
+        match &self.schema {
+            Some(schema) => format!("{instruction}\n\n{}", schema.prompt()),
             None => instruction,
         }
     }
 
-    /// What follows from how an agent ended, and from the last that it said.
-    pub(crate) async fn settle(&mut self, outcome: SessionEnd, said: &str, emitter: &Emitter) -> Next {
-        let (Some(form), SessionEnd::Completed) = (&self.form, &outcome) else {
-            return Next::Ended(outcome);
+    /// Validates the last text of a completed turn.
+    pub(crate) async fn check(&mut self, outcome: SessionEnd, text: &str, emitter: &Emitter) -> AnswerCheck {
+        let (Some(schema), SessionEnd::Completed) = (&self.schema, &outcome) else {
+            return AnswerCheck::Done(outcome);
         };
-        let why = match form.read(said) {
+        let why = match schema.read(text) {
             Ok(value) => {
                 emitter.emit(AgentEvent::Answer { value }).await;
-                return Next::Ended(outcome);
+                return AnswerCheck::Done(outcome);
             }
             Err(why) => why,
         };
-        let message = format!("The answer does not have the form that was asked for: {why}.");
-        if self.asked == MAX_ASKED {
-            let fault = Fault::passing(Layer::Agent, "answer_not_valid", message);
-            return Next::Ended(SessionEnd::ExecutionError { fault });
+        let message = format!("The answer does not match the requested schema: {why}.");
+        if self.attempts == MAX_ATTEMPTS {
+            let fault = Fault::transient(FaultLayer::Agent, "answer_not_valid", message);
+            return AnswerCheck::Done(SessionEnd::ExecutionError { fault });
         }
-        self.asked += 1;
-        let again = format!("{message}\n\nAnswer once more. {}", form.in_words());
-        emitter.emit(AgentEvent::Trouble { message: format!("{message} It is asked for once more.") }).await;
-        Next::Again(again)
+        self.attempts += 1;
+        let prompt = format!("{message}\n\nAnswer once more. {}", schema.prompt());
+        emitter.emit(AgentEvent::Warning { message: format!("{message} Requesting it once more.") }).await;
+        AnswerCheck::Retry(prompt)
     }
 }
 
-impl Form {
-    fn in_words(&self) -> String {
+impl AnswerSchema {
+    fn prompt(&self) -> String {
         format!(
-            "The last thing you say must be your answer: one JSON document with nothing before or after it, which fits this \
-             JSON Schema:\n\n```json\n{:#}\n```",
+            "Your last message must be your answer: one JSON document with nothing before or after it, which matches \
+             this JSON Schema:\n\n```json\n{:#}\n```",
             self.schema
         )
     }
 
-    /// The answer, or what is wrong with it.
-    fn read(&self, said: &str) -> Result<Value, String> {
-        let value = document(said)?;
-        let wrong: Vec<String> = self
+    /// The answer, or the validation errors.
+    fn read(&self, text: &str) -> Result<Value, String> {
+        let value = document(text)?;
+        let errors: Vec<String> = self
             .validator
             .iter_errors(&value)
-            .take(MAX_TOLD)
+            .take(MAX_ERRORS)
             .map(|error| match error.instance_path().as_str() {
                 "" => cut(&error.to_string()),
                 path => format!("at {path}, {}", cut(&error.to_string())),
             })
             .collect();
-        if wrong.is_empty() { Ok(value) } else { Err(wrong.join("; ")) }
+        if errors.is_empty() { Ok(value) } else { Err(errors.join("; ")) }
     }
 }
 
-/// The JSON document that a text is, or the one in its last fence.
+/// The text as JSON, or the JSON in its last code fence.
 fn document(text: &str) -> Result<Value, String> {
     let whole = serde_json::from_str(text);
     whole.or_else(|error| {
         let fenced = fenced(text).and_then(|inside| serde_json::from_str(&inside).ok());
-        fenced.ok_or_else(|| format!("it is not JSON document ({error})"))
+        fenced.ok_or_else(|| format!("it is not a JSON document ({error})"))
     })
 }
 
-/// What is in the last fence. A fence begins a line, which nothing within a JSON document can.
+/// The content of the last code fence. A fence starts a line, which a string inside a JSON document cannot.
 fn fenced(text: &str) -> Option<String> {
     let text = format!("\n{text}");
     let (before, _) = text.rsplit_once("\n```")?;
@@ -132,7 +133,7 @@ fn fenced(text: &str) -> Option<String> {
 }
 
 fn cut(text: &str) -> String {
-    text.chars().take(MAX_TOLD_CHARS).collect()
+    text.chars().take(MAX_ERROR_CHARS).collect()
 }
 
 #[cfg(test)]
@@ -142,35 +143,35 @@ mod tests {
     use futures::StreamExt;
     use serde_json::{Value, json};
 
-    use super::{Expected, Next, document};
+    use super::{AnswerCheck, ExpectedAnswer, document};
     use crate::emit::events;
 
-    fn verdict() -> Value {
+    fn schema() -> Value {
         json!({
             "type": "object", "required": ["passed"], "additionalProperties": false,
             "properties": { "passed": { "type": "boolean" }, "reason": { "type": "string" } },
         })
     }
 
-    /// What follows each of these answers to one instruction, and what is told.
-    async fn settled(schema: Option<Value>, said: &[&str]) -> (Vec<Next>, Vec<AgentEvent>) {
-        let mut nexts = Vec::new();
-        let told = events(|emitter| {
-            let nexts = &mut nexts;
+    /// The checks of these answers, one after another, and the emitted events.
+    async fn checked(schema: Option<Value>, answers: &[&str]) -> (Vec<AnswerCheck>, Vec<AgentEvent>) {
+        let mut checks = Vec::new();
+        let events = events(|emitter| {
+            let checks = &mut checks;
             async move {
-                let mut expected = Expected::new(schema).expect("a schema");
-                for said in said {
-                    nexts.push(expected.settle(SessionEnd::Completed, said, &emitter).await);
+                let mut expected = ExpectedAnswer::new(schema).expect("a schema");
+                for answer in answers {
+                    checks.push(expected.check(SessionEnd::Completed, answer, &emitter).await);
                 }
             }
         })
         .collect()
         .await;
-        (nexts, told)
+        (checks, events)
     }
 
     #[test]
-    fn a_document_is_found_alone_or_in_the_last_fence() {
+    fn a_document_is_found_alone_or_in_the_last_code_fence() {
         let found = json!({ "a": "```sh" });
         for text in [
             r#"{"a":"```sh"}"#,
@@ -186,48 +187,49 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_fits_is_told() {
-        let (nexts, told) = settled(Some(verdict()), &[r#"{"passed":true}"#]).await;
-        assert_eq!(nexts, [Next::Ended(SessionEnd::Completed)]);
-        assert_eq!(told, [AgentEvent::Answer { value: json!({ "passed": true }) }]);
+    async fn a_valid_answer_is_reported() {
+        let (checks, events) = checked(Some(schema()), &[r#"{"passed":true}"#]).await;
+        assert_eq!(checks, [AnswerCheck::Done(SessionEnd::Completed)]);
+        assert_eq!(events, [AgentEvent::Answer { value: json!({ "passed": true }) }]);
     }
 
     #[tokio::test]
-    async fn an_answer_that_does_not_fit_is_asked_for_once_more() {
-        let (nexts, told) = settled(Some(verdict()), &[r#"{"passed":"yes"}"#, r#"{"passed":false}"#]).await;
-        let [Next::Again(words), Next::Ended(SessionEnd::Completed)] = &nexts[..] else {
-            panic!("{nexts:?}")
+    async fn an_invalid_answer_is_requested_once_more() {
+        let (checks, events) = checked(Some(schema()), &[r#"{"passed":"yes"}"#, r#"{"passed":false}"#]).await;
+        let [AnswerCheck::Retry(prompt), AnswerCheck::Done(SessionEnd::Completed)] = &checks[..] else {
+            panic!("{checks:?}")
         };
-        assert!(words.contains("at /passed") && words.contains(r#""boolean""#), "{words}");
-        assert!(matches!(&told[..], [AgentEvent::Trouble { .. }, AgentEvent::Answer { .. }]), "{told:?}");
+        assert!(prompt.contains("at /passed") && prompt.contains(r#""boolean""#), "{prompt}");
+        assert!(matches!(&events[..], [AgentEvent::Warning { .. }, AgentEvent::Answer { .. }]), "{events:?}");
 
-        let (nexts, told) = settled(Some(verdict()), &["yes", "really, yes"]).await;
-        let [Next::Again(_), Next::Ended(SessionEnd::ExecutionError { fault })] = &nexts[..] else {
-            panic!("{nexts:?}")
+        let (checks, events) = checked(Some(schema()), &["yes", "really, yes"]).await;
+        let [AnswerCheck::Retry(_), AnswerCheck::Done(SessionEnd::ExecutionError { fault })] = &checks[..]
+        else {
+            panic!("{checks:?}")
         };
         assert_eq!((fault.code.as_str(), fault.recoverable()), ("answer_not_valid", true));
-        assert!(matches!(&told[..], [AgentEvent::Trouble { .. }]), "{told:?}");
+        assert!(matches!(&events[..], [AgentEvent::Warning { .. }]), "{events:?}");
     }
 
     #[tokio::test]
-    async fn without_a_form_or_an_end_of_its_own_nothing_is_read() {
-        let (nexts, told) = settled(None, &["whatever"]).await;
-        assert_eq!((nexts, told), (vec![Next::Ended(SessionEnd::Completed)], Vec::new()));
-        let mut told = events(|emitter| async move {
-            let mut expected = Expected::new(Some(verdict())).expect("a schema");
-            let next = expected.settle(SessionEnd::MaxTurns, r#"{"passed":true}"#, &emitter).await;
-            assert_eq!(next, Next::Ended(SessionEnd::MaxTurns));
+    async fn without_a_schema_or_a_completed_turn_nothing_is_validated() {
+        let (checks, emitted) = checked(None, &["whatever"]).await;
+        assert_eq!((checks, emitted), (vec![AnswerCheck::Done(SessionEnd::Completed)], Vec::new()));
+        let mut stream = events(|emitter| async move {
+            let mut expected = ExpectedAnswer::new(Some(schema())).expect("a schema");
+            let check = expected.check(SessionEnd::MaxTurns, r#"{"passed":true}"#, &emitter).await;
+            assert_eq!(check, AnswerCheck::Done(SessionEnd::MaxTurns));
         });
-        assert_eq!(told.next().await, None);
+        assert_eq!(stream.next().await, None);
     }
 
     #[test]
-    fn what_is_no_schema_is_refused() {
+    fn an_invalid_schema_is_rejected() {
         for schema in [json!({ "type": "bool" }), json!({ "$ref": "http://127.0.0.1:1/x.json" }), json!(7)] {
-            let fault = Expected::new(Some(schema.clone())).err().unwrap_or_else(|| panic!("{schema}"));
+            let fault = ExpectedAnswer::new(Some(schema.clone())).err().unwrap_or_else(|| panic!("{schema}"));
             assert_eq!((fault.code.as_str(), fault.recoverable()), ("answer_schema", false));
         }
-        let told = Expected::new(Some(verdict())).expect("a schema").told("Judge.".to_owned());
-        assert!(told.starts_with("Judge.\n\n") && told.contains("additionalProperties"), "{told}");
+        let prompt = ExpectedAnswer::new(Some(schema())).expect("a schema").with_schema("Judge.".to_owned());
+        assert!(prompt.starts_with("Judge.\n\n") && prompt.contains("additionalProperties"), "{prompt}");
     }
 }

@@ -1,8 +1,8 @@
-//! Claude Code: the vendor's own binary, driven over its control protocol. Every tool call is put to our gates by a hook
-//! that it must ask; its own settings, the user's and the repository's are left out.
+//! Claude Code: the vendor's own binary, driven over its control protocol. A hook passes every tool call to
+//! our gates; the settings of Claude Code, of the user and of the repository are ignored.
 
-mod ending;
 mod message;
+mod session_result;
 #[cfg(test)]
 mod tests;
 
@@ -14,31 +14,32 @@ use std::time::Duration;
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::{AgentEvent, Usage};
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{DeliverableService, answer_message};
-use autonoe_tools::Way;
+use autonoe_tools::McpTransport;
 use serde_json::{Value, json};
 
-use crate::answer::{Expected, Next};
+use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
 use crate::vendor::{
-    EXIT_LIMIT, Heard, JsonLineProcess, SERVER, Start, VendorSession, VendorSettings, conclude, crashed,
+    EXIT_LIMIT, JsonLineProcess, PreparedSession, ProcessOutput, SERVER, VendorSession, VendorSettings,
+    crashed, end_session,
 };
-use ending::Ending;
-use message::{Asked, Block, CallResult, Message};
+use message::{AssistantBlock, ClaudeMessage, ClaudeToolRequest, ClaudeToolResult};
+use session_result::ClaudeResult;
 
-/// What it is called.
 pub const NAME: &str = "claude";
 
-/// Its tools that our gates know. The others could act where nobody asks us: later, elsewhere, or in another directory.
+/// The built-in tools that our gates know. Others could act without a check: later, elsewhere, or in another
+/// directory.
 const TOOLS: &str = "Bash,BashOutput,KillShell,Read,Write,Edit,MultiEdit,NotebookEdit,Glob,Grep,LS,Task,TodoWrite,Skill,WebFetch,WebSearch";
 
-/// Nothing but the work: no updates, no telemetry, no deferred tools, and errors that are told before the night is over.
-const QUIET: [(&str, &str); 7] = [
+/// No updates, no telemetry, no deferred tools, and few retries, so that errors are reported soon.
+const ENVIRONMENT: [(&str, &str); 7] = [
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ("CLAUDE_CODE_MAX_RETRIES", "4"),
     ("DISABLE_AUTOUPDATER", "1"),
@@ -48,29 +49,25 @@ const QUIET: [(&str, &str); 7] = [
     ("MCP_TIMEOUT", "60000"),
 ];
 
-/// How long it may take to be ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long it waits for our gates, in seconds.
+/// The timeout of our hook.
 const GATE_SECONDS: u32 = 60;
 
-/// The file that tells it of MCP servers. Their headers may be secrets, and arguments can be seen by everybody.
+/// The file with the MCP servers. Their headers may be secret, and other users can read arguments.
 const SERVERS: &str = "autonoe-servers.json";
 
-/// The tool with which it answers in the form that was asked for.
+/// The built-in tool for answers with a schema.
 const ANSWER_TOOL: &str = "StructuredOutput";
 
-/// The name of our hook.
 const GATE: &str = "gate";
 
-/// Opens sessions of Claude Code.
 pub struct ClaudeBackend {
     settings: VendorSettings,
     deliverables: Arc<DeliverableService>,
 }
 
 impl ClaudeBackend {
-    /// A backend whose agents work on deliverables through the given service.
     pub fn new(settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
         Self { settings, deliverables }
     }
@@ -103,25 +100,27 @@ impl ClaudeBackend {
         if let Some(tokens) = spec.thinking {
             arguments.extend(["--max-thinking-tokens".to_owned(), tokens.to_string()]);
         }
-        arguments.extend(taking_up(spec.history.as_ref()));
-        if let Some(schema) = &spec.answer {
+        arguments.extend(resume_arguments(spec.history.as_ref()));
+        if let Some(schema) = &spec.answer_schema {
             arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
         }
         arguments
     }
 
-    /// The MCP servers, in its own form. It hands us what it says to that of the deliverable tools, so that no program is
-    /// started for it.
+    /// The MCP servers in Claude Code's format. Messages for the deliverable tools come over the control
+    /// protocol, so no process is started for them.
     fn servers(&self) -> Value {
         let mut servers = BTreeMap::from([(SERVER.to_owned(), json!({ "type": "sdk", "name": SERVER }))]);
         for (name, server) in &self.settings.servers {
-            let described = match &server.way {
-                Way::Stdio { command, args, env, .. } => {
+            let entry = match &server.transport {
+                McpTransport::Stdio { command, args, env, .. } => {
                     json!({ "type": "stdio", "command": command, "args": args, "env": env.0 })
                 }
-                Way::Http { url, headers } => json!({ "type": "http", "url": url, "headers": headers.0 }),
+                McpTransport::Http { url, headers } => {
+                    json!({ "type": "http", "url": url, "headers": headers.0 })
+                }
             };
-            servers.insert(name.clone(), described);
+            servers.insert(name.clone(), entry);
         }
         json!({ "mcpServers": servers })
     }
@@ -135,66 +134,64 @@ impl Backend for ClaudeBackend {
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let (arguments, servers) = (self.arguments(&spec), self.servers());
-        let expected = Expected::new(spec.answer)?;
-        let Start { launch, reach, mut vendor_session } =
+        let expected = ExpectedAnswer::new(spec.answer_schema)?;
+        let PreparedSession { launch, access, mut vendor_session } =
             self.settings.prepare("Claude Code", spec.gates, spec.phase, &self.deliverables).await?;
         self.settings.write(SERVERS, &servers.to_string())?;
         let mut env: Vec<(&str, String)> =
-            QUIET.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+            ENVIRONMENT.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         env.push(("CLAUDE_CONFIG_DIR", self.settings.home.display().to_string()));
-        if let Some(reach) = reach {
-            env.extend(reach.key.map(|key| ("ANTHROPIC_API_KEY", key)));
-            env.extend(reach.base_url.map(|url| ("ANTHROPIC_BASE_URL", url)));
+        if let Some(access) = access {
+            env.extend(access.key.map(|key| ("ANTHROPIC_API_KEY", key)));
+            env.extend(access.base_url.map(|url| ("ANTHROPIC_BASE_URL", url)));
         }
-        let talk = match JsonLineProcess::start(launch.args(arguments).envs(env)) {
-            Ok(talk) => talk,
+        let process = match JsonLineProcess::start(launch.args(arguments).envs(env)) {
+            Ok(process) => process,
             Err(error) => {
                 vendor_session.close().await;
                 let message = format!("Claude Code cannot be started: {error}.");
-                return Err(Fault::passing(Layer::System, "agent_not_started", message));
+                return Err(Fault::transient(FaultLayer::System, "agent_not_started", message));
             }
         };
         Ok(Box::new(ClaudeAgent {
-            talk,
+            process,
             vendor_session,
             expected,
             guides: guides::read(&self.settings.root),
-            seen: Seen::default(),
+            state: ClaudeState::default(),
             settings: self.settings.clone(),
             deliverables: Arc::clone(&self.deliverables),
         }))
     }
 }
 
-/// One session of Claude Code.
 struct ClaudeAgent {
-    talk: JsonLineProcess,
+    process: JsonLineProcess,
     vendor_session: VendorSession,
-    expected: Expected,
+    expected: ExpectedAnswer,
     guides: String,
-    seen: Seen,
+    state: ClaudeState,
     settings: VendorSettings,
     deliverables: Arc<DeliverableService>,
 }
 
-/// What has been seen of a session so far.
 #[derive(Default)]
-struct Seen {
-    /// The tools of calls that have not been answered.
+struct ClaudeState {
+    /// Open calls: the name of the tool by call id.
     calls: HashMap<String, String>,
-    /// The message whose tokens were booked last: each of its parts repeats them.
-    booked: Option<String>,
-    /// Tokens whose price is not in our list; the vendor tells their cost in the end.
+    /// The message whose usage was reported last: each part of a message repeats the usage.
+    reported_message: Option<String>,
+    /// Tokens of models that are not in our price list; Claude Code reports their cost in the result.
     unpriced: Usage,
-    /// What was booked with a price.
-    priced: Usd,
-    /// The vendor's word that a limit is reached, and when it ends.
+    /// The cost reported so far.
+    reported_cost: Usd,
+    /// The last rejection because of a rate limit, with its reset time.
     limit: Option<Value>,
-    /// Sub-agents that work in the background.
+    /// The number of sub-agents in the background.
     sub_agents: usize,
-    /// What it answered in the end.
+    /// The answer in the last result.
     answer: String,
-    /// The model that it named last.
+    /// The model reported last.
     model: String,
 }
 
@@ -203,7 +200,7 @@ impl Agent for ClaudeAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             let ended = self.work(instruction.text, &emitter).await;
-            conclude(ended, Some(EXIT_LIMIT), &mut self.talk, &mut self.vendor_session, &emitter).await;
+            end_session(ended, Some(EXIT_LIMIT), &mut self.process, &mut self.vendor_session, &emitter).await;
         })
     }
 
@@ -213,11 +210,10 @@ impl Agent for ClaudeAgent {
 }
 
 impl ClaudeAgent {
-    /// From the instruction to the result.
     async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<SessionEnd, Fault> {
         let hook = json!({ "matcher": "*", "hookCallbackIds": [GATE], "timeout": GATE_SECONDS });
-        self.talk
-            .say(&json!({
+        self.process
+            .send(&json!({
                 "type": "control_request",
                 "request_id": "begin",
                 "request": {
@@ -229,49 +225,49 @@ impl ClaudeAgent {
             Ok(ready) => ready?,
             Err(_) => {
                 let message = format!("Claude Code was not ready within {} s.", START_LIMIT.as_secs());
-                return Err(Fault::passing(Layer::Agent, "agent_silent", message));
+                return Err(Fault::transient(FaultLayer::Agent, "agent_silent", message));
             }
         }
-        self.tell(&format!("{instruction}{}", self.guides)).await;
+        self.send_user(&format!("{instruction}{}", self.guides)).await;
         loop {
             let message = self.next(emitter).await?;
-            let Some(outcome) = self.take(message, emitter).await else { continue };
-            match self.expected.settle(outcome, &self.seen.answer, emitter).await {
-                Next::Ended(outcome) => return Ok(outcome),
-                Next::Again(words) => self.tell(&words).await,
+            let Some(outcome) = self.handle(message, emitter).await else { continue };
+            match self.expected.check(outcome, &self.state.answer, emitter).await {
+                AnswerCheck::Done(outcome) => return Ok(outcome),
+                AnswerCheck::Retry(prompt) => self.send_user(&prompt).await,
             }
         }
     }
 
-    /// Says something to it, as its user.
-    async fn tell(&mut self, words: &str) {
-        self.talk
-            .say(&json!({
+    /// Sends a user message.
+    async fn send_user(&mut self, text: &str) {
+        self.process
+            .send(&json!({
                 "type": "user",
-                "message": { "role": "user", "content": words },
+                "message": { "role": "user", "content": text },
                 "parent_tool_use_id": null,
                 "session_id": "",
             }))
             .await;
     }
 
-    /// Waits until our hook is in its place.
+    /// Waits until our hook is registered.
     async fn ready(&mut self, emitter: &Emitter) -> Result<(), Fault> {
         loop {
             match self.next(emitter).await? {
-                Message::Answered { error: None } => return Ok(()),
-                Message::Answered { error: Some(error) } => {
-                    let message = format!("Claude Code does not take our gates: {error}.");
-                    return Err(Fault::lasting(Layer::Agent, "agent_protocol", message)
-                        .hint("Update Claude Code; `autonoe doctor` tells the oldest version that is known to work."));
+                ClaudeMessage::Response { error: None } => return Ok(()),
+                ClaudeMessage::Response { error: Some(error) } => {
+                    let message = format!("Claude Code rejected our tool hook: {error}.");
+                    return Err(Fault::permanent(FaultLayer::Agent, "agent_protocol", message)
+                        .hint("Update Claude Code; `autonoe doctor` shows the oldest supported version."));
                 }
                 other => {
-                    if let Some(outcome) = self.take(other, emitter).await {
+                    if let Some(outcome) = self.handle(other, emitter).await {
                         return Err(match outcome {
                             SessionEnd::ExecutionError { fault } => fault,
                             other => {
                                 let message = format!("Claude Code ended early: {}.", other.name());
-                                Fault::passing(Layer::Agent, "agent_crashed", message)
+                                Fault::transient(FaultLayer::Agent, "agent_crashed", message)
                             }
                         });
                     }
@@ -280,90 +276,98 @@ impl ClaudeAgent {
         }
     }
 
-    async fn next(&mut self, emitter: &Emitter) -> Result<Message, Fault> {
+    async fn next(&mut self, emitter: &Emitter) -> Result<ClaudeMessage, Fault> {
         loop {
-            match self.talk.hear().await {
-                Heard::Message(message) => return Ok(Message::read(message)),
-                Heard::Noise(text) => {
-                    let message = format!("Claude Code said something that is not a message: {text}");
-                    emitter.emit(AgentEvent::Trouble { message }).await;
+            match self.process.next().await {
+                ProcessOutput::Message(message) => return Ok(ClaudeMessage::read(message)),
+                ProcessOutput::Noise(text) => {
+                    let message =
+                        format!("Claude Code printed a line that is not a protocol message: {text}");
+                    emitter.emit(AgentEvent::Warning { message }).await;
                 }
-                Heard::End => return Err(crashed("Claude Code", &mut self.talk).await),
+                ProcessOutput::End => return Err(crashed("Claude Code", &mut self.process).await),
             }
         }
     }
 
-    /// Acts on one message; the outcome, if it is the last one.
-    async fn take(&mut self, message: Message, emitter: &Emitter) -> Option<SessionEnd> {
+    /// Handles one message. Returns the outcome if the session has ended.
+    async fn handle(&mut self, message: ClaudeMessage, emitter: &Emitter) -> Option<SessionEnd> {
         match message {
-            Message::Begun { session, model } => {
+            ClaudeMessage::Init { session, model } => {
                 let history = json!({ "claude_session": session });
                 emitter.emit(AgentEvent::Conversation { history }).await;
-                self.vendor_session.asks(&model, emitter).await;
-                self.seen.model = model;
+                self.vendor_session.model_asked(&model, emitter).await;
+                self.state.model = model;
             }
-            Message::Said { id, model, blocks, usage } => {
-                self.said(&id, &model, blocks, usage, emitter).await
+            ClaudeMessage::Assistant { id, model, blocks, usage } => {
+                self.assistant(&id, &model, blocks, usage, emitter).await
             }
-            Message::Results(results) => self.results(results, emitter).await,
-            Message::Asks { request, asked } => {
-                // Anyone who is about to use a tool has heard the model out.
-                self.vendor_session.answered(None, emitter).await;
-                let answer = self.answer(asked).await;
-                let response = json!({ "subtype": "success", "request_id": request, "response": answer });
-                self.talk.say(&json!({ "type": "control_response", "response": response })).await;
+            ClaudeMessage::ToolResults(results) => self.results(results, emitter).await,
+            ClaudeMessage::ToolRequest { id, request } => {
+                // A tool is used only after the model has answered.
+                self.vendor_session.model_answered(None, emitter).await;
+                let answer = self.answer(request).await;
+                let response = json!({ "subtype": "success", "request_id": id, "response": answer });
+                self.process.send(&json!({ "type": "control_response", "response": response })).await;
             }
-            Message::ToServer { request, message } => {
+            ClaudeMessage::McpMessage { request, message } => {
                 let answer = answer_message(&self.deliverables, &message).await;
                 let answer = json!({ "mcp_response": answer.unwrap_or_else(|| json!({ "jsonrpc": "2.0", "result": {} })) });
                 let response = json!({ "subtype": "success", "request_id": request, "response": answer });
-                self.talk.say(&json!({ "type": "control_response", "response": response })).await;
+                self.process.send(&json!({ "type": "control_response", "response": response })).await;
             }
-            Message::AsksWhatWeDoNotKnow { request, what } => {
-                let error = format!("autonoe does not know `{what}`");
+            ClaudeMessage::UnknownRequest { request, what } => {
+                let error = format!("autonoe does not support `{what}`");
                 let response = json!({ "subtype": "error", "request_id": request, "error": error });
-                self.talk.say(&json!({ "type": "control_response", "response": response })).await;
+                self.process.send(&json!({ "type": "control_response", "response": response })).await;
             }
-            Message::Limited(limit) => self.seen.limit = Some(limit),
-            Message::Retries { attempt, status, error } => {
+            ClaudeMessage::RateLimited(limit) => self.state.limit = Some(limit),
+            ClaudeMessage::Retrying { attempt, status, error } => {
                 let status = status.map(|status| format!(" ({status})")).unwrap_or_default();
-                let message = format!("Claude Code tries again, attempt {attempt}: {error}{status}.");
-                emitter.emit(AgentEvent::Trouble { message }).await;
+                let message = format!("Claude Code is retrying, attempt {attempt}: {error}{status}.");
+                emitter.emit(AgentEvent::Warning { message }).await;
             }
-            Message::SubAgents { working } => self.seen.sub_agents = working,
-            Message::Ended(ending) => {
-                self.book_the_rest(&ending, emitter).await;
-                let outcome = ending.outcome(self.seen.limit.as_ref());
-                self.vendor_session.answered(model_failure(&outcome), emitter).await;
-                // It goes on by itself when they have ended.
-                if self.seen.sub_agents > 0 && !ending.is_error {
+            ClaudeMessage::SubAgents { working } => self.state.sub_agents = working,
+            ClaudeMessage::Result(result) => {
+                self.report_remaining_cost(&result, emitter).await;
+                let outcome = result.outcome(self.state.limit.as_ref());
+                self.vendor_session.model_answered(model_failure(&outcome), emitter).await;
+                // Claude Code continues by itself when they have ended.
+                if self.state.sub_agents > 0 && !result.is_error {
                     return None;
                 }
-                self.end_what_is_open(ending.is_error, emitter).await;
-                self.seen.answer = ending.answer;
+                self.end_open_calls(result.is_error, emitter).await;
+                self.state.answer = result.answer;
                 return Some(outcome);
             }
-            Message::Answered { .. } | Message::Silent => {}
-            Message::Unknown(what) => {
-                let message = format!("Claude Code said something unknown to autonoe: {what}.");
-                emitter.emit(AgentEvent::Trouble { message }).await;
+            ClaudeMessage::Response { .. } | ClaudeMessage::Ignored => {}
+            ClaudeMessage::Unknown(what) => {
+                let message = format!("Claude Code sent a message that autonoe does not know: {what}.");
+                emitter.emit(AgentEvent::Warning { message }).await;
             }
         }
         None
     }
 
-    async fn said(&mut self, id: &str, model: &str, blocks: Vec<Block>, usage: Usage, emitter: &Emitter) {
-        let is_new = self.seen.booked.as_deref() != Some(id);
+    async fn assistant(
+        &mut self,
+        id: &str,
+        model: &str,
+        blocks: Vec<AssistantBlock>,
+        usage: Usage,
+        emitter: &Emitter,
+    ) {
+        let is_new = self.state.reported_message.as_deref() != Some(id);
         if is_new {
-            self.vendor_session.asks(model, emitter).await;
+            self.vendor_session.model_asked(model, emitter).await;
         }
         for block in blocks {
             emitter
                 .emit(match block {
-                    Block::Text(text) => AgentEvent::Text { text },
-                    Block::Thought(text) => AgentEvent::Thinking { text },
-                    Block::Call(call) => {
-                        self.seen.calls.insert(call.id.clone(), call.name.clone());
+                    AssistantBlock::Text(text) => AgentEvent::Text { text },
+                    AssistantBlock::Thought(text) => AgentEvent::Thinking { text },
+                    AssistantBlock::Call(call) => {
+                        self.state.calls.insert(call.id.clone(), call.name.clone());
                         AgentEvent::ToolCall(call)
                     }
                 })
@@ -372,71 +376,71 @@ impl ClaudeAgent {
         if !is_new {
             return;
         }
-        self.seen.booked = Some(id.to_owned());
+        self.state.reported_message = Some(id.to_owned());
         match self.settings.prices.cost(model, &usage) {
             Some(cost) => {
-                self.seen.priced += cost;
+                self.state.reported_cost += cost;
                 emitter.emit(AgentEvent::Usage(Usage { cost_usd: Some(cost), ..usage })).await;
             }
             None => {
-                let kept = &mut self.seen.unpriced;
-                kept.input_tokens += usage.input_tokens;
-                kept.output_tokens += usage.output_tokens;
-                kept.cache_read_tokens += usage.cache_read_tokens;
-                kept.cache_write_tokens += usage.cache_write_tokens;
+                let unpriced = &mut self.state.unpriced;
+                unpriced.input_tokens += usage.input_tokens;
+                unpriced.output_tokens += usage.output_tokens;
+                unpriced.cache_read_tokens += usage.cache_read_tokens;
+                unpriced.cache_write_tokens += usage.cache_write_tokens;
             }
         }
     }
 
-    async fn results(&mut self, results: Vec<CallResult>, emitter: &Emitter) {
-        let mut is_over = true;
+    async fn results(&mut self, results: Vec<ClaudeToolResult>, emitter: &Emitter) {
+        let mut is_final_answer = true;
         for result in results {
-            let name = self.seen.calls.remove(&result.id).unwrap_or_default();
-            // After its answer the model is not asked again.
-            is_over &= name == ANSWER_TOOL;
+            let name = self.state.calls.remove(&result.id).unwrap_or_default();
+            // No model call follows the final answer.
+            is_final_answer &= name == ANSWER_TOOL;
             self.vendor_session.result(emitter, &result.id, &name, result.content, result.is_error).await;
         }
-        if self.seen.calls.is_empty() && !is_over {
-            let model = self.seen.model.clone();
-            self.vendor_session.asks(&model, emitter).await;
+        if self.state.calls.is_empty() && !is_final_answer {
+            let model = self.state.model.clone();
+            self.vendor_session.model_asked(&model, emitter).await;
         }
     }
 
-    /// Tells of calls that nothing more will be heard of.
-    async fn end_what_is_open(&mut self, is_error: bool, emitter: &Emitter) {
-        for (id, name) in std::mem::take(&mut self.seen.calls) {
+    /// Reports the end of calls without a result.
+    async fn end_open_calls(&mut self, is_error: bool, emitter: &Emitter) {
+        for (id, name) in std::mem::take(&mut self.state.calls) {
             let content = "It ran until the session ended.".to_owned();
             self.vendor_session.result(emitter, &id, &name, content, is_error).await;
         }
     }
 
-    /// What the vendor says that it cost, beyond what is booked already.
-    async fn book_the_rest(&mut self, ending: &Ending, emitter: &Emitter) {
-        let rest = ending.cost.map(|total| Usd((total.0 - self.seen.priced.0).max(0.0)));
-        let tokens = std::mem::take(&mut self.seen.unpriced);
+    /// Reports the part of the total cost that has not been reported yet.
+    async fn report_remaining_cost(&mut self, result: &ClaudeResult, emitter: &Emitter) {
+        let rest = result.cost.map(|total| Usd((total.0 - self.state.reported_cost.0).max(0.0)));
+        let tokens = std::mem::take(&mut self.state.unpriced);
         let is_more = rest.is_some_and(|rest| rest.0 > 0.0) || tokens != Usage::default();
         if is_more {
-            self.seen.priced += rest.unwrap_or_default();
+            self.state.reported_cost += rest.unwrap_or_default();
             emitter.emit(AgentEvent::Usage(Usage { cost_usd: rest, ..tokens })).await;
         }
     }
 
-    /// What the gates say, in the form of the question.
-    async fn answer(&mut self, asked: Asked) -> Value {
-        let (call, cwd, is_hook) = match asked {
-            Asked::Hook { call, cwd } => (call, cwd, true),
-            Asked::Permission { call } => (call, None, false),
+    /// The decision of the gates, in the format of the request.
+    async fn answer(&mut self, request: ClaudeToolRequest) -> Value {
+        let (call, cwd, is_hook) = match request {
+            ClaudeToolRequest::Hook { call, cwd } => (call, cwd, true),
+            ClaudeToolRequest::Permission { call } => (call, None, false),
         };
-        let named = ToolCall { name: known_name(&call.name), ..call };
+        let named = ToolCall { name: gate_name(&call.name), ..call };
         let refusal = match named.name.as_str() {
-            // It does nothing but answer, and is there only where a form was asked for.
+            // It only answers, and exists only if a schema was requested.
             ANSWER_TOOL if self.expected.schema().is_some() => None,
             _ => self.vendor_session.refusal(&named, cwd.map(PathBuf::from).as_deref()).await,
         };
         match (is_hook, refusal) {
             (true, None) => json!({ "hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "allow",
-                "permissionDecisionReason": "autonoe's gates allow it",
+                "permissionDecisionReason": "allowed by autonoe's gates",
             } }),
             (true, Some(reason)) => json!({ "hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
@@ -447,17 +451,17 @@ impl ClaudeAgent {
     }
 }
 
-/// How it is told to resume an earlier conversation: in a copy, so that the earlier one can be taken up again, whatever
-/// becomes of this session.
-fn taking_up(history: Option<&Value>) -> Vec<String> {
+/// Resumes a copy of an earlier conversation, so that the original can be resumed again if this session
+/// fails.
+fn resume_arguments(history: Option<&Value>) -> Vec<String> {
     let session = history.and_then(|history| history["claude_session"].as_str());
     session
         .map(|session| ["--resume", session, "--fork-session"].map(str::to_owned).to_vec())
         .unwrap_or_default()
 }
 
-/// The name by which our gates know a tool.
-fn known_name(name: &str) -> String {
+/// The tool name that our gates know.
+fn gate_name(name: &str) -> String {
     match name {
         "Agent" => "Task",
         "TaskStop" => "KillShell",

@@ -1,16 +1,16 @@
-//! Codex: the vendor's own binary, driven over its app server. It asks before commands, changes of files and the tools of
-//! MCP servers, and our gates answer; its own settings are ours, the user's and the repository's are left out. A Codex whose
-//! app server does not answer is driven by `exec`, where that is safe.
+//! Codex: the vendor's own binary, driven over its app server. It requests approval of commands, file changes
+//! and MCP tool calls, and our gates decide. It runs with our settings; the user's and the repository's are
+//! ignored. If the app server does not work, `codex exec` is used instead, where that is safe.
 
 mod approval;
 mod config;
-mod deeds;
-mod ending;
 mod exec;
 mod item;
+mod item_events;
 mod message;
 mod shell;
 mod strict;
+mod turn_end;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -23,59 +23,56 @@ use std::time::Duration;
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::{AgentEvent, Usage};
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
-use autonoe_sandbox::Layer as SandboxLayer;
+use autonoe_sandbox::SandboxLayer;
 use futures::future::{Either, select};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::answer::{Expected, Next};
+use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
 use crate::vendor::{
-    EXIT_LIMIT, Heard, JsonLineProcess, Reach, SERVER, Start, VendorSession, VendorSettings, conclude,
-    crashed,
+    EXIT_LIMIT, JsonLineProcess, PreparedSession, ProcessOutput, SERVER, ServiceAccess, VendorSession,
+    VendorSettings, crashed, end_session,
 };
-use config::Asks;
+use config::ApprovalMode;
 pub use config::UserProvider;
-use item::Deed;
-use message::Message;
+use item::CodexAction;
+use message::CodexMessage;
 
-/// What it is called.
 pub const NAME: &str = "codex";
 
-/// How long it may take to be ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long further MCP servers are waited for: what it works without at first, the model does not know of.
-const GATHERING: Duration = Duration::from_secs(5);
+/// How long to wait for the user's MCP servers: the model does not learn of tools that appear after the first
+/// request.
+const SERVER_WAIT: Duration = Duration::from_secs(5);
 
-/// Where it keeps rules of its own for commands that need no question.
+/// The directory of Codex's own rules, which approve commands without asking.
 const RULES: &str = "rules";
 
-/// Budgets up to this many tokens ask for low effort.
+/// Budgets up to this many tokens request low effort.
 const LOW_UP_TO: u32 = 4_096;
 
-/// Budgets up to this many tokens ask for medium effort, larger ones for high effort.
+/// Budgets up to this many tokens request medium effort, larger ones high effort.
 const MEDIUM_UP_TO: u32 = 16_384;
 
-/// The code of JSON-RPC for a method that is not known.
+/// JSON-RPC error code.
 const UNKNOWN_METHOD: i32 = -32_601;
 
-/// The codes of faults by which an app server shows that it does not speak our protocol.
-const NO_SERVER: [&str; 2] = ["agent_crashed", "agent_protocol"];
+/// Fault codes of an app server that does not support our protocol.
+const APP_SERVER_UNUSABLE: [&str; 2] = ["agent_crashed", "agent_protocol"];
 
-/// Opens sessions of Codex.
 pub struct CodexBackend {
     settings: VendorSettings,
     deliverables: Arc<DeliverableService>,
 }
 
 impl CodexBackend {
-    /// A backend whose agents work on deliverables through the given service.
     pub fn new(settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
         Self { settings, deliverables }
     }
@@ -88,57 +85,56 @@ impl Backend for CodexBackend {
     }
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
-        let expected = Expected::new(spec.answer)?;
-        let Start { launch, reach, mut vendor_session } =
+        let expected = ExpectedAnswer::new(spec.answer_schema)?;
+        let PreparedSession { launch, access, mut vendor_session } =
             self.settings.prepare("Codex", spec.gates, spec.phase, &self.deliverables).await?;
-        let told = config::config(&self.settings, &vendor_session.server, reach.as_ref(), Asks::Always);
-        self.settings.write("config.toml", &told)?;
-        forget_rules(&self.settings.home)?;
-        let env = env(&self.settings, reach.as_ref());
-        let talk = match JsonLineProcess::start(launch.args(["app-server"]).envs(env)) {
-            Ok(talk) => talk,
+        let config =
+            config::config(&self.settings, &vendor_session.server, access.as_ref(), ApprovalMode::Always);
+        self.settings.write("config.toml", &config)?;
+        remove_rules(&self.settings.home)?;
+        let env = env(&self.settings, access.as_ref());
+        let process = match JsonLineProcess::start(launch.args(["app-server"]).envs(env)) {
+            Ok(process) => process,
             Err(error) => {
                 vendor_session.close().await;
                 let message = format!("Codex cannot be started: {error}.");
-                return Err(Fault::passing(Layer::System, "agent_not_started", message));
+                return Err(Fault::transient(FaultLayer::System, "agent_not_started", message));
             }
         };
         let history = spec.history.unwrap_or_default();
         Ok(Box::new(CodexAgent {
-            talk,
+            process,
             vendor_session,
             expected,
             guides: guides::read(&self.settings.root),
             history: history["codex_thread"].as_str().map(str::to_owned),
             phase: spec.phase,
-            reach,
+            access,
             model: spec.model,
             effort: spec.thinking.map(effort),
             settings: self.settings.clone(),
-            seen: Seen { booked: exec::booked(&history), ..Seen::default() },
+            state: CodexState { reported_usage: exec::reported_usage(&history), ..CodexState::default() },
         }))
     }
 }
 
-/// What it is told by the environment.
-fn env(settings: &VendorSettings, reach: Option<&Reach>) -> Vec<(&'static str, String)> {
+fn env(settings: &VendorSettings, access: Option<&ServiceAccess>) -> Vec<(&'static str, String)> {
     let mut env = vec![("CODEX_HOME", settings.home.display().to_string())];
-    env.extend(reach.and_then(|reach| reach.key.clone()).map(|key| (config::KEY_VARIABLE, key)));
+    env.extend(access.and_then(|access| access.key.clone()).map(|key| (config::KEY_VARIABLE, key)));
     env
 }
 
-/// Rules that an earlier session left behind would let commands past our gates.
-fn forget_rules(home: &Path) -> Result<(), Fault> {
+/// Rules left by an earlier session would let commands bypass our gates.
+fn remove_rules(home: &Path) -> Result<(), Fault> {
     match fs::remove_dir_all(home.join(RULES)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             let message = format!("{} cannot be removed: {error}.", home.join(RULES).display());
-            Err(Fault::lasting(Layer::System, "agent_home", message))
+            Err(Fault::permanent(FaultLayer::System, "agent_home", message))
         }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// How much it should think.
 fn effort(tokens: u32) -> &'static str {
     if tokens <= LOW_UP_TO {
         "low"
@@ -149,49 +145,48 @@ fn effort(tokens: u32) -> &'static str {
     }
 }
 
-/// One session of Codex.
 struct CodexAgent {
-    talk: JsonLineProcess,
+    process: JsonLineProcess,
     vendor_session: VendorSession,
-    expected: Expected,
+    expected: ExpectedAnswer,
     guides: String,
     /// The conversation to resume.
     history: Option<String>,
     phase: Phase,
-    reach: Option<Reach>,
+    access: Option<ServiceAccess>,
     model: String,
     effort: Option<&'static str>,
     settings: VendorSettings,
-    seen: Seen,
+    state: CodexState,
 }
 
-/// What has been seen of a session so far.
 #[derive(Default)]
-struct Seen {
-    /// How many requests we have made.
+struct CodexState {
+    /// The id of our last request.
     requests: u64,
     thread: String,
     turn: String,
-    /// The model that it named.
+    /// The model reported by Codex.
     model: String,
-    /// The MCP servers that have started or failed to.
-    served: HashSet<String>,
-    /// Why the one with the deliverable tools failed to.
-    toolless: Option<String>,
-    /// What was begun and has not ended.
-    open: BTreeMap<String, Deed>,
-    /// Whether something has ended that the model asked for in this call, so that it will be asked again.
-    is_owed: bool,
-    /// Why a deed was refused.
+    /// MCP servers that have started or failed to start.
+    settled_servers: HashSet<String>,
+    /// Why the server of the deliverable tools failed to start.
+    tools_error: Option<String>,
+    /// Actions that have started and not ended, by item id.
+    open: BTreeMap<String, CodexAction>,
+    /// Whether an action of the current model call has ended, so that another model call follows.
+    expects_model_call: bool,
+    /// Reasons of refused actions, by item id.
     refusals: HashMap<String, String>,
-    /// Answers that wait until Codex has taken in why it is refused, by the request that tells it.
-    refusing: HashMap<u64, Value>,
-    /// What was last said of the user's limits.
+    /// Declining responses, held back until Codex has acknowledged the reason, by the id of the request that
+    /// carries the reason.
+    pending_declines: HashMap<u64, Value>,
+    /// The last report of the user's limits.
     limits: Option<Value>,
-    /// What it said last.
-    said: String,
-    /// What is booked of the conversation, where only its total is told.
-    booked: Usage,
+    /// The text of the last message.
+    last_text: String,
+    /// Usage of the conversation reported so far; `codex exec` reports only totals.
+    reported_usage: Usage,
 }
 
 #[async_trait]
@@ -199,7 +194,7 @@ impl Agent for CodexAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
             let ended = self.work(instruction.text, &emitter).await;
-            conclude(ended, Some(EXIT_LIMIT), &mut self.talk, &mut self.vendor_session, &emitter).await;
+            end_session(ended, Some(EXIT_LIMIT), &mut self.process, &mut self.vendor_session, &emitter).await;
         })
     }
 
@@ -209,54 +204,53 @@ impl Agent for CodexAgent {
 }
 
 impl CodexAgent {
-    /// From the instruction to the end of the turn.
     async fn work(&mut self, instruction: String, emitter: &Emitter) -> Result<SessionEnd, Fault> {
-        match in_time(self.greet(emitter)).await {
-            Err(fault) if NO_SERVER.contains(&fault.code.as_str()) && self.needs_no_approval() => {
+        match within_start_limit(self.initialize(emitter)).await {
+            Err(fault) if APP_SERVER_UNUSABLE.contains(&fault.code.as_str()) && self.needs_no_approval() => {
                 return self.exec(instruction, &fault, emitter).await;
             }
-            greeted => greeted?,
+            initialized => initialized?,
         }
-        in_time(self.begin(instruction, emitter)).await?;
+        within_start_limit(self.begin(instruction, emitter)).await?;
         loop {
             let message = self.next(emitter).await?;
-            let Some(outcome) = self.take(message, emitter).await else { continue };
-            self.vendor_session.answered(model_failure(&outcome), emitter).await;
-            match self.expected.settle(outcome, &self.seen.said, emitter).await {
-                Next::Ended(outcome) => return Ok(outcome),
-                Next::Again(words) => self.turn(words, emitter).await?,
+            let Some(outcome) = self.handle(message, emitter).await else { continue };
+            self.vendor_session.model_answered(model_failure(&outcome), emitter).await;
+            match self.expected.check(outcome, &self.state.last_text, emitter).await {
+                AnswerCheck::Done(outcome) => return Ok(outcome),
+                AnswerCheck::Retry(prompt) => self.turn(prompt, emitter).await?,
             }
         }
     }
 
-    /// Until it has answered that it speaks our protocol.
-    async fn greet(&mut self, emitter: &Emitter) -> Result<(), Fault> {
+    async fn initialize(&mut self, emitter: &Emitter) -> Result<(), Fault> {
         let client = json!({ "name": "autonoe", "title": "Autonoe", "version": env!("CARGO_PKG_VERSION") });
-        self.ask("initialize", json!({ "clientInfo": client }), emitter).await?.map_err(not_understood)?;
-        self.talk.say(&json!({ "method": "initialized" })).await;
+        self.call("initialize", json!({ "clientInfo": client }), emitter).await?.map_err(rejected)?;
+        self.process.send(&json!({ "method": "initialized" })).await;
         Ok(())
     }
 
-    /// Until it works on the instruction.
+    /// Opens the conversation and starts the first turn.
     async fn begin(&mut self, instruction: String, emitter: &Emitter) -> Result<(), Fault> {
         let started = self.conversation(emitter).await?;
-        self.seen.thread = started["thread"]["id"].as_str().unwrap_or_default().to_owned();
-        self.seen.model = started["model"].as_str().unwrap_or(&self.model).to_owned();
-        self.gather(emitter).await?;
+        self.state.thread = started["thread"]["id"].as_str().unwrap_or_default().to_owned();
+        self.state.model = started["model"].as_str().unwrap_or(&self.model).to_owned();
+        self.wait_for_servers(emitter).await?;
 
         self.turn(self.prompt(instruction), emitter).await?;
-        let history = json!({ "codex_thread": self.seen.thread });
+        let history = json!({ "codex_thread": self.state.thread });
         emitter.emit(AgentEvent::Conversation { history }).await;
         Ok(())
     }
 
-    /// Waits for its MCP servers: for the deliverable tools until they are there, for others a while.
-    async fn gather(&mut self, emitter: &Emitter) -> Result<(), Fault> {
-        let deadline = Instant::now() + GATHERING;
+    /// Waits for the MCP servers: for the deliverable tools up to the start limit, for others at most
+    /// [`SERVER_WAIT`].
+    async fn wait_for_servers(&mut self, emitter: &Emitter) -> Result<(), Fault> {
+        let deadline = Instant::now() + SERVER_WAIT;
         let deliverables = Arc::clone(&self.vendor_session.deliverables);
-        // The deliverable tools are one more.
-        while self.seen.served.len() < self.settings.servers.len() + 1 {
-            let message = if self.vendor_session.has_tools() || self.seen.toolless.is_some() {
+        // The server of the deliverable tools is not in the settings.
+        while self.state.settled_servers.len() < self.settings.servers.len() + 1 {
+            let message = if self.vendor_session.has_tools() || self.state.tools_error.is_some() {
                 match tokio::time::timeout_at(deadline, self.next(emitter)).await {
                     Ok(message) => message,
                     Err(_) => break,
@@ -267,10 +261,10 @@ impl CodexAgent {
                     Either::Right(_) => continue,
                 }
             };
-            // Nothing that was begun can end yet.
-            let _ = self.take(message?, emitter).await;
+            // No turn is running yet that could end.
+            let _ = self.handle(message?, emitter).await;
         }
-        match self.seen.toolless.take() {
+        match self.state.tools_error.take() {
             Some(why) if !self.vendor_session.has_tools() => {
                 Err(self.vendor_session.tools_missing(Some(&why)))
             }
@@ -278,39 +272,38 @@ impl CodexAgent {
         }
     }
 
-    /// Has it begin to work on something.
+    /// Starts a turn.
     async fn turn(&mut self, text: String, emitter: &Emitter) -> Result<(), Fault> {
-        let mut turn = json!({ "threadId": self.seen.thread, "input": [{ "type": "text", "text": text }] });
+        let mut turn = json!({ "threadId": self.state.thread, "input": [{ "type": "text", "text": text }] });
         if let Some(effort) = self.effort {
             turn["effort"] = json!(effort);
         }
         if let Some(schema) = self.strict_schema() {
             turn["outputSchema"] = schema.clone();
         }
-        self.seen.said.clear();
-        let turn = self.ask("turn/start", turn, emitter).await?.map_err(not_understood)?;
-        self.seen.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
-        self.asks(emitter).await;
+        self.state.last_text.clear();
+        let turn = self.call("turn/start", turn, emitter).await?.map_err(rejected)?;
+        self.state.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
+        self.model_asked(emitter).await;
         Ok(())
     }
 
-    /// The instruction, and what it must know beside it.
     fn prompt(&self, instruction: String) -> String {
-        let told = match self.strict_schema() {
+        let instruction = match self.strict_schema() {
             Some(_) => instruction,
-            None => self.expected.told(instruction),
+            None => self.expected.with_schema(instruction),
         };
-        format!("{told}{}", self.guides)
+        format!("{instruction}{}", self.guides)
     }
 
-    /// The form of the answer, if the service can hold the model to it.
+    /// The schema of the answer, if the service can enforce it.
     fn strict_schema(&self) -> Option<&Value> {
         self.expected.schema().filter(|schema| strict::is_strict(schema))
     }
 
-    /// Begins a conversation, or resumes one.
+    /// Starts a conversation or resumes the earlier one.
     async fn conversation(&mut self, emitter: &Emitter) -> Result<Value, Fault> {
-        // Its own sandbox cannot be built within ours.
+        // Codex's own sandbox does not work inside ours.
         let sandbox = match self.settings.room_config.sandbox.layer() {
             SandboxLayer::None => "workspace-write",
             SandboxLayer::Bubblewrap | SandboxLayer::Landlock | SandboxLayer::Seatbelt => {
@@ -321,20 +314,20 @@ impl CodexAgent {
             "cwd": self.settings.root, "model": self.model, "approvalPolicy": "untrusted", "sandbox": sandbox,
         });
         match self.history.take() {
-            None => self.ask("thread/start", params, emitter).await?.map_err(not_understood),
+            None => self.call("thread/start", params, emitter).await?.map_err(rejected),
             Some(thread) => {
                 params["threadId"] = json!(thread);
-                self.ask("thread/resume", params, emitter).await?.map_err(|error| {
+                self.call("thread/resume", params, emitter).await?.map_err(|error| {
                     let message = format!("Codex cannot resume the conversation {thread}: {error}.");
-                    // The next try begins a new one.
-                    Fault::passing(Layer::Agent, "conversation_lost", message)
+                    // The next attempt starts a new one.
+                    Fault::transient(FaultLayer::Agent, "conversation_lost", message)
                 })
             }
         }
     }
 
-    /// Asks for something and waits for the answer, or for the words in which it is refused.
-    async fn ask(
+    /// Sends a request and waits for the response. The inner error is Codex's error message.
+    async fn call(
         &mut self,
         method: &str,
         params: Value,
@@ -343,12 +336,12 @@ impl CodexAgent {
         let request = self.request(method, params).await;
         loop {
             match self.next(emitter).await? {
-                Message::Answered { id, result } if id == request => return Ok(result),
+                CodexMessage::Response { id, result } if id == request => return Ok(result),
                 other => {
-                    if let Some(outcome) = self.take(other, emitter).await {
+                    if let Some(outcome) = self.handle(other, emitter).await {
                         return Err(outcome.fault().cloned().unwrap_or_else(|| {
                             let message = format!("Codex ended early: {}.", outcome.name());
-                            Fault::passing(Layer::Agent, "agent_crashed", message)
+                            Fault::transient(FaultLayer::Agent, "agent_crashed", message)
                         }));
                     }
                 }
@@ -356,93 +349,92 @@ impl CodexAgent {
         }
     }
 
-    /// Makes a request; its answer will be heard.
+    /// Sends a request without waiting; returns its id.
     async fn request(&mut self, method: &str, params: Value) -> u64 {
-        self.seen.requests += 1;
-        let id = self.seen.requests;
-        self.talk.say(&json!({ "id": id, "method": method, "params": params })).await;
+        self.state.requests += 1;
+        let id = self.state.requests;
+        self.process.send(&json!({ "id": id, "method": method, "params": params })).await;
         id
     }
 
-    async fn next(&mut self, emitter: &Emitter) -> Result<Message, Fault> {
+    async fn next(&mut self, emitter: &Emitter) -> Result<CodexMessage, Fault> {
         loop {
-            match self.talk.hear().await {
-                Heard::Message(message) => return Ok(Message::read(&message)),
-                Heard::Noise(text) => {
-                    let message = format!("Codex said something that is not a message: {text}");
-                    emitter.emit(AgentEvent::Trouble { message }).await;
+            match self.process.next().await {
+                ProcessOutput::Message(message) => return Ok(CodexMessage::read(&message)),
+                ProcessOutput::Noise(text) => {
+                    let message = format!("Codex printed a line that is not a protocol message: {text}");
+                    emitter.emit(AgentEvent::Warning { message }).await;
                 }
-                Heard::End => return Err(crashed("Codex", &mut self.talk).await),
+                ProcessOutput::End => return Err(crashed("Codex", &mut self.process).await),
             }
         }
     }
 
-    /// Acts on one message; the outcome, if it is the last one.
-    async fn take(&mut self, message: Message, emitter: &Emitter) -> Option<SessionEnd> {
-        let trouble = |message| emitter.emit(AgentEvent::Trouble { message });
+    /// Handles one message. Returns the outcome if the turn has ended.
+    async fn handle(&mut self, message: CodexMessage, emitter: &Emitter) -> Option<SessionEnd> {
+        let warn = |message| emitter.emit(AgentEvent::Warning { message });
         match message {
-            Message::Begun(item) => self.begun(item, emitter).await,
-            Message::Done(item) => self.done(item, emitter).await,
-            Message::Asks { request, asked } => self.answer(request, asked).await,
-            Message::AsksWhatWeDoNotKnow { request, what } => {
-                let error =
-                    json!({ "code": UNKNOWN_METHOD, "message": format!("autonoe does not know `{what}`") });
-                self.talk.say(&json!({ "id": request, "error": error })).await;
-                trouble(format!("Codex asked for something unknown to autonoe: {what}.")).await;
+            CodexMessage::ItemStarted(item) => self.item_started(item, emitter).await,
+            CodexMessage::ItemCompleted(item) => self.item_completed(item, emitter).await,
+            CodexMessage::Approval { request, approval } => self.answer(request, approval).await,
+            CodexMessage::UnknownRequest { request, what } => {
+                let error = json!({ "code": UNKNOWN_METHOD, "message": format!("autonoe does not support `{what}`") });
+                self.process.send(&json!({ "id": request, "error": error })).await;
+                warn(format!("Codex sent a request that autonoe does not support: {what}.")).await;
             }
-            Message::Answered { id, result } => {
-                if let Some(answer) = self.seen.refusing.remove(&id) {
-                    self.talk.say(&answer).await;
+            CodexMessage::Response { id, result } => {
+                if let Some(answer) = self.state.pending_declines.remove(&id) {
+                    self.process.send(&answer).await;
                 }
                 if let Err(error) = result {
-                    trouble(format!("Codex could not be told why something was refused: {error}.")).await;
+                    warn(format!("Codex rejected the reason for a refusal: {error}.")).await;
                 }
             }
-            Message::Spent { turn, usage } if turn == self.seen.turn => {
+            CodexMessage::TokenUsage { turn, usage } if turn == self.state.turn => {
                 let cost_usd = self.settings.prices.cost(&self.model, &usage);
-                self.asks(emitter).await;
-                let is_owed = std::mem::take(&mut self.seen.is_owed);
+                self.model_asked(emitter).await;
+                let expects_model_call = std::mem::take(&mut self.state.expects_model_call);
                 emitter.emit(AgentEvent::Usage(Usage { cost_usd, ..usage })).await;
-                // It is told once for each call of the model, when the tools that were called for have ended too.
-                self.vendor_session.answered(None, emitter).await;
-                if is_owed && self.seen.open.is_empty() {
-                    self.asks(emitter).await;
+                // Codex reports usage once per model call, after the tools of that call have ended.
+                self.vendor_session.model_answered(None, emitter).await;
+                if expects_model_call && self.state.open.is_empty() {
+                    self.model_asked(emitter).await;
                 }
             }
-            Message::Limits(limits) => self.seen.limits = Some(limits),
-            Message::Retries(words) => trouble(format!("Codex tries again: {words}.")).await,
-            Message::Warns(words) => trouble(format!("Codex warns: {words}.")).await,
-            Message::Served { name, error } => {
+            CodexMessage::RateLimits(limits) => self.state.limits = Some(limits),
+            CodexMessage::Retrying(message) => warn(format!("Codex is retrying: {message}.")).await,
+            CodexMessage::Warning(message) => warn(format!("Codex warning: {message}.")).await,
+            CodexMessage::McpServer { name, error } => {
                 if let Some(error) = error {
-                    trouble(format!("Codex warns: the MCP server {name} does not start: {error}.")).await;
-                    self.seen.toolless = self.seen.toolless.take().or((name == SERVER).then_some(error));
+                    warn(format!("Codex warning: the MCP server {name} did not start: {error}.")).await;
+                    self.state.tools_error =
+                        self.state.tools_error.take().or((name == SERVER).then_some(error));
                 }
-                self.seen.served.insert(name);
+                self.state.settled_servers.insert(name);
             }
-            Message::Ended { thread, ending } if thread == self.seen.thread => {
-                self.end_what_is_open(emitter).await;
-                return Some(ending.outcome(self.seen.limits.as_ref()));
+            CodexMessage::TurnCompleted { thread, end } if thread == self.state.thread => {
+                self.end_open_actions(emitter).await;
+                return Some(end.outcome(self.state.limits.as_ref()));
             }
-            // What was spent earlier in a conversation, and the ends of others.
-            Message::Spent { .. } | Message::Ended { .. } | Message::Silent => {}
-            Message::Unknown(what) => {
-                trouble(format!("Codex said something unknown to autonoe: {what}.")).await;
+            // Usage of earlier turns, and ends of other threads.
+            CodexMessage::TokenUsage { .. } | CodexMessage::TurnCompleted { .. } | CodexMessage::Ignored => {}
+            CodexMessage::Unknown(what) => {
+                warn(format!("Codex sent a message that autonoe does not know: {what}.")).await;
             }
         }
         None
     }
 }
 
-/// What does not take longer than it may.
-async fn in_time(ready: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
+async fn within_start_limit(ready: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
     tokio::time::timeout(START_LIMIT, ready).await.unwrap_or_else(|_| {
         let message = format!("Codex was not ready within {} s.", START_LIMIT.as_secs());
-        Err(Fault::passing(Layer::Agent, "agent_silent", message))
+        Err(Fault::transient(FaultLayer::Agent, "agent_silent", message))
     })
 }
 
-fn not_understood(error: String) -> Fault {
-    let message = format!("Codex does not take what it is asked: {error}.");
-    Fault::lasting(Layer::Agent, "agent_protocol", message)
-        .hint("Update Codex; `autonoe doctor` tells the oldest version that is known to work.")
+fn rejected(error: String) -> Fault {
+    let message = format!("Codex rejected a request of autonoe: {error}.");
+    Fault::permanent(FaultLayer::Agent, "agent_protocol", message)
+        .hint("Update Codex; `autonoe doctor` shows the oldest supported version.")
 }

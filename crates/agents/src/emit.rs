@@ -1,7 +1,7 @@
-//! Turns an async function that tells events into a stream of them.
+//! Turns an async function that emits events into a stream of them.
 //!
-//! The function runs only while the stream is polled, and stands still after each event until the next one is
-//! asked for. So anyone who stops listening stops the work: dropping the stream drops everything in it.
+//! The function runs only while the stream is polled, and is suspended after each event until the next one is
+//! requested. So a consumer that stops polling stops the work: dropping the stream drops everything in it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,25 +9,24 @@ use std::task::Poll;
 
 use autonoe_core::agent::EventStream;
 use autonoe_core::event::AgentEvent;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
-use autonoe_sandbox::Refusal;
+use autonoe_sandbox::EgressRefusal;
 use futures::Stream;
 use tokio::sync::mpsc;
 
-/// Tells events.
 #[derive(Clone)]
 pub(crate) struct Emitter(mpsc::UnboundedSender<AgentEvent>);
 
 impl Emitter {
-    /// Tells an event and waits until the listener has taken it.
+    /// Emits an event and waits until the consumer has taken it.
     pub(crate) async fn emit(&self, event: AgentEvent) {
-        self.tell(event);
+        self.emit_now(event);
         tokio::task::yield_now().await;
     }
 
-    /// Tells an event from where nothing can wait.
-    pub(crate) fn tell(&self, event: AgentEvent) {
+    /// Emits an event from synchronous code.
+    pub(crate) fn emit_now(&self, event: AgentEvent) {
         let _ = self.0.send(event);
     }
 }
@@ -37,7 +36,7 @@ struct Emitting<F> {
     events: mpsc::UnboundedReceiver<AgentEvent>,
 }
 
-/// The events that `work` tells. The stream ends when the work does.
+/// The events that `work` emits. The stream ends when the work does.
 pub(crate) fn events<'a, F>(work: impl FnOnce(Emitter) -> F) -> EventStream<'a>
 where
     F: Future<Output = ()> + Send + 'a,
@@ -67,17 +66,16 @@ impl<F: Future<Output = ()> + Send> Stream for Emitting<F> {
     }
 }
 
-/// The event of something that was kept from the network.
-pub(crate) fn host_refused(refusal: &Refusal, how_to_allow: &str) -> AgentEvent {
-    let message = format!("A command was kept from the network: {refusal} {how_to_allow}");
+pub(crate) fn host_refused(refusal: &EgressRefusal, how_to_allow: &str) -> AgentEvent {
+    let message = format!("A command was denied network access: {refusal} {how_to_allow}");
     AgentEvent::HostRefused { host: refusal.host.clone(), port: refusal.port, message }
 }
 
-/// Why a call of the model failed that ended its session like this; none if it did not fail.
+/// Why the last model call failed, given the end of its session; `None` if it did not fail.
 pub(crate) fn model_failure(outcome: &SessionEnd) -> Option<Fault> {
     match outcome {
         SessionEnd::QuotaExceeded { message, .. } => {
-            Some(Fault::passing(Layer::Model, outcome.name(), message.clone()))
+            Some(Fault::transient(FaultLayer::Model, outcome.name(), message.clone()))
         }
         outcome => outcome.fault().cloned(),
     }
@@ -94,7 +92,7 @@ mod tests {
     use super::events;
 
     #[tokio::test]
-    async fn work_stands_still_until_its_event_was_taken() {
+    async fn work_is_suspended_until_its_event_is_taken() {
         let steps = Arc::new(AtomicU32::new(0));
         let mut stream = events({
             let steps = Arc::clone(&steps);

@@ -1,35 +1,35 @@
-//! The Gemini CLI: the vendor's own program, driven over the Agent Client Protocol. By itself it asks only about some
-//! calls; a policy of ours has it ask about every one, and takes the tools away that our gates do not know.
+//! The Gemini CLI: the vendor's own program, driven over the Agent Client Protocol. By default it asks only
+//! about some calls; our policy file makes it ask about every call and disables the tools that our gates do
+//! not know.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, SessionSpec};
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_deliverables::DeliverableService;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde_json::{Value, json};
 
-use crate::acp::{AcpQuirks, Refusing, open};
-use crate::vendor::{Reach, SERVER, VendorSettings};
+use crate::acp::{AcpQuirks, RefusalStyle, open};
+use crate::vendor::{SERVER, ServiceAccess, VendorSettings};
 
-/// What it is called.
 pub const NAME: &str = "gemini";
 
-/// Its settings as those of the system, which nothing that a repository says changes. It reads them only where all
-/// directories above are root's.
+/// Our settings as system settings, which a repository cannot override. The Gemini CLI reads them only if
+/// root owns all parent directories.
 const SYSTEM_SETTINGS: &str = "autonoe-settings.json";
 
-/// The same as those of the user.
+/// The same settings as user settings.
 const USER_SETTINGS: &str = "settings.json";
 
-/// Where a repository has settings for it, and more: hidden, since they come before the user's.
-const OF_A_REPOSITORY: &str = ".gemini";
+/// The repository's directory for the Gemini CLI. Hidden, since its settings take precedence over the user's.
+const REPOSITORY_SETTINGS: &str = ".gemini";
 
-/// Its rules for tools.
+/// The policy file.
 const POLICY: &str = "autonoe-policy.toml";
 
-/// Every tool that our gates know is asked about; no other one is there.
+/// The tools that our gates know need approval; all others are disabled.
 const RULES: &str = r#"[[rule]]
 toolName = "*"
 decision = "deny"
@@ -51,39 +51,36 @@ decision = "allow"
 priority = 2
 "#;
 
-/// What to do about a login that is not accepted.
 const LOG_IN: &str = "Run `gemini` and log in, or set GEMINI_API_KEY.";
 
-/// The file of a login with Google.
+/// The file of a Google login.
 const LOGIN_FILE: &str = "oauth_creds.json";
 
-/// Opens sessions of the Gemini CLI.
 pub struct GeminiBackend {
     settings: VendorSettings,
     deliverables: Arc<DeliverableService>,
 }
 
 impl GeminiBackend {
-    /// A backend whose agents work on deliverables through the given service.
     pub fn new(mut settings: VendorSettings, deliverables: Arc<DeliverableService>) -> Self {
-        settings.room_config.bounds.hidden.push(settings.root.join(OF_A_REPOSITORY));
+        settings.room_config.bounds.hidden.push(settings.root.join(REPOSITORY_SETTINGS));
         Self { settings, deliverables }
     }
 
-    fn manner(&self, model: &str) -> AcpQuirks {
+    fn quirks(&self, model: &str) -> AcpQuirks {
         AcpQuirks {
             backend: NAME.to_owned(),
-            shown: "Gemini CLI".to_owned(),
+            display_name: "Gemini CLI".to_owned(),
             log_in: LOG_IN.to_owned(),
             args: self.arguments(model),
-            asks_for_model: false,
-            // Version 0.61 takes a file that is not there for a failure then, and cannot make new ones.
-            is_served: false,
-            // It waits for a signal, takes long to heed it, and writes down each thing that is said at once.
+            sets_model: false,
+            // Otherwise version 0.61 treats a missing file as an error and cannot create new files.
+            serves_files: false,
+            // It exits only on a signal, and slowly. It saves each message at once, so nothing is lost.
             exit_limit: None,
-            // It makes "cancelled by the user" of a rejection, and runs no hooks for tools in this mode.
-            refusing: Refusing::ByReason,
-            // In this mode it waits for its MCP servers before it says that a session has begun.
+            // It reports a rejection as "cancelled by the user", and runs no tool hooks in this mode.
+            refusal_style: RefusalStyle::ByReason,
+            // In this mode it waits for its MCP servers before it reports the session as started.
             loads_tools_first: true,
         }
     }
@@ -92,7 +89,7 @@ impl GeminiBackend {
         let policy = self.settings.home.join(POLICY).display().to_string();
         let fixed = ["--acp", "-m", model, "--approval-mode", "default", "--admin-policy", &policy];
         let mut arguments = fixed.map(str::to_owned).to_vec();
-        // No server of a repository's settings is started.
+        // MCP servers in a repository's settings are not started.
         for server in self.servers() {
             arguments.extend(["--allowed-mcp-server-names".to_owned(), server.to_owned()]);
         }
@@ -103,7 +100,7 @@ impl GeminiBackend {
         std::iter::once(SERVER).chain(self.settings.servers.keys().map(String::as_str))
     }
 
-    /// How it logs in: the way the user chose there, or else by what there is.
+    /// The login method: the user's choice in the Gemini CLI, otherwise by the available credentials.
     fn login(&self) -> String {
         let directory = self.settings.login.directory.as_deref();
         let chosen = directory
@@ -119,16 +116,16 @@ impl GeminiBackend {
         chosen.unwrap_or_else(|| usual.to_owned())
     }
 
-    /// Whether the repository's settings can be hidden: what a link leads to may be needed.
+    /// A link cannot be hidden, since its target may be needed.
     fn check_repository(&self) -> Result<(), Fault> {
-        if !self.settings.root.join(OF_A_REPOSITORY).is_symlink() {
+        if !self.settings.root.join(REPOSITORY_SETTINGS).is_symlink() {
             return Ok(());
         }
         let message = format!(
-            "{OF_A_REPOSITORY} in the project is a link, so it cannot be hidden from the Gemini CLI."
+            "{REPOSITORY_SETTINGS} in the project is a symbolic link, so it cannot be hidden from the Gemini CLI."
         );
-        let hint = "Make it a directory, or choose another agent with --backend.";
-        Err(Fault::lasting(Layer::Config, "agent_settings", message).hint(hint))
+        let hint = "Replace it by a directory, or choose another agent with --backend.";
+        Err(Fault::permanent(FaultLayer::Config, "agent_settings", message).hint(hint))
     }
 
     fn write_settings(&self) -> Result<(), Fault> {
@@ -157,8 +154,8 @@ impl GeminiBackend {
         self.settings.write(POLICY, RULES)
     }
 
-    fn env(&self, reach: Option<Reach>) -> Vec<(String, String)> {
-        // It looks for `.gemini` in the directory that this names.
+    fn env(&self, access: Option<ServiceAccess>) -> Vec<(String, String)> {
+        // The Gemini CLI looks for `.gemini` in this directory.
         let home = self.settings.home.parent().unwrap_or(&self.settings.home).display().to_string();
         let mut env = vec![
             ("GEMINI_CLI_HOME", home),
@@ -168,22 +165,22 @@ impl GeminiBackend {
                 self.settings.home.join(SYSTEM_SETTINGS).display().to_string(),
             ),
         ];
-        if let Some(reach) = reach {
-            env.extend(reach.key.map(|key| ("GEMINI_API_KEY", key)));
-            env.extend(reach.base_url.map(|url| ("GOOGLE_GEMINI_BASE_URL", url)));
+        if let Some(access) = access {
+            env.extend(access.key.map(|key| ("GEMINI_API_KEY", key)));
+            env.extend(access.base_url.map(|url| ("GOOGLE_GEMINI_BASE_URL", url)));
         }
         let own = env.into_iter().map(|(name, value)| (name.to_owned(), value));
-        own.chain(self.introduction()).collect()
+        own.chain(self.git_identity()).collect()
     }
 }
 
 impl GeminiBackend {
-    /// Who commits: it keeps the settings of the room's home from git, and without a name git does not commit. What is in the
-    /// environment it leaves there.
-    fn introduction(&self) -> Vec<(String, String)> {
+    /// Git's identity. The Gemini CLI hides the `.gitconfig` of the room's home from git, which then cannot
+    /// commit, but it passes these variables on.
+    fn git_identity(&self) -> Vec<(String, String)> {
         let room_config = &self.settings.room_config;
-        let told = room_config.env.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
-        let count: usize = told.and_then(|(_, count)| count.parse().ok()).unwrap_or_default();
+        let existing = room_config.env.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
+        let count: usize = existing.and_then(|(_, count)| count.parse().ok()).unwrap_or_default();
         let settings = room_config.bounds.home.join(".gitconfig").display().to_string();
         vec![
             ("GIT_CONFIG_COUNT".to_owned(), (count + 1).to_string()),
@@ -200,9 +197,9 @@ impl Backend for GeminiBackend {
     }
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
-        let manner = self.manner(&spec.model);
+        let quirks = self.quirks(&spec.model);
         self.check_repository()?;
         self.write_settings()?;
-        open(manner, &self.settings, &self.deliverables, spec, |reach| self.env(reach)).await
+        open(quirks, &self.settings, &self.deliverables, spec, |access| self.env(access)).await
     }
 }

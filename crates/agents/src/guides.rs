@@ -1,43 +1,42 @@
-//! What a project's own files tell agents: context for the model, never configuration for us.
+//! The project's own files for agents, such as AGENTS.md: context for the model, never configuration for us.
 
 use std::path::Path;
 
 use autonoe_files::read_start;
 
-/// Files that projects keep for agents.
 const GUIDES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
-/// How much of each is read, in bytes.
-const MAX_GUIDE: u64 = 32 * 1024;
+/// Longer files are cut.
+const MAX_GUIDE_BYTES: u64 = 32 * 1024;
 
-/// The project's guides, to be put after the system prompt; empty when there are none.
+/// The project's guides, to be appended to the prompt; empty if there are none.
 pub(crate) fn read(root: &Path) -> String {
     let mut text = String::new();
-    let mut seen: Vec<String> = Vec::new();
+    let mut included: Vec<String> = Vec::new();
     for name in GUIDES {
         let Some(guide) = guide(root, name) else {
             continue;
         };
-        // Many projects keep one under both names.
-        if !seen.contains(&guide) {
+        // Many projects have the same file under both names.
+        if !included.contains(&guide) {
             text.push_str(&format!(
                 "\n\nThe project's {name}, for your information:\n<guide>\n{guide}\n</guide>"
             ));
-            seen.push(guide);
+            included.push(guide);
         }
     }
     text
 }
 
-/// One guide, if it is a file of the project and not a way out of it.
+/// Reads one guide. A link that leads out of the project is ignored.
 fn guide(root: &Path, name: &str) -> Option<String> {
     let path = root.join(name).canonicalize().ok()?;
     if !path.starts_with(root) {
         return None;
     }
-    let (bytes, length) = read_start(&path, MAX_GUIDE).ok()??;
+    let (bytes, length) = read_start(&path, MAX_GUIDE_BYTES).ok()??;
     let more = length - bytes.len() as u64;
-    // A character that was cut in two is not shown.
+    // Drops a character that was cut in two.
     let whole = match std::str::from_utf8(&bytes) {
         Err(error) if more > 0 && error.error_len().is_none() => &bytes[..error.valid_up_to()],
         Ok(_) | Err(_) => &bytes,
@@ -54,7 +53,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use super::{MAX_GUIDE, read};
+    use super::{MAX_GUIDE_BYTES, read};
 
     #[test]
     fn guides_are_read_once_and_only_from_the_project() {
@@ -73,12 +72,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_guide_is_cut_and_says_so() {
+    fn a_long_guide_is_cut_with_a_note() {
         let dir = tempfile::tempdir().expect("directory");
         let root = dir.path().canonicalize().expect("there");
-        fs::write(root.join("AGENTS.md"), "ä".repeat(MAX_GUIDE as usize)).expect("written");
+        fs::write(root.join("AGENTS.md"), "ä".repeat(MAX_GUIDE_BYTES as usize)).expect("written");
         let text = read(&root);
         assert!(text.contains("more bytes; read AGENTS.md"));
-        assert!((text.len() as u64) < MAX_GUIDE + 200);
+        assert!((text.len() as u64) < MAX_GUIDE_BYTES + 200);
     }
 }

@@ -1,4 +1,4 @@
-//! The backends, one file each. Nobody else knows a vendor.
+//! The backends, one file each. No other crate knows a vendor.
 
 pub mod acp;
 mod answer;
@@ -16,4 +16,4 @@ pub use claude::ClaudeBackend;
 pub use codex::{CodexBackend, UserProvider};
 pub use gemini::GeminiBackend;
 pub use native::{NativeBackend, NativeSettings, PhaseRules};
-pub use vendor::{Login, ModelService, VendorSettings};
+pub use vendor::{ModelService, VendorLogin, VendorSettings};

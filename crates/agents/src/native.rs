@@ -1,4 +1,4 @@
-//! The native agent: our own turn loop over a model and tools. This file opens one; `turns` is the loop.
+//! The native agent: our own turn loop over a model and tools. This file opens sessions; `turns` is the loop.
 
 mod compaction;
 mod server_record;
@@ -12,18 +12,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::AgentEvent;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::files::FileRules;
 use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{DeliverableService, tools_for};
-use autonoe_model::{Conversation, ModelChoice, Models, Provider, Tuning};
+use autonoe_model::{Conversation, ModelChoice, ModelClient, Provider, Tuning};
 use autonoe_sandbox::{RoomConfig, SessionSandbox};
 use autonoe_tools::{McpHost, McpServers, ServerConfig, ToolOptions, Workspace, builtin};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{Expected, Next};
+use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::emit::{Emitter, events};
 use crate::guides;
 use server_record::ServerRecord;
@@ -32,43 +32,36 @@ use turns::Turns;
 
 const SYSTEM_PROMPT: &str = include_str!("native/system.md");
 
-/// What the native backend is made from.
 #[derive(Clone)]
 pub struct NativeSettings {
-    /// The project's directory.
     pub root: PathBuf,
-    /// The providers that can be asked.
     pub providers: Vec<Provider>,
-    /// How model calls are made; thinking is set per session.
+    /// `thinking` is overridden per session.
     pub tuning: Tuning,
-    /// Where the children of tools run.
+    /// The room of the processes that tools start.
     pub room_config: RoomConfig,
-    /// The rules that files are put to when a tool opens them.
+    /// The rules that are checked when a tool opens a file.
     pub file_rules: PhaseRules,
-    /// Where outputs are saved that are too long for a model.
+    /// The directory for outputs that are too long for a model.
     pub outputs: PathBuf,
-    /// What the built-in tools need beside the project.
     pub tools: ToolOptions,
-    /// The MCP servers that are started for each session.
+    /// Started for each session.
     pub mcp_servers: BTreeMap<String, ServerConfig>,
 }
 
-/// The file rules of each phase.
 pub type PhaseRules = Arc<dyn Fn(Phase) -> Arc<dyn FileRules> + Send + Sync>;
 
-/// Opens native agents.
 pub struct NativeBackend {
     settings: NativeSettings,
-    models: Models,
+    models: ModelClient,
     deliverables: Arc<DeliverableService>,
-    /// What its sessions have learned of the MCP servers.
+    /// Shared by all sessions of the run.
     servers: Arc<ServerRecord>,
 }
 
 impl NativeBackend {
-    /// A backend whose agents work on deliverables through the given service.
     pub fn new(settings: NativeSettings, deliverables: Arc<DeliverableService>) -> Result<Self, Fault> {
-        Ok(Self { settings, models: Models::new()?, deliverables, servers: Arc::default() })
+        Ok(Self { settings, models: ModelClient::new()?, deliverables, servers: Arc::default() })
     }
 }
 
@@ -80,7 +73,7 @@ impl Backend for NativeBackend {
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let settings = &self.settings;
-        let expected = Expected::new(spec.answer)?;
+        let expected = ExpectedAnswer::new(spec.answer_schema)?;
         let choice = ModelChoice::parse(&spec.model, &settings.providers)?;
         let provider = choice.provider_among(&settings.providers)?;
         let tuning = Tuning { thinking: spec.thinking, ..settings.tuning.clone() };
@@ -89,7 +82,7 @@ impl Backend for NativeBackend {
         let rules = (settings.file_rules)(spec.phase);
         let workspace =
             Workspace::new(&settings.root, Arc::clone(&session_sandbox), rules, &settings.outputs)
-                .map_err(|error| Fault::lasting(Layer::System, "workspace", error.to_string()))?;
+                .map_err(|error| Fault::permanent(FaultLayer::System, "workspace", error.to_string()))?;
         let workspace = Arc::new(workspace);
         self.deliverables.enter(spec.phase);
         let fixed =
@@ -116,10 +109,9 @@ impl Backend for NativeBackend {
     }
 }
 
-/// One opened native agent.
 struct NativeAgent {
     turns: Turns,
-    expected: Expected,
+    expected: ExpectedAnswer,
     /// The conversation to resume.
     history: Option<Value>,
     stop: CancellationToken,
@@ -129,14 +121,14 @@ struct NativeAgent {
 impl Agent for NativeAgent {
     fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
-            for message in self.turns.tools.gather().await {
-                emitter.emit(AgentEvent::Trouble { message }).await;
+            for message in self.turns.tools.wait_for_servers().await {
+                emitter.emit(AgentEvent::Warning { message }).await;
             }
-            let instruction = self.expected.told(instruction.text);
+            let instruction = self.expected.with_schema(instruction.text);
             let mut conversation = self.begin(instruction, &emitter).await;
-            let outcome = self.hold(&mut conversation, &emitter).await;
+            let outcome = self.run(&mut conversation, &emitter).await;
             for message in self.turns.close().await {
-                emitter.emit(AgentEvent::Trouble { message }).await;
+                emitter.emit(AgentEvent::Warning { message }).await;
             }
             emitter.emit(AgentEvent::End { outcome }).await;
         })
@@ -144,35 +136,35 @@ impl Agent for NativeAgent {
 
     async fn dispose(self: Box<Self>) -> Vec<String> {
         self.stop.cancel();
-        // After an interrupt the stream was dropped before its end.
+        // After an interrupt the stream was dropped before it could close the session.
         self.turns.close_at_once().await
     }
 }
 
 impl NativeAgent {
-    /// A new conversation, or the one that is taken up.
+    /// A new conversation, or the earlier one with the instruction appended.
     async fn begin(&mut self, instruction: String, emitter: &Emitter) -> Conversation {
         let definitions = self.turns.tools.definitions();
         if let Some(history) = self.history.take() {
             match Conversation::from_json(history) {
                 Ok(mut conversation) => {
-                    conversation.equip(&self.turns.system, definitions);
-                    conversation.ask(&instruction);
+                    conversation.set_system_and_tools(&self.turns.system, definitions);
+                    conversation.push_user(&instruction);
                     return conversation;
                 }
-                Err(fault) => emitter.emit(AgentEvent::Trouble { message: fault.message }).await,
+                Err(fault) => emitter.emit(AgentEvent::Warning { message: fault.message }).await,
             }
         }
         Conversation::new(&self.turns.system, definitions, instruction)
     }
 
-    /// Holds the conversation until it has come to the answer that is expected of it.
-    async fn hold(&mut self, conversation: &mut Conversation, emitter: &Emitter) -> SessionEnd {
+    /// Runs turns until the answer is valid.
+    async fn run(&mut self, conversation: &mut Conversation, emitter: &Emitter) -> SessionEnd {
         loop {
-            let (outcome, words) = self.turns.hold(conversation, emitter).await;
-            match self.expected.settle(outcome, &words, emitter).await {
-                Next::Ended(outcome) => return outcome,
-                Next::Again(words) => conversation.ask(&words),
+            let (outcome, text) = self.turns.run(conversation, emitter).await;
+            match self.expected.check(outcome, &text, emitter).await {
+                AnswerCheck::Done(outcome) => return outcome,
+                AnswerCheck::Retry(prompt) => conversation.push_user(&prompt),
             }
         }
     }

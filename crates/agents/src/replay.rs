@@ -1,5 +1,5 @@
-//! Recorded sessions, played back. Nothing is executed and nothing is spent, but for the deliverable tools: they are ours,
-//! so that a run on a recording ends as the recorded one did.
+//! Plays back recorded sessions. Nothing is executed and nothing is spent, except that the deliverable tools
+//! are called, so that a replayed run ends like the recorded one.
 
 mod cassette;
 
@@ -8,38 +8,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::event::{AgentEvent, Usage};
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 
 use crate::emit::{Emitter, events};
-pub use cassette::{Cassette, Recorded, Recording};
+pub use cassette::{Cassette, RecordedEvent, RecordedSession};
 
-/// What it is called.
 pub const NAME: &str = "replay";
 
-/// What the names of deliverable tools begin with.
+/// The prefix of deliverable tools.
 const DELIVERABLE_TOOLS: &str = "mcp__autonoe__";
 
-/// Plays the sessions of a cassette, each once.
+/// Plays each session of a cassette once.
 pub struct ReplayBackend {
-    left: Mutex<Vec<Recorded>>,
+    remaining: Mutex<Vec<RecordedSession>>,
     deliverables: Arc<DeliverableService>,
 }
 
 impl ReplayBackend {
-    /// A backend that plays this cassette.
     pub fn new(cassette: Cassette, deliverables: Arc<DeliverableService>) -> Self {
-        Self { left: Mutex::new(cassette.sessions), deliverables }
+        Self { remaining: Mutex::new(cassette.sessions), deliverables }
     }
 
-    /// The next session with this instruction.
-    fn take(&self, instruction: &str) -> Option<Recorded> {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = left.iter().position(|recorded| recorded.instruction == instruction)?;
-        Some(left.remove(next))
+    /// Removes and returns the next session with this instruction.
+    fn take(&self, instruction: &str) -> Option<RecordedSession> {
+        let mut remaining = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = remaining.iter().position(|recorded| recorded.instruction == instruction)?;
+        Some(remaining.remove(next))
     }
 }
 
@@ -52,8 +50,8 @@ impl Backend for ReplayBackend {
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let phase = spec.phase.name();
         let recorded = self.take(phase).ok_or_else(|| {
-            let message = format!("The recording has no further session for the instruction '{phase}'.");
-            Fault::lasting(Layer::Config, "recording_ended", message)
+            let message = format!("The recording has no more sessions for the instruction '{phase}'.");
+            Fault::permanent(FaultLayer::Config, "recording_ended", message)
         })?;
         self.deliverables.enter(spec.phase);
         Ok(Box::new(ReplayAgent { recorded, deliverables: Arc::clone(&self.deliverables) }))
@@ -61,7 +59,7 @@ impl Backend for ReplayBackend {
 }
 
 struct ReplayAgent {
-    recorded: Recorded,
+    recorded: RecordedSession,
     deliverables: Arc<DeliverableService>,
 }
 
@@ -69,15 +67,18 @@ struct ReplayAgent {
 impl Agent for ReplayAgent {
     fn query(&mut self, _instruction: Instruction) -> EventStream<'_> {
         events(|emitter| async move {
-            for Recording { event, .. } in std::mem::take(&mut self.recorded.events) {
+            for RecordedEvent { event, .. } in std::mem::take(&mut self.recorded.events) {
                 let is_end = matches!(event, AgentEvent::End { .. });
                 self.play(event, &emitter).await;
                 if is_end {
                     return;
                 }
             }
-            let fault =
-                Fault::passing(Layer::Agent, "recording_ended", "The recording of the session stops here.");
+            let fault = Fault::transient(
+                FaultLayer::Agent,
+                "recording_ended",
+                "The recording of this session is incomplete: it has no end.",
+            );
             emitter.emit(AgentEvent::End { outcome: SessionEnd::ExecutionError { fault } }).await;
         })
     }
@@ -95,21 +96,21 @@ impl ReplayAgent {
             }
             AgentEvent::ToolCall(call) => {
                 emitter.emit(AgentEvent::ToolCall(call.clone())).await;
-                self.carry_out(&call, emitter).await;
+                self.call_deliverable_tool(&call, emitter).await;
             }
             other => emitter.emit(other).await,
         }
     }
 
-    /// Calls a deliverable tool; what it answers was recorded, unless it now fails.
-    async fn carry_out(&self, call: &ToolCall, emitter: &Emitter) {
+    /// Calls a deliverable tool. The recorded result is played back; only a failure is reported.
+    async fn call_deliverable_tool(&self, call: &ToolCall, emitter: &Emitter) {
         let Some(tool) = call.name.strip_prefix(DELIVERABLE_TOOLS) else {
             return;
         };
         let answer = self.deliverables.call(tool, call.input.clone()).await;
         if answer.is_error {
-            let message = format!("Played back, {} fails: {}", call.name, answer.content);
-            emitter.emit(AgentEvent::Trouble { message }).await;
+            let message = format!("{} failed in the replay: {}", call.name, answer.content);
+            emitter.emit(AgentEvent::Warning { message }).await;
         }
     }
 }

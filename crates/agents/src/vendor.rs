@@ -1,5 +1,5 @@
-//! What the agents of other vendors share: a program in the session's room, gates that answer for its tools, the
-//! deliverable tools over MCP, settings of their own with the user's login.
+//! Shared by the agents of other vendors: a process in the session's room, gates for its tool calls, the
+//! deliverable tools over MCP, and a settings directory of its own with the user's login.
 
 mod json_lines;
 mod login;
@@ -11,84 +11,79 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, Layer as FaultLayer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, RELAY_ARG};
-use autonoe_files::WriteTrouble;
+use autonoe_files::WriteFailure;
 use autonoe_model::PriceList;
 use autonoe_sandbox::{Exit, Launch, RoomConfig, SessionSandbox, SocketRoute};
 use autonoe_tools::ServerConfig;
 
-pub(crate) use json_lines::{Heard, JsonLineProcess};
-pub use login::Login;
-pub(crate) use session::{VendorSession, conclude};
+pub(crate) use json_lines::{JsonLineProcess, ProcessOutput};
+pub use login::VendorLogin;
+pub(crate) use session::{VendorSession, end_session};
 
-/// Given to a program in place of the key, which the egress proxy puts in.
-const STAND_IN: &str = "the-key-is-put-in-by-the-egress-proxy";
+/// Given to a program instead of the key, which the egress proxy adds.
+const PLACEHOLDER_KEY: &str = "the-key-is-put-in-by-the-egress-proxy";
 
-/// How long an agent that exits once its input is closed may take for it.
+/// How long an agent may take to exit after its input is closed.
 pub(crate) const EXIT_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long is waited to hear how a program ended that has closed its output.
+/// How long to wait for the exit status of a program that has closed its output.
 const END_LIMIT: Duration = Duration::from_millis(500);
 
-/// The MCP server of the deliverable tools.
+/// The name of the MCP server of the deliverable tools.
 pub(crate) const SERVER: &str = "autonoe";
 
-/// What the socket of the deliverable tools is called at the sandbox's egress proxy.
+/// The egress proxy's route to the socket of the deliverable tools.
 const CALLS_ROUTE: &str = "deliverables";
 
-/// What a vendor's agent is started with; the same for all sessions of a run.
+/// Settings of a vendor's agent, the same for all sessions of a run.
 #[derive(Clone)]
 pub struct VendorSettings {
-    /// The project's directory.
     pub root: PathBuf,
-    /// The vendor's program, and arguments that come before ours.
+    /// The vendor's program and its first arguments.
     pub command: Vec<String>,
-    /// Where it runs. Its egress proxy has the route of [`ModelService::route`].
+    /// Its egress proxy has the route [`ModelService::route`].
     pub room_config: RoomConfig,
-    /// Where it keeps its settings and conversations of this project, apart from the user's.
+    /// The agent's settings and conversations of this project, separate from the user's.
     pub home: PathBuf,
-    /// The user's login, which it borrows.
-    pub login: Login,
-    /// The service behind it, if that is one with a key of the user's.
+    /// The user's login, copied for each session.
+    pub login: VendorLogin,
+    /// The model service, if the user configured one; otherwise the agent's default.
     pub service: Option<ModelService>,
-    /// Further variables of the user's that it may see.
+    /// Further environment variables that are passed to it.
     pub env: Vec<(String, String)>,
-    /// The socket at which the deliverable tools are answered. Programs in a room reach it through the egress proxy.
+    /// The socket of the deliverable tools. Programs in a room reach it through the egress proxy.
     pub calls: PathBuf,
-    /// The MCP servers that it is given beside the deliverable tools.
+    /// The user's MCP servers.
     pub servers: BTreeMap<String, ServerConfig>,
-    /// What tokens cost.
     pub prices: Arc<PriceList>,
 }
 
-/// A model service and the key for it.
 #[derive(Clone)]
 pub struct ModelService {
-    /// Its route in the egress proxy.
+    /// The route in the egress proxy.
     pub route: String,
-    /// Where it is.
     pub base_url: Option<String>,
-    /// The key; without one the agent's own login is used there.
+    /// `None` means that the agent's own login is used.
     pub key: Option<String>,
 }
 
-/// How a program reaches its model service.
-pub(crate) struct Reach {
+pub(crate) struct ServiceAccess {
     pub base_url: Option<String>,
     pub key: Option<String>,
 }
 
-/// One session's program, before it is started.
-pub(crate) struct Start {
+/// A session whose program has not been started yet.
+pub(crate) struct PreparedSession {
     pub launch: Launch,
-    pub reach: Option<Reach>,
+    pub access: Option<ServiceAccess>,
     pub vendor_session: VendorSession,
 }
 
-/// How a program in the room starts the MCP server of the deliverable tools.
+/// The command that starts the MCP server of the deliverable tools inside the room.
 pub(crate) struct ServerCommand {
     pub command: String,
     pub args: [&'static str; 1],
@@ -96,26 +91,26 @@ pub(crate) struct ServerCommand {
 }
 
 impl VendorSettings {
-    /// Prepares a session of an agent that is called `name` in messages: the room is opened, the login borrowed, the gates stand
-    /// ready.
+    /// Opens the room and copies the login. `name` is the agent's name in messages.
     pub(crate) async fn prepare(
         &self,
         name: &str,
         gates: Vec<Arc<dyn Gate>>,
         phase: Phase,
         deliverables: &Arc<DeliverableService>,
-    ) -> Result<Start, Fault> {
+    ) -> Result<PreparedSession, Fault> {
         let borrowed = self.login.borrow(&self.home).map_err(|error| self.not_writable(&error))?;
         deliverables.enter(phase);
         let session_sandbox = Arc::new(SessionSandbox::new(self.room_config_with_calls()));
         let launch = self.launch(&session_sandbox).await?;
-        let reach = match &self.service {
+        let access = match &self.service {
             None => None,
             Some(service) => Some(match session_sandbox.route_url(&service.route).await {
-                Some(url) => {
-                    Reach { base_url: Some(url), key: service.key.as_ref().map(|_| STAND_IN.to_owned()) }
-                }
-                None => Reach { base_url: service.base_url.clone(), key: service.key.clone() },
+                Some(url) => ServiceAccess {
+                    base_url: Some(url),
+                    key: service.key.as_ref().map(|_| PLACEHOLDER_KEY.to_owned()),
+                },
+                None => ServiceAccess { base_url: service.base_url.clone(), key: service.key.clone() },
             }),
         };
         let calls = match session_sandbox.route_url(CALLS_ROUTE).await {
@@ -132,10 +127,10 @@ impl VendorSettings {
             denials: HashMap::new(),
             is_asking: false,
         };
-        Ok(Start { launch, reach, vendor_session })
+        Ok(PreparedSession { launch, access, vendor_session })
     }
 
-    /// RoomConfig from which the deliverable tools can be reached.
+    /// The room with a route to the deliverable tools.
     fn room_config_with_calls(&self) -> RoomConfig {
         let mut room_config = self.room_config.clone();
         let socket = SocketRoute { name: CALLS_ROUTE.to_owned(), path: self.calls.clone() };
@@ -143,67 +138,66 @@ impl VendorSettings {
         room_config
     }
 
-    /// Its program in a room, before it is started.
     async fn launch(&self, session_sandbox: &SessionSandbox) -> Result<Launch, Fault> {
         let (program, args) = self.command.split_first().ok_or_else(|| no_program("an empty command"))?;
         let launch = session_sandbox.command(program).await.map_err(|error| {
-            let message = format!("The agent's room cannot be opened: {error}.");
-            Fault::passing(FaultLayer::System, "room", message)
+            let message = format!("The agent's room could not be opened: {error}.");
+            Fault::transient(FaultLayer::System, "room", message)
         })?;
         Ok(launch.args(args).envs(self.env.iter().map(|(name, value)| (name, value))).cwd(&self.root))
     }
 
     fn server(&self, calls: &CallAddress) -> ServerCommand {
-        let command = self.room_config.sandbox.ourselves_inside().display().to_string();
-        // Others on this machine can read arguments, but not variables.
+        let command = self.room_config.sandbox.own_binary_inside().display().to_string();
+        // Other users of this machine can read arguments, but not environment variables.
         let env = BTreeMap::from([(CALLS_VARIABLE, calls.to_string())]);
         ServerCommand { command, args: [RELAY_ARG], env }
     }
 
-    /// Writes a file of its settings, which only the user may read.
+    /// Writes a settings file of the agent, readable by the user only.
     pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), Fault> {
-        let written =
-            login::make(&self.home).and_then(|()| login::write(&self.home.join(name), content.as_bytes()));
+        let written = login::create_private(&self.home)
+            .and_then(|()| login::write(&self.home.join(name), content.as_bytes()));
         written.map_err(|error| self.not_writable(&error))
     }
 
     fn not_writable(&self, error: &io::Error) -> Fault {
-        let WriteTrouble { why, advice } = WriteTrouble::of(&self.home, error);
+        let WriteFailure { why, advice } = WriteFailure::of(&self.home, error);
         let message = format!("{} cannot be written: {why}.", self.home.display());
-        Fault::lasting(FaultLayer::System, "agent_home", message).hint(advice)
+        Fault::permanent(FaultLayer::System, "agent_home", message).hint(advice)
     }
 }
 
-/// The fault of a program that ended before it was done.
-pub(crate) async fn crashed(name: &str, talk: &mut JsonLineProcess) -> Fault {
-    let ended = match talk.program.ended(END_LIMIT).await {
+/// The fault of a program that exited before the session was complete.
+pub(crate) async fn crashed(name: &str, process: &mut JsonLineProcess) -> Fault {
+    let ended = match process.program.ended(END_LIMIT).await {
         Some(Ok(Exit::NotStarted { why, .. })) => return no_program(&why),
-        Some(Ok(Exit::Code(code))) => format!("with exit code {code}"),
-        Some(Err(error)) => format!("({error})"),
+        Some(Ok(Exit::Code(code))) => format!("exited with code {code}"),
+        Some(Err(error)) => format!("failed ({error})"),
         None => {
-            talk.program.stop().await;
-            "without a word".to_owned()
+            process.program.stop().await;
+            "closed its output".to_owned()
         }
     };
-    let words =
-        talk.program.last_words().await.map(|words| format!(" Its last words: {words}")).unwrap_or_default();
-    Fault::passing(
+    let output = process.program.stderr_tail().await;
+    let output = output.map(|output| format!(" Last output: {output}")).unwrap_or_default();
+    Fault::transient(
         FaultLayer::Agent,
         "agent_crashed",
-        format!("{name} ended {ended} before it was done.{words}"),
+        format!("{name} {ended} before the session was complete.{output}"),
     )
 }
 
-/// What an agent is told that stopped at a refusal, where nothing else tells it the reason.
+/// The next prompt for an agent that stopped at a refusal and did not learn the reason.
 pub(crate) fn follow_up(refusals: &[String]) -> String {
     let reasons: Vec<String> = refusals.iter().map(|reason| format!("- {reason}")).collect();
     format!(
-        "Not a person but autonoe's rules refused what you wanted to do:\n{}\nGo on with your work in a way that is allowed.",
+        "autonoe's rules, not a person, refused these actions:\n{}\nContinue your work in a way that is allowed.",
         reasons.join("\n")
     )
 }
 
 fn no_program(why: &str) -> Fault {
-    Fault::lasting(FaultLayer::Config, "agent_not_started", format!("The agent cannot be started: {why}."))
-        .hint("`autonoe doctor` tells which agents are ready.")
+    Fault::permanent(FaultLayer::Config, "agent_not_started", format!("The agent cannot be started: {why}."))
+        .hint("`autonoe doctor` shows which agents are ready.")
 }

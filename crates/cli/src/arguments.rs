@@ -1,4 +1,4 @@
-//! What `run`, `sync` and the other commands share of what can be typed, with the valid range of each value.
+//! Options shared between commands, with the valid range of each value.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use autonoe_core::limits::DEFAULT_MAX_RETRIES;
 use autonoe_core::money::Usd;
 use clap::Args;
 
-use crate::backend_name::{BackendChoice, Substitute};
+use crate::backend_name::{BackendChoice, BackendWithModel};
 
-/// The thinking budget when `--thinking` is given without one, in tokens.
+/// Tokens; used when `--thinking` is given without a budget.
 const DEFAULT_THINKING: &str = "8192";
 
-/// The smallest thinking budget a model takes, in tokens.
+/// Tokens; models reject smaller budgets.
 const MIN_THINKING: u32 = 1024;
 
-/// Which project.
+/// Project selection
 #[derive(Debug, Clone, Args)]
 pub struct ProjectArgs {
     /// Project directory [default: the current directory]
@@ -24,10 +24,9 @@ pub struct ProjectArgs {
     pub project_dir: Option<PathBuf>,
 }
 
-/// What all commands share that run agents.
+/// Options of every command that runs agents
 #[derive(Debug, Clone, Args)]
 pub struct CommonArgs {
-    /// The project.
     #[command(flatten)]
     pub project: ProjectArgs,
 
@@ -35,50 +34,50 @@ pub struct CommonArgs {
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = whole_number_from_1, allow_negative_numbers = true)]
     pub max_iterations: Option<NonZeroU32>,
 
-    /// Failed sessions in a row to try again; 0 for none
+    /// Maximum number of consecutive failed sessions to retry; 0 to disable retries
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_MAX_RETRIES, value_parser = whole_number_from_0, allow_negative_numbers = true)]
     pub max_retries: u32,
 
-    /// Dollars to spend at most, over all sessions of the run [default: no limit]
+    /// Spending limit in USD for the whole run [default: no limit]
     #[arg(long, value_name = "USD", value_parser = dollars, allow_hyphen_values = true)]
     pub max_cost: Option<Usd>,
 
-    /// Time to take at most, such as 90m or 8h [default: no limit]
+    /// Time limit for the whole run, such as 90m or 8h [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = positive_duration, allow_hyphen_values = true)]
     pub max_duration: Option<Duration>,
 
-    /// Pause between sessions, and first pause after an error
+    /// Pause between sessions; also the first pause after an error
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = autonoe_core::duration::parse, allow_hyphen_values = true)]
     pub session_delay: Duration,
 
-    /// Model for the work: a name such as sonnet, gpt-5 or gemini-3-pro, or PROVIDER/NAME
+    /// Coding model: a name such as sonnet, gpt-5 or gemini-3-pro, or PROVIDER/NAME
     ///
-    /// [default: sonnet, or the default of the agent]
+    /// [default: sonnet, or the agent's default]
     #[arg(long, short, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub model: Option<String>,
 
-    /// Agent to drive: claude, codex, gemini, native (our own, on any model provider), acp:'COMMAND' (any that speaks the
-    /// Agent Client Protocol), one of your config.toml, replay:FILE, or auto, the first that is ready
+    /// Agent to use: claude, codex, gemini, native (built in, works with any model provider), acp:'COMMAND' (any agent that
+    /// speaks the Agent Client Protocol), a name from your config.toml, replay:FILE, or auto (the first one that is ready)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub backend: BackendChoice,
 
-    /// Agents that go on, in this order, when quota is used up or an agent is down: NAME or NAME:MODEL, with commas between
+    /// Fallback agents, tried in order when quota runs out or an agent is down: NAME or NAME:MODEL, comma-separated
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub fallback: Vec<Substitute>,
+    pub fallback: Vec<BackendWithModel>,
 
-    /// Let the model think first, with a budget in tokens [default: 8192 if given without one]
+    /// Enable extended thinking, with a budget in tokens [default: 8192 if given without a value]
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, default_missing_value = DEFAULT_THINKING, value_parser = thinking_budget, allow_negative_numbers = true)]
     pub thinking: Option<u32>,
 
-    /// Wait for the quota to reset instead of ending
+    /// When quota runs out, wait for the reset instead of stopping
     #[arg(long)]
     pub wait_for_quota: bool,
 
-    /// How long to wait for a model service that cannot be reached or is overloaded [default: 2h]
+    /// Maximum time to wait for an unreachable or overloaded model service [default: 2h]
     #[arg(long, value_name = "DURATION", value_parser = positive_duration, allow_hyphen_values = true)]
     pub max_outage: Option<Duration>,
 
-    /// Show what the agent says and which tools it uses
+    /// Show the agent's messages and tool calls
     #[arg(long, short)]
     pub verbose: bool,
 
@@ -86,19 +85,19 @@ pub struct CommonArgs {
     #[arg(long, short)]
     pub debug: bool,
 
-    /// Print one JSON event a line on standard output, the last one the outcome
+    /// Print one JSON event per line on standard output; the last one is the outcome
     #[arg(long)]
     pub json: bool,
 
-    /// Say only what went wrong and how it ended
+    /// Show only warnings, errors and the outcome
     #[arg(long, short, conflicts_with_all = ["verbose", "debug"])]
     pub quiet: bool,
 }
 
-/// What only those commands have that read SPEC.md.
+/// Options of commands that read SPEC.md
 #[derive(Debug, Clone, Args)]
 pub struct SpecArgs {
-    /// Model for reading the specification [default: opus, or what --model says if that is not Anthropic's]
+    /// Planning model, which reads SPEC.md [default: opus, or the value of --model if that is not an Anthropic model]
     #[arg(long, short = 'P', value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub plan_model: Option<String>,
 
@@ -106,34 +105,38 @@ pub struct SpecArgs {
     #[arg(long)]
     pub resume: bool,
 
-    /// Plan SPEC.md anew: the deliverables so far are put aside, once
+    /// Plan SPEC.md from scratch; existing deliverables are backed up first
     #[arg(long, conflicts_with = "resume")]
     pub start_over: bool,
 }
 
 fn whole_number_from_1(text: &str) -> Result<NonZeroU32, String> {
-    text.parse().map_err(|_| format!("give a whole number from 1 to {}", u32::MAX))
+    text.parse().map_err(|_| format!("expected a whole number from 1 to {}", u32::MAX))
 }
 
 fn whole_number_from_0(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("give a whole number from 0 to {}", u32::MAX))
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX))
 }
 
 fn dollars(text: &str) -> Result<Usd, String> {
     match text.strip_prefix('$').unwrap_or(text).parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(Usd(amount)),
-        _ => Err("give an amount in dollars above 0, such as 20 or 0.50".into()),
+        _ => Err("expected an amount in USD above 0, such as 20 or 0.50".into()),
     }
 }
 
 fn positive_duration(text: &str) -> Result<Duration, String> {
     let duration = autonoe_core::duration::parse(text)?;
-    if duration.is_zero() { Err("give a duration above 0, such as 90m or 8h".into()) } else { Ok(duration) }
+    if duration.is_zero() {
+        Err("expected a duration above 0, such as 90m or 8h".into())
+    } else {
+        Ok(duration)
+    }
 }
 
 fn thinking_budget(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(budget) if budget >= MIN_THINKING => Ok(budget),
-        _ => Err(format!("give a whole number of tokens from {MIN_THINKING} to {}", u32::MAX)),
+        _ => Err(format!("expected a number of tokens from {MIN_THINKING} to {}", u32::MAX)),
     }
 }

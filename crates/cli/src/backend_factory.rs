@@ -1,4 +1,4 @@
-//! How each agent is put together.
+//! Builds the backends of a run from names, settings and the environment.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use autonoe_agents::replay::ReplayBackend;
 use autonoe_agents::{
-    AcpBackend, ClaudeBackend, CodexBackend, GeminiBackend, Login, ModelService, NativeBackend,
-    NativeSettings, UserProvider, VendorSettings, codex,
+    AcpBackend, ClaudeBackend, CodexBackend, GeminiBackend, ModelService, NativeBackend, NativeSettings,
+    UserProvider, VendorLogin, VendorSettings, codex,
 };
 use autonoe_core::agent::Backend;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::PriceList;
 use autonoe_sandbox::{EgressRules, Key, RoomConfig, Route};
-use autonoe_store::AgentCommand;
+use autonoe_store::AcpAgentConfig;
 use autonoe_tools::ServerConfig;
 
 use crate::backend_name::{BackendName, not_configured};
@@ -22,60 +22,53 @@ use crate::command_line::CommandLine;
 use crate::environment::Environment;
 use crate::programs::{find_program, installation};
 use crate::recordings::read_cassette;
-use crate::vendors::{CLAUDE, CODEX, GEMINI, Sent, Vendor};
+use crate::vendors::{CLAUDE, CODEX, GEMINI, KeyPlacement, VendorProfile};
 
-/// What all agents of a run are made from.
 pub struct BackendFactory<'a> {
-    /// What the environment says.
     pub environment: &'a Environment,
-    /// Where children run.
     pub room_config: RoomConfig,
-    /// The native agent's own settings.
     pub native: NativeSettings,
-    /// The MCP servers of the project and of the user.
+    /// MCP servers of the project and of the user.
     pub servers: BTreeMap<String, ServerConfig>,
-    /// What tokens cost.
     pub prices: Arc<PriceList>,
-    /// The socket at which the deliverable tools are answered.
+    /// Socket on which deliverable tool calls are served.
     pub calls: PathBuf,
-    /// The deliverable tools themselves.
     pub deliverables: Arc<DeliverableService>,
-    /// The agents of the user's configuration.
-    pub agents: BTreeMap<String, AgentCommand>,
+    /// `[agents.NAME]` of the user's config.toml.
+    pub agents: BTreeMap<String, AcpAgentConfig>,
 }
 
 impl BackendFactory<'_> {
-    /// Puts an agent together.
     pub fn build(&self, name: &BackendName) -> Result<Box<dyn Backend>, Fault> {
         let deliverables = Arc::clone(&self.deliverables);
         Ok(match name {
             BackendName::Native => Box::new(NativeBackend::new(self.native.clone(), deliverables)?),
             BackendName::Claude => {
                 let service = service(name, &CLAUDE, self.environment);
-                Box::new(ClaudeBackend::new(self.settings(name, &CLAUDE, service)?, deliverables))
+                Box::new(ClaudeBackend::new(self.vendor_settings(name, &CLAUDE, service)?, deliverables))
             }
-            BackendName::Codex => Box::new(CodexBackend::new(self.codex()?, deliverables)),
+            BackendName::Codex => Box::new(CodexBackend::new(self.codex_settings()?, deliverables)),
             BackendName::Gemini => {
                 let service = service(name, &GEMINI, self.environment);
-                Box::new(GeminiBackend::new(self.settings(name, &GEMINI, service)?, deliverables))
+                Box::new(GeminiBackend::new(self.vendor_settings(name, &GEMINI, service)?, deliverables))
             }
             BackendName::Replay(file) => Box::new(ReplayBackend::new(read_cassette(file)?, deliverables)),
             BackendName::Acp(CommandLine { env, words }) => {
-                let settings = self.commanded(name.name(), words, env.clone(), &[])?;
+                let settings = self.acp_settings(name.name(), words, env.clone(), &[])?;
                 Box::new(AcpBackend::new(name.name().to_owned(), settings, deliverables))
             }
             BackendName::Configured(name) => {
                 let agent = self.agents.get(name).ok_or_else(|| not_configured(name, &self.agents))?;
-                let mine = |name: &String| Some((name.clone(), self.environment.variable(name)?));
-                let env = agent.env.iter().filter_map(mine).collect();
-                let settings = self.commanded(name, &agent.command, env, &agent.hosts)?;
+                let from_environment = |name: &String| Some((name.clone(), self.environment.variable(name)?));
+                let env = agent.env.iter().filter_map(from_environment).collect();
+                let settings = self.acp_settings(name, &agent.command, env, &agent.hosts)?;
                 Box::new(AcpBackend::new(name.clone(), settings, deliverables))
             }
         })
     }
 
-    /// The settings of an agent that is known by its command only. It keeps its files in the home of the room.
-    fn commanded(
+    /// Settings of an ACP agent, of which only the command is known. Its files live in the room's home directory.
+    fn acp_settings(
         &self,
         name: &str,
         command: &[String],
@@ -88,14 +81,14 @@ impl BackendFactory<'_> {
         let mut room_config = self.room_config.clone();
         room_config.bounds.read.push(installation(&found, environment));
         let mut egress = (*room_config.egress).clone();
-        admit(&mut egress, hosts.iter().map(String::as_str))?;
+        allow_hosts(&mut egress, hosts.iter().map(String::as_str))?;
         room_config.egress = Arc::new(egress);
         Ok(VendorSettings {
             root: self.native.root.clone(),
             command: std::iter::once(found.display().to_string()).chain(args.iter().cloned()).collect(),
             home: room_config.bounds.home.join(".acp"),
             room_config,
-            login: Login::default(),
+            login: VendorLogin::default(),
             service: None,
             env,
             calls: self.calls.clone(),
@@ -104,8 +97,8 @@ impl BackendFactory<'_> {
         })
     }
 
-    /// Codex' settings, with the service that the user's own settings of Codex describe if the environment names none.
-    fn codex(&self) -> Result<VendorSettings, Fault> {
+    /// Falls back to the model provider of the user's Codex configuration if the environment names none.
+    fn codex_settings(&self) -> Result<VendorSettings, Fault> {
         let provider = CODEX.directory(self.environment).map(|directory| UserProvider::read(&directory));
         let provider = provider.unwrap_or_default();
         let service = service(&BackendName::Codex, &CODEX, self.environment).or_else(|| {
@@ -113,17 +106,17 @@ impl BackendFactory<'_> {
             let key = provider.key_variable().and_then(|name| self.environment.variable(name));
             Some(ModelService { route: codex::NAME.to_owned(), base_url, key })
         });
-        let mut settings = self.settings(&BackendName::Codex, &CODEX, service)?;
+        let mut settings = self.vendor_settings(&BackendName::Codex, &CODEX, service)?;
         for name in provider.header_variables() {
             settings.env.extend(self.environment.variable(&name).map(|value| (name, value)));
         }
         Ok(settings)
     }
 
-    fn settings(
+    fn vendor_settings(
         &self,
         name: &BackendName,
-        vendor: &Vendor,
+        vendor: &VendorProfile,
         service: Option<ModelService>,
     ) -> Result<VendorSettings, Fault> {
         let environment = self.environment;
@@ -135,7 +128,7 @@ impl BackendFactory<'_> {
         if let Some(service) = &service {
             egress.routes.push(route(vendor, service)?);
         }
-        admit(&mut egress, vendor.hosts.iter().copied())?;
+        allow_hosts(&mut egress, vendor.hosts.iter().copied())?;
         room_config.egress = Arc::new(egress);
         let passed = vendor.passed.iter().chain(vendor.tokens);
         let env = passed.filter_map(|name| Some(((*name).to_owned(), environment.variable(name)?))).collect();
@@ -144,7 +137,7 @@ impl BackendFactory<'_> {
             command: vec![program.display().to_string()],
             home: room_config.bounds.home.join(vendor.home.1),
             room_config,
-            login: Login { directory: vendor.directory(environment), files: vendor.home.2 },
+            login: VendorLogin { directory: vendor.directory(environment), files: vendor.home.2 },
             service,
             env,
             calls: self.calls.clone(),
@@ -154,21 +147,21 @@ impl BackendFactory<'_> {
     }
 }
 
-/// The service behind a vendor's agent, if the user has a key for it or has said where it is.
-fn service(name: &BackendName, vendor: &Vendor, environment: &Environment) -> Option<ModelService> {
+/// The model service of a vendor's agent; `None` unless the environment has a key or a base URL for it.
+fn service(name: &BackendName, vendor: &VendorProfile, environment: &Environment) -> Option<ModelService> {
     let key = vendor.key.0.iter().find_map(|name| environment.variable(name));
     let base_url = environment.variable(vendor.base_url.0);
-    let is_told = key.is_some() || base_url.is_some();
-    is_told.then(|| ModelService { route: name.name().to_owned(), base_url, key })
+    let is_configured = key.is_some() || base_url.is_some();
+    is_configured.then(|| ModelService { route: name.name().to_owned(), base_url, key })
 }
 
-fn route(vendor: &Vendor, service: &ModelService) -> Result<Route, Fault> {
+fn route(vendor: &VendorProfile, service: &ModelService) -> Result<Route, Fault> {
     let wrong = |error: &dyn std::fmt::Display| {
-        Fault::lasting(Layer::Config, "base_url", format!("{}: {error}.", vendor.base_url.0))
+        Fault::permanent(FaultLayer::Config, "base_url", format!("{}: {error}.", vendor.base_url.0))
     };
     let key = service.key.as_ref().map(|key| match vendor.key.1 {
-        Sent::Header(name) => Key::header(name, key),
-        Sent::Bearer => Key::bearer(key),
+        KeyPlacement::Header(name) => Key::header(name, key),
+        KeyPlacement::Bearer => Key::bearer(key),
     });
     let key = key.transpose();
     let key = key.map_err(|error| wrong(&error))?;
@@ -176,21 +169,20 @@ fn route(vendor: &Vendor, service: &ModelService) -> Result<Route, Fault> {
     Route::new(&service.route, base_url, key).map_err(|error| wrong(&error))
 }
 
-/// Lets further hosts be reached.
-fn admit<'a>(egress: &mut EgressRules, hosts: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
+fn allow_hosts<'a>(egress: &mut EgressRules, hosts: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
     for host in hosts {
         egress.allow.push(host.parse().map_err(|error| {
-            Fault::lasting(Layer::Config, "host", format!("'{host}' is not a host: {error}."))
+            Fault::permanent(FaultLayer::Config, "host", format!("'{host}' is not a host: {error}."))
         })?);
     }
     Ok(())
 }
 
 fn not_found(name: &str, program: &str, install: Option<&str>) -> Fault {
-    let message = format!("The agent '{name}' cannot be used: there is no `{program}` on the search path.");
+    let message = format!("The agent '{name}' cannot be used: `{program}` is not on the PATH.");
     let install = install.map_or_else(|| "Install it".to_owned(), |how| format!("Install it with `{how}`"));
-    Fault::lasting(Layer::Config, "agent_not_found", message).hint(format!(
-        "{install}, or choose another with --backend: `native` needs only a key of a model provider. \
-         `autonoe doctor` tells what is ready."
+    Fault::permanent(FaultLayer::Config, "agent_not_found", message).hint(format!(
+        "{install}, or choose another agent with --backend: `native` needs only a model provider's key. \
+         `autonoe doctor` shows which agents are ready."
     ))
 }

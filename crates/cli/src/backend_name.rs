@@ -1,42 +1,36 @@
-//! What agents are called: on the command line, and to each other.
+//! Backend names as typed on the command line, with the default models of each.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use autonoe_agents::{acp, claude, codex, gemini, replay};
-use autonoe_core::backend_chain::Models;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::backend_chain::PhaseModels;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_model::ProviderKind;
-use autonoe_store::AgentCommand;
+use autonoe_store::AcpAgentConfig;
 
 use crate::command_line::CommandLine;
 
-/// One kind of agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackendName {
-    /// Our own, on any model provider.
     Native,
-    /// Claude Code.
     Claude,
-    /// OpenAI's Codex.
     Codex,
-    /// The Gemini CLI.
     Gemini,
-    /// Any that speaks the Agent Client Protocol, by its command.
+    /// Any agent that speaks the Agent Client Protocol.
     Acp(CommandLine),
-    /// One that the user's configuration has a command for.
+    /// An `[agents.NAME]` entry of the user's config.toml.
     Configured(String),
-    /// A recording, from this file.
+    /// A cassette file to play back.
     Replay(PathBuf),
 }
 
-/// In the order in which `auto` looks at them.
+/// In the order in which `auto` tries them.
 pub const ALL: [BackendName; 4] =
     [BackendName::Claude, BackendName::Codex, BackendName::Gemini, BackendName::Native];
 
 impl BackendName {
-    /// As it is typed.
     pub fn name(&self) -> &str {
         match self {
             Self::Native => "native",
@@ -49,7 +43,7 @@ impl BackendName {
         }
     }
 
-    /// The vendor of its models, if it has but one.
+    /// `None` if the backend is not tied to one vendor's models.
     pub fn vendor(&self) -> Option<ProviderKind> {
         match self {
             Self::Native | Self::Acp(_) | Self::Configured(_) | Self::Replay(_) => None,
@@ -59,8 +53,7 @@ impl BackendName {
         }
     }
 
-    /// The models that it works with unless the user says otherwise.
-    pub fn default_models(&self) -> Models {
+    pub fn default_models(&self) -> PhaseModels {
         let (plan, work) = match self {
             Self::Native | Self::Claude => ("opus", "sonnet"),
             Self::Codex => ("gpt-5.5", "gpt-5.5"),
@@ -68,11 +61,11 @@ impl BackendName {
             Self::Acp(_) | Self::Configured(_) => (acp::OWN_MODEL, acp::OWN_MODEL),
             Self::Replay(_) => ("recorded", "recorded"),
         };
-        Models { plan: plan.to_owned(), work: work.to_owned() }
+        PhaseModels { plan: plan.to_owned(), work: work.to_owned() }
     }
 
-    /// Refuses the name of an agent that the user's configuration does not know.
-    pub fn check_configured(&self, agents: &BTreeMap<String, AgentCommand>) -> Result<(), Fault> {
+    /// Fails if this names an agent that the user's config.toml does not define.
+    pub fn check_configured(&self, agents: &BTreeMap<String, AcpAgentConfig>) -> Result<(), Fault> {
         match self {
             Self::Configured(name) if !agents.contains_key(name) => Err(not_configured(name, agents)),
             _ => Ok(()),
@@ -80,17 +73,16 @@ impl BackendName {
     }
 }
 
-/// What the user typed for `--backend`.
+/// The value of `--backend`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackendChoice {
-    /// The first one that is ready.
+    /// The first backend that is ready.
     Auto,
-    /// This one.
     Named(BackendName),
 }
 
 impl BackendChoice {
-    /// The one that was named.
+    /// `None` for `auto`.
     pub fn name(&self) -> Option<BackendName> {
         match self {
             Self::Auto => None,
@@ -99,23 +91,22 @@ impl BackendChoice {
     }
 }
 
-/// One of `--fallback`: an agent, and the model that it is to use.
+/// A value of `--fallback` or `--verifier`: `NAME` or `NAME:MODEL`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Substitute {
-    /// Which agent.
+pub struct BackendWithModel {
     pub backend: BackendName,
-    /// Its model; none for its default.
+    /// `None` for the backend's default model.
     pub model: Option<String>,
 }
 
-impl FromStr for Substitute {
+impl FromStr for BackendWithModel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
-            // After these comes no model.
+            // The rest is a command or a file, not a model.
             Some(("acp" | "replay", _)) | None => Ok(Self { backend: text.parse()?, model: None }),
-            Some((_, "")) => Err("after the colon comes a model".to_owned()),
+            Some((_, "")) => Err("expected a model after the colon".to_owned()),
             Some((backend, model)) => Ok(Self { backend: backend.parse()?, model: Some(model.to_owned()) }),
         }
     }
@@ -139,7 +130,7 @@ impl FromStr for BackendName {
         }
         let names: Vec<_> = ALL.iter().map(|backend| backend.name().to_owned()).collect();
         Err(format!(
-            "there is no agent of this name; there are {}, acp:COMMAND, replay:FILE, and [agents.NAME] of your config.toml",
+            "unknown agent; expected one of {}, acp:COMMAND, replay:FILE, or a name from [agents.NAME] in your config.toml",
             names.join(", ")
         ))
     }
@@ -153,17 +144,15 @@ impl FromStr for BackendChoice {
     }
 }
 
-/// Whether the user's configuration may have an agent of this name.
 fn is_agent_name(text: &str) -> bool {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
     !text.is_empty() && text.chars().all(is_plain)
 }
 
-/// There is no agent of this name.
-pub fn not_configured(name: &str, agents: &BTreeMap<String, AgentCommand>) -> Fault {
+pub fn not_configured(name: &str, agents: &BTreeMap<String, AcpAgentConfig>) -> Fault {
     let known = ALL.iter().map(BackendName::name).chain(agents.keys().map(String::as_str));
     let known: Vec<&str> = known.collect();
-    let message = format!("There is no agent '{name}'; there are {}.", known.join(", "));
-    Fault::lasting(Layer::Config, "unknown_agent", message)
-        .hint("Name one of them, acp:COMMAND, or describe it under [agents.NAME] in your config.toml.")
+    let message = format!("There is no agent '{name}'. Available: {}.", known.join(", "));
+    Fault::permanent(FaultLayer::Config, "unknown_agent", message)
+        .hint("Use one of these or acp:COMMAND, or define it under [agents.NAME] in your config.toml.")
 }

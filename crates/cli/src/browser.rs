@@ -1,4 +1,4 @@
-//! The built-in MCP server for a browser: Playwright's, with a browser of the system.
+//! The built-in browser MCP server: Playwright's, using a browser installed on the system.
 
 use std::path::{Path, PathBuf};
 
@@ -7,17 +7,16 @@ use serde_json::{Value, json};
 
 use crate::environment::Environment;
 
-/// What the server is called in the configuration.
+/// Name of the server in the configuration.
 pub const NAME: &str = "playwright";
 
-/// What its program is called.
 const PROGRAMS: [&str; 2] = ["playwright-mcp", "mcp-server-playwright"];
 
-/// What browsers of the system are called. The ones that Playwright brings are in a cache that no room sees.
+/// Browsers installed on the system. Playwright's own downloads are in a cache that rooms cannot read.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// The server, if it is installed in the project or on the search path: it is not fetched anew for each session. `built_in` is
-/// how it would be fetched; `temp` is where it may put pictures and downloads.
+/// The server if it is installed in the project or on the PATH; it is never downloaded. `built_in` is the default configuration, which
+/// would download it; `temp` is where screenshots and downloads go.
 pub fn server(
     project: &Project,
     environment: &Environment,
@@ -25,13 +24,14 @@ pub fn server(
     temp: Option<&Path>,
 ) -> Option<Value> {
     let of_project = project.root().join("node_modules/.bin");
-    let places = || std::env::split_paths(&environment.path).filter(|place| place.is_absolute());
-    let find = |names: &[&str], places: &mut dyn Iterator<Item = PathBuf>| {
-        places
-            .flat_map(|place| names.iter().map(move |name| place.join(name)))
+    let path_directories =
+        || std::env::split_paths(&environment.path).filter(|directory| directory.is_absolute());
+    let find = |names: &[&str], directories: &mut dyn Iterator<Item = PathBuf>| {
+        directories
+            .flat_map(|directory| names.iter().map(move |name| directory.join(name)))
             .find(|program| program.is_file())
     };
-    let program = find(&PROGRAMS, &mut std::iter::once(of_project).chain(places()))?;
+    let program = find(&PROGRAMS, &mut std::iter::once(of_project).chain(path_directories()))?;
     let mut args: Vec<String> = built_in["args"]
         .as_array()
         .into_iter()
@@ -39,7 +39,7 @@ pub fn server(
         .skip(1)
         .filter_map(|arg| Some(arg.as_str()?.to_owned()))
         .collect();
-    if let Some(browser) = find(&BROWSERS, &mut places()) {
+    if let Some(browser) = find(&BROWSERS, &mut path_directories()) {
         args.extend(["--executable-path".to_owned(), browser.display().to_string()]);
     }
     if let Some(temp) = temp {

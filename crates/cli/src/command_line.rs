@@ -1,17 +1,15 @@
-//! A command as it is typed after `acp:`, split into words the way a shell splits them, with variables before it. No
-//! shell is started, so nothing else that a shell does is done: a character that would mean more there is refused.
+//! Parses the command after `acp:`: words split by shell quoting rules, with optional `NAME=VALUE` assignments in front. No shell is
+//! started, so unquoted characters that a shell would interpret are rejected instead of being passed on literally.
 
 use std::str::FromStr;
 
-/// What means more to a shell than itself, outside of quotes.
-const MEANS_MORE: &str = "|&;<>()$`*?[]#~!{}\n";
+/// Characters that a shell would interpret outside quotes.
+const SHELL_SPECIAL: &str = "|&;<>()$`*?[]#~!{}\n";
 
-/// A program with its arguments and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The variables that are set for it.
     pub env: Vec<(String, String)>,
-    /// The program and its arguments; never empty.
+    /// Program and arguments; never empty.
     pub words: Vec<String>,
 }
 
@@ -25,12 +23,12 @@ impl FromStr for CommandLine {
         while let Some(char) = chars.next() {
             match char {
                 ' ' | '\t' => words.extend(word.take()),
-                '\'' | '"' => quoted(char, &mut chars, word.get_or_insert_default())?,
+                '\'' | '"' => read_quoted(char, &mut chars, word.get_or_insert_default())?,
                 '\\' => {
                     let next = chars.next().ok_or("the command ends with a backslash")?;
                     word.get_or_insert_default().push(next);
                 }
-                char if MEANS_MORE.contains(char) => {
+                char if SHELL_SPECIAL.contains(char) => {
                     return Err(format!("no shell is started for the command: put '{char}' in quotes"));
                 }
                 char => word.get_or_insert_default().push(char),
@@ -53,7 +51,6 @@ impl FromStr for CommandLine {
     }
 }
 
-/// `NAME=VALUE`.
 fn assignment(word: &str) -> Option<(String, String)> {
     let (name, value) = word.split_once('=')?;
     let is_name = name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
@@ -61,8 +58,8 @@ fn assignment(word: &str) -> Option<(String, String)> {
     is_name.then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// Reads up to the closing quote.
-fn quoted(quote: char, chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
+/// Appends everything up to the closing quote to `word`.
+fn read_quoted(quote: char, chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
     loop {
         match chars.next() {
             Some(char) if char == quote => return Ok(()),
@@ -95,25 +92,25 @@ mod tests {
             (r#"a 'b c' "d e"f \g\ h ''"#, &["a", "b c", "d ef", "g h", ""]),
             (r#"a "\"\\\$x\y" '$HOME'"#, &["a", r#""\$x\y"#, "$HOME"]),
         ] {
-            let CommandLine { env, words: found } = text.parse().expect(text);
-            assert_eq!(found, words, "{text}");
+            let CommandLine { env, words: parsed } = text.parse().expect(text);
+            assert_eq!(parsed, words, "{text}");
             assert_eq!(env, []);
         }
     }
 
     #[test]
-    fn variables_stand_before_the_program() {
+    fn assignments_come_before_the_program() {
         let CommandLine { env, words } = "A=1 _b2='x y=z' C= agent D=4 --e=5".parse().expect("a command");
         let pairs = [("A", "1"), ("_b2", "x y=z"), ("C", "")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(env, pairs);
         assert_eq!(words, ["agent", "D=4", "--e=5"]);
         let CommandLine { env, words } = "2A=1 x".parse().expect("a command");
-        assert_eq!((env.len(), words.len()), (0, 2), "no name begins with a digit");
+        assert_eq!((env.len(), words.len()), (0, 2), "a name cannot start with a digit");
     }
 
     #[test]
-    fn what_only_a_shell_could_do_is_refused() {
+    fn shell_syntax_is_rejected() {
         for text in [
             "",
             "  ",

@@ -1,4 +1,4 @@
-//! The commands, one file each: its arguments, then what it does.
+//! One file per command: its arguments, then its implementation.
 
 pub mod agent;
 pub mod checks;

@@ -1,49 +1,47 @@
-//! The user's consent to what a repository widens: asked on a terminal, refused where nobody can answer.
+//! Asks the user to approve permissions that a repository's configuration adds. Without a terminal the answer is no.
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, Widening};
 
-/// Makes sure, before a run, that the user has agreed to what the repository widens.
+/// Fails unless the user has approved, or approves now, what the repository's configuration adds.
 pub fn ensure_trusted(project: &Project, config: &AgentConfig) -> Result<(), Fault> {
     let Some(widening) = Widening::of(config).filter(|widening| !widening.is_trusted(project)) else {
         return Ok(());
     };
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        let _ = write!(std::io::stderr(), "{}", shown(&widening));
-        if agreed() {
+        let _ = write!(std::io::stderr(), "{}", describe(&widening));
+        if ask() {
             return widening.trust(project);
         }
     }
     Err(not_trusted(&widening))
 }
 
-/// What is widened, for a person to read.
-pub fn shown(widening: &Widening) -> String {
+pub fn describe(widening: &Widening) -> String {
     let lines: Vec<String> = widening.lines.iter().map(|line| format!("  {line}\n")).collect();
-    format!(".autonoe/agent.json widens what agents may do:\n{}", lines.concat())
+    format!(".autonoe/agent.json asks for these additional permissions:\n{}", lines.concat())
 }
 
-/// Asks on the terminal; anything but yes is no, and so is nobody there to answer.
-pub fn agreed() -> bool {
+/// Anything but `y` or `yes` is a no, and so is a missing terminal.
+pub fn ask() -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
     }
-    let _ = write!(std::io::stderr(), "Agree to this? [y/N] ");
+    let _ = write!(std::io::stderr(), "Approve? [y/N] ");
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// The fault of a run that the user has not agreed to.
 pub fn not_trusted(widening: &Widening) -> Fault {
     let what = widening.lines.join("; ");
-    Fault::lasting(
-        Layer::Config,
+    Fault::permanent(
+        FaultLayer::Config,
         "not_trusted",
-        format!(".autonoe/agent.json widens what agents may do and you have not agreed to it ({what})."),
+        format!(".autonoe/agent.json asks for permissions that you have not approved ({what})."),
     )
-    .hint("Look at it, then run `autonoe trust`, or take it out of the file.")
+    .hint("Review them and run `autonoe trust`, or remove them from the file.")
 }

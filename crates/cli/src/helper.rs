@@ -1,101 +1,94 @@
-//! Programs of the user's own that are asked something: for a key, for a version. They run outside the sandbox, as the user, with nobody
-//! to talk to and no terminal. Each has a limit that is told while it is waited for, and nothing of it outlives us.
+//! Runs helper programs of the user, for example to print a key or a version. They run outside the sandbox, as the user, without input
+//! or terminal, under a time limit. A supervisor ends them with this process.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use autonoe_core::duration::format as format_duration;
-use autonoe_sandbox::{BoundedCommand, Bounds, Ending, Kept, MAX_OUTPUT, Sandbox};
+use autonoe_sandbox::{BoundedCommand, Bounds, CommandEnd, MAX_OUTPUT, OutputLimits, Sandbox};
 
 use crate::present;
 
-/// How long is waited in silence.
-const SILENCE: Duration = Duration::from_secs(3);
+/// Time after which a message says what is being waited for.
+const QUIET_PERIOD: Duration = Duration::from_secs(3);
 
-/// How much is kept of what one says.
-const KEPT: Kept = Kept { head: 16 * 1024, tail: 4 * 1024 };
+/// Bytes of output that are kept.
+const OUTPUT_LIMITS: OutputLimits = OutputLimits { head: 16 * 1024, tail: 4 * 1024 };
 
-/// How many lines of complaints are told, and how many characters of them.
-const TOLD_LINES: usize = 3;
-const TOLD_CHARS: usize = 300;
+/// How much of standard error is shown in a message.
+const STDERR_LINES: usize = 3;
+const STDERR_CHARS: usize = 300;
 
-/// A program that is asked something.
 pub struct Helper<'a> {
-    /// What it is asked for: "the key of the provider 'mine'".
+    /// For messages, such as "the key of the provider 'mine'".
     pub purpose: String,
-    /// The program.
     pub program: OsString,
-    /// Its arguments, which are told to nobody.
+    /// Never shown, since they may contain secrets.
     pub args: Vec<OsString>,
-    /// All of its environment.
+    /// The complete environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where it runs.
     pub directory: PathBuf,
-    /// How long it may take.
-    pub limit: Duration,
-    /// Our own binary, which watches over it.
-    pub ourselves: &'a Path,
+    pub time_limit: Duration,
+    /// Path of this binary, which supervises the program.
+    pub own_executable: &'a Path,
 }
 
-/// What a program said.
-pub struct Said {
-    /// With what it exited.
+pub struct HelperOutput {
     pub code: i32,
-    /// What it printed.
     pub output: String,
-    /// The last lines of its complaints, if it had any.
-    pub complaint: Option<String>,
+    /// The last lines of standard error; `None` if it is empty.
+    pub stderr: Option<String>,
 }
 
 impl Helper<'_> {
-    /// Asks it. An error is a clause that says why there is no answer. Dropped, it ends with all that it started.
-    pub async fn ask(self) -> Result<Said, String> {
-        let (purpose, limit) = (self.purpose.clone(), self.limit);
+    /// The error is a clause such as "it printed nothing". Dropping the future ends the program and everything it started.
+    pub async fn run(self) -> Result<HelperOutput, String> {
+        let (purpose, limit) = (self.purpose.clone(), self.time_limit);
         let shown = self.program.to_string_lossy().into_owned();
-        let asking = self.run();
-        tokio::pin!(asking);
-        if let Ok(said) = tokio::time::timeout(SILENCE.min(limit), &mut asking).await {
-            return said;
+        let running = self.run_bounded();
+        tokio::pin!(running);
+        if let Ok(output) = tokio::time::timeout(QUIET_PERIOD.min(limit), &mut running).await {
+            return output;
         }
-        present::notice(&format!(
-            "Waiting for `{shown}` ({purpose}), for at most {}...",
-            format_duration(limit)
-        ));
-        asking.await
+        present::notice(&format!("Waiting for `{shown}` ({purpose}), up to {}...", format_duration(limit)));
+        running.await
     }
 
-    async fn run(self) -> Result<Said, String> {
+    async fn run_bounded(self) -> Result<HelperOutput, String> {
         let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
         let bounds = Bounds::new(scratch.path(), scratch.path(), scratch.path());
-        let room = Sandbox::none(self.ourselves).open(bounds).await.map_err(|error| error.to_string())?;
+        let room =
+            Sandbox::none(self.own_executable).open(bounds).await.map_err(|error| error.to_string())?;
         let launch = room.command(&self.program).args(&self.args).cwd(&self.directory);
         let launch = launch.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let bounded_command = BoundedCommand {
             launch,
             input: Vec::new(),
-            keeps_errors_apart: true,
-            time_limit: self.limit,
-            kept: KEPT,
+            separate_stderr: true,
+            time_limit: self.time_limit,
+            output_limits: OUTPUT_LIMITS,
         };
         let ran = bounded_command.run(|_| {}).await;
         room.close().await;
         match ran.ending {
-            Ending::Exit(code) => {
-                Ok(Said { code, output: ran.output.text(), complaint: last_lines(&ran.errors.text()) })
+            CommandEnd::Exit(code) => {
+                Ok(HelperOutput { code, output: ran.output.text(), stderr: last_lines(&ran.stderr.text()) })
             }
-            Ending::TimedOut => {
-                Err(format!("it did not answer within {} and was ended", format_duration(self.limit)))
+            CommandEnd::TimedOut => {
+                Err(format!("it did not finish within {} and was killed", format_duration(self.time_limit)))
             }
-            Ending::TooMuchOutput => Err(format!("it printed more than {MAX_OUTPUT} bytes and was ended")),
-            Ending::NotRun { why } => Err(why),
+            CommandEnd::TooMuchOutput => {
+                Err(format!("it printed more than {MAX_OUTPUT} bytes and was killed"))
+            }
+            CommandEnd::NotRun { why } => Err(why),
         }
     }
 }
 
 fn last_lines(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(TOLD_LINES)..].join(" | ");
-    let left_out = last.chars().count().saturating_sub(TOLD_CHARS);
+    let last = lines[lines.len().saturating_sub(STDERR_LINES)..].join(" | ");
+    let left_out = last.chars().count().saturating_sub(STDERR_CHARS);
     (!last.is_empty()).then(|| last.chars().skip(left_out).collect())
 }

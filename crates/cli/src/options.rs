@@ -1,4 +1,4 @@
-//! What can be typed. Help, man page and completions come from here; what it means is decided elsewhere.
+//! The command line grammar. Help, man pages and completions are generated from it; the commands themselves are in `commands`.
 
 use clap::{Parser, Subcommand};
 
@@ -23,58 +23,55 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  all deliverables passed or verified     5  quota exceeded
   1  unexpected error                        6  too many errors in a row
-  2  wrong usage or configuration            7  stuck, a person must look
+  2  wrong usage or configuration            7  stuck, needs a person
   3  all deliverables blocked              130  interrupted
   4  a limit was reached (sessions, cost, time)
 
 Examples:
-  autonoe demo                         see the main job without a key or a network
-  autonoe run --max-cost 20            build what SPEC.md says, for at most $20
-  autonoe run -n 10 --wait-for-quota   ten sessions at most, waiting out the quota
-  autonoe status                       where the deliverables stand";
+  autonoe demo                         watch a complete run, with no key and no network
+  autonoe run --max-cost 20            build SPEC.md, spending at most $20
+  autonoe run -n 10 --wait-for-quota   at most ten sessions; wait when the quota runs out
+  autonoe status                       show the state of the deliverables";
 
-/// Turns a written specification into software that has been checked.
+/// Turn a written specification into verified software
 ///
-/// Write SPEC.md, start `autonoe run`, and come back to verified software or an honest account of what is
-/// missing and why.
+/// Write SPEC.md, start `autonoe run`, and come back to verified software, or to a report of what is missing and why.
 #[derive(Debug, Parser)]
 #[command(name = "autonoe", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Build what SPEC.md asks for, session by session, until everything achievable passed
+pub enum CliCommand {
+    /// Build SPEC.md, session by session, until every achievable deliverable has passed
     #[command(after_help = EXIT_CODES)]
     Run(RunArgs),
-    /// Bring the deliverables in line with SPEC.md and verify each against the code
+    /// Update the deliverables to match SPEC.md and verify each against the code
     #[command(after_help = EXIT_CODES)]
     Sync(SyncArgs),
     /// Show deliverables, cost and the last outcome
     Status(StatusArgs),
-    /// Run the checks of verified deliverables again, from a fresh checkout
+    /// Rerun the checks of verified deliverables on a fresh checkout
     Verify(VerifyArgs),
-    /// List the checks that decide about deliverables, and decide about those that wait for you
+    /// List checks, and accept or reject those that need your decision
     Checks(ChecksArgs),
-    /// Write a run as one page for a reviewer
+    /// Write a one-page report of a run
     Report(ReportArgs),
-    /// Run agents that are described in files
+    /// Run, inspect and create declarative agents
     Agent(AgentArgs),
-    /// Write a first SPEC.md and configuration
+    /// Create a starter SPEC.md and configuration
     Init(InitArgs),
-    /// Tell what is installed and whether a run would work
+    /// Check your setup
     Doctor(DoctorArgs),
-    /// Show the main job with a scripted model: no key, no network
+    /// Watch a complete run with a scripted model: no key, no network
     Demo(DemoArgs),
-    /// Ask what the command policy says, and which rule said it
+    /// Show what the command policy decides, and by which rule
     Policy(PolicyArgs),
-    /// Look at what a repository's configuration widens, and agree to it
+    /// Review and approve permissions this repository asks for
     Trust(TrustArgs),
-    /// List and show recorded sessions
+    /// List, show, replay and export recorded sessions
     Sessions(SessionsArgs),
     /// Serve the deliverable tools over MCP on standard input and output
     Mcp(McpArgs),

@@ -1,5 +1,5 @@
-//! Whether agents could work in a project, asked from a room like theirs before the first session: that we can write it does not mean
-//! that their commands can, and git has its own ideas about whose repository it works in.
+//! Preflight: checks, from inside a room like the agents', that they can work in the project. That this process can write it does not
+//! mean that commands in the sandbox can, and git may refuse a repository that belongs to another user.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, Layer as FaultLayer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_sandbox::{
-    BoundedCommand, Bounds, EgressRules, Ending, Kept, Layer, Repository, RoomConfig, SessionSandbox,
+    BoundedCommand, Bounds, CommandEnd, EgressRules, OutputLimits, Repository, RoomConfig, SandboxLayer,
+    SessionSandbox,
 };
 use autonoe_store::Project;
 
-/// How long the questions may take, and the hook that is tried.
-const LIMIT: Duration = Duration::from_secs(20);
+const PROBE_LIMIT: Duration = Duration::from_secs(20);
 const HOOK_LIMIT: Duration = Duration::from_secs(10);
 
-/// How much of what is said is kept.
-const KEPT: Kept = Kept { head: 4096, tail: 4096 };
+/// Bytes of output that are kept.
+const OUTPUT_LIMITS: OutputLimits = OutputLimits { head: 4096, tail: 4096 };
 
-/// How many directories are named that cannot be written.
+/// Maximum number of unwritable directories to name in a message.
 const MAX_NAMED: usize = 3;
 
-/// Asks about the project `$1`, which has a repository if `$2` says so; each line of the answer is a word and what it is about.
-const QUESTIONS: &str = r#"
+/// Probes the project `$1`, which has a git repository if `$2` is `repository`. Each line of output is a keyword and its subject.
+const PROBE: &str = r#"
 cd "$1" 2>/dev/null || { echo "enter $1"; exit 0; }
 test -w . || { echo "write $1"; exit 0; }
-for place in */; do
-    test "$place" = '*/' || test -h "${place%/}" || test -w "$place" || echo "part ${place%/}"
+for dir in */; do
+    test "$dir" = '*/' || test -h "${dir%/}" || test -w "$dir" || echo "part ${dir%/}"
 done
 test "$2" = repository && command -v git > /dev/null 2>&1 || exit 0
 paths=$(git rev-parse --git-path . --git-path objects --git-path refs --git-path refs/heads --git-path logs \
@@ -42,8 +42,8 @@ echo "$paths" | while IFS= read -r path; do
 done
 "#;
 
-/// Tries the hook, which decides about every commit. It may only read the project: nothing is to be changed. A git that is too old to
-/// run one by itself shows no help for that.
+/// Runs the pre-commit hook, which can reject every commit. The project is read-only meanwhile, so that nothing changes. `git hook -h`
+/// exits with 129 only where git is new enough to run a hook on its own.
 const HOOK: &str = r#"
 cd "$1" || exit 0
 git hook -h > /dev/null 2>&1
@@ -51,75 +51,75 @@ test $? = 129 || exit 0
 GIT_OPTIONAL_LOCKS=0 git hook run --ignore-missing pre-commit
 "#;
 
-/// Makes sure that agents could work in a project. Returns what a person should know, as sentences.
+/// Fails if agents cannot work in the project. Returns warnings for the user, as sentences.
 pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<String>, Fault> {
     let root = project.root();
-    // One around the user's home is not there for agents.
-    let may_write = |place: &PathBuf| place.starts_with(root) || room_config.bounds.write.contains(place);
-    let is_there = Repository::around(root).directories.iter().any(may_write);
-    let kind = if is_there { "repository" } else { "plain" };
-    let mut asking = room_config.clone();
-    asking.bounds.protected = Vec::new();
-    asking.bounds.records = None;
-    asking.guarded = Arc::default();
-    asking.egress = Arc::new(EgressRules::default());
-    let (ending, said) = ask(asking, QUESTIONS, &[root.as_os_str(), kind.as_ref()], LIMIT).await;
-    if ending != Ending::Exit(0) {
+    // Agents do not see a repository that contains the user's home.
+    let may_write = |path: &PathBuf| path.starts_with(root) || room_config.bounds.write.contains(path);
+    let has_repository = Repository::around(root).directories.iter().any(may_write);
+    let kind = if has_repository { "repository" } else { "plain" };
+    let mut probing = room_config.clone();
+    probing.bounds.protected = Vec::new();
+    probing.bounds.records = None;
+    probing.guarded = Arc::default();
+    probing.egress = Arc::new(EgressRules::default());
+    let (ending, output) = run_script(probing, PROBE, &[root.as_os_str(), kind.as_ref()], PROBE_LIMIT).await;
+    if ending != CommandEnd::Exit(0) {
         return Err(unusable(format!(
-            "The project cannot be looked at from within the sandbox: {}",
-            last_line(&said, &ending)
+            "The project cannot be inspected from inside the sandbox: {}",
+            last_line(&output, &ending)
         )));
     }
-    let mut told = Vec::new();
-    let mut parts = Vec::new();
-    for line in said.lines() {
+    let mut warnings = Vec::new();
+    let mut unwritable = Vec::new();
+    for line in output.lines() {
         match line.split_once(' ').unwrap_or((line, "")) {
             ("enter" | "write", path) => return Err(not_writable(root, path, room_config.sandbox.layer())),
-            ("git", refusal) => return Err(refused(root, refusal)),
-            ("part", name) => parts.push(name),
-            ("signs", _) if room_config.sandbox.layer() != Layer::None => told.push(
+            ("git", refusal) => return Err(refused_by_git(root, refusal)),
+            ("part", name) => unwritable.push(name),
+            ("signs", _) if room_config.sandbox.layer() != SandboxLayer::None => warnings.push(
                 "This repository requires signed commits (commit.gpgsign). Agents cannot sign, so their commits are unsigned."
                     .to_owned(),
             ),
-            ("hook", _) => told.extend(try_hook(project, room_config).await),
-            // What git says may have more lines than one.
+            ("hook", _) => warnings.extend(try_hook(project, room_config).await),
+            // Further lines of an error message from git.
             (_, _) => {}
         }
     }
-    if !parts.is_empty() {
-        let more = if parts.len() > MAX_NAMED { ", …" } else { "" };
-        let named = parts.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
-        told.push(format!("Agents cannot write these directories of the project: {named}{more}."));
+    if !unwritable.is_empty() {
+        let more = if unwritable.len() > MAX_NAMED { ", …" } else { "" };
+        let named = unwritable.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+        warnings.push(format!("Agents cannot write these directories of the project: {named}{more}."));
     }
-    Ok(told)
+    Ok(warnings)
 }
 
-/// What the hook says against a commit, if it does. Without a sandbox nothing keeps it from changing something.
+/// A warning if the pre-commit hook fails. Without a sandbox it is not run, since nothing would keep it from changing files.
 async fn try_hook(project: &Project, room_config: &RoomConfig) -> Option<String> {
-    if room_config.sandbox.layer() == Layer::None {
+    if room_config.sandbox.layer() == SandboxLayer::None {
         return None;
     }
     let (root, mut reading) = (project.root(), room_config.clone());
-    let usual = &room_config.bounds;
+    let session_bounds = &room_config.bounds;
     let repository = Repository::around(root);
-    let mut bounds = Bounds::new(&usual.temp, &usual.home, &usual.temp);
-    bounds.read = usual
+    let mut bounds = Bounds::new(&session_bounds.temp, &session_bounds.home, &session_bounds.temp);
+    bounds.read = session_bounds
         .read
         .iter()
         .cloned()
         .chain([repository.top(root).to_owned()])
         .chain(repository.directories.clone())
         .collect();
-    bounds.limits = usual.limits;
+    bounds.limits = session_bounds.limits;
     reading.bounds = bounds;
     reading.guarded = Arc::default();
     reading.egress = Arc::new(EgressRules::default());
-    let (ending, said) = ask(reading, HOOK, &[root.as_os_str()], HOOK_LIMIT).await;
+    let (ending, output) = run_script(reading, HOOK, &[root.as_os_str()], HOOK_LIMIT).await;
     let why = match ending {
-        // One that takes long does its work.
-        Ending::Exit(0) | Ending::TimedOut => return None,
-        Ending::Exit(code) => format!("exit code {code}: {}", last_line(&said, &ending)),
-        Ending::TooMuchOutput | Ending::NotRun { .. } => last_line(&said, &ending),
+        // A slow hook is assumed to work.
+        CommandEnd::Exit(0) | CommandEnd::TimedOut => return None,
+        CommandEnd::Exit(code) => format!("exit code {code}: {}", last_line(&output, &ending)),
+        CommandEnd::TooMuchOutput | CommandEnd::NotRun { .. } => last_line(&output, &ending),
     };
     Some(format!(
         "The pre-commit hook fails in the sandbox ({why}). It was tried with nothing staged and the project read-only; if it fails for \
@@ -127,70 +127,74 @@ async fn try_hook(project: &Project, room_config: &RoomConfig) -> Option<String>
     ))
 }
 
-async fn ask(
+async fn run_script(
     room_config: RoomConfig,
     script: &str,
     args: &[&std::ffi::OsStr],
     time_limit: Duration,
-) -> (Ending, String) {
+) -> (CommandEnd, String) {
     let session_sandbox = SessionSandbox::new(room_config);
     let launch = match session_sandbox.command("/bin/sh").await {
         Ok(launch) => launch.args(["-c", script, "sh"]).args(args),
-        Err(error) => return (Ending::NotRun { why: error.to_string() }, String::new()),
+        Err(error) => return (CommandEnd::NotRun { why: error.to_string() }, String::new()),
     };
-    let bounded_command =
-        BoundedCommand { launch, input: Vec::new(), keeps_errors_apart: false, time_limit, kept: KEPT };
+    let bounded_command = BoundedCommand {
+        launch,
+        input: Vec::new(),
+        separate_stderr: false,
+        time_limit,
+        output_limits: OUTPUT_LIMITS,
+    };
     let ran = bounded_command.run(|_| {}).await;
     session_sandbox.close().await;
     (ran.ending, ran.output.text())
 }
 
-fn last_line(said: &str, ending: &Ending) -> String {
-    match (said.lines().rev().find(|line| !line.trim().is_empty()), ending) {
-        (_, Ending::NotRun { why }) => why.clone(),
+fn last_line(output: &str, ending: &CommandEnd) -> String {
+    match (output.lines().rev().find(|line| !line.trim().is_empty()), ending) {
+        (_, CommandEnd::NotRun { why }) => why.clone(),
         (Some(line), _) => line.trim().to_owned(),
-        (None, Ending::TimedOut) => "it took too long".to_owned(),
-        (None, _) => "it said nothing".to_owned(),
+        (None, CommandEnd::TimedOut) => "it took too long".to_owned(),
+        (None, _) => "it printed nothing".to_owned(),
     }
 }
 
 fn unusable(message: String) -> Fault {
-    Fault::lasting(FaultLayer::Config, "project_unusable", message)
+    Fault::permanent(FaultLayer::Config, "project_unusable", message)
 }
 
-fn not_writable(root: &Path, path: &str, layer: Layer) -> Fault {
+fn not_writable(root: &Path, path: &str, layer: SandboxLayer) -> Fault {
     let us = rustix::process::geteuid().as_raw();
-    let place = root.join(path);
-    let owner = place.metadata().or_else(|_| root.metadata()).map_or(us, |metadata| metadata.uid());
-    let place = place.display();
+    let path = root.join(path);
+    let owner = path.metadata().or_else(|_| root.metadata()).map_or(us, |metadata| metadata.uid());
+    let path = path.display();
     if owner == us {
-        return unusable(format!("Agents cannot write {place} from within the sandbox."))
+        return unusable(format!("Agents cannot write {path} from inside the sandbox."))
             .hint("Change its permissions, or choose another directory with --project-dir.");
     }
-    let powers = match us == 0 && layer != Layer::None {
+    let note = match us == 0 && layer != SandboxLayer::None {
         true => "; commands in the sandbox run without root's privileges",
         false => "",
     };
     let (owner, us) = (name_of(owner), name_of(us));
-    unusable(format!("Agents cannot write {place}: it belongs to {owner} and you are {us}{powers}.")).hint(format!(
+    unusable(format!("Agents cannot write {path}: it belongs to {owner} and you are {us}{note}.")).hint(format!(
         "Run autonoe as {owner} (`runuser -u`, or `--user` of a container), or change the owner of the project with chown."
     ))
 }
 
-fn refused(root: &Path, refusal: &str) -> Fault {
+fn refused_by_git(root: &Path, refusal: &str) -> Fault {
     let refusal = refusal.trim_start_matches("fatal: ").trim_end_matches('.');
     let fault = unusable(format!("git refuses to work in this project: {refusal}."));
     let root = root.display();
     match refusal.contains("dubious ownership") {
         true => fault.hint(format!("If you trust it: git config --global --add safe.directory '{root}'")),
-        false => fault.hint(format!("`git -C '{root}' status` says what is the matter.")),
+        false => fault.hint(format!("Run `git -C '{root}' status` for details.")),
     }
 }
 
-/// A user by name and number.
 fn name_of(uid: u32) -> String {
-    let list = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let named = list.lines().find_map(|line| {
+    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = passwd.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
         (fields.nth(1)?.parse::<u32>().ok()? == uid).then(|| name.to_owned())

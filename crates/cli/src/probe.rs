@@ -1,58 +1,56 @@
-//! Asks a vendor's program for its version: in an empty environment and a home of its own, with nothing of the user's.
+//! Runs `--version` of a vendor's program, in a minimal environment with an empty home directory.
 
 use std::path::Path;
 use std::time::Duration;
 
 use crate::environment::Environment;
 use crate::helper::Helper;
-use crate::scratch::Scratch;
+use crate::scratch::ScratchDir;
 
-/// How long a program may take to tell its version.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// A version, as three numbers.
+/// Major, minor, patch.
 pub type Version = [u32; 3];
 
-/// What `program --version` says, or why that is not known.
+/// The error says why the version is unknown.
 pub async fn version(program: &Path, environment: &Environment) -> Result<Version, String> {
-    let home = Scratch::new().map_err(|error| error.to_string())?;
-    let place = home.path().as_os_str();
-    let ourselves = environment.ourselves().map_err(|fault| fault.message)?;
+    let home = ScratchDir::new().map_err(|error| error.to_string())?;
+    let directory = home.path().as_os_str();
+    let own_executable = environment.own_executable().map_err(|fault| fault.message)?;
     let helper = Helper {
         purpose: "its version".to_owned(),
         program: program.into(),
         args: vec!["--version".into()],
-        environment: [("PATH", environment.path.as_os_str()), ("HOME", place), ("TMPDIR", place)]
+        environment: [("PATH", environment.path.as_os_str()), ("HOME", directory), ("TMPDIR", directory)]
             .map(|(name, value)| (name.into(), value.to_owned()))
             .into(),
         directory: home.path().to_owned(),
-        limit: LIMIT,
-        ourselves: &ourselves,
+        time_limit: LIMIT,
+        own_executable: &own_executable,
     };
-    let said = helper.ask().await?;
-    read(&said.output).ok_or_else(|| "it does not tell its version".to_owned())
+    let result = helper.run().await?;
+    parse(&result.output).ok_or_else(|| "it does not print a version".to_owned())
 }
 
-/// The first version in a text.
-fn read(text: &str) -> Option<Version> {
+/// The first version in the text.
+fn parse(text: &str) -> Option<Version> {
     text.split(|c: char| !c.is_ascii_digit() && c != '.').find_map(|word| {
         let mut numbers = word.split('.').map(|number| number.parse().ok());
         Some([numbers.next()??, numbers.next()??, numbers.next()??])
     })
 }
 
-/// As people write it.
-pub fn show([major, minor, patch]: Version) -> String {
+pub fn format_version([major, minor, patch]: Version) -> String {
     format!("{major}.{minor}.{patch}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::parse;
 
     #[test]
-    fn versions_are_found_in_what_programs_say() {
-        for (said, version) in [
+    fn versions_are_found_in_output() {
+        for (text, version) in [
             ("2.1.325 (Claude Code)\n", Some([2, 1, 325])),
             ("codex-cli 0.166.0", Some([0, 166, 0])),
             ("v0.61.0-preview.2", Some([0, 61, 0])),
@@ -60,7 +58,7 @@ mod tests {
             ("", None),
             ("command not found", None),
         ] {
-            assert_eq!(read(said), version, "{said:?}");
+            assert_eq!(parse(text), version, "{text:?}");
         }
     }
 }

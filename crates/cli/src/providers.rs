@@ -1,40 +1,39 @@
-//! The model providers that can be asked: those that everybody knows, with what the environment says of them, and the
-//! user's own. No repository has a say in it.
+//! Finds the model providers: the built-in ones, configured by environment variables, and those of the user's config.toml. A repository
+//! cannot configure any.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_model::{Price, PriceList, Provider, ProviderKind};
 use autonoe_store::UserConfig;
 use autonoe_store::user_config::ProviderConfig;
 
 use crate::environment::Environment;
-use crate::helper::{Helper, Said};
+use crate::helper::{Helper, HelperOutput};
 
-/// How long the user's command may take to print a key. Somebody may have to touch a token first.
+/// Time limit of a key command; the user may have to touch a hardware token first.
 const KEY_LIMIT: Duration = Duration::from_secs(60);
 
-/// What keys are stored under in the system's keyring.
+/// Service name of keys in the system keyring.
 const KEYRING_SERVICE: &str = "autonoe";
 
-/// The providers that everybody knows.
-const KNOWN: [ProviderKind; 4] =
+const BUILT_IN: [ProviderKind; 4] =
     [ProviderKind::Anthropic, ProviderKind::OpenAi, ProviderKind::Gemini, ProviderKind::Ollama];
 
-/// Finds the providers, the known ones first. A key that cannot be had is a fault only of its own provider's sessions.
+/// Built-in providers come first. A provider without a key is not an error here; a key command that fails is.
 pub async fn find(environment: &Environment, user: &UserConfig) -> Result<Vec<Provider>, Fault> {
-    let mut providers: Vec<Provider> = KNOWN.map(|kind| customary(kind, environment)).into();
+    let mut providers: Vec<Provider> = BUILT_IN.map(|kind| from_variables(kind, environment)).into();
     for (name, config) in &user.providers {
         match providers.iter_mut().find(|provider| provider.name == *name) {
-            Some(known) => change(known, config, environment).await?,
-            None => providers.push(own(name, config, environment).await?),
+            Some(built_in) => configure(built_in, config, environment).await?,
+            None => providers.push(custom(name, config, environment).await?),
         }
     }
     Ok(providers)
 }
 
-/// The shipped price list with the user's prices in it.
+/// The built-in price list with the user's overrides.
 pub fn prices(user: &UserConfig) -> PriceList {
     let overrides = user.prices.iter().map(|(model, price)| {
         let price = Price {
@@ -49,20 +48,20 @@ pub fn prices(user: &UserConfig) -> PriceList {
     PriceList::shipped().clone().with_overrides(&overrides.collect())
 }
 
-/// A known provider with its customary variables.
-fn customary(kind: ProviderKind, environment: &Environment) -> Provider {
+/// A built-in provider, configured by its usual variables.
+fn from_variables(kind: ProviderKind, environment: &Environment) -> Provider {
     let variable = |name: Option<&str>| name.and_then(|name| environment.variable(name));
     let base_url = variable(kind.base_url_variable());
     let api_key = variable(kind.key_variable());
-    let speaks = match kind {
+    let protocol = match kind {
         ProviderKind::OpenAi => ProviderKind::of_openai(base_url.as_deref()),
         other => other,
     };
-    Provider { name: kind.name().to_owned(), kind: speaks, base_url, api_key }
+    Provider { name: kind.name().to_owned(), kind: protocol, base_url, api_key }
 }
 
-/// What the user says of a provider goes before what the environment says.
-async fn change(
+/// config.toml takes precedence over the environment.
+async fn configure(
     provider: &mut Provider,
     config: &ProviderConfig,
     environment: &Environment,
@@ -79,12 +78,16 @@ async fn change(
     Ok(())
 }
 
-async fn own(name: &str, config: &ProviderConfig, environment: &Environment) -> Result<Provider, Fault> {
+async fn custom(name: &str, config: &ProviderConfig, environment: &Environment) -> Result<Provider, Fault> {
     let wrong = |what: &str| {
-        Fault::lasting(Layer::Config, "user_config", format!("The provider '{name}' in config.toml {what}."))
+        Fault::permanent(
+            FaultLayer::Config,
+            "user_config",
+            format!("The provider '{name}' in config.toml {what}."),
+        )
     };
     if name.is_empty() || name.contains(['/', ' ']) {
-        return Err(wrong("has a name with a slash or a space in it, or none"));
+        return Err(wrong("has an invalid name: it must not be empty or contain a slash or a space"));
     }
     let kind = config.kind.as_deref().unwrap_or(ProviderKind::OpenAiCompatible.name());
     let kind = ProviderKind::parse(kind)?;
@@ -95,7 +98,7 @@ async fn own(name: &str, config: &ProviderConfig, environment: &Environment) -> 
     Ok(Provider { name: name.to_owned(), kind, base_url: config.base_url.clone(), api_key })
 }
 
-/// The key, from where the user says it is.
+/// `None` if config.toml does not say where the key is.
 async fn key(
     name: &str,
     config: &ProviderConfig,
@@ -105,7 +108,7 @@ async fn key(
         return Ok(environment.variable(variable));
     }
     if !config.key_command.is_empty() {
-        return printed_by(name, &config.key_command, environment).await.map(Some);
+        return run_key_command(name, &config.key_command, environment).await.map(Some);
     }
     if config.keyring {
         let words: &[&str] = if cfg!(target_os = "macos") {
@@ -114,44 +117,44 @@ async fn key(
             &["secret-tool", "lookup", "service", KEYRING_SERVICE, "provider", name]
         };
         let command: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        return printed_by(name, &command, environment).await.map(Some);
+        return run_key_command(name, &command, environment).await.map(Some);
     }
     Ok(None)
 }
 
-/// The first line that a command of the user's prints.
-async fn printed_by(name: &str, command: &[String], environment: &Environment) -> Result<String, Fault> {
+/// The key is the first line of the command's output.
+async fn run_key_command(name: &str, command: &[String], environment: &Environment) -> Result<String, Fault> {
     let failed = |why: String| {
         let shown = command.first().map(String::as_str).unwrap_or_default();
-        Fault::lasting(
-            Layer::Config,
+        Fault::permanent(
+            FaultLayer::Config,
             "provider_not_configured",
-            format!("`{shown}` did not give the key of the provider '{name}': {why}."),
+            format!("`{shown}` did not print the key of the provider '{name}': {why}."),
         )
         .hint(format!(
-            "Run the command yourself: it must print the key within {} s, without a terminal to ask you on. It is in \
-             [providers.{name}] of your config.toml.",
+            "Run the command yourself: it must print the key within {} s, without asking for input. It is configured under \
+             [providers.{name}] in your config.toml.",
             KEY_LIMIT.as_secs()
         ))
     };
     let Some((program, args)) = command.split_first() else {
-        return Err(failed("no command is given".to_owned()));
+        return Err(failed("no command is configured".to_owned()));
     };
     let helper = Helper {
         purpose: format!("the key of the provider '{name}'"),
         program: program.into(),
         args: args.iter().map(OsString::from).collect(),
         environment: environment.all(),
-        directory: environment.directory(),
-        limit: KEY_LIMIT,
-        ourselves: &environment.ourselves()?,
+        directory: environment.current_dir(),
+        time_limit: KEY_LIMIT,
+        own_executable: &environment.own_executable()?,
     };
-    let Said { code, output, complaint } = helper.ask().await.map_err(failed)?;
-    let words = complaint.map(|words| format!("; it said: {words}")).unwrap_or_default();
+    let HelperOutput { code, output, stderr } = helper.run().await.map_err(failed)?;
+    let stderr = stderr.map(|text| format!("; it printed: {text}")).unwrap_or_default();
     match output.lines().next().map(str::trim) {
         Some(key) if code == 0 && !key.is_empty() => Ok(key.to_owned()),
-        Some(_) if code == 0 => Err(failed(format!("the first line that it printed is empty{words}"))),
-        None if code == 0 => Err(failed(format!("it printed nothing{words}"))),
-        Some(_) | None => Err(failed(format!("it ended with exit code {code}{words}"))),
+        Some(_) if code == 0 => Err(failed(format!("the first line it printed is empty{stderr}"))),
+        None if code == 0 => Err(failed(format!("it printed nothing{stderr}"))),
+        Some(_) | None => Err(failed(format!("it failed with exit code {code}{stderr}"))),
     }
 }

@@ -1,7 +1,6 @@
-//! A run as one page for a reviewer: what is known of it, said once as a document, and written down in one of two forms.
+//! The report of a run for a reviewer: facts are gathered, arranged as a document, and rendered as HTML or Markdown.
 
 mod changes;
-mod cleaning;
 mod content;
 mod decisions;
 mod deliverable;
@@ -9,8 +8,9 @@ mod document;
 mod facts;
 mod html;
 mod markdown;
+mod sanitize;
 
 pub use content::document;
-pub use facts::{Facts, gather};
+pub use facts::{RunFacts, gather};
 pub use html::html;
 pub use markdown::markdown;

@@ -1,29 +1,26 @@
-//! Who works in a run: the agent that was chosen, those who step in for it, and the models of each.
+//! Resolves the backends of a run: the chosen agent, its fallbacks, the verifier, and the models of each.
 
-use autonoe_core::backend_chain::Models;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::backend_chain::PhaseModels;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_model::{ModelChoice, Provider, ProviderKind};
 
 use crate::arguments::CommonArgs;
-use crate::backend_name::{ALL, BackendChoice, BackendName, Substitute};
+use crate::backend_name::{ALL, BackendChoice, BackendName, BackendWithModel};
 use crate::environment::Environment;
 use crate::vendors::{self, Readiness};
 
-/// Reads the specification at Anthropic, unless the user says otherwise.
+/// Planning model for Anthropic.
 const DEFAULT_PLAN_MODEL: &str = "opus";
 
-/// One who works or waits to step in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedBackend {
-    /// Which agent.
     pub backend: BackendName,
-    /// Its models.
-    pub models: Models,
-    /// Why it was taken, if nobody named it.
+    pub models: PhaseModels,
+    /// Why `auto` chose it; `None` if the user named it.
     pub because: Option<String>,
 }
 
-/// The agent for this run first, then those who step in. `checks` has the native agent's models looked up.
+/// The agent for this run first, then its fallbacks. `checks` validates that a provider is configured for the native agent's models.
 pub fn resolve_backends(
     args: &CommonArgs,
     plan_model: Option<&str>,
@@ -37,15 +34,15 @@ pub fn resolve_backends(
             let (name, because) = first_ready(args.model.as_deref(), environment, providers);
             let is_ready = name != BackendName::Native || providers.iter().any(Provider::is_set_up);
             if checks && args.model.is_none() && !is_ready {
-                return Err(nobody(&because));
+                return Err(no_agent_ready(&because));
             }
             (name, Some(because))
         }
     };
-    // What was typed for the first one is not for those who step in: they know other names.
+    // --model and --plan-model are for the first agent only: fallbacks have other model names.
     let own = models(&first, args.model.as_deref(), plan_model, providers)?;
     let mut resolved = vec![ResolvedBackend { backend: first, models: own, because }];
-    for Substitute { backend, model } in &args.fallback {
+    for BackendWithModel { backend, model } in &args.fallback {
         let models = models(backend, model.as_deref(), None, providers)?;
         if resolved.iter().all(|other| (&other.backend, &other.models) != (backend, &models)) {
             resolved.push(ResolvedBackend { backend: backend.clone(), models, because: None });
@@ -61,9 +58,11 @@ pub fn resolve_backends(
     Ok(resolved)
 }
 
-/// The one who looks at what the others have built.
-pub fn resolve_verifier(typed: &Substitute, providers: &[Provider]) -> Result<ResolvedBackend, Fault> {
-    let Substitute { backend, model } = typed;
+pub fn resolve_verifier(
+    verifier: &BackendWithModel,
+    providers: &[Provider],
+) -> Result<ResolvedBackend, Fault> {
+    let BackendWithModel { backend, model } = verifier;
     let models = models(backend, model.as_deref(), None, providers)?;
     if *backend == BackendName::Native {
         ModelChoice::parse(&models.work, providers)?.provider_among(providers)?;
@@ -71,7 +70,7 @@ pub fn resolve_verifier(typed: &Substitute, providers: &[Provider]) -> Result<Re
     Ok(ResolvedBackend { backend: backend.clone(), models, because: None })
 }
 
-/// Whether a model that the user named is one of the agent's: by its vendor, and a provider's name means our own agent.
+/// Whether the agent offers the model, judged by its vendor. `PROVIDER/NAME` works with the native agent only.
 fn has_model(backend: &BackendName, model: &str, providers: &[Provider]) -> bool {
     let vendor = ModelChoice::parse(model, providers).ok().filter(|_| !model.contains('/'));
     match backend.vendor() {
@@ -80,17 +79,16 @@ fn has_model(backend: &BackendName, model: &str, providers: &[Provider]) -> bool
     }
 }
 
-/// There is nobody who could work.
-fn nobody(because: &str) -> Fault {
-    let message = format!("No agent is ready: {because}, and no key of a model provider is set.");
-    Fault::lasting(Layer::Config, "no_agent", message).hint(
-        "There are three ways: install `claude`, `codex` or `gemini` and log in; set the key of a model provider, such as \
-         ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY; or name a server of your own in config.toml \
-         (docs/configuration.md). To see the main job without any: `autonoe demo`.",
+fn no_agent_ready(because: &str) -> Fault {
+    let message = format!("No agent is ready: {because}, and no model provider's key is set.");
+    Fault::permanent(FaultLayer::Config, "no_agent", message).hint(
+        "You can install `claude`, `codex` or `gemini` and log in; set the key of a model provider, such as ANTHROPIC_API_KEY, \
+         OPENAI_API_KEY or GEMINI_API_KEY; or configure your own model server in config.toml (docs/configuration.md). \
+         To watch a complete run without any of these: `autonoe demo`.",
     )
 }
 
-/// The first agent that has the model, is there and can log in; our own, if no other is.
+/// The first agent that offers the model, is installed and logged in, with the reason; the native agent if there is none.
 fn first_ready(
     model: Option<&str>,
     environment: &Environment,
@@ -100,12 +98,12 @@ fn first_ready(
     for backend in ALL {
         let name = backend.name().to_owned();
         if let Some(model) = model.filter(|model| !has_model(&backend, model, providers)) {
-            missing.push(format!("{name} does not have {model}"));
+            missing.push(format!("{name} does not offer {model}"));
             continue;
         }
         match vendors::readiness(&backend, environment) {
             Some(Readiness { program: Some(_), login: Some(login), .. }) => {
-                return (backend, format!("{name} is installed and {login} is there"));
+                return (backend, format!("{name} is installed and {login} is present"));
             }
             Some(Readiness { program: Some(_), login: None, .. }) => {
                 missing.push(format!("{name} is not logged in"))
@@ -117,32 +115,35 @@ fn first_ready(
     (BackendName::Native, missing.join(", "))
 }
 
-/// The models of an agent: what was typed, or else its own.
+/// The models the user named, or else the agent's defaults.
 fn models(
     backend: &BackendName,
     work: Option<&str>,
     plan: Option<&str>,
     providers: &[Provider],
-) -> Result<Models, Fault> {
-    let usual = backend.default_models();
+) -> Result<PhaseModels, Fault> {
+    let defaults = backend.default_models();
     if *backend == BackendName::Native {
-        return native_models(work.unwrap_or(&usual.work), plan, providers);
+        return native_models(work.unwrap_or(&defaults.work), plan, providers);
     }
-    let usual_plan = match (work, *backend == BackendName::Claude) {
+    let default_plan = match (work, *backend == BackendName::Claude) {
         (Some(work), false) => work.to_owned(),
-        (Some(_), true) | (None, _) => usual.plan,
+        (Some(_), true) | (None, _) => defaults.plan,
     };
-    Ok(Models { plan: plan.map_or(usual_plan, str::to_owned), work: work.map_or(usual.work, str::to_owned) })
+    Ok(PhaseModels {
+        plan: plan.map_or(default_plan, str::to_owned),
+        work: work.map_or(defaults.work, str::to_owned),
+    })
 }
 
-/// The native agent's models, with their providers' names where the user gave them. Anyone who chooses another vendor for the
-/// work means it for reading the specification too.
-fn native_models(work: &str, plan: Option<&str>, providers: &[Provider]) -> Result<Models, Fault> {
+/// Keeps the provider's name where the user gave one. If the coding model is from another vendor than Anthropic, it is the default
+/// for planning too.
+fn native_models(work: &str, plan: Option<&str>, providers: &[Provider]) -> Result<PhaseModels, Fault> {
     let full = |typed: &str| -> Result<(String, String), Fault> {
         match ModelChoice::parse(typed, providers) {
             Ok(choice) if typed.contains('/') => Ok((choice.to_string(), choice.provider)),
             Ok(choice) => Ok((choice.model, choice.provider)),
-            // A name that nobody knows is asked of the first provider that the user has set up.
+            // An unknown model name is sent to the first provider that the user has configured.
             Err(fault) if typed.contains('/') => Err(fault),
             Err(fault) => match providers.iter().find(|provider| provider.is_set_up()) {
                 Some(provider) => Ok((format!("{}/{typed}", provider.name), provider.name.clone())),
@@ -156,5 +157,5 @@ fn native_models(work: &str, plan: Option<&str>, providers: &[Provider]) -> Resu
         None if vendor == ProviderKind::Anthropic.name() => full(DEFAULT_PLAN_MODEL)?.0,
         None => work.clone(),
     };
-    Ok(Models { plan, work })
+    Ok(PhaseModels { plan, work })
 }

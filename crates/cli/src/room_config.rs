@@ -1,4 +1,4 @@
-//! Where an agent's children run: the sandbox that this machine has, and the bounds of a project in it.
+//! Configures the rooms in which an agent's commands run: the machine's sandbox, file bounds, egress rules and environment.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,11 +7,12 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, Layer as FaultLayer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
-use autonoe_policy::{Permissions, PolicyOptions, Profile, registries, steering};
+use autonoe_policy::{PermissionSet, PolicyOptions, Profile, read_only_names, registries};
 use autonoe_sandbox::{
-    Bounds, EgressRules, HostPattern, Layer, Limits, Repository, RoomConfig, Sandbox, UpstreamProxy,
+    Bounds, EgressRules, HostPattern, Repository, RoomConfig, RoomLimits, Sandbox, SandboxLayer,
+    UpstreamProxy,
 };
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, UserConfig};
@@ -25,8 +26,8 @@ const HOW_TO_ALLOW: &str =
     "To allow it, add it to `allow` under [network] in your config.toml (docs/configuration.md).";
 const HOW_TO_ALLOW_IN_SYNC: &str = "Commands of `sync` have no network.";
 
-/// What is hidden of a home that lies in the project.
-const SECRETS_OF_A_HOME: [&str; 16] = [
+/// Hidden if the home directory is inside the project.
+const SECRETS_IN_HOME: [&str; 16] = [
     ".ssh",
     ".gnupg",
     ".aws",
@@ -45,19 +46,18 @@ const SECRETS_OF_A_HOME: [&str; 16] = [
     ".mozilla",
 ];
 
-/// Variables that name caches of the user's, which are in the private home inside.
+/// Removed in a sandbox, where these caches are in the room's private home.
 const CACHES: [&str; 3] = ["CARGO_HOME", "GOPATH", "GOCACHE"];
 
-/// Checkouts outside of any run that are older were left behind by a process that was killed.
+/// Older checkouts were left behind by a killed process.
 const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long git may take to say who the user is.
 const IDENTITY_LIMIT: Duration = Duration::from_secs(10);
 
-/// Who commits where the user has not said who they are.
-const SOMEBODY: (&str, &str) = ("Autonoe", "autonoe@localhost");
+/// Name and email for commits if the user has not configured any.
+const DEFAULT_IDENTITY: (&str, &str) = ("Autonoe", "autonoe@localhost");
 
-/// What keeps the sandbox from being used, in the order of seed 002 §5.5: the flag, the variable, the user's settings.
+/// The setting that disables the sandbox, in the order of seed 002 §5.5: flag, variable, config.toml.
 pub fn disabled_by(flag: bool, environment: &Environment, user: &UserConfig) -> Option<&'static str> {
     if flag {
         Some("--no-sandbox")
@@ -70,78 +70,75 @@ pub fn disabled_by(flag: bool, environment: &Environment, user: &UserConfig) -> 
     }
 }
 
-/// What is looked for while a run gets ready, since each takes other programs.
-pub struct Surveyed {
-    /// The sandbox that this machine has.
+/// Properties of the machine that other programs have to be run for.
+pub struct DetectedHost {
     pub sandbox: Result<Sandbox, Fault>,
-    /// Who the user is to git.
-    pub identity: Identity,
+    pub identity: GitIdentity,
 }
 
-/// Looks for a sandbox, unless there shall be none, and for the user's name, at the same time.
-pub fn survey(
+/// Finds the sandbox, unless it is disabled, and the user's git identity concurrently.
+pub fn detect_host(
     project: &Project,
     environment: &Environment,
     without_sandbox: bool,
-) -> Result<impl Future<Output = Surveyed> + Send + use<>, Fault> {
-    let (ourselves, path) = (environment.ourselves()?, environment.path.clone());
+) -> Result<impl Future<Output = DetectedHost> + Send + use<>, Fault> {
+    let (own_executable, path) = (environment.own_executable()?, environment.path.clone());
     let (home, scratch) = (environment.home.clone(), project.state_dir().to_owned());
     Ok(async move {
         let sandbox = async {
             match without_sandbox {
-                true => Ok(Sandbox::none(&ourselves)),
-                false => find_sandbox(&ourselves, &path, &scratch).await,
+                true => Ok(Sandbox::none(&own_executable)),
+                false => find_sandbox(&own_executable, &path, &scratch).await,
             }
         };
-        let (sandbox, identity) = tokio::join!(sandbox, Identity::ask(&path, home.as_deref()));
-        Surveyed { sandbox, identity }
+        let (sandbox, identity) = tokio::join!(sandbox, GitIdentity::find(&path, home.as_deref()));
+        DetectedHost { sandbox, identity }
     })
 }
 
-/// The sandbox that this machine has. `scratch` is a directory to try it out in; nothing is made there.
-pub async fn find_sandbox(ourselves: &Path, path: &OsStr, scratch: &Path) -> Result<Sandbox, Fault> {
+/// Tries the available sandboxes in `scratch`, which is left unchanged.
+pub async fn find_sandbox(own_executable: &Path, path: &OsStr, scratch: &Path) -> Result<Sandbox, Fault> {
     fs::create_dir_all(scratch)
         .map_err(|error| cannot_write(FaultLayer::System, "sandbox", scratch, &error))?;
-    let found = Sandbox::find(ourselves, path, scratch).await;
+    let found = Sandbox::find(own_executable, path, scratch).await;
     found.map_err(|error| {
         let why = error.reasons.join("; ");
-        Fault::lasting(FaultLayer::Config, "no_sandbox", format!("No sandbox can be built on this machine ({why})."))
+        Fault::permanent(FaultLayer::Config, "no_sandbox", format!("No sandbox can be built on this machine ({why})."))
             .hint(
-                "Install bubblewrap and allow user namespaces, or use Linux 6.7 or newer with Landlock; or run without, \
-                 at your own risk, with --no-sandbox or AUTONOE_NO_SANDBOX=1.",
+                "Install bubblewrap and allow user namespaces, or use Linux 6.7 or newer with Landlock; or run without a \
+                 sandbox, at your own risk, with --no-sandbox or AUTONOE_NO_SANDBOX=1.",
             )
     })
 }
 
-/// What a layer does not hold, as sentences for anyone who starts a run.
-pub fn shortcomings(layer: Layer) -> Option<&'static str> {
+/// What the layer does not enforce, as a sentence for the user.
+pub fn limitations(layer: SandboxLayer) -> Option<&'static str> {
     match layer {
-        Layer::Bubblewrap | Layer::None => None,
-        Layer::Landlock => Some(
-            "bubblewrap cannot be used here, so Landlock holds the sandbox: .autonoe/, agent settings and git hooks are \
-             guarded by the command policy alone, and commands cannot reach servers that they start.",
+        SandboxLayer::Bubblewrap | SandboxLayer::None => None,
+        SandboxLayer::Landlock => Some(
+            "bubblewrap is not usable here, so the sandbox uses Landlock: only the command policy protects .autonoe/, agent settings and \
+             git hooks, and commands cannot reach servers that they start.",
         ),
-        Layer::Seatbelt => {
-            Some("sandbox-exec holds the sandbox: servers on this machine can be reached from inside.")
+        SandboxLayer::Seatbelt => {
+            Some("the sandbox uses sandbox-exec: commands can reach servers on this machine.")
         }
     }
 }
 
-/// Lays out where the children of a project's agents run.
-pub fn lay_out(
+pub fn build(
     project: &Project,
     environment: &Environment,
     user: &UserConfig,
     policy: &PolicyOptions,
     sandbox: Sandbox,
-    identity: &Identity,
+    identity: &GitIdentity,
 ) -> Result<RoomConfig, Fault> {
     check_git_settings(project)?;
     let bounds = bounds(project, environment, user, policy);
     let mut env = environment.for_children.clone();
     env.extend(environment.toolchain().env);
     env.extend(git_settings(project, sandbox.layer()));
-    if sandbox.layer() != Layer::None {
+    if sandbox.layer() != SandboxLayer::None {
         identity.write(&bounds.home);
         env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
         // A new repository gets no hooks: they are read-only in the next session.
@@ -151,24 +148,23 @@ pub fn lay_out(
     Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::clone(&policy.guarded) })
 }
 
-/// Makes sure that git can read the repository's own settings: it would wait for a pipe for ever, and so would every agent.
+/// Fails if a git configuration file of the repository is not a readable regular file: git, and so every agent, would block on a pipe.
 pub fn check_git_settings(project: &Project) -> Result<(), Fault> {
     match Repository::around(project.root()).unreadable_settings() {
         None => Ok(()),
         Some((file, error)) => {
             let message = format!("{} cannot be read: {error}.", file.display());
-            Err(Fault::lasting(FaultLayer::Config, "git_config", message).hint(error.advice()))
+            Err(Fault::permanent(FaultLayer::Config, "git_config", message).hint(error.advice()))
         }
     }
 }
 
-/// Git's settings for commands of agents, which hold before those of the repository. They are passed in the environment.
-fn git_settings(project: &Project, layer: Layer) -> Vec<(String, String)> {
-    // A repository that lies within the project's files must not be taken for one: its settings could name programs that git
-    // would run.
+/// Git settings for agents' commands, passed in the environment so that they override those of the repository.
+fn git_settings(project: &Project, layer: SandboxLayer) -> Vec<(String, String)> {
+    // A bare repository among the project's files must not be used: its settings could name programs that git would run.
     let mut settings = vec![("safe.bareRepository", "explicit".to_owned())];
-    if layer != Layer::None {
-        // Whose the project is does not matter to what is held by the sandbox: the user has chosen it.
+    if layer != SandboxLayer::None {
+        // Inside the sandbox it does not matter who owns the project: the user has chosen it.
         let top = Repository::around(project.root()).top(project.root()).display().to_string();
         settings.extend([("safe.directory", top.clone()), ("safe.directory", format!("{top}/*"))]);
         // The user's keys are not in the room.
@@ -181,8 +177,8 @@ fn git_settings(project: &Project, layer: Layer) -> Vec<(String, String)> {
     [count].into_iter().chain(pairs).collect()
 }
 
-/// Where commands of agents would run, with what they write for themselves in `scratch`: nothing is made for a look.
-pub fn for_a_look(
+/// A room like those of agents' commands, but with home and temporary files in `scratch`, so that a preflight leaves nothing behind.
+pub fn for_preflight(
     project: &Project,
     environment: &Environment,
     user: &UserConfig,
@@ -199,55 +195,55 @@ pub fn for_a_look(
     Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::default() })
 }
 
-/// Where checks run: around clean checkouts in a directory of that name, with what programs may read anywhere, and without the project itself.
-pub fn check_site(
+/// Rooms for checks: on clean checkouts in the state directory's `scratch`, with the toolchain readable and without the project itself.
+pub fn checkout_factory(
     project: &Project,
     environment: &Environment,
     user: &UserConfig,
     room_config: &RoomConfig,
     scratch: &str,
 ) -> CheckoutFactory {
-    let mut around = room_config.clone();
-    let readable = readable(environment, user).into_iter().filter_map(|place| place.canonicalize().ok());
-    around.bounds.read = readable.collect();
-    around.guarded = Arc::default();
+    let mut check_room = room_config.clone();
+    let readable = readable(environment, user).into_iter().filter_map(|path| path.canonicalize().ok());
+    check_room.bounds.read = readable.collect();
+    check_room.guarded = Arc::default();
     CheckoutFactory {
         root: project.root().to_owned(),
         scratch: project.state_dir().join(scratch),
-        room_config: around,
+        room_config: check_room,
         network: user.checks.network.then(|| Arc::clone(&room_config.egress)),
     }
 }
 
-/// Where checks run and the repository is looked at, outside of any run.
-pub async fn site_outside_runs(
+/// Rooms for checks and git outside of a run.
+pub async fn checkouts_outside_runs(
     project: &Project,
     environment: &Environment,
     no_sandbox: bool,
 ) -> Result<CheckoutFactory, Fault> {
     let user = environment.user_config()?;
     let without_sandbox = disabled_by(no_sandbox, environment, &user).is_some();
-    let Surveyed { sandbox, identity } = survey(project, environment, without_sandbox)?.await;
+    let DetectedHost { sandbox, identity } = detect_host(project, environment, without_sandbox)?.await;
     let in_force = AgentConfig::load(project)?.effective(Mode::Run);
     let policy =
         PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
-    let room_config = lay_out(project, environment, &user, &policy, sandbox?, &identity)?;
-    let site = check_site(project, environment, &user, &room_config, "looks");
-    site.forget_leftovers(LEFTOVER_AGE);
-    Ok(site)
+    let room_config = build(project, environment, &user, &policy, sandbox?, &identity)?;
+    let checkouts = checkout_factory(project, environment, &user, &room_config, "looks");
+    checkouts.remove_leftovers(LEFTOVER_AGE);
+    Ok(checkouts)
 }
 
-/// What may be read outside the project: the toolchain and what the user added.
+/// Readable paths outside the project: the toolchain and those in the user's config.toml.
 pub fn readable(environment: &Environment, user: &UserConfig) -> Vec<PathBuf> {
     [environment.toolchain().read.as_slice(), &user.sandbox.read, &user.sandbox.write].concat()
 }
 
-/// Where programs put temporary files, which is theirs alone.
-pub fn temporary(layer: Layer, project: &Project) -> Option<PathBuf> {
+/// The room's private directory for temporary files; `None` without a sandbox.
+pub fn temporary(layer: SandboxLayer, project: &Project) -> Option<PathBuf> {
     match layer {
-        Layer::Bubblewrap => Some(PathBuf::from("/tmp")),
-        Layer::Landlock | Layer::Seatbelt => Some(project.temporary_dir()),
-        Layer::None => None,
+        SandboxLayer::Bubblewrap => Some(PathBuf::from("/tmp")),
+        SandboxLayer::Landlock | SandboxLayer::Seatbelt => Some(project.temporary_dir()),
+        SandboxLayer::None => None,
     }
 }
 
@@ -255,42 +251,42 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     let root = project.root();
     let mut bounds = Bounds::new(root, project.state_dir().join("home"), project.temporary_dir());
     bounds.records = Some(project.rooms_dir());
-    // A repository around the user's home would lay all of it open; to the programs there is none, then.
+    // A repository that contains the user's home would expose all of it, so it is treated as absent.
     let home = environment.home.as_deref().and_then(|home| home.canonicalize().ok());
     let around_home = |above: &PathBuf| home.as_ref().is_some_and(|home| home.starts_with(above));
     let found = Repository::around(root);
     let repository =
         if found.above.as_ref().is_some_and(around_home) { Repository::default() } else { found };
-    bounds.protected = steering().map(|name| root.join(name)).chain(repository.hooks()).collect();
-    bounds.read = repository.above.iter().cloned().chain(policy.readable_places()).collect();
+    bounds.protected = read_only_names().map(|name| root.join(name)).chain(repository.hooks()).collect();
+    bounds.read = repository.above.iter().cloned().chain(policy.readable_paths()).collect();
     let outside = repository.directories.into_iter().filter(|directory| !directory.starts_with(root));
     bounds.write = user.sandbox.write.iter().cloned().chain(outside).filter(|path| path.exists()).collect();
     bounds.hidden = vec![environment.state_home.clone()];
     let home = home_in_project(project, environment);
-    bounds.hidden.extend(home.iter().flat_map(|home| SECRETS_OF_A_HOME.map(|name| home.join(name))));
-    let usual = Limits::default();
-    bounds.limits = Limits {
-        processes: user.sandbox.max_processes.map_or(usual.processes, |number| number.get().into()),
-        memory: user.sandbox.max_memory.map_or(usual.memory, |size| size.bytes()),
-        file_size: user.sandbox.max_file_size.map_or(usual.file_size, |size| size.bytes()),
-        ..usual
+    bounds.hidden.extend(home.iter().flat_map(|home| SECRETS_IN_HOME.map(|name| home.join(name))));
+    let defaults = RoomLimits::default();
+    bounds.limits = RoomLimits {
+        processes: user.sandbox.max_processes.map_or(defaults.processes, |number| number.get().into()),
+        memory: user.sandbox.max_memory.map_or(defaults.memory, |size| size.bytes()),
+        file_size: user.sandbox.max_file_size.map_or(defaults.file_size, |size| size.bytes()),
+        ..defaults
     };
     bounds
 }
 
-/// The user's home, if the project is around it: then it is the agent's to read and write.
+/// The user's home if it is inside the project, where agents can read and write it.
 pub fn home_in_project(project: &Project, environment: &Environment) -> Option<PathBuf> {
     let home = environment.home.as_deref()?.canonicalize().ok()?;
     home.starts_with(project.root()).then_some(home)
 }
 
-/// What may leave: in `run` to the registries of the profiles and to what the user added, in `sync` nothing.
+/// `run` may reach the registries of the profiles and the hosts that the user allows; `sync` has no network.
 fn egress(
     environment: &Environment,
     user: &UserConfig,
     policy: &PolicyOptions,
 ) -> Result<EgressRules, Fault> {
-    let wrong = |what: String| Fault::lasting(FaultLayer::Config, "user_config", what);
+    let wrong = |what: String| Fault::permanent(FaultLayer::Config, "user_config", what);
     let pattern = |text: &str| {
         text.parse::<HostPattern>().map_err(|error| wrong(format!("'{text}' is not a host: {error}.")))
     };
@@ -299,7 +295,7 @@ fn egress(
         for domain in Profile::active(&policy.profiles).into_iter().flat_map(registries) {
             allow.extend([pattern(domain)?, pattern(&format!("*.{domain}"))?]);
         }
-        for host in user.network.allow.iter().chain(&Permissions::new(policy).web_hosts()) {
+        for host in user.network.allow.iter().chain(&PermissionSet::new(policy).web_hosts()) {
             allow.push(pattern(host)?);
         }
     }
@@ -315,24 +311,22 @@ fn egress(
     })
 }
 
-/// Who the user is to git.
-pub struct Identity {
+/// The user's name and email from git's global configuration.
+pub struct GitIdentity {
     name: String,
     email: String,
-    /// Whether git was asked and did not answer.
-    is_unknown: bool,
+    timed_out: bool,
 }
 
-impl Default for Identity {
+impl Default for GitIdentity {
     fn default() -> Self {
-        let (name, email) = SOMEBODY;
-        Self { name: name.to_owned(), email: email.to_owned(), is_unknown: false }
+        let (name, email) = DEFAULT_IDENTITY;
+        Self { name: name.to_owned(), email: email.to_owned(), timed_out: false }
     }
 }
 
-impl Identity {
-    /// Asks the user's own git.
-    async fn ask(path: &OsStr, home: Option<&Path>) -> Self {
+impl GitIdentity {
+    async fn find(path: &OsStr, home: Option<&Path>) -> Self {
         let mut git = Command::new("git");
         git.args(["config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"])
             .env_clear()
@@ -341,42 +335,39 @@ impl Identity {
             .current_dir("/");
         let output = git.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).output();
         let Ok(output) = tokio::time::timeout(IDENTITY_LIMIT, output).await else {
-            return Self { is_unknown: true, ..Self::default() };
+            return Self { timed_out: true, ..Self::default() };
         };
         let settings =
             output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        let ask = |key: &str| {
-            // The last of several holds.
-            let value = settings
-                .rsplit('\0')
-                .find_map(|setting| setting.strip_prefix(key)?.strip_prefix('\n'))?
-                .trim();
-            // A value that could end its line could begin another setting.
+        let setting = |key: &str| {
+            // The last value wins.
+            let value =
+                settings.rsplit('\0').find_map(|entry| entry.strip_prefix(key)?.strip_prefix('\n'))?.trim();
+            // A value that ends its line could start another setting.
             (!value.is_empty() && !value.contains(['\n', '"', '\\'])).then(|| value.to_owned())
         };
-        let nobody = Self::default();
+        let default = Self::default();
         Self {
-            name: ask("user.name").unwrap_or(nobody.name),
-            email: ask("user.email").unwrap_or(nobody.email),
-            is_unknown: false,
+            name: setting("user.name").unwrap_or(default.name),
+            email: setting("user.email").unwrap_or(default.email),
+            timed_out: false,
         }
     }
 
-    /// What is to be said of it before a run: that git did not answer.
     pub fn warning(&self) -> Option<String> {
-        self.is_unknown.then(|| {
+        self.timed_out.then(|| {
             format!(
-                "git did not say within {} s who you are, so agents commit as {}; look at your ~/.gitconfig.",
+                "git did not report your identity within {} s, so agents commit as {}; check your ~/.gitconfig.",
                 IDENTITY_LIMIT.as_secs(),
                 self.name
             )
         })
     }
 
-    /// Tells git in the private home; nothing else of the user's settings goes there.
+    /// Writes the .gitconfig of the room's private home; no other settings of the user go there.
     fn write(&self, home: &Path) {
         let Self { name, email, .. } = self;
-        // Without it, git says itself what is missing.
+        // If this fails, git itself reports the missing identity.
         let _ = fs::create_dir_all(home).and_then(|()| {
             fs::write(
                 home.join(".gitconfig"),

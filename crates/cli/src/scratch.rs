@@ -1,5 +1,5 @@
-//! Directories and sockets of ours in the temporary directory, where anyone who is killed leaves them: each is locked while it is used, and
-//! the next one to make one removes those that are not.
+//! Scratch directories and sockets in the temporary directory. A killed process leaves them behind; each is locked while in use, and
+//! creating the next one removes those that are not.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,21 +10,19 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// How the names begin.
 const PREFIX: &str = "autonoe-scratch-";
 const SOCKET: (&str, &str) = ("autonoe-", ".sock");
 
-/// Younger ones may be about to be locked.
-const AGE: Duration = Duration::from_secs(60);
+/// Younger ones may not be locked yet.
+const MIN_AGE: Duration = Duration::from_secs(60);
 
-/// A directory that is gone when this is dropped.
-pub struct Scratch {
+/// Removed on drop.
+pub struct ScratchDir {
     directory: TempDir,
     _lock: File,
 }
 
-impl Scratch {
-    /// Makes one.
+impl ScratchDir {
     pub fn new() -> io::Result<Self> {
         sweep_leftovers();
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
@@ -33,7 +31,6 @@ impl Scratch {
         Ok(Self { directory, _lock: lock })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -41,10 +38,9 @@ impl Scratch {
 
 /// Removes what killed processes of this user left in the temporary directory.
 pub fn sweep_leftovers() {
-    sweep(&std::env::temp_dir(), AGE);
+    sweep(&std::env::temp_dir(), MIN_AGE);
 }
 
-/// Removes what killed processes of this user left in a directory, if it is at least this old.
 fn sweep(directory: &Path, age: Duration) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (name, path) = (entry.file_name(), entry.path());
@@ -55,7 +51,7 @@ fn sweep(directory: &Path, age: Duration) {
         if !is_old || metadata.uid() != rustix::process::geteuid().as_raw() {
             continue;
         }
-        // What cannot be removed is in nobody's way.
+        // Failure to remove is harmless.
         if metadata.is_dir() && name.starts_with(PREFIX) {
             if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
                 let _ = fs::remove_dir_all(path);
@@ -77,33 +73,33 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::time::Duration;
 
-    use super::{Scratch, sweep};
+    use super::{ScratchDir, sweep};
 
     #[test]
-    fn what_nobody_uses_any_more_is_removed() {
-        let place = tempfile::tempdir().unwrap();
-        let at = |name: &str| place.path().join(name);
-        for name in ["autonoe-scratch-left", "autonoe-scratch-used", "somebody-elses"] {
+    fn unused_leftovers_are_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        for name in ["autonoe-scratch-left", "autonoe-scratch-used", "unrelated"] {
             fs::create_dir(at(name)).unwrap();
         }
         let used = File::open(at("autonoe-scratch-used")).unwrap();
         used.lock().unwrap();
         drop(UnixListener::bind(at("autonoe-left.sock")).unwrap());
         let _served = UnixListener::bind(at("autonoe-served.sock")).unwrap();
-        sweep(place.path(), Duration::from_secs(3600));
-        assert!(at("autonoe-scratch-left").exists(), "it may be about to be used");
-        sweep(place.path(), Duration::ZERO);
+        sweep(parent.path(), Duration::from_secs(3600));
+        assert!(at("autonoe-scratch-left").exists(), "it may not be locked yet");
+        sweep(parent.path(), Duration::ZERO);
         for gone in ["autonoe-scratch-left", "autonoe-left.sock"] {
             assert!(!at(gone).exists(), "{gone}");
         }
-        for kept in ["autonoe-scratch-used", "somebody-elses", "autonoe-served.sock"] {
+        for kept in ["autonoe-scratch-used", "unrelated", "autonoe-served.sock"] {
             assert!(at(kept).exists(), "{kept}");
         }
     }
 
     #[test]
-    fn it_is_gone_with_its_owner() {
-        let scratch = Scratch::new().unwrap();
+    fn a_scratch_directory_is_removed_on_drop() {
+        let scratch = ScratchDir::new().unwrap();
         let path = scratch.path().to_owned();
         assert!(path.is_dir());
         drop(scratch);

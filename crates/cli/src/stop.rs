@@ -1,4 +1,4 @@
-//! What stops a run from outside: a signal, or that nobody reads what it prints any more. The first cause is the one that counts.
+//! Stops a run from outside: on a signal, or when its output can no longer be written. The first cause counts.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -6,55 +6,50 @@ use std::sync::{Arc, OnceLock};
 use autonoe_core::outcome::{RunOutcome, RunReport, exit};
 use tokio_util::sync::CancellationToken;
 
-/// Why a run was stopped from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StopCause {
-    /// The user, or the system, sent this signal.
+pub enum RunStopCause {
+    /// Name of the signal.
     Signal(&'static str),
-    /// What it prints on standard output can no longer be written, and this is what the system says.
+    /// The system's error message when writing to standard output.
     OutputClosed(String),
 }
 
-/// Stops a run, and remembers why. Clones are the same.
+/// Clones share the same state.
 #[derive(Debug, Clone, Default)]
-pub struct Stop {
+pub struct StopSignal {
     token: CancellationToken,
-    cause: Arc<OnceLock<StopCause>>,
+    cause: Arc<OnceLock<RunStopCause>>,
 }
 
-impl Stop {
-    /// Cancelled when the run is to stop.
+impl StopSignal {
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
     }
 
-    /// Whether the run is to stop.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.token.is_cancelled()
     }
 
-    /// Stops the run.
-    pub fn stop(&self, cause: StopCause) {
+    pub fn stop(&self, cause: RunStopCause) {
         let _ = self.cause.set(cause);
         self.token.cancel();
     }
 
-    /// Stops the run because standard output can no longer be written.
     pub fn output_closed(&self, error: &io::Error) {
         let text = error.to_string();
         let text = text.split(" (os error").next().unwrap_or_default();
-        self.stop(StopCause::OutputClosed(text.to_owned()));
+        self.stop(RunStopCause::OutputClosed(text.to_owned()));
     }
 
-    /// What the system said when standard output was closed, if that is what ended a run.
+    /// The error message if closed output is what ended the run.
     pub fn closed_output(&self, outcome: &RunOutcome) -> Option<&str> {
         match (outcome, self.cause.get()) {
-            (RunOutcome::Interrupted, Some(StopCause::OutputClosed(why))) => Some(why),
+            (RunOutcome::Interrupted, Some(RunStopCause::OutputClosed(why))) => Some(why),
             _ => None,
         }
     }
 
-    /// The exit code of a run. One that nobody could follow any more was not interrupted by its user.
+    /// Closed output is an error, not an interrupt by the user.
     pub fn exit_code(&self, report: &RunReport) -> u8 {
         if self.closed_output(&report.outcome).is_some() { exit::ERROR } else { report.exit_code }
     }
@@ -62,21 +57,21 @@ impl Stop {
 
 #[cfg(test)]
 mod tests {
-    use super::{Stop, StopCause};
+    use super::{RunStopCause, StopSignal};
     use autonoe_core::outcome::RunOutcome;
     use std::io;
 
     #[test]
     fn the_first_cause_counts() {
         let closed = io::Error::from(io::ErrorKind::BrokenPipe);
-        let stop = Stop::default();
+        let stop = StopSignal::default();
         stop.output_closed(&closed);
-        stop.stop(StopCause::Signal("SIGINT"));
-        assert!(stop.is_asked());
+        stop.stop(RunStopCause::Signal("SIGINT"));
+        assert!(stop.is_requested());
         assert_eq!(stop.closed_output(&RunOutcome::Interrupted), Some("broken pipe"));
-        assert_eq!(stop.closed_output(&RunOutcome::AllPassed), None, "it had ended by itself");
-        let stop = Stop::default();
-        stop.stop(StopCause::Signal("SIGINT"));
+        assert_eq!(stop.closed_output(&RunOutcome::AllPassed), None, "the run had already ended");
+        let stop = StopSignal::default();
+        stop.stop(RunStopCause::Signal("SIGINT"));
         stop.output_closed(&closed);
         assert_eq!(stop.closed_output(&RunOutcome::Interrupted), None);
     }

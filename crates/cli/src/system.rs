@@ -1,20 +1,18 @@
-//! The system's clock and signals.
+//! The system's clock, async runtime and signals.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use autonoe_core::clock::Clock;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::stop::{Stop, StopCause};
-
 use crate::resources;
+use crate::stop::{RunStopCause, StopSignal};
 
-/// The real clock.
 pub struct SystemClock;
 
 #[async_trait]
@@ -37,24 +35,24 @@ impl Clock for SystemClock {
     }
 }
 
-/// A runtime for the commands that need one: two threads, so that a busy one never keeps a signal waiting. What the machine does not
-/// allow us is told here, since a runtime without threads ends the process.
+/// Two worker threads, so that a busy one does not delay a signal. Resource limits are checked first, since a runtime that cannot start
+/// its threads panics.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Fault> {
     resources::check()?;
-    // A file that may not grow is an error like a full disk, and no reason to be killed.
+    // Exceeding the file size limit then fails the write, like a full disk, instead of killing the process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| {
-        Fault::lasting(Layer::System, "runtime", format!("No threads could be started: {error}."))
+        Fault::permanent(FaultLayer::System, "runtime", format!("No threads could be started: {error}."))
     })
 }
 
-/// The first SIGINT, SIGTERM or SIGHUP stops the run and is told to `on_first`; the second ends the process, and with it
-/// everything it started. Anyone who started us with one of them ignored, as `nohup` does, meant that.
-pub fn watch_signals(stop: Stop, on_first: impl Fn(&str) + Send + 'static) -> Result<(), Fault> {
+/// The first SIGINT, SIGTERM or SIGHUP stops the run and is passed to `on_first`; the second ends the process and everything it
+/// started. A signal that is ignored at start, as with `nohup`, stays ignored.
+pub fn watch_signals(stop: StopSignal, on_first: impl Fn(&str) + Send + 'static) -> Result<(), Fault> {
     let listen = |kind: SignalKind| match autonoe_sandbox::is_ignored(kind.as_raw_value()) {
         true => Ok(None),
         false => signal(kind).map(Some).map_err(|error| {
-            Fault::lasting(Layer::System, "signals", format!("Signals cannot be watched: {error}."))
+            Fault::permanent(FaultLayer::System, "signals", format!("Signals cannot be watched: {error}."))
         }),
     };
     let mut interrupted = listen(SignalKind::interrupt())?;
@@ -67,17 +65,17 @@ pub fn watch_signals(stop: Stop, on_first: impl Fn(&str) + Send + 'static) -> Re
                 () = next(&mut terminated) => "SIGTERM",
                 () = next(&mut hung_up) => "SIGHUP",
             };
-            if stop.is_asked() {
+            if stop.is_requested() {
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
             on_first(name);
-            stop.stop(StopCause::Signal(name));
+            stop.stop(RunStopCause::Signal(name));
         }
     });
     Ok(())
 }
 
-/// The next signal of a kind; one that is ignored never comes.
+/// Waits for the next signal; forever if it is ignored.
 async fn next(signals: &mut Option<Signal>) {
     match signals {
         Some(signals) => {
@@ -87,7 +85,7 @@ async fn next(signals: &mut Option<Signal>) {
     }
 }
 
-/// Whether a write failed because the terminal is gone, and anyone who started us said that this shall not end us.
+/// Whether a write failed because the terminal is gone while SIGHUP is ignored, so that the run should continue.
 pub fn outlives_its_terminal(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
         && autonoe_sandbox::is_ignored(SignalKind::hangup().as_raw_value())

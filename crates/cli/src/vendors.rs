@@ -1,4 +1,4 @@
-//! The agents of other vendors: what each needs to be known of, and whether it could be driven here.
+//! Profiles of the vendors' agents, and whether each is installed and logged in.
 
 use std::path::PathBuf;
 
@@ -7,67 +7,62 @@ use crate::environment::Environment;
 use crate::probe::Version;
 use crate::programs::find_program;
 
-/// Whether an agent can be driven here, as far as can be seen without starting it.
+/// Whether an agent can be used, as far as can be determined without starting it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readiness {
-    /// The program, if it is one and was found.
+    /// `None` if the program is not installed.
     pub program: Option<PathBuf>,
-    /// What it would log in with; none if nothing was found.
+    /// The variable or file it would log in with; `None` if there is none.
     pub login: Option<&'static str>,
-    /// The oldest version that is known to work.
+    /// Oldest version known to work.
     pub oldest: Version,
-    /// How to get it.
+    /// Install command.
     pub install: &'static str,
-    /// How to log in.
+    /// Instruction for logging in.
     pub log_in: &'static str,
-    /// What of it our gates cannot veto, so that the sandbox alone holds it.
+    /// Tools that our gates cannot veto, so that only the sandbox restricts them.
     pub ungated: Option<&'static str>,
 }
 
-/// A vendor's agent: its program, where it keeps the user's login, what it is told by the environment.
-pub struct Vendor {
-    /// What the program is called.
+pub struct VendorProfile {
     pub program: &'static str,
-    /// The oldest version that is known to work.
+    /// Oldest version known to work.
     pub oldest: Version,
-    /// How a user gets it.
+    /// Install command.
     pub install: &'static str,
-    /// How they log in.
+    /// Instruction for logging in.
     pub log_in: &'static str,
-    /// What of it our gates cannot veto, so that the sandbox alone holds it.
+    /// Tools that our gates cannot veto, so that only the sandbox restricts them.
     pub ungated: Option<&'static str>,
-    /// The variable that names its directory, that directory below the home, and the files of a login in it.
+    /// Variable that names its directory, default directory below the home, and the login files in it.
     pub home: (&'static str, &'static str, &'static [&'static str]),
-    /// The variables with a key of the service, the first of which counts, and how it is sent.
-    pub key: (&'static [&'static str], Sent),
-    /// Other variables that log it in.
+    /// Variables with an API key, the first one set counts, and how the key is sent.
+    pub key: (&'static [&'static str], KeyPlacement),
+    /// Other variables that log the agent in.
     pub tokens: &'static [&'static str],
-    /// The variable that says where the service is, and where it is otherwise.
+    /// Variable with the base URL of the service, and the default.
     pub base_url: (&'static str, &'static str),
-    /// The hosts that it talks to with the user's login.
+    /// Hosts it contacts with the user's login.
     pub hosts: &'static [&'static str],
-    /// Further variables of the user's that it is passed: other services through which its models are had.
+    /// Further variables passed to it, such as those for Bedrock and Vertex.
     pub passed: &'static [&'static str],
 }
 
-/// How a key is sent.
 #[derive(Clone, Copy)]
-pub enum Sent {
-    /// As the whole of this header.
+pub enum KeyPlacement {
+    /// The value of this header.
     Header(&'static str),
-    /// As a bearer token.
     Bearer,
 }
 
-/// Claude Code.
-pub const CLAUDE: Vendor = Vendor {
+pub const CLAUDE: VendorProfile = VendorProfile {
     program: "claude",
     oldest: [2, 1, 325],
     install: "npm install -g @anthropic-ai/claude-code",
     log_in: "start `claude` and type /login, or set ANTHROPIC_API_KEY",
     ungated: None,
     home: ("CLAUDE_CONFIG_DIR", ".claude", &[".credentials.json"]),
-    key: (&["ANTHROPIC_API_KEY"], Sent::Header("x-api-key")),
+    key: (&["ANTHROPIC_API_KEY"], KeyPlacement::Header("x-api-key")),
     tokens: &["CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"],
     base_url: ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
     hosts: &["api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai"],
@@ -90,30 +85,28 @@ pub const CLAUDE: Vendor = Vendor {
     ],
 };
 
-/// Codex.
-pub const CODEX: Vendor = Vendor {
+pub const CODEX: VendorProfile = VendorProfile {
     program: "codex",
     oldest: [0, 166, 0],
     install: "npm install -g @openai/codex",
     log_in: "run `codex login`, or set OPENAI_API_KEY",
-    ungated: Some("looking at pictures"),
+    ungated: Some("viewing images"),
     home: ("CODEX_HOME", ".codex", &["auth.json"]),
-    key: (&["OPENAI_API_KEY", "CODEX_API_KEY"], Sent::Bearer),
+    key: (&["OPENAI_API_KEY", "CODEX_API_KEY"], KeyPlacement::Bearer),
     tokens: &[],
     base_url: ("OPENAI_BASE_URL", "https://api.openai.com"),
     hosts: &["api.openai.com", "chatgpt.com", "auth.openai.com"],
     passed: &[],
 };
 
-/// The Gemini CLI.
-pub const GEMINI: Vendor = Vendor {
+pub const GEMINI: VendorProfile = VendorProfile {
     program: "gemini",
     oldest: [0, 61, 0],
     install: "npm install -g @google/gemini-cli",
     log_in: "start `gemini` and log in, or set GEMINI_API_KEY",
     ungated: None,
     home: ("GEMINI_CLI_HOME", ".gemini", &["oauth_creds.json", "google_accounts.json"]),
-    key: (&["GEMINI_API_KEY", "GOOGLE_API_KEY"], Sent::Header("x-goog-api-key")),
+    key: (&["GEMINI_API_KEY", "GOOGLE_API_KEY"], KeyPlacement::Header("x-goog-api-key")),
     tokens: &[],
     base_url: ("GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
     hosts: &[
@@ -125,7 +118,7 @@ pub const GEMINI: Vendor = Vendor {
     passed: &["GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI"],
 };
 
-fn vendor(name: &BackendName) -> Option<&'static Vendor> {
+fn vendor(name: &BackendName) -> Option<&'static VendorProfile> {
     match name {
         BackendName::Native | BackendName::Acp(_) | BackendName::Configured(_) | BackendName::Replay(_) => {
             None
@@ -136,7 +129,7 @@ fn vendor(name: &BackendName) -> Option<&'static Vendor> {
     }
 }
 
-/// Looks whether a vendor's agent is there and has something to log in with.
+/// `None` if the backend is not a vendor's agent.
 pub fn readiness(name: &BackendName, environment: &Environment) -> Option<Readiness> {
     let vendor = vendor(name)?;
     let program = find_program(vendor.program, environment);
@@ -146,16 +139,16 @@ pub fn readiness(name: &BackendName, environment: &Environment) -> Option<Readin
         let directory = vendor.directory(environment)?;
         vendor.home.2.iter().find(|name| directory.join(name).is_file()).copied()
     });
-    let Vendor { oldest, install, log_in, ungated, .. } = *vendor;
+    let VendorProfile { oldest, install, log_in, ungated, .. } = *vendor;
     Some(Readiness { program, login, oldest, install, log_in, ungated })
 }
 
-impl Vendor {
-    /// The user's own directory of this agent.
+impl VendorProfile {
+    /// The agent's directory of the user, with settings and login.
     pub fn directory(&self, environment: &Environment) -> Option<PathBuf> {
         let (variable, below_home, _) = self.home;
         let named = environment.variable(variable).map(PathBuf::from);
-        // With some the variable names the directory around it.
+        // For some agents the variable names the parent directory.
         let named = named.map(|named| match named.join(below_home) {
             inside if inside.is_dir() => inside,
             _ => named,

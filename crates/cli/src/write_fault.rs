@@ -1,13 +1,12 @@
-//! The fault of something that cannot be written: why, where, and what to do.
+//! Builds the fault for a file that cannot be written: path, reason and remedy.
 
 use std::io;
 use std::path::Path;
 
-use autonoe_core::fault::{Fault, Layer};
-use autonoe_files::WriteTrouble;
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::WriteFailure;
 
-/// That `path` cannot be written.
-pub fn cannot_write(layer: Layer, code: &str, path: &Path, error: &io::Error) -> Fault {
-    let WriteTrouble { why, advice } = WriteTrouble::of(path, error);
-    Fault::lasting(layer, code, format!("{} cannot be written: {why}.", path.display())).hint(advice)
+pub fn cannot_write(layer: FaultLayer, code: &str, path: &Path, error: &io::Error) -> Fault {
+    let WriteFailure { why, advice } = WriteFailure::of(path, error);
+    Fault::permanent(layer, code, format!("{} cannot be written: {why}.", path.display())).hint(advice)
 }

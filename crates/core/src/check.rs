@@ -1,6 +1,8 @@
-//! Check: a command that decides whether a deliverable does what it should, run by us on a clean checkout.
+//! Check: a command that decides whether a deliverable meets its criteria, run by Autonoe itself on a clean
+//! checkout.
 //!
-//! Three words say what stands behind a deliverable, and they are never mixed up: *verified*, *claimed* and *failed*.
+//! A deliverable is *verified* (our checks passed), *claimed* (only an agent says so) or *failed* (a check
+//! failed).
 
 use std::fmt;
 use std::time::Duration;
@@ -8,65 +10,61 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How long a check may take when nobody says otherwise.
+/// Time limit of a check that does not set one.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(300);
 
-/// A command, and what it must do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Check {
-    /// What it is called.
     pub name: String,
-    /// The deliverable that it decides about; none is the project as a whole.
+    /// `None` means the check covers the project as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliverable: Option<String>,
-    /// The acceptance criteria that it covers, counted from 1; empty when nobody said.
+    /// Acceptance criteria covered, counted from 1; empty if unspecified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<usize>,
-    /// The command, for a shell, in the root of the checkout.
+    /// Run by a shell in the root of the checkout.
     #[serde(rename = "run")]
     pub command: String,
-    /// The exit code that it must have.
+    /// Expected exit code.
     #[serde(default)]
     pub exit: i32,
-    /// Lines that its output must hold, in this order. `...` at an end of one stands for anything, on its own for any lines.
+    /// Lines that the output must contain, in this order. `...` at either end of a line matches anything; on
+    /// its own it matches any number of lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
-    /// Whether it must print these lines and no others.
+    /// Whether any other line of output fails the check.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
-    /// How long it may take.
     #[serde(default = "default_time_limit", with = "crate::duration::words")]
     pub time_limit: Duration,
-    /// Whether it needs the network. The user must allow that too.
+    /// Whether the check needs the network. The user must allow that too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
-    /// The files that it judges by, as globs: nobody who is judged may change them.
+    /// Globs of the files that the check relies on. Agents cannot change them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protect: Vec<String>,
-    /// Who wrote it.
     #[serde(default)]
-    pub origin: Origin,
+    pub origin: CheckOrigin,
 }
 
 fn default_time_limit() -> Duration {
     DEFAULT_TIME_LIMIT
 }
 
-/// Who wrote a check.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// The user, in `.autonoe/checks.json`.
+pub enum CheckOrigin {
+    /// From `.autonoe/checks.json`.
     #[default]
     User,
-    /// The user, in SPEC.md.
+    /// From SPEC.md.
     Spec,
-    /// An agent.
+    /// Proposed by an agent.
     Proposed,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for CheckOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::User => "checks.json",
@@ -76,20 +74,19 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What stands behind the status of a deliverable.
+/// How well the status of a deliverable is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Assurance {
-    /// Our own process ran its checks on a clean checkout of what is committed, and they passed.
+    /// Our own process ran the checks on a clean checkout of the last commit, and they passed.
     Verified,
-    /// An agent said that it passed; nothing has checked that.
+    /// An agent says that it passed; no check confirms that.
     Claimed,
-    /// Our own process ran its checks, and one did not pass.
+    /// Our own process ran the checks, and at least one failed.
     Failed,
 }
 
 impl Assurance {
-    /// Its name, the same everywhere.
     pub fn name(self) -> &'static str {
         match self {
             Self::Verified => "verified",
@@ -105,33 +102,28 @@ impl fmt::Display for Assurance {
     }
 }
 
-/// What was found when the checks of a deliverable were last run.
+/// Result of the last run of a deliverable's checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What stands behind the deliverable.
     pub assurance: Assurance,
-    /// The commit that was looked at; none where there is no repository.
+    /// The commit checked; `None` where there is no repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The hash of the files that were looked at.
+    /// Hash of the files checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// When.
     pub at: Timestamp,
 }
 
-/// What somebody else than the builder thinks of a deliverable, having looked at it. Less than a check that passed.
+/// An independent opinion on a deliverable, from an agent that did not build it. Weaker than a passed check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
-    /// Who looked: backend and model.
+    /// Backend and model of the reviewer.
     pub by: String,
-    /// Whether every criterion was seen to hold.
+    /// Whether every criterion was found to hold.
     pub holds: bool,
-    /// Why.
     pub reason: String,
-    /// The commit that was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// When.
     pub at: Timestamp,
 }

@@ -1,27 +1,26 @@
-//! The clock the loop is given: real in the binary, imagined in tests.
+//! The clock that the loop is given: real in the binary, simulated in tests.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-/// Tells the time and lets it pass. The only source of time in this crate.
+/// The only source of time in this crate.
 #[async_trait]
 pub trait Clock: Send + Sync {
-    /// The wall-clock time. Survives suspend, so waits for a point in time are measured against it.
+    /// Wall-clock time. It advances during suspend, so waits for a point in time are measured against it.
     fn now(&self) -> Timestamp;
 
-    /// The time since some fixed moment, which nobody can set. Limits are measured with it.
+    /// Time since a fixed moment, unaffected by changes of the wall clock. Limits are measured with it.
     fn monotonic(&self) -> Duration;
 
-    /// Returns after `duration`.
     async fn sleep(&self, duration: Duration);
 
-    /// A random number in `0.0..1.0`, for jitter.
+    /// Random, in `0.0..1.0`.
     fn jitter(&self) -> f64;
 }
 
-/// The time from `start` to `now`, zero if the clock went backwards.
+/// Time from `start` to `now`; zero if the clock went backwards.
 pub fn elapsed(start: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(start)).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::{Assurance, Finding, Review};
 
 // One field instead of two flags, so that `passed` and `blocked` cannot both be true.
-/// Where a deliverable stands.
+/// The status of a deliverable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliverableStatus {
@@ -22,10 +22,10 @@ pub enum DeliverableStatus {
 }
 
 impl DeliverableStatus {
-    /// All of them, in the order messages name them.
+    /// In the order in which messages list them.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Passed, Self::Blocked];
 
-    /// Whether the agents are done with it, for better or worse.
+    /// Whether no more work is planned on it.
     pub fn is_settled(self) -> bool {
         match self {
             Self::Pending => false,
@@ -33,7 +33,6 @@ impl DeliverableStatus {
         }
     }
 
-    /// Its name in tools and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -52,29 +51,24 @@ impl fmt::Display for DeliverableStatus {
 /// A piece of the specification with acceptance criteria.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deliverable {
-    /// Unique, never changed, e.g. `UI-001`.
+    /// Unique and never changed, e.g. `UI-001`.
     pub id: String,
-    /// What it is.
     pub description: String,
-    /// What must hold for it to pass.
     pub acceptance_criteria: Vec<String>,
-    /// Where it stands.
     pub status: DeliverableStatus,
-    /// The day it left the specification; it stays on record but no longer counts.
+    /// Date it left the specification. It stays on record but no longer counts.
     pub deprecated_at: Option<Date>,
-    /// What was found when its checks were last run.
+    /// Result of the last run of its checks.
     pub finding: Option<Finding>,
-    /// What somebody else than the builder thinks of it.
     pub review: Option<Review>,
 }
 
 impl Deliverable {
-    /// True while the specification still asks for it.
     pub fn is_active(&self) -> bool {
         self.deprecated_at.is_none()
     }
 
-    /// What stands behind its status; none while there is nothing to say.
+    /// `None` if there is nothing to report: pending without a failed check, or blocked.
     pub fn assurance(&self) -> Option<Assurance> {
         let found = self.finding.as_ref().map(|finding| finding.assurance);
         match self.status {
@@ -88,13 +82,10 @@ impl Deliverable {
     }
 }
 
-/// What is given to create a deliverable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDeliverable {
-    /// Unique, never changed, e.g. `UI-001`.
+    /// Unique and never changed, e.g. `UI-001`.
     pub id: String,
-    /// What a user gets.
     pub description: String,
-    /// What must hold for it to pass.
     pub acceptance_criteria: Vec<String>,
 }

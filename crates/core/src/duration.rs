@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Formats with the parts that are zero left out; below a second it is `0s` (seed 000, Duration Format).
+/// Omits parts that are zero; below a second it is `0s` (seed 000, Duration Format).
 pub fn format(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -26,7 +26,7 @@ pub fn format_clock(duration: Duration) -> String {
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
-/// Reads `90s`, `45m`, `2h`, `1h30m`, `1h 30m`, `500ms`; a bare number is seconds. Signs are refused.
+/// Parses `90s`, `45m`, `2h`, `1h30m`, `1h 30m`, `500ms`; a bare number is seconds. Signs are rejected.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is not a duration; write it like 90s, 45m, 2h or 1h30m");
     let mut rest = text.trim();
@@ -60,12 +60,10 @@ pub mod seconds {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// Writes seconds.
     pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(duration.as_secs_f64())
     }
 
-    /// Reads seconds.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         Duration::try_from_secs_f64(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
@@ -77,7 +75,7 @@ pub mod words {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// Writes `30s`, or `1500ms` where seconds alone would lose something.
+    /// `30s`, or `1500ms` where whole seconds would lose precision.
     pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&match duration.subsec_millis() {
             0 => super::format(*duration),
@@ -85,19 +83,17 @@ pub mod words {
         })
     }
 
-    /// Reads `30s`.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         super::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
-/// The same for a duration that may be absent.
+/// Like [`seconds`], for an optional duration.
 pub mod seconds_option {
     use std::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// Writes seconds or null.
     pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         match duration {
             Some(duration) => serializer.serialize_some(&duration.as_secs_f64()),
@@ -105,7 +101,6 @@ pub mod seconds_option {
         }
     }
 
-    /// Reads seconds or null.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
         Option::<f64>::deserialize(deserializer)?
             .map(|seconds| Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom))
@@ -143,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_formatted_can_be_read_back() {
+    fn formatted_durations_parse_back() {
         for seconds in [0, 1, 59, 60, 3_599, 3_600, 3_661, 90_000] {
             let duration = Duration::from_secs(seconds);
             assert_eq!(parse(&format(duration)), Ok(duration));
@@ -154,19 +149,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_as_words_can_be_read_back() {
+    fn serialized_durations_parse_back() {
         #[derive(serde::Serialize, serde::Deserialize)]
-        struct Limit(#[serde(with = "super::words")] Duration);
+        struct LimitField(#[serde(with = "super::words")] Duration);
         for (millis, text) in [(500, "500ms"), (1_500, "1500ms"), (30_000, "30s"), (90_000, "1m 30s")] {
-            let written = serde_json::to_value(Limit(Duration::from_millis(millis))).unwrap();
+            let written = serde_json::to_value(LimitField(Duration::from_millis(millis))).unwrap();
             assert_eq!(written, text);
-            let read: Limit = serde_json::from_value(written).unwrap();
+            let read: LimitField = serde_json::from_value(written).unwrap();
             assert_eq!(read.0, Duration::from_millis(millis));
         }
     }
 
     #[test]
-    fn garbage_is_refused() {
+    fn invalid_durations_are_rejected() {
         for text in [
             "",
             " ",

@@ -1,7 +1,7 @@
-//! Event: one thing that happened; the only vocabulary between an agent and everyone else.
+//! Event: one thing that happened; the only vocabulary between an agent and everything else.
 //!
-//! An agent can say [`AgentEvent`]s and no others, so that none can announce the end of a run. Serialized, an event is one
-//! JSON object with a `type`; these names are the contract of `--json` and of the journal.
+//! An agent can emit [`AgentEvent`]s only, so it cannot announce the end of a run. Serialized, an event is
+//! one JSON object with a `type`; these names are the contract of `--json` and of the journal.
 
 use std::time::Duration;
 
@@ -15,13 +15,10 @@ use crate::money::Usd;
 use crate::outcome::{RunReport, SessionEnd};
 use crate::status::StatusChange;
 
-/// One thing that happened: in an agent, or in the run around it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Event {
-    /// An agent said it.
     Agent(AgentEvent),
-    /// The run said it.
     Run(RunEvent),
 }
 
@@ -49,315 +46,269 @@ impl From<&RunEvent> for Event {
     }
 }
 
-/// What an agent can say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentEvent {
-    /// The agent began something that takes a while; shown, not kept.
+    /// The agent started something that takes a while. Shown, not stored.
     Working {
-        /// What it is doing.
         activity: Activity,
     },
-    /// The agent asks the model; shown, not kept.
-    ModelAsked {
-        /// The model.
+    /// A model call started. Shown, not stored.
+    #[serde(rename = "model_asked")]
+    ModelCallStarted {
         model: String,
     },
-    /// A piece of the model's answer, which comes as a whole later; shown, not kept.
+    /// Part of a reply that arrives complete later. Shown, not stored.
     Chunk {
-        /// Thought or said.
-        kind: Chunk,
-        /// The piece.
+        kind: ChunkKind,
         #[serde(rename = "chunk")]
         text: String,
     },
-    /// The model has answered, or has failed to; shown, not kept.
-    ModelDone {
-        /// Why it failed.
+    /// A model call ended. Shown, not stored.
+    #[serde(rename = "model_done")]
+    ModelCallEnded {
+        /// Set if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
     },
-    /// The conversation so far, for anyone who resumes it later; kept apart, not shown.
+    /// The conversation so far, for resuming it later. Stored separately, not shown.
     Conversation {
-        /// It, in the backend's own form.
+        /// In the backend's own format.
         history: serde_json::Value,
     },
-    /// The agent said something.
     Text {
-        /// What it said.
         text: String,
     },
-    /// The agent thought something.
     Thinking {
-        /// Its thought.
         text: String,
     },
-    /// The agent calls a tool; the gates have not been asked yet.
+    /// Emitted before the gates have decided about the call.
     ToolCall(ToolCall),
-    /// A tool answered, or a gate refused the call.
+    /// The result of a tool call, or the reason why a gate denied it.
     ToolResult {
-        /// The call this answers.
+        /// Id of the call.
         id: String,
-        /// The tool's name.
         name: String,
-        /// The answer, as the agent saw it.
+        /// As the agent saw it.
         content: String,
-        /// True when the tool failed or was refused.
+        /// True if the tool failed or the call was denied.
         is_error: bool,
-        /// The gate that refused the call, if one did.
+        /// Name of the gate that denied the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         denied_by: Option<String>,
     },
-    /// Tokens were spent since the last such event.
+    /// Tokens spent since the last such event.
     Usage(Usage),
-    /// Something went wrong that the agent lives on with.
-    Trouble {
-        /// What happened.
+    /// A problem that did not stop the agent.
+    #[serde(rename = "trouble")]
+    Warning {
         message: String,
     },
-    /// Something in the sandbox wanted to reach a host that is not allowed.
+    /// A process in the sandbox tried to reach a host that is not allowed.
     HostRefused {
-        /// The name or address.
+        /// Name or address.
         host: String,
-        /// The port.
         port: u16,
-        /// Why, and how it can be allowed.
+        /// The reason, and how to allow the host.
         message: String,
     },
-    /// The agent answered in the form that it was asked for.
+    /// The final answer, where a JSON Schema was requested.
     Answer {
-        /// The answer, which fits the schema.
+        /// Valid against the schema.
         value: serde_json::Value,
     },
-    /// The agent is done with its instruction; the last event of its stream.
+    /// The last event of an agent's stream.
     End {
-        /// How it ended.
         #[serde(flatten)]
         outcome: SessionEnd,
     },
 }
 
-/// What a run can say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RunEvent {
-    /// The agent was told what to do; shown, not kept.
+    /// An instruction was sent to the agent. Shown, not stored.
     Instructed {
-        /// The words.
         text: String,
     },
-    /// A run begins, or goes on after its process died.
+    /// A run starts, or resumes after its process died.
     RunStarted {
-        /// The command: `run` or `sync`.
+        /// `run`, `sync` or `agent run NAME`.
         command: String,
-        /// How many sessions an earlier process of the same run finished.
+        /// Sessions finished by earlier processes of the same run.
         sessions_before: u32,
     },
-    /// A session begins.
     SessionStarted {
-        /// Its number within the run, from 1.
+        /// Number within the run, from 1.
         number: u32,
-        /// Which instruction it was given.
         instruction: Phase,
-        /// The step of a declarative agent that it belongs to.
+        /// Step of a declarative agent, if the session belongs to one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,
-        /// The backend.
         backend: String,
-        /// The model.
         model: String,
     },
-    /// A session ended, for whatever reason.
     SessionEnded {
-        /// Its number within the run.
         number: u32,
-        /// How it ended.
         #[serde(flatten)]
         outcome: SessionEnd,
-        /// What it cost; none when no price is known.
+        /// `None` if a price is unknown.
         cost_usd: Option<Usd>,
-        /// How long it took.
         #[serde(rename = "duration_seconds", with = "crate::duration::seconds")]
         duration: Duration,
     },
-    /// Another backend steps in for one that cannot go on.
+    /// A fallback backend takes over.
     BackendChanged {
-        /// Who cannot go on.
         from: String,
-        /// Who steps in.
         to: String,
-        /// Why: the name of the outcome that the run would have had.
+        /// Name of the outcome that the run would have had.
         reason: String,
     },
-    /// A deliverable's status changed.
     StatusChanged(StatusChange),
-    /// We ran a check.
+    /// Autonoe ran a check.
     Checked {
-        /// The deliverable that it decides about; none is the project as a whole.
+        /// `None` means the check covers the project as a whole.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deliverable: Option<String>,
-        /// Its name.
         check: String,
-        /// Why it was run.
-        purpose: Purpose,
-        /// Whether it passed.
+        purpose: CheckPurpose,
         passed: bool,
-        /// What came of it, in a sentence.
+        /// The result in one sentence.
         message: String,
     },
-    /// A file that a check judges by is not as it was accepted. The accepted one is used until the user decides.
+    /// A protected file of a check differs from its accepted version, which is used until the user decides.
     Disputed {
-        /// The file.
         path: String,
-        /// What is the matter, and how to decide.
+        /// What changed and how to decide.
         message: String,
     },
-    /// A step of a declarative agent ended.
     StepEnded {
-        /// The step.
         step: String,
-        /// Whether its check passed; a step without one passes when it is through.
+        /// Whether its check passed; a step without one passes when it ends.
         passed: bool,
-        /// Why, and what follows from it, in a sentence.
+        /// The reason and the consequence, in one sentence.
         message: String,
-        /// The step that comes next; none when the steps are through.
+        /// `None` after the last step.
         next: Option<String>,
     },
-    /// A declarative agent calls for help.
+    /// A declarative agent escalates.
     Escalated {
-        /// The step that cannot go on.
+        /// The step that is stuck.
         step: String,
-        /// Where to: a step, an address, or anyone who reads the log.
+        /// A step, an address, or the log.
         to: String,
-        /// Why.
         message: String,
     },
-    /// A session failed; another try follows after a pause.
+    /// A session failed and will be retried after a pause.
     Retrying {
-        /// How many errors there were in a row.
+        /// Consecutive errors.
         errors: u32,
-        /// How many retries are allowed.
         max_retries: u32,
-        /// The pause before the next try.
         #[serde(rename = "pause_seconds", with = "crate::duration::seconds")]
         pause: Duration,
-        /// What went wrong.
         message: String,
     },
-    /// The model service is away; the run tries again later.
+    /// The model service is unavailable; the run retries later.
     Outage {
-        /// When it was first seen to be away.
+        /// When it was first found unavailable.
         since: Timestamp,
-        /// Sessions in a row that found it away.
+        /// Consecutive sessions that found it unavailable.
         tries: u32,
-        /// When the next session tries again.
+        /// Time of the next attempt.
         until: Timestamp,
-        /// The pause before that.
         #[serde(rename = "pause_seconds", with = "crate::duration::seconds")]
         pause: Duration,
-        /// When the run gives up.
         gives_up_at: Timestamp,
-        /// What went wrong.
         message: String,
     },
-    /// The run waits: for the reset of a quota that is used up, or for a service that is away. Repeated while waiting.
+    /// The run waits for a quota reset or for an unavailable service. Repeated while waiting.
     Waiting {
-        /// What for.
         #[serde(rename = "for", default)]
         reason: WaitReason,
-        /// When work goes on.
+        /// When work resumes.
         until: Timestamp,
-        /// How long that is from now.
         #[serde(rename = "remaining_seconds", with = "crate::duration::seconds")]
         remaining: Duration,
-        /// The reset time the vendor named, if it could be read.
+        /// The reset time stated by the vendor, if it could be read.
         resets_at: Option<Timestamp>,
     },
-    /// Something went wrong that the run survives.
-    Trouble {
-        /// What happened.
+    /// A problem that did not stop the run.
+    #[serde(rename = "trouble")]
+    Warning {
         message: String,
     },
-    /// The run ended; the last event.
+    /// The last event of a run.
     Outcome(RunReport),
 }
 
-/// What a run waits for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
-    /// The reset of a quota.
     #[default]
     Quota,
-    /// A model service that is away.
+    /// An unavailable model service.
     Service,
 }
 
-/// Why a check is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// It is new, and has to fail before the work on it begins.
+pub enum CheckPurpose {
+    /// A new check, which must fail before work on it begins.
     RedFirst,
-    /// An agent says that the deliverable has passed.
+    /// An agent claims that the deliverable passed.
     Claim,
-    /// Everything has passed, and is looked at once more.
+    /// All deliverables passed; their checks run once more.
     Confirmation,
 }
 
-/// What an agent is busy with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
-    /// Waiting for the model or reading its thoughts.
+    /// Waiting for the model or receiving its thoughts.
     Thinking,
-    /// Reading the model's answer.
+    /// Receiving the model's reply.
     Responding,
 }
 
-/// Whether a piece of an answer was thought or said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Chunk {
-    /// Thought.
+pub enum ChunkKind {
     Thought,
-    /// Said.
     Text,
 }
 
-/// Tokens spent and what they cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Fresh input tokens.
+    /// Uncached input tokens.
     pub input_tokens: u64,
-    /// Output tokens, thinking included.
+    /// Output tokens, including thinking.
     pub output_tokens: u64,
-    /// Of the output tokens, those the model thought with, as far as the provider tells.
+    /// Part of `output_tokens` spent on thinking, as far as the provider reports it.
     #[serde(default)]
     pub reasoning_tokens: u64,
     /// Input tokens read from the provider's cache.
     pub cache_read_tokens: u64,
     /// Input tokens written to the provider's cache.
     pub cache_write_tokens: u64,
-    /// The price; none when no price is known, which is not the same as zero.
+    /// `None` if the price is unknown, which is not the same as zero.
     pub cost_usd: Option<Usd>,
 }
 
 impl AgentEvent {
-    /// True for events that are shown while they happen and not kept.
+    /// True for events that are shown as they happen and not stored.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Working { .. }
-            | Self::ModelAsked { .. }
+            | Self::ModelCallStarted { .. }
             | Self::Chunk { .. }
-            | Self::ModelDone { .. }
+            | Self::ModelCallEnded { .. }
             | Self::Conversation { .. } => true,
             Self::Text { .. }
             | Self::Thinking { .. }
             | Self::ToolCall(_)
             | Self::ToolResult { .. }
             | Self::Usage(_)
-            | Self::Trouble { .. }
+            | Self::Warning { .. }
             | Self::HostRefused { .. }
             | Self::Answer { .. }
             | Self::End { .. } => false,
@@ -372,10 +323,13 @@ mod tests {
 
     #[test]
     fn usage_of_an_old_journal_has_no_reasoning_tokens() {
-        let kept = json!({
+        let stored = json!({
             "type": "usage", "input_tokens": 5, "output_tokens": 7, "cache_read_tokens": 0, "cache_write_tokens": 0, "cost_usd": null,
         });
         let usage = Usage { input_tokens: 5, output_tokens: 7, ..Usage::default() };
-        assert_eq!(serde_json::from_value::<Event>(kept).ok(), Some(Event::Agent(AgentEvent::Usage(usage))));
+        assert_eq!(
+            serde_json::from_value::<Event>(stored).ok(),
+            Some(Event::Agent(AgentEvent::Usage(usage)))
+        );
     }
 }

@@ -1,41 +1,36 @@
-//! Fault: the one error that crosses a boundary between crates.
+//! Fault: the one error type that crosses crate boundaries.
 //!
-//! It says which layer failed, a stable code for machines, a sentence and a next step for
-//! people, and whether trying again can help. What to do about it is decided elsewhere.
+//! It carries the layer that failed, a stable code for programs, a message and a hint for people, and whether
+//! a retry can help. What to do about it is decided elsewhere.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a fault arose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layer {
-    /// What the user typed or wrote in a file: wrong usage, wrong configuration, missing credentials.
+pub enum FaultLayer {
+    /// The user's input: wrong usage, wrong configuration, missing credentials.
     Config,
-    /// The project's own state: `status.json`, the journal, the lock.
+    /// The project's state: `status.json`, the journal, the lock.
     Store,
-    /// A model provider.
     Model,
-    /// An agent or its process.
     Agent,
-    /// A plan: what it found cannot be worked with.
+    /// A plan that cannot work with what it found.
     Plan,
     /// The machine: disk, processes, pipes.
     System,
-    /// The life of a declarative agent: created, started, stopped.
+    /// Lifecycle of a declarative agent: created, started, stopped.
     Lifecycle,
-    /// The loop of a declarative agent: its steps, retries and limits.
+    /// Loop of a declarative agent: its steps, retries and limits.
     Loop,
-    /// The condition under which a declarative agent is done.
+    /// Completion condition of a declarative agent.
     Completion,
-    /// A prompt of a declarative agent.
     Prompt,
 }
 
-impl Layer {
-    /// Its name, as in JSON.
+impl FaultLayer {
     pub fn name(self) -> &'static str {
         match self {
             Self::Config => "config",
@@ -52,33 +47,31 @@ impl Layer {
     }
 }
 
-/// Whether trying the same thing again may help.
+/// Whether trying again may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
     /// A new session may succeed; counts toward the limit of consecutive errors.
     Retry,
-    /// The service behind it is away and may come back; waiting counts toward a limit of its own.
+    /// The service is unavailable and may come back; waiting has its own limit.
     Wait,
-    /// No retry can fix it: a person must act first.
+    /// A person must act first.
     Person,
 }
 
 /// One failure, fit for a person to read and for a program to act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub struct Fault {
-    /// Where it arose.
-    pub layer: Layer,
+    pub layer: FaultLayer,
     /// Stable, machine-readable code in `snake_case`.
     pub code: String,
     /// One sentence: what happened and why.
     pub message: String,
-    /// What to do next, if there is something to say.
+    /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Whether trying again may help.
     pub remedy: Remedy,
-    /// How long the other side asked us to wait before trying again.
+    /// Wait requested by the other side before the next attempt.
     #[serde(
         rename = "retry_after_seconds",
         with = "crate::duration::seconds_option",
@@ -89,40 +82,37 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault that another try may overcome.
-    pub fn passing(layer: Layer, code: &str, message: impl Into<String>) -> Self {
+    /// Another try may succeed.
+    pub fn transient(layer: FaultLayer, code: &str, message: impl Into<String>) -> Self {
         Self::new(layer, code, message, Remedy::Retry)
     }
 
-    /// A fault of a service that is away: refused, overloaded, rate limited, not to be found.
-    pub fn outage(layer: Layer, code: &str, message: impl Into<String>) -> Self {
+    /// The service is unavailable: connection refused, overloaded, rate limited, unknown host.
+    pub fn outage(layer: FaultLayer, code: &str, message: impl Into<String>) -> Self {
         Self::new(layer, code, message, Remedy::Wait)
     }
 
-    /// A fault that only a person can fix.
-    pub fn lasting(layer: Layer, code: &str, message: impl Into<String>) -> Self {
+    /// Only a person can fix it.
+    pub fn permanent(layer: FaultLayer, code: &str, message: impl Into<String>) -> Self {
         Self::new(layer, code, message, Remedy::Person)
     }
 
-    fn new(layer: Layer, code: &str, message: impl Into<String>, remedy: Remedy) -> Self {
+    fn new(layer: FaultLayer, code: &str, message: impl Into<String>, remedy: Remedy) -> Self {
         Self { layer, code: code.to_owned(), message: message.into(), hint: None, remedy, retry_after: None }
     }
 
-    /// Adds what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds how long the other side asked us to wait.
     #[must_use]
     pub fn retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
     }
 
-    /// True when another try may overcome it.
     pub fn recoverable(&self) -> bool {
         match self.remedy {
             Remedy::Retry | Remedy::Wait => true,
@@ -130,7 +120,7 @@ impl Fault {
         }
     }
 
-    /// True when the service behind it is away.
+    /// True if the service is unavailable.
     pub fn is_outage(&self) -> bool {
         self.remedy == Remedy::Wait
     }

@@ -1,4 +1,5 @@
-//! File rules: what may be read and written, asked by anyone who opens a file, about what it really opens.
+//! File rules: which files may be read and written. Checked again by whatever opens a file, for the path it
+//! really opens.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,19 +7,20 @@ use std::sync::{Arc, RwLock};
 
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     /// Its content or its name is shown.
     Read,
-    /// It is created or changed. What may be written may be read as well.
+    /// It is created or changed. Write access implies read access.
     Write,
 }
 
-/// Files in the project that nobody may write for now, absolute: what checks judge by. It may grow between sessions.
-pub type Guarded = Arc<RwLock<Vec<PathBuf>>>;
+/// Absolute paths of project files that must not be written for now because checks rely on them. The list may
+/// grow between sessions.
+pub type ProtectedFiles = Arc<RwLock<Vec<PathBuf>>>;
 
-/// Judges files by where they really are. A gate looks at a call before it runs; these rules are asked
-/// again when a file is opened, since a link may have moved in the meantime.
+/// Decides by the real location of a file. A gate checks a call before it runs; these rules are checked again
+/// when a file is opened, since a link may have changed in the meantime.
 pub trait FileRules: fmt::Debug + Send + Sync {
-    /// Judges a real path: absolute, without links, `.` and `..`. An error is the reason, for the agent.
-    fn judge(&self, real: &Path, access: Access) -> Result<(), String>;
+    /// `real` is absolute and contains no links, `.` or `..`. An error is the reason, worded for the agent.
+    fn judge(&self, real: &Path, access: FileAccess) -> Result<(), String>;
 }

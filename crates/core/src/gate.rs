@@ -1,4 +1,4 @@
-//! Gates: asked before every tool call, they may deny it. The strictest answer wins.
+//! Gates: checked before every tool call, they may deny it. The strictest decision wins.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,67 +7,58 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A tool call an agent wants to make.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The agent's id of this call.
     pub id: String,
-    /// The tool's name as the agent knows it, e.g. `Bash` or `mcp__autonoe__list`.
+    /// As the agent knows it, e.g. `Bash` or `mcp__autonoe__list`.
     pub name: String,
-    /// The arguments.
     pub input: Value,
 }
 
-/// A gate's answer, ordered from mild to strict: the maximum of all answers decides.
+/// A gate's decision, ordered from mild to strict: the maximum decides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
-    /// Not this gate's business.
+    /// The gate has no opinion on this call.
     Abstain,
-    /// Allowed as far as this gate is concerned.
     Allow,
-    /// Refused; the reason is shown to the agent.
+    /// The reason is shown to the agent.
     Deny(String),
 }
 
-/// Looks at a tool call before it runs.
+/// Checks a tool call before it runs.
 #[async_trait]
 pub trait Gate: Send + Sync {
-    /// Names the gate in messages.
     fn name(&self) -> &str;
 
-    /// Judges one call.
     async fn check(&self, call: &ToolCall) -> Decision;
 
-    /// Judges one call of a session whose commands start in `cwd` and not in the project's root. For most gates that
-    /// makes no difference.
+    /// For a session whose commands start in `cwd` instead of the project root. Most gates ignore the
+    /// difference.
     async fn check_in(&self, call: &ToolCall, cwd: &Path) -> Decision {
         let _ = cwd;
         self.check(call).await
     }
 }
 
-/// What all gates together say of a call.
+/// The combined decision of all gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ruling {
-    /// At least one gate allows it and none denies it.
+pub enum GateRuling {
+    /// At least one gate allows the call and none denies it.
     Allowed,
-    /// Refused by the named gate.
     Denied {
-        /// The gate that refused.
         gate: String,
-        /// Why.
         reason: String,
     },
 }
 
-/// Asks every gate. A call on which all gates abstain is denied: what nobody vouches for does not run.
-pub async fn ask(gates: &[Arc<dyn Gate>], call: &ToolCall) -> Ruling {
+/// Asks every gate. A call on which all gates abstain is denied.
+pub async fn ask(gates: &[Arc<dyn Gate>], call: &ToolCall) -> GateRuling {
     ask_in(gates, call, None).await
 }
 
-/// Asks every gate about a call of a session whose commands start in `cwd`, or else in the project's root.
-pub async fn ask_in(gates: &[Arc<dyn Gate>], call: &ToolCall, cwd: Option<&Path>) -> Ruling {
-    let mut vouched = false;
+/// Like [`ask`], for commands that start in `cwd`; `None` means the project root.
+pub async fn ask_in(gates: &[Arc<dyn Gate>], call: &ToolCall, cwd: Option<&Path>) -> GateRuling {
+    let mut allowed = false;
     for gate in gates {
         let decision = match cwd {
             Some(cwd) => gate.check_in(call, cwd).await,
@@ -75,16 +66,16 @@ pub async fn ask_in(gates: &[Arc<dyn Gate>], call: &ToolCall, cwd: Option<&Path>
         };
         match decision {
             Decision::Abstain => {}
-            Decision::Allow => vouched = true,
+            Decision::Allow => allowed = true,
             Decision::Deny(reason) => {
-                return Ruling::Denied { gate: gate.name().to_owned(), reason };
+                return GateRuling::Denied { gate: gate.name().to_owned(), reason };
             }
         }
     }
-    if vouched {
-        Ruling::Allowed
+    if allowed {
+        GateRuling::Allowed
     } else {
-        Ruling::Denied {
+        GateRuling::Denied {
             gate: "default".to_owned(),
             reason: format!("No rule allows the tool '{}'.", call.name),
         }
@@ -95,12 +86,12 @@ pub async fn ask_in(gates: &[Arc<dyn Gate>], call: &ToolCall, cwd: Option<&Path>
 mod tests {
     use std::sync::Arc;
 
-    use super::{Decision, Gate, Ruling, ToolCall, ask};
+    use super::{Decision, Gate, GateRuling, ToolCall, ask};
 
-    struct Fixed(&'static str, Decision);
+    struct FixedGate(&'static str, Decision);
 
     #[async_trait::async_trait]
-    impl Gate for Fixed {
+    impl Gate for FixedGate {
         fn name(&self) -> &str {
             self.0
         }
@@ -109,23 +100,23 @@ mod tests {
         }
     }
 
-    async fn ruling(decisions: &[Decision]) -> Ruling {
+    async fn ruling(decisions: &[Decision]) -> GateRuling {
         let gates: Vec<Arc<dyn Gate>> =
-            decisions.iter().map(|d| Arc::new(Fixed("fixed", d.clone())) as Arc<dyn Gate>).collect();
+            decisions.iter().map(|d| Arc::new(FixedGate("fixed", d.clone())) as Arc<dyn Gate>).collect();
         let call = ToolCall { id: "1".into(), name: "Bash".into(), input: serde_json::json!({}) };
         ask(&gates, &call).await
     }
 
     #[tokio::test]
-    async fn strictest_wins_and_silence_denies() {
+    async fn strictest_decision_wins_and_abstaining_denies() {
         use Decision::{Abstain, Allow, Deny};
-        assert_eq!(ruling(&[Allow]).await, Ruling::Allowed);
-        assert_eq!(ruling(&[Abstain, Allow]).await, Ruling::Allowed);
+        assert_eq!(ruling(&[Allow]).await, GateRuling::Allowed);
+        assert_eq!(ruling(&[Abstain, Allow]).await, GateRuling::Allowed);
         assert!(
-            matches!(ruling(&[Allow, Deny("no".into())]).await, Ruling::Denied { reason, .. } if reason == "no")
+            matches!(ruling(&[Allow, Deny("no".into())]).await, GateRuling::Denied { reason, .. } if reason == "no")
         );
-        assert!(matches!(ruling(&[Deny("no".into()), Allow]).await, Ruling::Denied { .. }));
-        assert!(matches!(ruling(&[Abstain]).await, Ruling::Denied { gate, .. } if gate == "default"));
-        assert!(matches!(ruling(&[]).await, Ruling::Denied { .. }));
+        assert!(matches!(ruling(&[Deny("no".into()), Allow]).await, GateRuling::Denied { .. }));
+        assert!(matches!(ruling(&[Abstain]).await, GateRuling::Denied { gate, .. } if gate == "default"));
+        assert!(matches!(ruling(&[]).await, GateRuling::Denied { .. }));
     }
 }

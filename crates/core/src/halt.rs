@@ -1,4 +1,4 @@
-//! Halt: lets anyone who works beside the loop end the run at once, with the fault that makes going on pointless.
+//! Halt: lets code outside the loop end the run at once with a fault.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fault::Fault;
 
-/// Ends a run. Clones end the same run; the first fault is the one that counts.
+/// Clones end the same run; the first fault counts.
 #[derive(Debug, Clone, Default)]
 pub struct Halt {
     fault: Arc<OnceLock<Fault>>,
@@ -14,14 +14,13 @@ pub struct Halt {
 }
 
 impl Halt {
-    /// Ends the run.
     pub fn raise(&self, fault: &Fault) {
-        // A second fault adds nothing: the run is ending.
+        // A second fault adds nothing: the run is already ending.
         let _ = self.fault.set(fault.clone());
         self.raised.cancel();
     }
 
-    /// The fault, once there is one.
+    /// Waits until the run is halted.
     pub async fn raised(&self) -> Fault {
         self.raised.cancelled().await;
         match self.fault.get() {

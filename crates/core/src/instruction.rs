@@ -1,4 +1,4 @@
-//! The instructions: their names, their built-in texts and the deliverable tools each is given.
+//! The phases of a session: names, built-in instructions and the deliverable tools of each.
 
 use std::fmt;
 
@@ -10,50 +10,44 @@ use crate::fault::Fault;
 use crate::status::ProjectStatus;
 use crate::verification::Verification;
 
-/// Names one of the instructions; also the phase a session is in.
+/// The phase of a session, which is also the name of its instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// `run` without a status file: read the specification, create the deliverables, lay the ground.
+    /// `run` without a status file: read the specification, create the deliverables, set up the project.
     Initializer,
-    /// `run` with a status file: one deliverable.
+    /// `run` with a status file: build one deliverable.
     Coding,
-    /// `sync`, first: bring the deliverables in line with the specification.
+    /// `sync`, first part: bring the deliverables in line with the specification.
     Sync,
-    /// `sync`, then: check what the code really does.
+    /// `sync`, second part: check what the code really does.
     Verify,
-    /// `run`, at its end, if the user wants it: somebody else than the builder has a look.
+    /// `run`, at its end and only if configured: an agent that did not build it reviews the result.
     Review,
-    /// `agent run`: a step of a declarative agent.
+    /// A step of a declarative agent.
     Step,
-    /// `agent run`: a step of a declarative agent, or a look at one, that may only read.
+    /// A read-only step of a declarative agent, or a review of one.
     Inspection,
 }
 
-/// One of the deliverable tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliverableTool {
-    /// Creates deliverables.
     Create,
-    /// Sets a deliverable's status.
     SetStatus,
-    /// Marks a deliverable as gone from the specification.
+    /// Marks a deliverable as removed from the specification.
     Deprecate,
-    /// Marks a deliverable as verified.
     Verify,
-    /// Lists deliverables.
     List,
-    /// Records an independent look at a deliverable.
+    /// Records an independent review.
     Review,
 }
 
 impl DeliverableTool {
-    /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Create, Self::SetStatus, Self::Deprecate, Self::Verify, Self::List, Self::Review];
 
-    /// Its name on the `autonoe` server.
+    /// Its name on the `autonoe` MCP server.
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -67,10 +61,10 @@ impl DeliverableTool {
 }
 
 impl Phase {
-    /// Those that have a text of their own. What a step is told, its definition says.
+    /// Phases with an instruction text. The text of a step comes from its definition.
     pub const ALL: [Self; 5] = [Self::Initializer, Self::Coding, Self::Sync, Self::Verify, Self::Review];
 
-    /// Its name, also of its override file `.autonoe/<name>.md`.
+    /// Also the name of the override file, `.autonoe/<name>.md`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Initializer => "initializer",
@@ -83,7 +77,6 @@ impl Phase {
         }
     }
 
-    /// The instruction that ships with the binary.
     pub fn built_in(self) -> &'static str {
         match self {
             Self::Initializer => include_str!("instructions/initializer.md"),
@@ -95,7 +88,7 @@ impl Phase {
         }
     }
 
-    /// Planning instructions go to the plan model, the others to the model.
+    /// Planning phases use the plan model.
     pub fn is_planning(self) -> bool {
         match self {
             Self::Initializer | Self::Sync => true,
@@ -103,7 +96,6 @@ impl Phase {
         }
     }
 
-    /// The deliverable tools a session in this phase may use.
     pub fn tools(self) -> &'static [DeliverableTool] {
         use DeliverableTool::{Create, Deprecate, List, Review, SetStatus, Verify};
         match self {
@@ -116,7 +108,6 @@ impl Phase {
         }
     }
 
-    /// True when a session in this phase may write project files.
     pub fn may_write(self) -> bool {
         match self {
             Self::Initializer | Self::Coding | Self::Step => true,
@@ -131,11 +122,11 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Deliverables that a briefing names one by one.
-const BRIEFED: usize = 20;
+/// Maximum number of deliverables listed in a briefing.
+const MAX_LISTED: usize = 20;
 
-/// What a session is told beside its instruction: where the project stands, and what is open in order of priority.
-/// With a verification, what is open is what has not been verified.
+/// Appended to the instruction: the state of the project and what is open, in order of priority. With a
+/// verification, open means not yet verified.
 pub fn briefing(status: &ProjectStatus, verification: Option<&Verification>) -> String {
     let tally = status.tally();
     let (what, open): (_, Vec<&Deliverable>) = match verification {
@@ -145,21 +136,20 @@ pub fn briefing(status: &ProjectStatus, verification: Option<&Verification>) -> 
         }
     };
     let mut text = format!(
-        "## Where the project stands now\n\n{} of {} deliverables have passed, {} are blocked. {what}, in order of priority:\n",
+        "## Current state of the project\n\n{} of {} deliverables have passed, {} are blocked. {what}, in order of priority:\n",
         tally.passed, tally.total, tally.blocked
     );
-    for item in open.iter().take(BRIEFED) {
+    for item in open.iter().take(MAX_LISTED) {
         text.push_str(&format!("- `{}`: {}\n", item.id, item.description));
     }
-    if open.len() > BRIEFED {
-        text.push_str(&format!("- and {} more; `mcp__autonoe__list` shows them\n", open.len() - BRIEFED));
+    if open.len() > MAX_LISTED {
+        text.push_str(&format!("- and {} more; `mcp__autonoe__list` shows them\n", open.len() - MAX_LISTED));
     }
     text
 }
 
-/// Finds the text of an instruction: the project's override or the built-in one.
+/// Resolves the text of an instruction: the project's override or the built-in one.
 #[async_trait]
 pub trait Instructions: Send + Sync {
-    /// The text to give to the agent.
-    async fn resolve(&self, name: Phase) -> Result<String, Fault>;
+    async fn resolve(&self, phase: Phase) -> Result<String, Fault>;
 }

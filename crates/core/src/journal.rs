@@ -1,4 +1,4 @@
-//! What the loop writes down. The store keeps it; this crate only says what and when.
+//! What the loop records, and when. The store implements the storage.
 
 use std::time::Duration;
 
@@ -10,62 +10,52 @@ use crate::instruction::Phase;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
 use crate::outcome::{RunReport, SessionEnd};
-use crate::plan::Said;
+use crate::plan::SessionOutput;
 use crate::quota::QuotaWait;
 
-/// A fact the run depends on; durable once [`Journal::record`] returns.
+/// A fact that the run depends on; durable once [`Journal::record`] returns.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Record {
-    /// A session is about to start.
+pub enum JournalRecord {
+    /// Written before the session starts.
     SessionStarted {
-        /// Its number within the run, from 1.
+        /// Number within the run, from 1.
         number: u32,
-        /// Its instruction.
         instruction: Phase,
-        /// The step of a declarative agent that it belongs to.
+        /// Step of a declarative agent, if the session belongs to one.
         step: Option<String>,
-        /// The backend's name.
         backend: String,
-        /// The model's name.
         model: String,
     },
-    /// A session ended and counts.
     SessionEnded {
-        /// Its number within the run.
         number: u32,
-        /// Its instruction. A `sync` session that completed leaves only verification to do.
+        /// A completed `sync` session leaves only verification to do.
         instruction: Phase,
-        /// How it ended.
         outcome: SessionEnd,
-        /// What it spent.
         spent: Ledger,
-        /// How long it took.
         duration: Duration,
-        /// What was said in a step of a declarative agent: it is judged by that.
-        said: Option<Box<Said>>,
+        /// Output of a step of a declarative agent, which the plan judges; `None` for other sessions.
+        output: Option<Box<SessionOutput>>,
     },
-    /// The quota is used up.
     QuotaWait(QuotaWait),
-    /// The model service is away.
+    /// The model service is unavailable.
     Outage(Outage),
-    /// The model service is back, or is no longer needed.
+    /// The model service is back, or no longer needed.
     OutageOver,
-    /// The run is over.
     RunEnded(Box<RunReport>),
 }
 
 /// The append-only record of a run.
 #[async_trait]
 pub trait Journal: Send + Sync {
-    /// Writes a fact down; durable when it returns.
-    async fn record(&self, record: Record) -> Result<(), Fault>;
+    /// Durable when it returns.
+    async fn record(&self, record: JournalRecord) -> Result<(), Fault>;
 
-    /// Takes an event of a session. Durable soon, and at the latest with the next record.
+    /// Durable soon, and at the latest with the next record.
     async fn event(&self, session: u32, event: &Event) -> Result<(), Fault>;
 
-    /// Keeps a session's conversation as it stands, in place of what was kept of it before.
+    /// Replaces the stored conversation of a session.
     async fn conversation(&self, session: u32, history: &serde_json::Value) -> Result<(), Fault>;
 
-    /// Books what a model call cost, as soon as it is reported.
+    /// Records the cost of a model call as soon as it is reported.
     async fn cost(&self, session: u32, usage: &Usage) -> Result<(), Fault>;
 }

@@ -1,7 +1,7 @@
-//! Autonoe's domain and its one loop.
+//! Autonoe's domain model and its one loop.
 //!
-//! Everything here is pure: time, randomness, processes and files are given to it by the
-//! caller. It depends on no other crate of ours; every other crate speaks its vocabulary.
+//! Everything here is pure: the caller supplies time, randomness, processes and files. This crate depends on
+//! no other crate of the workspace; all others depend on it.
 
 pub mod agent;
 pub mod backend_chain;

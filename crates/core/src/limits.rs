@@ -1,4 +1,4 @@
-//! The limits of a run. Each is optional, none can be zero, and each end has its own outcome.
+//! Limits of a run. Each is optional, none can be zero, and each has its own outcome.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -7,25 +7,23 @@ use crate::money::Usd;
 use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 
-/// Retries of a failed session in a row, unless the user says otherwise.
+/// Default number of consecutive retries of a failed session.
 pub const DEFAULT_MAX_RETRIES: u32 = 3;
 
-/// Sessions in a row that end well without moving any deliverable before a run is called stuck.
+/// Consecutive sessions without error or progress after which a run counts as stuck.
 pub const MAX_IDLE_SESSIONS: u32 = 10;
 
 /// What a run may use up.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// Sessions that may be held.
+    /// Maximum number of sessions.
     pub max_iterations: Option<NonZeroU32>,
-    /// Money that may be spent.
     pub max_cost: Option<Usd>,
-    /// Time that may pass.
     pub max_duration: Option<Duration>,
 }
 
 impl Limits {
-    /// The first limit that has been reached, if any.
+    /// The first limit that has been reached.
     pub fn reached(&self, so_far: &RunState, elapsed: Duration) -> Option<RunOutcome> {
         if let Some(limit) = self.max_iterations
             && so_far.iterations >= limit.get()

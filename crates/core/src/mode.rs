@@ -1,4 +1,4 @@
-//! The two commands that run agents, as everything that depends on the choice knows them.
+//! The two commands that run agents, `run` and `sync`.
 
 use std::fmt;
 
@@ -6,18 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::instruction::Phase;
 
-/// Which of our commands an agent works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// `run`: builds what the specification asks for.
     Run,
-    /// `sync`: compares and verifies, and changes no source.
+    /// `sync`: compares and verifies; changes no source.
     Sync,
 }
 
 impl Mode {
-    /// The command's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -25,8 +23,8 @@ impl Mode {
         }
     }
 
-    /// The instruction it begins with.
-    pub fn first_instruction(self) -> Phase {
+    /// Phase of its first session.
+    pub fn first_phase(self) -> Phase {
         match self {
             Self::Run => Phase::Initializer,
             Self::Sync => Phase::Sync,
@@ -35,8 +33,8 @@ impl Mode {
 }
 
 impl From<Phase> for Mode {
-    fn from(instruction: Phase) -> Self {
-        match instruction {
+    fn from(phase: Phase) -> Self {
+        match phase {
             Phase::Initializer | Phase::Coding | Phase::Step => Self::Run,
             Phase::Sync | Phase::Verify | Phase::Review | Phase::Inspection => Self::Sync,
         }

@@ -6,13 +6,12 @@ use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// An amount of United States dollars.
+/// US dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Usd(pub f64);
 
 impl Usd {
-    /// Nothing spent.
     pub const ZERO: Self = Self(0.0);
 }
 

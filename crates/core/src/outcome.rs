@@ -1,5 +1,5 @@
-//! How a session ended, and how a run ended. One enum each stands behind the exit code, the JSON, the journal and every
-//! message, so that they cannot disagree.
+//! How a session ended, and how a run ended. Exit code, JSON, journal and messages all derive from these two
+//! enums, so they cannot disagree.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,43 +7,43 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Layer};
+use crate::fault::{Fault, FaultLayer};
 use crate::money::Usd;
 
-/// How a session ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum SessionEnd {
-    /// The agent came to its own end.
+    /// The agent reported that it is done.
     Completed,
-    /// The session failed.
-    ExecutionError { fault: Fault },
-    /// The agent used up the turns it was given.
+    ExecutionError {
+        fault: Fault,
+    },
+    /// The agent used up its turns.
     MaxTurns,
-    /// The money is spent.
+    /// The budget of the run is spent.
     BudgetExceeded {
-        /// For the whole run.
+        /// Limit of the whole run.
         limit_usd: Usd,
     },
-    /// The time is up.
+    /// The time limit of the run is reached.
     DurationExceeded {
-        /// For the whole run.
+        /// Limit of the whole run.
         #[serde(rename = "limit_seconds", with = "crate::duration::seconds")]
         limit: Duration,
     },
     /// The vendor's quota is used up.
     QuotaExceeded {
-        /// The vendor's words.
+        /// The vendor's message.
         message: String,
-        /// None if no reset could be read.
+        /// `None` if no reset time could be read.
         resets_at: Option<Timestamp>,
     },
-    /// Somebody stopped it.
+    /// Stopped by the user or by a signal.
     Interrupted,
 }
 
 impl SessionEnd {
-    /// The stable name, as in JSON.
+    /// As in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -56,7 +56,6 @@ impl SessionEnd {
         }
     }
 
-    /// The fault behind it, if there is one.
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::ExecutionError { fault } => Some(fault),
@@ -69,12 +68,12 @@ impl SessionEnd {
         }
     }
 
-    /// True for a session that others ended before it could do its work: it does not count as an iteration.
+    /// True for a session that was stopped before it could do its work: it does not count as an iteration.
     pub fn was_cut_short(&self) -> bool {
         matches!(self, Self::QuotaExceeded { .. } | Self::Interrupted)
     }
 
-    /// The end of the run, where the end of one session is that as well.
+    /// The outcome of the run, if this end of a session ends the run as well.
     pub fn ends_run(&self) -> Option<RunOutcome> {
         match self.clone() {
             Self::BudgetExceeded { limit_usd } => Some(RunOutcome::BudgetExceeded { limit_usd }),
@@ -97,49 +96,44 @@ pub enum RunOutcome {
     AllVerified,
     /// Every active deliverable is blocked.
     AllBlocked,
-    /// The condition under which a declarative agent is done holds.
+    /// The completion condition of a declarative agent is met.
     ConditionMet {
-        /// Which one, in a sentence.
+        /// The condition, in one sentence.
         reason: String,
     },
-    /// The allowed number of sessions is used up.
+    /// The maximum number of sessions is reached.
     MaxIterations { limit: u32 },
-    /// The money is spent.
+    /// The budget is spent.
     BudgetExceeded { limit_usd: Usd },
-    /// The time is up.
+    /// The time limit is reached.
     DurationExceeded {
         #[serde(rename = "limit_seconds", with = "crate::duration::seconds")]
         limit: Duration,
     },
     /// The vendor's quota is used up.
     QuotaExceeded {
-        /// The vendor's words.
+        /// The vendor's message.
         message: String,
-        /// None if no reset could be read.
+        /// `None` if no reset time could be read.
         resets_at: Option<Timestamp>,
     },
-    /// Too many sessions failed in a row.
-    MaxRetriesExceeded {
-        /// The retries that were allowed.
-        limit: u32,
-        /// The last failure.
-        fault: Fault,
-    },
-    /// The model service was away for longer than the run may wait for it.
+    /// Too many consecutive sessions failed.
+    MaxRetriesExceeded { limit: u32, fault: Fault },
+    /// The model service was unavailable for longer than the run may wait.
     Outage {
         #[serde(rename = "limit_seconds", with = "crate::duration::seconds")]
         limit: Duration,
-        /// What the last try said.
         fault: Fault,
     },
-    /// Sessions end well but settle nothing; a person must look.
+    /// Sessions end without errors but make no progress; a person must look.
     Stuck {
-        /// In a row.
+        /// Consecutive sessions without progress.
         idle_sessions: u32,
     },
-    /// Everything achievable has passed, but by an agent's word alone, and the user accepts only what is verified.
+    /// Everything achievable has passed, but some of it is only claimed and the user accepts only verified
+    /// deliverables.
     Unverified {
-        /// The deliverables that nothing has checked.
+        /// Ids of deliverables that no check has verified.
         claimed: Vec<String>,
     },
     /// The user stopped it.
@@ -150,28 +144,23 @@ pub enum RunOutcome {
 
 /// Exit codes, the same for every command.
 pub mod exit {
-    /// All passed or verified.
     pub const DONE: u8 = 0;
-    /// An unexpected error, or a fault of the machine.
+    /// An unexpected error or a system fault.
     pub const ERROR: u8 = 1;
     /// Wrong usage or configuration.
     pub const USAGE: u8 = 2;
-    /// All deliverables are blocked.
     pub const BLOCKED: u8 = 3;
     /// A limit was reached: sessions, money or time.
     pub const LIMIT: u8 = 4;
-    /// The vendor's quota is used up.
     pub const QUOTA: u8 = 5;
-    /// Too many errors in a row, or the model service was away for too long.
+    /// Too many consecutive errors, or the model service was unavailable for too long.
     pub const ERRORS: u8 = 6;
-    /// Stuck; a person must look.
+    /// Stuck, or passed but not verified; a person must look.
     pub const STUCK: u8 = 7;
-    /// Interrupted.
     pub const INTERRUPTED: u8 = 130;
 }
 
 impl RunOutcome {
-    /// The process's exit code for this end.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::AllPassed | Self::AllVerified | Self::ConditionMet { .. } => exit::DONE,
@@ -187,7 +176,7 @@ impl RunOutcome {
         }
     }
 
-    /// True for a run that ended while there was still something to do, by nobody's fault or by too many.
+    /// True if the run ended before the work was done, without a fault that needs a person or an interrupt.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::MaxIterations { .. }
@@ -207,7 +196,6 @@ impl RunOutcome {
         }
     }
 
-    /// The stable name, as in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::BudgetExceeded { .. } => "budget_exceeded",
@@ -227,7 +215,6 @@ impl RunOutcome {
         }
     }
 
-    /// The fault behind it, if there is one.
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::MaxRetriesExceeded { fault, .. } | Self::Outage { fault, .. } | Self::Failed { fault } => {
@@ -248,68 +235,63 @@ impl RunOutcome {
     }
 }
 
-/// The exit code for a fault that ends the process.
 pub fn fault_exit_code(fault: &Fault) -> u8 {
     match fault.layer {
-        Layer::Config | Layer::Plan | Layer::Prompt => exit::USAGE,
-        Layer::Loop => exit::STUCK,
-        Layer::Store | Layer::Model | Layer::Agent | Layer::System | Layer::Lifecycle | Layer::Completion => {
-            exit::ERROR
-        }
+        FaultLayer::Config | FaultLayer::Plan | FaultLayer::Prompt => exit::USAGE,
+        FaultLayer::Loop => exit::STUCK,
+        FaultLayer::Store
+        | FaultLayer::Model
+        | FaultLayer::Agent
+        | FaultLayer::System
+        | FaultLayer::Lifecycle
+        | FaultLayer::Completion => exit::ERROR,
     }
 }
 
 /// The account of a run: how it ended and what it did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
-    /// How it ended.
     #[serde(flatten)]
     pub outcome: RunOutcome,
-    /// The process's exit code.
     pub exit_code: u8,
-    /// Sessions held.
+    /// Sessions that count toward the limit.
     pub iterations: u32,
-    /// Active deliverables that have passed.
     pub deliverables_passed: usize,
-    /// Active deliverables.
     pub deliverables_total: usize,
-    /// Active deliverables that are blocked.
     pub deliverables_blocked: usize,
-    /// Of those that passed, the ones that we verified ourselves.
+    /// Passed deliverables that our own checks verified.
     #[serde(default)]
     pub deliverables_verified: usize,
-    /// Of those that passed, the ones that an agent claims.
+    /// Passed deliverables that an agent only claims.
     #[serde(default)]
     pub deliverables_claimed: usize,
-    /// Of those that passed, the ones that an independent look doubts.
+    /// Passed deliverables that a reviewer doubts.
     #[serde(default)]
     pub deliverables_doubted: usize,
-    /// Deliverables verified so far, in `sync`.
+    /// Deliverables verified by `sync` so far.
     pub verified: usize,
-    /// Deliverables to verify, in `sync`.
+    /// Deliverables for `sync` to verify.
     pub verified_total: usize,
-    /// How long the run took.
     #[serde(rename = "duration_seconds", with = "crate::duration::seconds")]
     pub duration: Duration,
-    /// What all sessions cost; none when a price was not known.
+    /// `None` if a price is unknown.
     pub cost_usd: Option<Usd>,
-    /// How a declarative agent went.
+    /// Set for declarative agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Box<AgentReport>>,
 }
 
-/// How a declarative agent went.
+/// Result of a declarative agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReport {
-    /// Its name.
     pub name: String,
-    /// The steps that it finished, in order.
+    /// Finished steps, in order.
     pub path: Vec<String>,
-    /// How often each step was entered; retries do not count.
+    /// Number of times each step was entered, without retries.
     pub visits: BTreeMap<String, u32>,
-    /// How each of its conditions stands.
+    /// Whether each condition is met.
     pub conditions: BTreeMap<String, bool>,
-    /// The step that it is at, unless it is through.
+    /// The current step; `None` after the last one.
     pub at: Option<String>,
 }
 
@@ -318,28 +300,28 @@ mod tests {
     use std::time::Duration;
 
     use super::{RunOutcome, SessionEnd, exit};
-    use crate::fault::{Fault, Layer};
+    use crate::fault::{Fault, FaultLayer};
     use crate::money::Usd;
 
     #[test]
     fn every_outcome_has_its_exit_code_and_its_name_in_json() {
-        let fault = |layer| Fault::lasting(layer, "code", "It broke.");
+        let fault = |layer| Fault::permanent(layer, "code", "It broke.");
         let second = Duration::from_secs(1);
         let table = [
             (RunOutcome::AllPassed, exit::DONE),
             (RunOutcome::AllVerified, 0),
             (RunOutcome::ConditionMet { reason: "Three iterations.".into() }, 0),
-            (RunOutcome::Failed { fault: fault(Layer::Loop) }, 7),
-            (RunOutcome::Failed { fault: fault(Layer::System) }, 1),
-            (RunOutcome::Failed { fault: fault(Layer::Agent) }, 1),
-            (RunOutcome::Failed { fault: fault(Layer::Config) }, 2),
+            (RunOutcome::Failed { fault: fault(FaultLayer::Loop) }, 7),
+            (RunOutcome::Failed { fault: fault(FaultLayer::System) }, 1),
+            (RunOutcome::Failed { fault: fault(FaultLayer::Agent) }, 1),
+            (RunOutcome::Failed { fault: fault(FaultLayer::Config) }, 2),
             (RunOutcome::AllBlocked, 3),
             (RunOutcome::MaxIterations { limit: 3 }, 4),
             (RunOutcome::BudgetExceeded { limit_usd: Usd(1.0) }, 4),
             (RunOutcome::DurationExceeded { limit: second }, 4),
             (RunOutcome::QuotaExceeded { message: String::new(), resets_at: None }, 5),
-            (RunOutcome::MaxRetriesExceeded { limit: 3, fault: fault(Layer::Model) }, 6),
-            (RunOutcome::Outage { limit: second, fault: fault(Layer::Model) }, 6),
+            (RunOutcome::MaxRetriesExceeded { limit: 3, fault: fault(FaultLayer::Model) }, 6),
+            (RunOutcome::Outage { limit: second, fault: fault(FaultLayer::Model) }, 6),
             (RunOutcome::Stuck { idle_sessions: 10 }, 7),
             (RunOutcome::Unverified { claimed: vec!["A".into()] }, 7),
             (RunOutcome::Interrupted, 130),
@@ -355,7 +337,7 @@ mod tests {
     fn every_end_of_a_session_has_its_name_in_json() {
         for end in [
             SessionEnd::Completed,
-            SessionEnd::ExecutionError { fault: Fault::passing(Layer::Agent, "code", "It broke.") },
+            SessionEnd::ExecutionError { fault: Fault::transient(FaultLayer::Agent, "code", "It broke.") },
             SessionEnd::MaxTurns,
             SessionEnd::BudgetExceeded { limit_usd: Usd(1.0) },
             SessionEnd::DurationExceeded { limit: Duration::from_secs(1) },

@@ -1,39 +1,46 @@
-//! How long the loop pauses: between sessions, after errors, for a quota.
+//! Pauses of the loop: between sessions, after errors, during outages.
 
 use std::time::Duration;
 
 use crate::outage::MAX_OUTAGE_PAUSE;
 
-/// Pause between two sessions, unless the user says otherwise (seed 000: `delayBetweenSessions`).
+/// Default pause between two sessions (seed 000: `delayBetweenSessions`).
 pub const DEFAULT_SESSION_DELAY: Duration = Duration::from_secs(3);
 
-/// The longest pause after an error, unless the other side asks for more.
+/// Longest pause after an error, unless the other side asks for more.
 pub const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 
-/// The longest wait a provider may ask for after an error before it is cut down to this.
+/// Upper bound for the wait that a provider may ask for after an error.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 
-/// The shortest first pause for a service that is away: a session delay of zero is not meant to hammer it.
+/// Shortest first pause during an outage: a session delay of zero must not hammer the service.
 const MIN_OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often the countdown is shown while waiting for a quota.
+/// Interval at which the countdown is updated while waiting.
 pub const COUNTDOWN_EVERY: Duration = Duration::from_secs(1);
 
-/// The pause before try number `errors + 1`: doubles with each error in a row, with a quarter of jitter
-/// either way, and is never shorter than what the other side asked for.
-pub fn after_errors(errors: u32, base: Duration, jitter: f64, asked: Option<Duration>) -> Duration {
-    growing(errors, base, MAX_RETRY_PAUSE, jitter, asked)
+/// Pause before attempt `errors + 1`: doubles with each consecutive error, with 25% jitter either way, and is
+/// never shorter than `requested`.
+pub fn after_errors(errors: u32, base: Duration, jitter: f64, requested: Option<Duration>) -> Duration {
+    growing(errors, base, MAX_RETRY_PAUSE, jitter, requested)
 }
 
-/// The pause before the next try of a service that was found away `tries` times: grows like the one after errors, but further.
-pub fn during_outage(tries: u32, base: Duration, jitter: f64, asked: Option<Duration>) -> Duration {
-    growing(tries, base.max(MIN_OUTAGE_PAUSE), MAX_OUTAGE_PAUSE, jitter, asked)
+/// Pause before the next attempt after `tries` attempts found the service unavailable: grows like
+/// [`after_errors`], but further.
+pub fn during_outage(tries: u32, base: Duration, jitter: f64, requested: Option<Duration>) -> Duration {
+    growing(tries, base.max(MIN_OUTAGE_PAUSE), MAX_OUTAGE_PAUSE, jitter, requested)
 }
 
-fn growing(tries: u32, base: Duration, longest: Duration, jitter: f64, asked: Option<Duration>) -> Duration {
+fn growing(
+    tries: u32,
+    base: Duration,
+    longest: Duration,
+    jitter: f64,
+    requested: Option<Duration>,
+) -> Duration {
     let doubled = base.saturating_mul(2u32.saturating_pow(tries.saturating_sub(1)));
     let jittered = doubled.min(longest).mul_f64(0.75 + jitter.clamp(0.0, 1.0) / 2.0);
-    jittered.max(asked.unwrap_or_default().min(MAX_RETRY_AFTER))
+    jittered.max(requested.unwrap_or_default().min(MAX_RETRY_AFTER))
 }
 
 #[cfg(test)]
@@ -54,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_for_a_service_that_is_away_grow_to_five_minutes() {
+    fn pauses_during_an_outage_grow_to_five_minutes() {
         let pauses: Vec<u64> = (1..10).map(|tries| during_outage(tries, BASE, 0.5, None).as_secs()).collect();
         assert_eq!(pauses, [3, 6, 12, 24, 48, 96, 192, 300, 300]);
         assert!(during_outage(u32::MAX, BASE, 1.0, None) <= MAX_OUTAGE_PAUSE.mul_f64(1.25));

@@ -13,50 +13,43 @@ use crate::outage::Outage;
 use crate::outcome::{AgentReport, RunOutcome, SessionEnd};
 use crate::quota::QuotaWait;
 use crate::status::{ProjectStatus, Tally};
-use crate::verification::Progress;
+use crate::verification::VerificationProgress;
 
-/// What the loop knows of the run so far; restored from the journal when a run goes on.
+/// State of the run so far; restored from the journal when a run is resumed.
 #[derive(Debug, Clone, Default)]
 pub struct RunState {
-    /// Sessions started, which is also the number of the last one.
+    /// Sessions started; also the number of the last one.
     pub sessions: u32,
-    /// Sessions that count toward the limit: those the quota ended do not.
+    /// Sessions that count toward the limit, see [`Iteration::counts`].
     pub iterations: u32,
-    /// What they spent.
     pub spent: Ledger,
-    /// Failed sessions in a row.
+    /// Consecutive failed sessions.
     pub errors: u32,
-    /// Sessions in a row that moved nothing.
+    /// Consecutive sessions without progress.
     pub idle: u32,
-    /// Quota waits in a row.
+    /// Consecutive quota waits.
     pub quota_waits: u32,
     /// Set while the quota is used up.
     pub quota: Option<QuotaWait>,
-    /// Set while the model service is away.
+    /// Set while the model service is unavailable.
     pub outage: Option<Outage>,
-    /// Time that an earlier process of this run used.
+    /// Time used by earlier processes of this run.
     pub time_before: Duration,
 }
 
-/// A session that has finished.
+/// A finished session.
 #[derive(Debug, Clone)]
 pub struct Iteration {
-    /// Its number within the run.
     pub number: u32,
-    /// The instruction it was given.
     pub instruction: Instruction,
-    /// How it ended.
     pub outcome: SessionEnd,
-    /// What it spent.
     pub spent: Ledger,
-    /// How long it took.
     pub duration: Duration,
-    /// What came of it beside what it changed.
-    pub said: Said,
+    pub output: SessionOutput,
 }
 
 impl Iteration {
-    /// The fault of a service that was away at the end of it, if that is how it ended.
+    /// The fault, if the session ended because the service was unavailable.
     pub fn outage(&self) -> Option<&Fault> {
         match &self.outcome {
             SessionEnd::ExecutionError { fault } => Some(fault).filter(|fault| fault.is_outage()),
@@ -64,39 +57,38 @@ impl Iteration {
         }
     }
 
-    /// Whether it counts toward the limit of sessions: one that others cut short, or that never reached a model, does not.
+    /// Whether the session counts toward the limit: not if it was cut short or never reached a model.
     pub fn counts(&self) -> bool {
-        let was_away = self.outage().is_some() && !self.spent.is_any();
-        !self.outcome.was_cut_short() && !was_away
+        let was_unavailable = self.outage().is_some() && !self.spent.is_nonzero();
+        !self.outcome.was_cut_short() && !was_unavailable
     }
 }
 
-/// What an agent said in a session.
+/// What an agent produced in a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Said {
-    /// All its words, or the end of them.
+pub struct SessionOutput {
+    /// All text, or its end if that is longer than [`MAX_TEXT_BYTES`].
     pub text: String,
-    /// Its answer in the form that it was asked for.
+    /// The final answer, where a JSON Schema was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<serde_json::Value>,
-    /// The tools that it used, each once.
+    /// Names of the tools used, each once.
     #[serde(default)]
     pub tools: Vec<String>,
 }
 
-/// The most that is kept of what an agent said, in bytes.
-const MAX_SAID: usize = 256 * 1024;
+/// Maximum length of the stored text, in bytes.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-impl Said {
-    /// Takes note of an event of the session.
-    pub fn hear(&mut self, event: &AgentEvent) {
+impl SessionOutput {
+    pub fn observe(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Text { text } => {
                 if !self.text.is_empty() {
                     self.text.push('\n');
                 }
                 self.text.push_str(text);
-                let excess = self.text.len().saturating_sub(MAX_SAID);
+                let excess = self.text.len().saturating_sub(MAX_TEXT_BYTES);
                 let cut = (excess..=self.text.len()).find(|at| self.text.is_char_boundary(*at));
                 self.text.drain(..cut.unwrap_or_default());
             }
@@ -106,113 +98,104 @@ impl Said {
             }
             AgentEvent::ToolCall(_)
             | AgentEvent::Working { .. }
-            | AgentEvent::ModelAsked { .. }
+            | AgentEvent::ModelCallStarted { .. }
             | AgentEvent::Chunk { .. }
-            | AgentEvent::ModelDone { .. }
+            | AgentEvent::ModelCallEnded { .. }
             | AgentEvent::Conversation { .. }
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolResult { .. }
             | AgentEvent::Usage(_)
-            | AgentEvent::Trouble { .. }
+            | AgentEvent::Warning { .. }
             | AgentEvent::HostRefused { .. }
             | AgentEvent::End { .. } => {}
         }
     }
 }
 
-/// A session to hold.
+/// The next session to run.
 #[derive(Debug, Clone)]
-pub struct Assignment {
-    /// What to do.
+pub struct NextSession {
     pub instruction: Instruction,
-    /// The conversation to resume; none begins a new one.
+    /// `None` starts a new conversation.
     pub history: Option<serde_json::Value>,
-    /// The JSON Schema that the answer must fit, if it must fit one.
-    pub answer: Option<serde_json::Value>,
+    /// JSON Schema of the final answer, if one is required.
+    pub answer_schema: Option<serde_json::Value>,
 }
 
-impl From<Instruction> for Assignment {
+impl From<Instruction> for NextSession {
     fn from(instruction: Instruction) -> Self {
-        Self { instruction, history: None, answer: None }
+        Self { instruction, history: None, answer_schema: None }
     }
 }
 
-/// What comes next.
 #[derive(Debug, Clone)]
-pub enum Next {
-    /// A session.
-    Session(Assignment),
-    /// Nothing: the plan is done.
+pub enum NextAction {
+    Session(NextSession),
     Done(RunOutcome),
 }
 
-/// What the plan thinks of a finished session.
+/// The plan's assessment of a finished session.
 #[derive(Debug, Clone)]
-pub enum Verdict {
-    /// Something moved; go on.
-    Moved,
-    /// Nothing moved; go on.
+pub enum PlanVerdict {
+    /// The session made progress; continue.
+    Progressed,
+    /// The session made no progress; continue.
     Idle,
-    /// The plan is done.
     Done(RunOutcome),
-    /// The session ended but what it left behind will not do.
+    /// The session ended, but its result is unusable.
     Failed(Fault),
 }
 
-/// How far a plan is, for summaries.
+/// Progress of a plan, for summaries.
 #[derive(Debug, Clone, Default)]
-pub struct Standing {
-    /// Deliverables.
+pub struct PlanProgress {
     pub tally: Tally,
-    /// Verification, in `sync`.
-    pub progress: Progress,
-    /// The steps of a declarative agent.
+    /// Only in `sync`.
+    pub progress: VerificationProgress,
+    /// Only for declarative agents.
     pub agent: Option<Box<AgentReport>>,
 }
 
 /// Decides the next instruction and judges the session just finished.
 #[async_trait]
 pub trait Plan: Send {
-    /// What comes next.
-    async fn next(&mut self, so_far: &RunState) -> Result<Next, Fault>;
+    async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault>;
 
-    /// Judges the session just finished.
-    async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault>;
+    async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault>;
 
-    /// Looks once more at what it believes, when a limit has ended the run before it was done.
+    /// Rechecks what has passed when a limit ends the run early.
     async fn confirm_passed(&mut self) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// How far it is.
-    fn standing(&self) -> Standing;
+    fn progress(&self) -> PlanProgress;
 }
 
-/// Reads the project's deliverables; the store implements it.
+/// Reads the project's deliverables; implemented by the store.
 #[async_trait]
 pub trait StatusReader: Send + Sync {
-    /// The deliverables, or none when there is no status file yet. A file that cannot be read is a fault.
+    /// `None` if there is no status file yet. An unreadable file is a fault.
     async fn load(&self) -> Result<Option<ProjectStatus>, Fault>;
 
-    /// Makes sure that a change could be written now, before a session is paid for.
+    /// Checks that a change could be written now, before a session is paid for.
     async fn ensure_writable(&self) -> Result<(), Fault>;
 }
 
-/// Keeps what a plan must remember when its process dies; the store keeps it with the journal.
+/// Stores what a plan must remember when its process dies; kept by the store with the journal.
 #[async_trait]
 pub trait PlanMemory: Send + Sync {
-    /// What was kept last in this run, if anything was.
-    async fn recall(&self) -> Result<Option<serde_json::Value>, Fault>;
+    /// The state saved last in this run.
+    async fn load(&self) -> Result<Option<serde_json::Value>, Fault>;
 
-    /// Keeps this instead; on disk when it returns.
-    async fn keep(&self, state: &serde_json::Value) -> Result<(), Fault>;
+    /// Replaces the saved state; durable when it returns.
+    async fn save(&self, state: &serde_json::Value) -> Result<(), Fault>;
 
-    /// Writes down something that happened between sessions.
-    async fn note(&self, event: &RunEvent) -> Result<(), Fault>;
+    /// Records something that happened between sessions.
+    async fn record_event(&self, event: &RunEvent) -> Result<(), Fault>;
 
-    /// The newest session of this run that has ended, with what was said in it.
+    /// The most recent finished session of this run, with its output.
     async fn last_session(&self) -> Result<Option<Iteration>, Fault>;
 
-    /// The newest conversation of this run.
+    /// The most recent conversation of this run.
     async fn conversation(&self) -> Result<Option<serde_json::Value>, Fault>;
 }

@@ -6,18 +6,16 @@ mod sync;
 pub use deliverable::{DeliverablePlan, run_ended};
 pub use sync::{SyncPlan, VerificationReader};
 
-use crate::fault::{Fault, Layer};
+use crate::fault::{Fault, FaultLayer};
 
-/// A session ended well but left nothing to work on.
-fn nothing_created(instruction: &str) -> Fault {
-    Fault::passing(
-        Layer::Plan,
+/// A session ended without an error but created no deliverables.
+fn nothing_created(phase: &str) -> Fault {
+    Fault::transient(
+        FaultLayer::Plan,
         "no_deliverables",
-        format!(
-            "The {instruction} session ended without a single active deliverable in .autonoe/status.json."
-        ),
+        format!("The {phase} session ended, but .autonoe/status.json has no active deliverables."),
     )
-    .hint("Check that SPEC.md says what to build; the deliverables are created from it.")
+    .hint("Check that SPEC.md says what to build; deliverables are created from it.")
 }
 
 #[cfg(test)]

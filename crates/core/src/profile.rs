@@ -4,34 +4,26 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A language profile. Base commands belong to every project and need no name here.
+/// Base commands belong to every project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
-    /// No language at all: base commands only.
+    /// Base commands only.
     Base,
-    /// Node.js.
     Node,
-    /// Bun.
     Bun,
-    /// Python.
     Python,
-    /// Ruby.
     Ruby,
-    /// Go.
     Go,
-    /// Rust.
     Rust,
-    /// PHP.
     Php,
 }
 
 impl Profile {
-    /// All of them.
     pub const ALL: [Self; 8] =
         [Self::Base, Self::Node, Self::Bun, Self::Python, Self::Ruby, Self::Go, Self::Rust, Self::Php];
 
-    /// Its name in configuration and on the command line.
+    /// As in configuration and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Base => "base",
@@ -45,7 +37,7 @@ impl Profile {
         }
     }
 
-    /// The profiles in force when these were named: base always, and all when none was named (seed 002 §9.4).
+    /// The active profiles: base always, and all of them when none is named (seed 002 §9.4).
     pub fn active(named: &[Self]) -> Vec<Self> {
         if named.is_empty() {
             return Self::ALL.to_vec();
@@ -83,6 +75,6 @@ mod tests {
     #[test]
     fn seed_002_9_4_several_named_profiles_mean_base_and_them() {
         assert_eq!(Profile::active(&[Python, Node]), [Base, Node, Python]);
-        assert_eq!(Profile::active(&[Base]), [Base], "base alone is not a language at all");
+        assert_eq!(Profile::active(&[Base]), [Base], "base alone adds no language");
     }
 }

@@ -1,7 +1,7 @@
 //! ProgressTracker: whether a session brought the run forward.
 //!
-//! A session advances a run when the set of settled deliverables becomes one that the run has not had before. Rewriting
-//! a finding, or setting the same statuses in turn, is not progress, however often it happens.
+//! A session is progress if the set of settled deliverables is one that the run has not had before. Rewriting
+//! a finding or toggling the same statuses is not progress, however often it happens.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,7 +9,7 @@ use crate::check::Assurance;
 use crate::status::ProjectStatus;
 use crate::verification::Verification;
 
-/// What is settled: each entry names a deliverable and how it was settled.
+/// Each entry names a deliverable and how it was settled.
 pub type Settled = BTreeSet<(String, &'static str)>;
 
 /// Remembers every set of settled deliverables that a run has had.
@@ -21,7 +21,7 @@ pub struct ProgressTracker {
 }
 
 impl ProgressTracker {
-    /// Notes where the run starts from. Later calls change nothing.
+    /// Records the starting point of the run. Later calls have no effect.
     pub fn start(&mut self, settled: Settled) {
         if self.seen.is_empty() {
             self.best = settled.len();
@@ -29,10 +29,10 @@ impl ProgressTracker {
         }
     }
 
-    /// Whether the session that led to `settled` advanced the run.
+    /// Whether the session that led to `settled` was progress.
     ///
-    /// After a setback each of at most `setbacks` entries may take a session to come back. Beyond that only a new best
-    /// counts, so that statuses set at random do not keep a run alive either.
+    /// After a setback, each of at most `setbacks` entries may take one session to recover. Beyond that only
+    /// a new maximum counts, so that statuses set at random do not keep a run alive either.
     pub fn advanced(&mut self, settled: Settled, setbacks: usize) -> bool {
         if settled.len() > self.best {
             self.best = settled.len();
@@ -54,7 +54,7 @@ pub fn settled(status: &ProjectStatus) -> Settled {
         .collect()
 }
 
-/// The same, with what a pass of `sync` has done.
+/// Like [`settled`], plus the progress of a `sync` pass.
 pub fn settled_in_sync(status: &ProjectStatus, pass: &Verification) -> Settled {
     let verified = status.active().filter(|item| pass.verified.contains(&item.id));
     let mut all = settled(status);
@@ -72,24 +72,24 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_was_there_before_is_not_progress() {
+    fn a_set_that_occurred_before_is_not_progress() {
         let mut tracker = ProgressTracker::default();
         tracker.start(set(&[]));
         assert!(tracker.advanced(set(&["A"]), 3));
         assert!(!tracker.advanced(set(&["A"]), 3), "nothing changed");
-        assert!(!tracker.advanced(set(&[]), 3), "it began like this");
+        assert!(!tracker.advanced(set(&[]), 3), "the run started with it");
         assert!(tracker.advanced(set(&["B"]), 3));
-        assert!(!tracker.advanced(set(&["A"]), 3), "it was there before");
+        assert!(!tracker.advanced(set(&["A"]), 3), "it occurred before");
         assert!(tracker.advanced(set(&["A", "B"]), 3));
     }
 
     #[test]
-    fn sets_that_are_new_but_never_larger_are_progress_only_for_a_while() {
+    fn new_sets_without_a_new_maximum_are_progress_only_for_a_while() {
         let mut tracker = ProgressTracker::default();
         tracker.start(set(&["A", "B", "C"]));
         let smaller = [set(&["A", "B"]), set(&["A"]), set(&["B"]), set(&["C"]), set(&["B", "C"])];
         let advanced = smaller.map(|settled| tracker.advanced(settled, 3));
         assert_eq!(advanced, [true, true, true, false, false]);
-        assert!(tracker.advanced(set(&["A", "B", "C", "D"]), 3), "a new best counts again");
+        assert!(tracker.advanced(set(&["A", "B", "C", "D"]), 3), "a new maximum counts again");
     }
 }

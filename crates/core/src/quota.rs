@@ -1,9 +1,9 @@
 //! Vendors' quota messages: which limit was hit, when it resets, and when to try again.
 //!
-//! The one module that lets a vendor's prose decide control flow. It is pure: the caller brings
-//! the time and the zone, and does the waiting. Where a vendor also sends a structured signal,
-//! the adapter reads that first. In doubt a reset is [`Reset::Unknown`]: asking again within the
-//! hour is cheap, and a wrong time of day costs up to a day.
+//! This is the only module where a vendor's prose decides control flow. It is pure: the caller supplies the
+//! time and the zone, and does the waiting. Where a vendor also sends a structured signal, the adapter reads
+//! that first. In doubt a reset is [`Reset::Unknown`]: another attempt within the hour is cheap, while a
+//! wrong time of day costs up to a day.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use regex::{Captures, Regex};
 
-/// Waited beyond a reset: vendors round the time down to the minute, and clocks differ.
+/// Extra wait after a reset: vendors round the time down to the minute, and clocks differ.
 pub const MARGIN: SignedDuration = SignedDuration::from_secs(60);
 /// A reset this little in the past means "just now"; beyond it, a time of day means tomorrow.
 pub const GRACE: SignedDuration = SignedDuration::from_mins(10);
@@ -21,25 +21,23 @@ pub const GRACE: SignedDuration = SignedDuration::from_mins(10);
 pub const FARTHEST_RESET: SignedDuration = SignedDuration::from_hours(8 * 24);
 /// The first wait when the reset is unknown; each further one is twice as long.
 pub const UNKNOWN_WAIT_FIRST: SignedDuration = SignedDuration::from_mins(5);
-/// The longest wait when the reset is unknown.
+/// Longest wait when the reset is unknown.
 pub const UNKNOWN_WAIT_MAX: SignedDuration = SignedDuration::from_mins(60);
-/// The most waits in a row: for unknown resets, together just under [`FARTHEST_RESET`].
+/// Maximum number of consecutive waits: for unknown resets, together just under [`FARTHEST_RESET`].
 pub const WAITS_MAX: u32 = 194;
-/// A longer text is an agent's answer; the longest message seen has under 200 characters.
+/// A longer text is an agent's reply; the longest known message has under 200 characters.
 pub const MESSAGE_MAX_CHARS: usize = 400;
 
-/// What a vendor's quota message says.
+/// Content of a vendor's quota message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotaNotice {
-    /// The limit that was hit.
-    pub limit: Limit,
-    /// When it resets.
+    pub limit: QuotaLimit,
     pub resets: Reset,
 }
 
-/// Which limit was hit, as far as the message names it.
+/// The limit that was hit, as far as the message names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Limit {
+pub enum QuotaLimit {
     /// "session limit": Claude's five hours, in newer builds.
     Session,
     /// "5-hour limit".
@@ -56,17 +54,15 @@ pub enum Limit {
     Unspecified,
 }
 
-/// When a limit resets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reset {
     /// At this instant, which may lie up to [`GRACE`] in the past.
     At(Timestamp),
-    /// No time was given, or none that can be read with certainty.
+    /// No time was given, or it cannot be read with certainty.
     Unknown,
 }
 
 impl Reset {
-    /// The instant, if it is known.
     pub fn at(self) -> Option<Timestamp> {
         match self {
             Self::At(instant) => Some(instant),
@@ -75,7 +71,7 @@ impl Reset {
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for QuotaLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Session => f.write_str("session limit"),
@@ -89,12 +85,11 @@ impl fmt::Display for Limit {
     }
 }
 
-/// The quota is used up, until then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaWait {
-    /// When work goes on: the reset and a margin, or a guess.
+    /// When work resumes: the reset plus a margin, or a guess.
     pub until: Timestamp,
-    /// When the vendor said the quota resets.
+    /// The reset time stated by the vendor.
     pub resets_at: Option<Timestamp>,
 }
 
@@ -117,9 +112,13 @@ pub fn read(text: &str, now: Timestamp, local: &TimeZone) -> Option<QuotaNotice>
     let phrase = PHRASE.captures(&text)?;
     let limit = limit(&phrase)?;
     let certain = match &limit {
-        Limit::Model(name) => MODEL_FAMILY.is_match(name),
-        Limit::Unspecified => phrase.name("reached").is_none(),
-        Limit::Session | Limit::FiveHour | Limit::Weekly | Limit::Usage | Limit::ExtraUsage => true,
+        QuotaLimit::Model(name) => MODEL_FAMILY.is_match(name),
+        QuotaLimit::Unspecified => phrase.name("reached").is_none(),
+        QuotaLimit::Session
+        | QuotaLimit::FiveHour
+        | QuotaLimit::Weekly
+        | QuotaLimit::Usage
+        | QuotaLimit::ExtraUsage => true,
     };
     (certain || RESET_WORD.is_match(&text)).then(|| QuotaNotice { limit, resets: resets(&text, now, local) })
 }
@@ -143,7 +142,7 @@ pub fn wake_up(resets_at: Option<Timestamp>, now: Timestamp, waits_so_far: u32) 
     Some(from.checked_add(wait).unwrap_or(Timestamp::MAX))
 }
 
-/// The phrases. All groups but `of`, as in "limit for …", hold what names the limit.
+/// All groups except `of` (as in "limit for …") name the limit.
 static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?xim) ^ [\s⎿■🖐]*
@@ -161,39 +160,39 @@ static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
 static MODEL_FAMILY: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(?:opus|sonnet|haiku|fable|gpt)\b"));
 static RESET_WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(?:resets?|try again)\b"));
 
-/// Words before "limit" that do not tell limits apart.
+/// Words before "limit" that do not distinguish limits.
 const FILLERS: [&str; 6] = ["the", "claude", "ai", "your", "org's", "monthly"];
 /// Limits of a request or a session, which no quota reset lifts.
 const NOT_QUOTAS: [&str; 8] = ["rate", "context", "token", "tokens", "request", "requests", "turn", "turns"];
 
-fn limit(phrase: &Captures<'_>) -> Option<Limit> {
+fn limit(phrase: &Captures<'_>) -> Option<QuotaLimit> {
     let of = phrase.name("of").map(|of| of.as_str());
     let name = ["yours", "reached", "will_reset", "out_of"]
         .into_iter()
         .find_map(|group| phrase.name(group))?
         .as_str();
     match (limit_named(name)?, of) {
-        (Limit::Usage | Limit::Unspecified, Some(of)) => limit_named(of),
+        (QuotaLimit::Usage | QuotaLimit::Unspecified, Some(of)) => limit_named(of),
         (limit, _) => Some(limit),
     }
 }
 
-fn limit_named(name: &str) -> Option<Limit> {
+fn limit_named(name: &str) -> Option<QuotaLimit> {
     let is_in = |list: &[&str], word: &str| list.iter().any(|w| w.eq_ignore_ascii_case(word));
     let mut words: Vec<&str> = name.split_whitespace().filter(|word| !is_in(&FILLERS, word)).collect();
     if words.iter().any(|word| is_in(&NOT_QUOTAS, word)) {
         return None;
     }
     Some(match words.join(" ").to_lowercase().as_str() {
-        "" => Limit::Unspecified,
-        "session" => Limit::Session,
-        "5-hour" | "5 hour" | "five-hour" | "five hour" => Limit::FiveHour,
-        "weekly" => Limit::Weekly,
-        "usage" => Limit::Usage,
-        "extra usage" | "usage credits" | "usage credit" | "spend" => Limit::ExtraUsage,
+        "" => QuotaLimit::Unspecified,
+        "session" => QuotaLimit::Session,
+        "5-hour" | "5 hour" | "five-hour" | "five hour" => QuotaLimit::FiveHour,
+        "weekly" => QuotaLimit::Weekly,
+        "usage" => QuotaLimit::Usage,
+        "extra usage" | "usage credits" | "usage credit" | "spend" => QuotaLimit::ExtraUsage,
         _ => {
             words.pop_if(|last| last.eq_ignore_ascii_case("weekly"));
-            Limit::Model(words.join(" "))
+            QuotaLimit::Model(words.join(" "))
         }
     })
 }
@@ -250,9 +249,9 @@ fn relative(text: &str, now: Timestamp) -> Option<Timestamp> {
     now.checked_add(SignedDuration::from_secs(seconds)).ok()
 }
 
-/// The first plausible instant at which a clock in the named zone shows what the message says.
+/// The first plausible instant at which a clock in the named zone shows the time in the message.
 ///
-/// A zone that cannot be read (`Etc/Unknown`, `PT`) gives none; the local one would be a guess.
+/// A zone that cannot be read (`Etc/Unknown`, `PT`) gives `None`; assuming the local one would be a guess.
 fn clock(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
     let found = CLOCK.captures(text)?;
     let time = time_of_day(&found)?;
@@ -271,7 +270,7 @@ fn clock(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
         .find(|reset| is_plausible(*reset, now))
 }
 
-/// `12am` is 0 and `12pm` is 12; `13pm`, `0am`, a lone `6` and minute 75 are no times.
+/// `12am` is 0 and `12pm` is 12; `13pm`, `0am`, a lone `6` and minute 75 are not times.
 fn time_of_day(found: &Captures<'_>) -> Option<Time> {
     let hour: i8 = number(found, "hour")?;
     let minute: Option<i8> = number(found, "minute");
@@ -284,7 +283,7 @@ fn time_of_day(found: &Captures<'_>) -> Option<Time> {
     Time::new(hour, minute.unwrap_or(0), 0, 0).ok()
 }
 
-/// The date as written, or without a year that day in last, this and next year.
+/// The date as written; without a year, that day in last, this and next year.
 fn dates_named(found: &Captures<'_>, today: Date) -> Vec<Date> {
     let years = match number(found, "year") {
         Some(year) => year..=year,
@@ -294,8 +293,8 @@ fn dates_named(found: &Captures<'_>, today: Date) -> Vec<Date> {
     years.filter_map(|year| Date::strptime("%b %d %Y", written(year)).ok()).collect()
 }
 
-/// Clocks going forward skip a time: it is read as if they had not. Going back they repeat one: it
-/// means both, so that the second is not missed for the next day's.
+/// A time skipped by daylight saving is read as if it had not been skipped. A repeated time yields both
+/// instants, so that the second is not mistaken for the next day's.
 fn instants(when: DateTime, zone: &TimeZone) -> impl Iterator<Item = Timestamp> + use<> {
     let reading = zone.to_ambiguous_timestamp(when);
     [reading.compatible(), reading.later()].into_iter().flatten()

@@ -1,11 +1,11 @@
-//! Redaction: secrets are redacted of everything that is written down or shown.
+//! Redaction: removes secrets from everything that is stored or shown.
 //!
-//! Two kinds are known: values that the user configured, in whatever form they occur ([`values`]), and texts
-//! that have the shape of a secret ([`shapes`]). All of them are looked for in the text as it came, and what
-//! overlaps goes together, so that no rest of one is left by another. Redact before cutting: a part of a
-//! secret has lost its shape.
+//! Two kinds are found: values that the user configured, in any encoding ([`values`]), and texts that have
+//! the shape of a secret ([`shapes`]). All are searched in the original text, and overlapping matches are
+//! merged, so that no remainder is left. Redact before truncating: a part of a secret no longer has its
+//! shape.
 
-mod chance;
+mod randomness;
 mod shapes;
 #[cfg(test)]
 mod tests;
@@ -19,49 +19,48 @@ use serde_json::{Map, Value};
 
 use values::Values;
 
-/// Redacts secrets out of text. The shapes are compiled once for the whole process.
+/// The shapes are compiled once per process.
 #[derive(Debug, Default)]
 pub struct Redactor {
     values: Values,
 }
 
-/// A place in a text that must not be shown.
-struct ReplyRedactor {
-    place: Range<usize>,
+/// A range of a text that must not be shown.
+struct Redaction {
+    range: Range<usize>,
     secret: Secret,
 }
 
-/// What is redacted; of several in one place the first one names it.
+/// Of several secrets in one range, the smallest names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Secret {
-    /// A configured value.
     Value,
-    /// The shape with this number.
+    /// Index of the shape.
     Shape(usize),
 }
 
 impl Redactor {
-    /// Knows all shapes and the given values; very short values are too common to be secrets.
+    /// `values` are searched in addition to all shapes; very short ones are ignored, since they are too
+    /// common.
     pub fn new(values: &[String]) -> Self {
         Self { values: Values::new(values) }
     }
 
-    /// The same text without its secrets, in time that grows with its length only.
+    /// Returns the text without its secrets, in time linear in its length.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut redacts = self.values.find(text);
-        redacts.extend(shapes::find(text));
-        if redacts.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redacted(text, redacts)) }
+        let mut redactions = self.values.find(text);
+        redactions.extend(shapes::find(text));
+        if redactions.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redacted(text, redactions)) }
     }
 
-    /// A value as JSON text without its secrets.
     pub fn json(&self, value: &impl Serialize) -> serde_json::Result<String> {
         let mut value = serde_json::to_value(value)?;
         self.value(&mut value);
         serde_json::to_string(&value)
     }
 
-    /// Redacts secrets out of every string of a JSON value, keys included. A string under a telling key, such as
-    /// `"API_KEY"`, is judged together with its key. Numbers stay.
+    /// Redacts every string of a JSON value, keys included. A string under a key that names a secret, such as
+    /// `"API_KEY"`, is checked together with its key. Numbers stay.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -78,7 +77,7 @@ impl Redactor {
     fn fields(&self, fields: &mut Map<String, Value>) {
         for (key, field) in fields.iter_mut() {
             match field {
-                Value::String(text) if shapes::is_telling(key) => {
+                Value::String(text) if shapes::names_secret(key) => {
                     *text = self.assigned(key, text).unwrap_or_else(|| self.text(text).into_owned());
                 }
                 _ => self.value(field),
@@ -90,7 +89,8 @@ impl Redactor {
         }
     }
 
-    /// What the text becomes as the value of its key; none when the key itself holds a secret.
+    /// The redacted text of a value, checked together with its key; `None` if the key itself contains a
+    /// secret.
     fn assigned(&self, key: &str, text: &str) -> Option<String> {
         let assignment = format!("{key}: \"{text}\"");
         let redacted = self.text(&assignment);
@@ -99,18 +99,18 @@ impl Redactor {
     }
 }
 
-/// The text with every redact replaced by what it was.
-fn redacted(text: &str, mut redacts: Vec<ReplyRedactor>) -> String {
-    redacts.sort_by_key(|redact| redact.place.start);
+/// Replaces every range with a description of its secret.
+fn redacted(text: &str, mut redactions: Vec<Redaction>) -> String {
+    redactions.sort_by_key(|redaction| redaction.range.start);
     let mut result = String::with_capacity(text.len());
     let mut shown_to = 0;
-    let mut redacts = redacts.into_iter().peekable();
-    while let Some(ReplyRedactor { mut place, mut secret }) = redacts.next() {
-        while let Some(next) = redacts.next_if(|next| next.place.start < place.end) {
-            place.end = place.end.max(next.place.end);
+    let mut redactions = redactions.into_iter().peekable();
+    while let Some(Redaction { mut range, mut secret }) = redactions.next() {
+        while let Some(next) = redactions.next_if(|next| next.range.start < range.end) {
+            range.end = range.end.max(next.range.end);
             secret = secret.min(next.secret);
         }
-        result.push_str(&text[shown_to..place.start]);
+        result.push_str(&text[shown_to..range.start]);
         match secret {
             Secret::Value => result.push_str("[redacted]"),
             Secret::Shape(number) => {
@@ -119,7 +119,7 @@ fn redacted(text: &str, mut redacts: Vec<ReplyRedactor>) -> String {
                 result.push(']');
             }
         }
-        shown_to = place.end;
+        shown_to = range.end;
     }
     result.push_str(&text[shown_to..]);
     result

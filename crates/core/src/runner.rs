@@ -1,8 +1,8 @@
 //! Runner: the one loop. Sessions until the plan is done or a limit ends it.
 //!
-//! Order of ends when several are true at once (seed 002 §3.4): quota (not waiting) > plan done >
-//! fault no retry can fix > limits > interrupt > outage > too many errors > stuck. Every pause is interruptible
-//! and bounded. What happened is journaled before anyone sees it.
+//! Precedence when several ends apply at once (seed 002 §3.4): quota (not waiting) > plan done > fault that
+//! no retry can fix > limits > interrupt > outage > too many errors > stuck. Every pause is interruptible and
+//! bounded. Events are journaled before anyone sees them.
 
 mod waits;
 
@@ -20,31 +20,30 @@ use crate::fault::Fault;
 use crate::gate::Gate;
 use crate::halt::Halt;
 use crate::instruction::Phase;
-use crate::journal::{Journal, Record};
+use crate::journal::{Journal, JournalRecord};
 use crate::limits::{DEFAULT_MAX_RETRIES, Limits, MAX_IDLE_SESSIONS};
-use crate::outage::{DEFAULT_MAX_OUTAGE, Outage, Seen};
+use crate::outage::{DEFAULT_MAX_OUTAGE, Outage, OutageObservation};
 use crate::outcome::{RunOutcome, RunReport, SessionEnd};
 use crate::pause::{self, DEFAULT_SESSION_DELAY};
-use crate::plan::{Assignment, Iteration, Next, Plan, RunState, Verdict};
+use crate::plan::{Iteration, NextAction, NextSession, Plan, PlanVerdict, RunState};
 use crate::quota::{self, QuotaWait};
 use crate::session::{Allowance, Session};
 use crate::sink::Sinks;
 use crate::span::SpanContext;
 
-/// What the user decides about a run.
+/// User settings of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// What it may use up.
     pub limits: Limits,
-    /// Failed sessions in a row that are tried again.
+    /// Maximum number of consecutive retries of failed sessions.
     pub max_retries: u32,
-    /// The pause between sessions, and the first pause after an error.
+    /// Pause between sessions, and first pause after an error.
     pub session_delay: Duration,
-    /// Wait for the quota to reset instead of ending.
+    /// Wait for the quota to reset instead of ending the run.
     pub wait_for_quota: bool,
-    /// How long to wait for a model service that is away.
+    /// How long to wait for an unavailable model service.
     pub max_outage: Duration,
-    /// Tokens the model may think with.
+    /// Thinking budget in tokens; `None` if thinking is off.
     pub thinking: Option<u32>,
 }
 
@@ -61,25 +60,19 @@ impl Default for RunOptions {
     }
 }
 
-/// Everything the loop works with.
+/// Everything that the loop works with.
 pub struct Runner<'a> {
-    /// Decides and judges.
     pub plan: &'a mut dyn Plan,
-    /// Opens the agents.
     pub backend_chain: BackendChain<'a>,
-    /// Which gates stand before the tools in each phase.
+    /// The gates for each phase.
     pub gates: &'a (dyn Fn(Phase) -> Vec<Arc<dyn Gate>> + Send + Sync),
-    /// Remembers.
     pub journal: &'a dyn Journal,
-    /// Watch.
     pub sinks: &'a Sinks,
-    /// Tells the time.
     pub clock: &'a dyn Clock,
     /// The user's interrupt.
     pub interrupt: CancellationToken,
-    /// Ends the run from beside the loop.
+    /// Ends the run from outside the loop.
     pub halt: Halt,
-    /// The user's wishes.
     pub options: RunOptions,
     /// The run's own span.
     pub span: SpanContext,
@@ -87,14 +80,13 @@ pub struct Runner<'a> {
     pub resume: Option<serde_json::Value>,
 }
 
-/// What the end of a session means for the run.
+/// The plan's verdict on a session, and the fault that counts as its error.
 struct Assessment {
-    verdict: Verdict,
+    verdict: PlanVerdict,
     fault: Option<Fault>,
 }
 
 impl Runner<'_> {
-    /// Runs to the end and tells how it went.
     pub async fn run(mut self, mut state: RunState) -> RunReport {
         let start = self.clock.monotonic();
         let outcome = loop {
@@ -106,14 +98,15 @@ impl Runner<'_> {
         };
         let outcome = self.confirm_passed(outcome).await;
         let mut report = self.report(outcome, &state, start);
-        if let Err(fault) = self.journal.record(Record::RunEnded(Box::new(report.clone()))).await {
+        if let Err(fault) = self.journal.record(JournalRecord::RunEnded(Box::new(report.clone()))).await {
             report = self.report(RunOutcome::Failed { fault }, &state, start);
         }
         self.emit(None, &RunEvent::Outcome(report.clone()));
         report
     }
 
-    /// What passed may have been broken since. A plan that is done has looked already, and who interrupts does not want to wait.
+    /// Deliverables that passed may have been broken since. A plan that is done has already rechecked them,
+    /// and a user who interrupts does not want to wait.
     async fn confirm_passed(&mut self, outcome: RunOutcome) -> RunOutcome {
         if !outcome.is_limit() {
             return outcome;
@@ -121,36 +114,36 @@ impl Runner<'_> {
         tokio::select! {
             biased;
             () = self.interrupt.cancelled() => outcome,
-            looked = self.plan.confirm_passed() => match looked {
+            confirmed = self.plan.confirm_passed() => match confirmed {
                 Ok(()) => outcome,
                 Err(fault) => RunOutcome::Failed { fault },
             },
         }
     }
 
-    /// One turn of the loop: next, session, record, judge, limits, pause.
+    /// One iteration of the loop: next, session, record, judge, limits, pause.
     async fn step(
         &mut self,
         state: &mut RunState,
         start: Duration,
     ) -> Result<ControlFlow<RunOutcome>, Fault> {
-        // Checks may take long; an interrupt does not wait for them.
+        // Checks may take long; an interrupt must not wait for them.
         let interrupt = self.interrupt.clone();
-        let assignment = match unless_interrupted(&interrupt, self.plan.next(state)).await? {
+        let next = match unless_interrupted(&interrupt, self.plan.next(state)).await? {
             None => return Ok(ControlFlow::Break(RunOutcome::Interrupted)),
-            Some(Next::Done(outcome)) => return Ok(ControlFlow::Break(outcome)),
-            Some(Next::Session(assignment)) => assignment,
+            Some(NextAction::Done(outcome)) => return Ok(ControlFlow::Break(outcome)),
+            Some(NextAction::Session(session)) => session,
         };
         self.wait_for_quota(state, start).await;
         self.wait_for_service(state, start).await;
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
             return Ok(ControlFlow::Break(outcome));
         }
-        let finished = self.session(state, start, assignment).await?;
+        let finished = self.session(state, start, next).await?;
         let assessment = self.assess(&finished).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
-            return Ok(match self.backend_chain.next_after(&outcome) {
+            return Ok(match self.backend_chain.fail_over(&outcome) {
                 Some(before) => ControlFlow::Continue(self.switch_backend(state, &before, &outcome).await?),
                 None => ControlFlow::Break(outcome),
             });
@@ -159,24 +152,24 @@ impl Runner<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Runs one session, journaled at both ends.
+    /// Runs one session and journals its start and end.
     async fn session(
         &mut self,
         state: &mut RunState,
         start: Duration,
-        assignment: Assignment,
+        next: NextSession,
     ) -> Result<Iteration, Fault> {
-        let Assignment { instruction, history, answer } = assignment;
+        let NextSession { instruction, history, answer_schema } = next;
         state.sessions += 1;
         let number = state.sessions;
-        let ChainEntry { backend: opener, models } = self.backend_chain.choose(instruction.name).clone();
-        let (backend, model) = (opener.name().to_owned(), models.choose(instruction.name));
+        let ChainEntry { backend, models } = self.backend_chain.choose(instruction.name).clone();
+        let (backend_name, model) = (backend.name().to_owned(), models.choose(instruction.name));
         self.journal
-            .record(Record::SessionStarted {
+            .record(JournalRecord::SessionStarted {
                 number,
                 instruction: instruction.name,
                 step: instruction.step.clone(),
-                backend: backend.clone(),
+                backend: backend_name.clone(),
                 model: model.clone(),
             })
             .await?;
@@ -186,12 +179,12 @@ impl Runner<'_> {
                 number,
                 instruction: instruction.name,
                 step: instruction.step.clone(),
-                backend,
+                backend: backend_name,
                 model: model.clone(),
             },
         );
         let session = Session {
-            backend: opener,
+            backend,
             clock: self.clock,
             journal: self.journal,
             sinks: self.sinks,
@@ -205,20 +198,20 @@ impl Runner<'_> {
             phase: instruction.name,
             model,
             thinking: self.options.thinking,
-            answer,
+            answer_schema,
             gates: (self.gates)(instruction.name),
             stop: self.interrupt.child_token(),
         };
         let finished = session.run(spec, instruction).await?;
         state.spent.add(&finished.spent);
         self.journal
-            .record(Record::SessionEnded {
+            .record(JournalRecord::SessionEnded {
                 number,
                 instruction: finished.instruction.name,
                 outcome: finished.outcome.clone(),
                 spent: finished.spent,
                 duration: finished.duration,
-                said: finished.instruction.step.as_ref().map(|_| Box::new(finished.said.clone())),
+                output: finished.instruction.step.as_ref().map(|_| Box::new(finished.output.clone())),
             })
             .await?;
         state.iterations += u32::from(finished.counts());
@@ -234,58 +227,57 @@ impl Runner<'_> {
         Ok(finished)
     }
 
-    /// Lets the plan judge, and finds the fault that counts, if there is one.
     async fn assess(&mut self, finished: &Iteration) -> Result<Assessment, Fault> {
         let interrupt = self.interrupt.clone();
         let verdict = unless_interrupted(&interrupt, self.plan.judge(finished)).await?;
-        // The next start judges again.
-        let verdict = verdict.unwrap_or(Verdict::Idle);
+        // The next process judges the session again.
+        let verdict = verdict.unwrap_or(PlanVerdict::Idle);
         let fault = match (&finished.outcome, &verdict) {
             (SessionEnd::QuotaExceeded { .. }, _) => None,
             (SessionEnd::ExecutionError { fault }, _) => Some(fault.clone()),
-            (_, Verdict::Failed(fault)) => Some(fault.clone()),
-            (_, Verdict::Moved | Verdict::Idle | Verdict::Done(_)) => None,
+            (_, PlanVerdict::Failed(fault)) => Some(fault.clone()),
+            (_, PlanVerdict::Progressed | PlanVerdict::Idle | PlanVerdict::Done(_)) => None,
         };
         Ok(Assessment { verdict, fault })
     }
 
-    /// Counts the session just finished.
     async fn count(
         &self,
         state: &mut RunState,
         finished: &Iteration,
-        seen: &Assessment,
+        assessment: &Assessment,
     ) -> Result<(), Fault> {
         if let SessionEnd::QuotaExceeded { resets_at, .. } = &finished.outcome {
             let wake_up = quota::wake_up(*resets_at, self.clock.now(), state.quota_waits);
             state.quota = wake_up.map(|until| QuotaWait { until, resets_at: *resets_at });
             state.quota_waits += 1;
             return match state.quota {
-                Some(wait) => self.journal.record(Record::QuotaWait(wait)).await,
+                Some(wait) => self.journal.record(JournalRecord::QuotaWait(wait)).await,
                 None => Ok(()),
             };
         }
         if let Some(fault) = finished.outage() {
             self.count_outage(state, finished, fault).await?;
-            // A service that answers and then goes away must not keep a run going for ever.
+            // A service that responds now and then must not keep a run going forever.
             state.idle += u32::from(finished.counts());
             return Ok(());
         }
         self.outage_over(state).await?;
-        if seen.fault.is_some() {
+        if assessment.fault.is_some() {
             state.errors += 1;
             return Ok(());
         }
         state.errors = 0;
         state.quota_waits = 0;
-        state.idle = match seen.verdict {
-            Verdict::Idle => state.idle + 1,
-            Verdict::Moved | Verdict::Done(_) | Verdict::Failed(_) => 0,
+        state.idle = match assessment.verdict {
+            PlanVerdict::Idle => state.idle + 1,
+            PlanVerdict::Progressed | PlanVerdict::Done(_) | PlanVerdict::Failed(_) => 0,
         };
         Ok(())
     }
 
-    /// The service is away: once more, or for the first time since it answered. None in the state when the limit is used up.
+    /// Counts another session that found the service unavailable. Afterwards `state.outage` is `None` if the
+    /// limit is used up.
     async fn count_outage(
         &self,
         state: &mut RunState,
@@ -295,28 +287,29 @@ impl Runner<'_> {
         let before = state.outage.take().filter(|_| !finished.counts());
         let tries = before.as_ref().map_or(0, |outage| outage.tries) + 1;
         let (base, jitter) = (self.options.session_delay, self.clock.jitter());
-        let seen = Seen {
+        let observed = OutageObservation {
             before: before.as_ref(),
             session: finished.duration,
             now: self.clock.now(),
             pause: pause::during_outage(tries, base, jitter, fault.retry_after),
             message: &fault.message,
         };
-        state.outage = Outage::next(&seen, self.options.max_outage);
+        state.outage = Outage::next(&observed, self.options.max_outage);
         match &state.outage {
-            Some(outage) => self.journal.record(Record::Outage(outage.clone())).await,
+            Some(outage) => self.journal.record(JournalRecord::Outage(outage.clone())).await,
             None => Ok(()),
         }
     }
 
     async fn outage_over(&self, state: &mut RunState) -> Result<(), Fault> {
         match state.outage.take() {
-            Some(_) => self.journal.record(Record::OutageOver).await,
+            Some(_) => self.journal.record(JournalRecord::OutageOver).await,
             None => Ok(()),
         }
     }
 
-    /// The next backend goes on where the one before it had to stop: the journal and the note carry the context.
+    /// The next backend continues where the previous one stopped: the journal and the hand-over note carry
+    /// the context.
     async fn switch_backend(
         &self,
         state: &mut RunState,
@@ -333,24 +326,24 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The end of the run, if the session just finished brought one about. The order is the contract.
+    /// The outcome, if the session just finished ends the run. The order is a contract.
     fn end(
         &self,
         state: &RunState,
         start: Duration,
         finished: &Iteration,
-        seen: &Assessment,
+        assessment: &Assessment,
     ) -> Option<RunOutcome> {
         let out_of_quota = matches!(finished.outcome, SessionEnd::QuotaExceeded { .. });
-        let is_worth_waiting_for =
-            self.options.wait_for_quota && state.quota.is_some() && !self.backend_chain.has_others();
-        if out_of_quota && !is_worth_waiting_for {
+        let should_wait =
+            self.options.wait_for_quota && state.quota.is_some() && !self.backend_chain.has_fallback();
+        if out_of_quota && !should_wait {
             return finished.outcome.ends_run();
         }
-        if let Verdict::Done(outcome) = &seen.verdict {
+        if let PlanVerdict::Done(outcome) = &assessment.verdict {
             return Some(outcome.clone());
         }
-        if let Some(fault) = seen.fault.as_ref().filter(|fault| !fault.recoverable()) {
+        if let Some(fault) = assessment.fault.as_ref().filter(|fault| !fault.recoverable()) {
             return Some(RunOutcome::Failed { fault: fault.clone() });
         }
         if let SessionEnd::BudgetExceeded { .. } | SessionEnd::DurationExceeded { .. } = finished.outcome {
@@ -360,11 +353,11 @@ impl Runner<'_> {
             return Some(outcome);
         }
         if let Some(fault) = finished.outage()
-            && (state.outage.is_none() || self.backend_chain.has_others())
+            && (state.outage.is_none() || self.backend_chain.has_fallback())
         {
             return Some(RunOutcome::Outage { limit: self.options.max_outage, fault: fault.clone() });
         }
-        if let Some(fault) = seen.fault.as_ref().filter(|_| state.errors > self.options.max_retries) {
+        if let Some(fault) = assessment.fault.as_ref().filter(|_| state.errors > self.options.max_retries) {
             return Some(RunOutcome::MaxRetriesExceeded {
                 limit: self.options.max_retries,
                 fault: fault.clone(),
@@ -400,22 +393,22 @@ impl Runner<'_> {
     }
 
     fn report(&self, outcome: RunOutcome, state: &RunState, start: Duration) -> RunReport {
-        let standing = self.plan.standing();
+        let progress = self.plan.progress();
         RunReport {
             exit_code: outcome.exit_code(),
             outcome,
             iterations: state.iterations,
-            deliverables_passed: standing.tally.passed,
-            deliverables_total: standing.tally.total,
-            deliverables_blocked: standing.tally.blocked,
-            deliverables_verified: standing.tally.verified,
-            deliverables_claimed: standing.tally.claimed(),
-            deliverables_doubted: standing.tally.doubted,
-            verified: standing.progress.verified,
-            verified_total: standing.progress.total,
+            deliverables_passed: progress.tally.passed,
+            deliverables_total: progress.tally.total,
+            deliverables_blocked: progress.tally.blocked,
+            deliverables_verified: progress.tally.verified,
+            deliverables_claimed: progress.tally.claimed(),
+            deliverables_doubted: progress.tally.doubted,
+            verified: progress.progress.verified,
+            verified_total: progress.progress.total,
             duration: self.elapsed(state, start),
             cost_usd: state.spent.total(),
-            agent: standing.agent,
+            agent: progress.agent,
         }
     }
 
@@ -425,14 +418,14 @@ impl Runner<'_> {
     }
 }
 
-/// What the plan says; none if an interrupt comes before it can say anything.
+/// The plan's result; `None` if an interrupt comes first.
 async fn unless_interrupted<T>(
     interrupt: &CancellationToken,
     plan: impl Future<Output = Result<T, Fault>>,
 ) -> Result<Option<T>, Fault> {
     tokio::select! {
         biased;
-        said = plan => said.map(Some),
+        result = plan => result.map(Some),
         () = interrupt.cancelled() => Ok(None),
     }
 }

@@ -1,5 +1,5 @@
-//! Session: one agent from instruction to end. Books what is spent as it is reported and ends the
-//! session at once on an interrupt or when a limit is crossed. Silence is never success.
+//! Session: one agent from instruction to end. Adds up costs as they are reported and stops the session at
+//! once on an interrupt or when a limit is reached. A stream without an end is an error, never a success.
 
 use std::time::Duration;
 
@@ -9,95 +9,88 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Backend, Instruction, SessionSpec};
 use crate::clock::Clock;
 use crate::event::{AgentEvent, RunEvent, Usage};
-use crate::fault::{Fault, Layer};
+use crate::fault::{Fault, FaultLayer};
 use crate::halt::Halt;
 use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::money::Usd;
 use crate::outcome::SessionEnd;
-use crate::plan::{Iteration, Said};
+use crate::plan::{Iteration, SessionOutput};
 use crate::silence::Silence;
 use crate::sink::Sinks;
 use crate::span::{SessionSpans, SpanContext};
 
-/// How long an agent may take to end before it is dropped, which kills what it started. Commands that are running have half a second of
-/// it to put things away.
+/// Time an agent has to end before it is dropped, which kills everything it started. Running commands get
+/// half a second of it to clean up.
 const DISPOSE_LIMIT: Duration = Duration::from_millis(900);
 
-/// What a session may still use up of the run's limits.
+/// What is left of the run's limits for a session.
 #[derive(Debug, Clone, Default)]
 pub struct Allowance {
     /// Spent before this session, and the run's limit.
     pub cost: Option<(Usd, Usd)>,
-    /// When the run's time is up, as [`Clock::monotonic`] counts, and the run's limit.
+    /// Deadline on [`Clock::monotonic`], and the run's limit.
     pub deadline: Option<(Duration, Duration)>,
 }
 
 /// What a session needs around it.
 pub struct Session<'a> {
-    /// Opens the agent.
     pub backend: &'a dyn Backend,
-    /// Tells the time.
     pub clock: &'a dyn Clock,
-    /// Keeps the events.
     pub journal: &'a dyn Journal,
-    /// Are shown the events.
     pub sinks: &'a Sinks,
-    /// Where in the run this is.
     pub span: SpanContext,
-    /// The user's interrupt.
     pub interrupt: &'a CancellationToken,
-    /// Ends the session when the run cannot go on.
+    /// Ends the session when the run is halted.
     pub halt: &'a Halt,
-    /// What may still be used up.
     pub allowance: Allowance,
 }
 
 impl Session<'_> {
-    /// Runs the session. Only a journal that cannot be written is an error; everything else is an outcome.
+    /// Only a journal that cannot be written is an error; everything else is an outcome.
     pub async fn run(&self, spec: SessionSpec, instruction: Instruction) -> Result<Iteration, Fault> {
         let start = self.clock.monotonic();
-        let (mut spent, mut said) = (Ledger::default(), Said::default());
+        let (mut spent, mut output) = (Ledger::default(), SessionOutput::default());
         let stop = spec.stop.clone();
         let outcome = tokio::select! {
             biased;
             () = self.interrupt.cancelled() => Ok(SessionEnd::Interrupted),
             fault = self.halt.raised() => Ok(SessionEnd::ExecutionError { fault }),
-            outcome = self.time_is_up() => Ok(outcome),
+            outcome = self.deadline_reached() => Ok(outcome),
             opened = self.backend.open(spec) => match opened {
                 Err(fault) => Ok(SessionEnd::ExecutionError { fault }),
                 Ok(mut agent) => {
-                    let outcome = self.follow(agent.as_mut(), instruction.clone(), &mut spent, &mut said).await;
+                    let outcome = self.follow(agent.as_mut(), instruction.clone(), &mut spent, &mut output).await;
                     stop.cancel();
-                    let put_right = tokio::select! {
-                        put_right = agent.dispose() => put_right,
+                    let cleanup_warnings = tokio::select! {
+                        cleanup_warnings = agent.dispose() => cleanup_warnings,
                         () = self.clock.sleep(DISPOSE_LIMIT) => Vec::new(),
                     };
-                    self.tell(put_right).await.and(outcome)
+                    self.report_warnings(cleanup_warnings).await.and(outcome)
                 }
             },
         };
         let duration = self.clock.monotonic().saturating_sub(start);
-        Ok(Iteration { number: self.number(), instruction, outcome: outcome?, spent, duration, said })
+        Ok(Iteration { number: self.number(), instruction, outcome: outcome?, spent, duration, output })
     }
 
-    /// Tells what had to be put right after the agent's last event.
-    async fn tell(&self, put_right: Vec<String>) -> Result<(), Fault> {
-        for message in put_right {
-            let event = AgentEvent::Trouble { message };
+    /// Reports what had to be cleaned up after the agent's last event.
+    async fn report_warnings(&self, cleanup_warnings: Vec<String>) -> Result<(), Fault> {
+        for message in cleanup_warnings {
+            let event = AgentEvent::Warning { message };
             self.journal.event(self.number(), &(&event).into()).await?;
             self.sinks.emit(&self.span, &event);
         }
         Ok(())
     }
 
-    /// Follows the agent's events until it ends or must be ended.
+    /// Processes the agent's events until it ends or must be stopped.
     async fn follow(
         &self,
         agent: &mut dyn Agent,
         instruction: Instruction,
         spent: &mut Ledger,
-        said: &mut Said,
+        output: &mut SessionOutput,
     ) -> Result<SessionEnd, Fault> {
         let mut spans = SessionSpans::new(self.span.clone());
         self.sinks.emit(&self.span, &RunEvent::Instructed { text: instruction.text.clone() });
@@ -108,17 +101,17 @@ impl Session<'_> {
                 biased;
                 () = self.interrupt.cancelled() => return Ok(SessionEnd::Interrupted),
                 fault = self.halt.raised() => return Ok(SessionEnd::ExecutionError { fault }),
-                outcome = self.time_is_up() => return Ok(outcome),
+                outcome = self.deadline_reached() => return Ok(outcome),
                 event = events.next() => event,
                 () = self.clock.sleep(silence.limit()) => {
                     return Ok(SessionEnd::ExecutionError { fault: silence.fault() });
                 }
             };
             let Some(event) = event else {
-                let fault = Fault::passing(
-                    Layer::Agent,
+                let fault = Fault::transient(
+                    FaultLayer::Agent,
                     "no_end",
-                    "The agent's event stream ended without saying how the session ended.",
+                    "The agent's event stream ended without reporting how the session ended.",
                 );
                 return Ok(SessionEnd::ExecutionError { fault });
             };
@@ -130,27 +123,27 @@ impl Session<'_> {
                 self.journal.event(self.number(), &(&event).into()).await?;
             }
             self.sinks.emit(&spans.of(&event), &event);
-            said.hear(&event);
-            silence.hear(&event);
+            output.observe(&event);
+            silence.observe(&event);
             match event {
                 AgentEvent::End { outcome } => return Ok(outcome),
                 AgentEvent::Usage(usage) => {
-                    spent.book(&usage);
+                    spent.add_usage(&usage);
                     self.journal.cost(self.number(), &usage).await?;
-                    if let Some(outcome) = self.money_is_spent(spent, &usage) {
+                    if let Some(outcome) = self.budget_exceeded(spent, &usage) {
                         return Ok(outcome);
                     }
                 }
                 AgentEvent::Working { .. }
-                | AgentEvent::ModelAsked { .. }
+                | AgentEvent::ModelCallStarted { .. }
                 | AgentEvent::Chunk { .. }
-                | AgentEvent::ModelDone { .. }
+                | AgentEvent::ModelCallEnded { .. }
                 | AgentEvent::Conversation { .. }
                 | AgentEvent::Text { .. }
                 | AgentEvent::Thinking { .. }
                 | AgentEvent::ToolCall(_)
                 | AgentEvent::ToolResult { .. }
-                | AgentEvent::Trouble { .. }
+                | AgentEvent::Warning { .. }
                 | AgentEvent::HostRefused { .. }
                 | AgentEvent::Answer { .. } => {}
             }
@@ -161,7 +154,7 @@ impl Session<'_> {
         self.span.session.unwrap_or_default()
     }
 
-    async fn time_is_up(&self) -> SessionEnd {
+    async fn deadline_reached(&self) -> SessionEnd {
         let Some((deadline, limit)) = self.allowance.deadline else {
             return std::future::pending().await;
         };
@@ -174,17 +167,15 @@ impl Session<'_> {
         }
     }
 
-    fn money_is_spent(&self, spent: &Ledger, usage: &Usage) -> Option<SessionEnd> {
+    fn budget_exceeded(&self, spent: &Ledger, usage: &Usage) -> Option<SessionEnd> {
         let (before, limit_usd) = self.allowance.cost?;
         if usage.cost_usd.is_none() {
-            let fault = Fault::lasting(
-                Layer::Config,
+            let fault = Fault::permanent(
+                FaultLayer::Config,
                 "unknown_price",
-                "No price is known for this model, so --max-cost cannot be kept.",
+                "The price of this model is unknown, so --max-cost cannot be enforced.",
             )
-            .hint(
-                "Leave --max-cost out, or choose a model whose price is known (`autonoe doctor` lists them).",
-            );
+            .hint("Omit --max-cost, or choose a model with a known price (`autonoe doctor` lists them).");
             return Some(SessionEnd::ExecutionError { fault });
         }
         (before + spent.cost >= limit_usd).then_some(SessionEnd::BudgetExceeded { limit_usd })

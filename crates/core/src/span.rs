@@ -1,7 +1,7 @@
 //! Spans: where in a run an event belongs, for journals and for tracing.
 //!
-//! Ids are derived, not drawn: from the run's trace and from what the span is, so that everybody who speaks of the same
-//! session means the same span and nothing random is needed here.
+//! Ids are derived from the run's trace and the position of the span, not random, so that everything that
+//! refers to the same session uses the same span.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::AgentEvent;
 
-/// 128 bits that name a trace: one for each process of a run.
+/// One trace per process of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct TraceId(pub u128);
 
-/// 64 bits that name a span within a trace.
+/// A span within a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct SpanId(pub u64);
@@ -58,32 +58,29 @@ impl TryFrom<String> for SpanId {
     }
 }
 
-/// Where in a run an event belongs.
+/// Position of an event in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpanContext {
     /// The run's id in the journal.
     pub run: i64,
-    /// The session's number within the run, from 1; none for the run's own events.
+    /// Number of the session within the run, from 1; `None` for the run's own events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u32>,
-    /// The trace that all of this process belongs to.
+    /// The trace of this process.
     #[serde(default)]
     pub trace_id: TraceId,
-    /// The span: the run, a session, a model call or a tool call.
+    /// A run, a session, a model call or a tool call.
     #[serde(default)]
     pub span_id: SpanId,
-    /// The span that this one is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_span_id: Option<SpanId>,
 }
 
 impl SpanContext {
-    /// The run itself.
     pub fn run(run: i64, trace_id: TraceId) -> Self {
         Self { run, session: None, trace_id, span_id: derive(trace_id, 0, 0), parent_span_id: None }
     }
 
-    /// A session of this run.
     pub fn session(&self, number: u32) -> Self {
         let span_id = derive(self.trace_id, number, 0);
         let run = derive(self.trace_id, 0, 0);
@@ -98,11 +95,10 @@ impl SpanContext {
     }
 }
 
-/// An id that no other session or call of the trace has, and that looks like any other.
 fn derive(TraceId(trace): TraceId, session: u32, call: u32) -> SpanId {
-    let place = (u64::from(session) << 32) | u64::from(call);
+    let position = (u64::from(session) << 32) | u64::from(call);
     // The finishing steps of SplitMix64: each is a bijection, so different places stay different.
-    let mut bits = (trace as u64) ^ place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut bits = (trace as u64) ^ position.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^= bits >> 31;
@@ -110,7 +106,7 @@ fn derive(TraceId(trace): TraceId, session: u32, call: u32) -> SpanId {
     SpanId(if bits == 0 { 1 } else { bits })
 }
 
-/// Gives the events of a session their spans: a model call and each tool call are spans of their own.
+/// Assigns spans to the events of a session: each model call and each tool call has its own span.
 #[derive(Debug)]
 pub struct SessionSpans {
     session: SpanContext,
@@ -120,20 +116,18 @@ pub struct SessionSpans {
 }
 
 impl SessionSpans {
-    /// For a session.
     pub fn new(session: SpanContext) -> Self {
         Self { session, calls: 0, model: None, tools: HashMap::new() }
     }
 
-    /// The span of the session's next event.
     pub fn of(&mut self, event: &AgentEvent) -> SpanContext {
         match event {
-            AgentEvent::ModelAsked { .. } => {
+            AgentEvent::ModelCallStarted { .. } => {
                 let span = self.next();
                 self.model = Some(span.clone());
                 span
             }
-            AgentEvent::ModelDone { .. } => self.model.take().unwrap_or_else(|| self.session.clone()),
+            AgentEvent::ModelCallEnded { .. } => self.model.take().unwrap_or_else(|| self.session.clone()),
             AgentEvent::Working { .. }
             | AgentEvent::Chunk { .. }
             | AgentEvent::Text { .. }
@@ -148,7 +142,7 @@ impl SessionSpans {
                 self.tools.remove(id).unwrap_or_else(|| self.session.clone())
             }
             AgentEvent::Conversation { .. }
-            | AgentEvent::Trouble { .. }
+            | AgentEvent::Warning { .. }
             | AgentEvent::HostRefused { .. }
             | AgentEvent::Answer { .. }
             | AgentEvent::End { .. } => self.session.clone(),
@@ -170,20 +164,20 @@ mod tests {
     use crate::gate::ToolCall;
 
     #[test]
-    fn ids_are_distinct_and_the_same_for_the_same_place() {
+    fn ids_are_distinct_and_reproducible() {
         let run = SpanContext::run(7, TraceId(0x1234_5678_9abc_def0_1234_5678_9abc_def0));
-        let mut seen = HashSet::from([run.span_id]);
+        let mut ids = HashSet::from([run.span_id]);
         for number in 1..200 {
             let session = run.session(number);
             assert_eq!(session, run.session(number));
             assert_eq!(session.parent_span_id, Some(run.span_id));
-            assert!(seen.insert(session.span_id));
-            assert!((1..20).all(|nth| seen.insert(session.call(nth).span_id)));
+            assert!(ids.insert(session.span_id));
+            assert!((1..20).all(|nth| ids.insert(session.call(nth).span_id)));
         }
     }
 
     #[test]
-    fn ids_are_written_as_tracing_has_them() {
+    fn ids_are_serialized_as_in_opentelemetry() {
         assert_eq!(serde_json::to_string(&TraceId(0xab)).expect("json"), format!("\"{:032x}\"", 0xab));
         assert_eq!(SpanId(0xab).to_string(), "00000000000000ab");
         let back: SpanId = serde_json::from_str("\"00000000000000ab\"").expect("read");
@@ -194,10 +188,10 @@ mod tests {
     fn calls_begin_and_end_in_the_same_span() {
         let session = SpanContext::run(1, TraceId(1)).session(1);
         let mut spans = SessionSpans::new(session.clone());
-        let asked = spans.of(&AgentEvent::ModelAsked { model: "m".into() });
-        assert_eq!(asked.parent_span_id, Some(session.span_id));
-        assert_eq!(spans.of(&AgentEvent::Text { text: "x".into() }), asked);
-        assert_eq!(spans.of(&AgentEvent::ModelDone { fault: None }), asked);
+        let started = spans.of(&AgentEvent::ModelCallStarted { model: "m".into() });
+        assert_eq!(started.parent_span_id, Some(session.span_id));
+        assert_eq!(spans.of(&AgentEvent::Text { text: "x".into() }), started);
+        assert_eq!(spans.of(&AgentEvent::ModelCallEnded { fault: None }), started);
         let call = |id: &str| {
             AgentEvent::ToolCall(ToolCall {
                 id: id.into(),
@@ -216,6 +210,6 @@ mod tests {
         };
         assert_eq!(spans.of(&result("b")), b);
         assert_eq!(spans.of(&result("a")), a);
-        assert_eq!(spans.of(&AgentEvent::Trouble { message: "x".into() }), session);
+        assert_eq!(spans.of(&AgentEvent::Warning { message: "x".into() }), session);
     }
 }

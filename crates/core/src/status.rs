@@ -1,7 +1,7 @@
 //! The aggregate of all deliverables and the rules for changing it.
 //!
-//! Pure: a change takes the aggregate and today's date and either returns what changed or a
-//! refusal and leaves everything as it was. Keeping it on disk is the store's work.
+//! Pure: a change either returns what changed, or a refusal and leaves everything as it was. The store writes
+//! it to disk.
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -9,50 +9,41 @@ use serde::{Deserialize, Serialize};
 use crate::check::{Assurance, Finding, Review};
 use crate::deliverable::{Deliverable, DeliverableStatus, NewDeliverable};
 
-/// All deliverables of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectStatus {
-    /// The day the file was first written, in UTC.
+    /// Date of the first write, in UTC.
     pub created_at: Date,
-    /// The day it was last written, in UTC.
+    /// Date of the last write, in UTC.
     pub updated_at: Date,
-    /// The deliverables, in the order of the specification's priorities.
+    /// In order of priority.
     pub deliverables: Vec<Deliverable>,
 }
 
-/// A deliverable's status changed; what notifications and the journal tell.
+/// A change of a deliverable's status, as reported in notifications and in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusChange {
-    /// Which deliverable.
     pub deliverable_id: String,
-    /// Its description.
     pub description: String,
-    /// Where it stood; none if it is new.
+    /// `None` for a new deliverable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<DeliverableStatus>,
-    /// Where it stands now.
     pub new: DeliverableStatus,
 }
 
-/// Why a change was refused: the message is shown to the agent, the code is stable.
+/// Why a change was refused. The message is shown to the agent; the code is stable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The input breaks a rule.
     #[error("{0}")]
     Validation(String),
-    /// An id that exists already.
     #[error("{0}")]
     DuplicateId(String),
-    /// Its checks do not pass.
     #[error("{0}")]
     ChecksFailed(String),
-    /// No such deliverable.
     #[error("Deliverable with ID \"{0}\" not found")]
     NotFound(String),
 }
 
 impl Refusal {
-    /// The stable code of this refusal.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Validation(_) => "VALIDATION_ERROR",
@@ -63,52 +54,47 @@ impl Refusal {
     }
 }
 
-/// How many active deliverables stand where.
+/// Counts of active deliverables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Active deliverables.
     pub total: usize,
-    /// Of these, passed.
     pub passed: usize,
-    /// Of those that passed, verified: the others are claimed.
+    /// Part of `passed` that our checks verified; the rest is claimed.
     #[serde(default)]
     pub verified: usize,
-    /// Of those that passed, doubted by anyone who had an independent look.
+    /// Part of `passed` that a reviewer doubts.
     #[serde(default)]
     pub doubted: usize,
-    /// Of these, blocked.
     pub blocked: usize,
 }
 
 impl Tally {
-    /// True when something is achievable and all of it has passed (blocked ones aside).
+    /// True if at least one deliverable passed and all others passed or are blocked.
     pub fn all_achievable_passed(self) -> bool {
         self.passed > 0 && self.passed + self.blocked == self.total
     }
 
-    /// True when there is something and all of it is blocked.
+    /// True if there are deliverables and all of them are blocked.
     pub fn all_blocked(self) -> bool {
         self.total > 0 && self.blocked == self.total
     }
 
-    /// Passed by an agent's word alone.
+    /// Passed according to an agent only.
     pub fn claimed(self) -> usize {
         self.passed - self.verified
     }
 }
 
 impl ProjectStatus {
-    /// A status with no deliverables yet.
     pub fn empty(today: Date) -> Self {
         Self { created_at: today, updated_at: today, deliverables: Vec::new() }
     }
 
-    /// The deliverables the specification still asks for.
+    /// Deliverables that are not deprecated.
     pub fn active(&self) -> impl Iterator<Item = &Deliverable> {
         self.deliverables.iter().filter(|deliverable| deliverable.is_active())
     }
 
-    /// Counts the active deliverables.
     pub fn tally(&self) -> Tally {
         self.active().fold(Tally::default(), |mut tally, deliverable| {
             tally.total += 1;
@@ -169,19 +155,17 @@ impl ProjectStatus {
         Ok(changes.collect())
     }
 
-    /// Writes down what was found when the checks of a deliverable were run.
     pub fn set_finding(&mut self, id: &str, finding: Finding) -> Result<(), Refusal> {
         self.find_mut(id)?.finding = Some(finding);
         Ok(())
     }
 
-    /// Writes down what somebody else than the builder thinks of a deliverable.
     pub fn set_review(&mut self, id: &str, review: Review) -> Result<(), Refusal> {
         self.find_mut(id)?.review = Some(review);
         Ok(())
     }
 
-    /// Sets the status of one active deliverable. What was found before is forgotten.
+    /// Sets the status of one active deliverable and clears its finding and review.
     pub fn set_status(&mut self, id: &str, status: DeliverableStatus) -> Result<StatusChange, Refusal> {
         let deliverable = self.find_mut(id)?;
         if !deliverable.is_active() {
@@ -205,7 +189,7 @@ impl ProjectStatus {
         })
     }
 
-    /// Marks a deliverable as gone from the specification. Its record and status stay.
+    /// Marks a deliverable as removed from the specification. Its record and status stay.
     pub fn deprecate(&mut self, id: &str, today: Date) -> Result<&Deliverable, Refusal> {
         let deliverable = self.find_mut(id)?;
         if !deliverable.is_active() {
@@ -228,7 +212,7 @@ impl ProjectStatus {
 
 fn validate(item: &NewDeliverable) -> Result<(), Refusal> {
     let blank = |text: &str| text.trim().is_empty();
-    let complaint = if blank(&item.id) {
+    let problem = if blank(&item.id) {
         "Deliverable ID is required"
     } else if blank(&item.description) {
         "Deliverable description is required"
@@ -239,7 +223,7 @@ fn validate(item: &NewDeliverable) -> Result<(), Refusal> {
     } else {
         return Ok(());
     };
-    Err(Refusal::Validation(complaint.into()))
+    Err(Refusal::Validation(problem.into()))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! A small world for the tests of the loop: one clock, one journal, one project and one backend, all
-//! in memory, with one log of everything that happened in the order it happened.
+//! In-memory environment for the tests of the loop: clock, journal, project and backend, with one log of
+//! everything that happened, in order.
 //!
-//! Time passes only by sleeping, and only when nothing else can go on; so no test waits, and a run
-//! that would wait for ever fails at once. What the agents do is in [`script`].
+//! Time passes only by sleeping, and only when nothing else can make progress. So no test really waits, and a
+//! run that would wait forever fails at once. The behaviour of agents is in [`script`].
 
 pub(crate) mod script;
 
@@ -14,16 +14,16 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use self::script::{Actor, Opening, Script};
+use self::script::{AgentScript, Opening, ScriptedAgent};
 use crate::agent::{Agent, Backend, SessionSpec};
-use crate::backend_chain::{BackendChain, ChainEntry, Models};
+use crate::backend_chain::{BackendChain, ChainEntry, PhaseModels};
 use crate::clock::Clock;
 use crate::deliverable::{Deliverable, DeliverableStatus};
 use crate::event::{Event, RunEvent, Usage};
-use crate::fault::{Fault, Layer};
+use crate::fault::{Fault, FaultLayer};
 use crate::halt::Halt;
 use crate::instruction::{Instructions, Phase};
-use crate::journal::{Journal, Record};
+use crate::journal::{Journal, JournalRecord};
 use crate::outcome::{RunReport, SessionEnd};
 use crate::plan::{Plan, RunState, StatusReader};
 use crate::plans::{DeliverablePlan, SyncPlan, VerificationReader};
@@ -33,77 +33,75 @@ use crate::span::{SpanContext, TraceId};
 use crate::status::ProjectStatus;
 use crate::verification::Verification;
 
-/// When every test begins.
 pub(crate) const START: &str = "2026-01-10T09:00:00Z";
-/// The model of planning sessions, and of all others.
+/// Models of planning sessions and of all others.
 pub(crate) const MODELS: (&str, &str) = ("thinker", "worker");
-/// Imagined, so that it is over at once: longer than anything a run can be waiting for.
-const PATIENCE: Duration = Duration::from_secs(3_600);
-/// More sleeps than any test needs: a loop that never ends must fail instead.
-const MOST_SLEEPS: usize = 200_000;
+/// In simulated time: longer than anything a run can wait for.
+const HANG_LIMIT: Duration = Duration::from_secs(3_600);
+/// More sleeps than any test needs: an endless loop must fail instead.
+const MAX_SLEEPS: usize = 200_000;
 
-/// One thing that happened in the world.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Entry {
-    /// The journal was given a fact.
-    Recorded(Record),
-    /// The journal was given an event of a session.
-    Kept(u32, Event),
-    /// The journal was given a cost of a session.
-    Booked(u32, Usage),
-    /// The sinks were shown an event.
+pub(crate) enum LogEntry {
+    Recorded(JournalRecord),
+    Stored(u32, Event),
+    CostRecorded(u32, Usage),
     Shown(SpanContext, Event),
-    /// A conversation was kept.
-    Conversed(u32, serde_json::Value),
-    /// The backend was asked for an agent.
-    Opened { phase: Phase, model: String, thinking: Option<u32>, gates: Vec<String> },
-    /// An agent was given an instruction.
-    Asked { name: Phase, text: String },
-    /// An agent was told to end; `stopped` if its stop token had been cancelled.
-    Disposed { stopped: bool },
-    /// The clock was slept on, for as long as it lasted.
+    ConversationStored(u32, serde_json::Value),
+    Opened {
+        phase: Phase,
+        model: String,
+        thinking: Option<u32>,
+        gates: Vec<String>,
+    },
+    Instructed {
+        name: Phase,
+        text: String,
+    },
+    /// `stopped` if the stop token had been cancelled.
+    Disposed {
+        stopped: bool,
+    },
     Slept(Duration),
 }
 
-/// What the journal refuses to write.
-type Refuses = Box<dyn Fn(&Entry) -> bool + Send>;
+type RefusalRule = Box<dyn Fn(&LogEntry) -> bool + Send>;
 
-/// What sessions do that nobody counts.
-type Forever = Box<dyn Fn(usize) -> Script + Send>;
+/// Produces the scripts of all further sessions, by their number.
+type ScriptFactory = Box<dyn Fn(usize) -> AgentScript + Send>;
 
-/// Everything around a run. Clones are the same world.
+/// Everything around a run. Clones share the same state.
 #[derive(Clone)]
 pub(crate) struct World {
-    inner: Arc<Mutex<Inner>>,
-    /// The user's interrupt.
+    inner: Arc<Mutex<WorldState>>,
     pub interrupt: CancellationToken,
-    /// Ends the run from beside the loop.
+    /// Ends the run from outside the loop.
     pub halt: Halt,
-    /// The models of backends that wait to step in.
-    understudies: Vec<Models>,
+    /// Models of the fallback backends.
+    fallbacks: Vec<PhaseModels>,
 }
 
-struct Inner {
+struct WorldState {
     now: Timestamp,
     passed: Duration,
     interrupt_in: Option<Duration>,
     status: Result<Option<ProjectStatus>, Fault>,
     verification: Verification,
     disk_full: Option<Fault>,
-    scripts: VecDeque<Script>,
-    /// What sessions do once the scripts are used up, by their number from 0.
-    forever: Option<Forever>,
+    scripts: VecDeque<AgentScript>,
+    /// Behaviour of sessions once the scripts are used up, by their number from 0.
+    forever: Option<ScriptFactory>,
     played: usize,
-    refuses: Refuses,
-    log: Vec<Entry>,
+    refuses: RefusalRule,
+    log: Vec<LogEntry>,
     sleeps: usize,
     agents: u32,
 }
 
 impl World {
-    /// A project without a status file.
+    /// Starts without a status file.
     pub fn new() -> Self {
-        let inner = Inner {
+        let inner = WorldState {
             now: timestamp(START),
             passed: Duration::ZERO,
             interrupt_in: None,
@@ -122,11 +120,10 @@ impl World {
             inner: Arc::new(Mutex::new(inner)),
             interrupt: CancellationToken::new(),
             halt: Halt::default(),
-            understudies: Vec::new(),
+            fallbacks: Vec::new(),
         }
     }
 
-    /// A project whose status file holds these deliverables.
     pub fn with(deliverables: &[(&str, DeliverableStatus)]) -> Self {
         let world = Self::new();
         let mut status = ProjectStatus::empty(today());
@@ -135,7 +132,6 @@ impl World {
         world
     }
 
-    /// The given deliverable has left the specification.
     pub fn deprecated(self, id: &str) -> Self {
         self.change(|status| {
             status.deprecate(id, today()).expect("an active deliverable");
@@ -143,83 +139,80 @@ impl World {
         self
     }
 
-    /// What an earlier process left of the pass of `sync`.
+    /// State of a `sync` pass left by an earlier process.
     pub fn with_pass(self, synced: bool, verified: &[&str]) -> Self {
         self.lock().verification =
             Verification { synced, verified: verified.iter().map(|&id| id.to_owned()).collect() };
         self
     }
 
-    /// A backend that can step in, whose models are all called `model`.
-    pub fn with_understudy(mut self, model: &str) -> Self {
-        self.understudies.push(Models { plan: model.to_owned(), work: model.to_owned() });
+    /// Adds a fallback backend whose models are all called `model`.
+    pub fn with_fallback(mut self, model: &str) -> Self {
+        self.fallbacks.push(PhaseModels { plan: model.to_owned(), work: model.to_owned() });
         self
     }
 
-    /// The sessions that will be held: these, in this order, and no other.
-    pub fn sessions(self, scripts: impl IntoIterator<Item = Script>) -> Self {
+    /// The expected sessions: exactly these, in this order.
+    pub fn sessions(self, scripts: impl IntoIterator<Item = AgentScript>) -> Self {
         self.lock().scripts.extend(scripts);
         self
     }
 
-    /// Every further session does what `script` says of its number.
-    pub fn forever(self, script: impl Fn(usize) -> Script + Send + 'static) -> Self {
+    /// Every further session follows the script for its number.
+    pub fn forever(self, script: impl Fn(usize) -> AgentScript + Send + 'static) -> Self {
         self.lock().forever = Some(Box::new(script));
         self
     }
 
-    /// Nothing can be written.
     pub fn disk_full(self, fault: Fault) -> Self {
         self.lock().disk_full = Some(fault);
         self
     }
 
-    /// The user interrupts after this much waiting, whatever is waited for.
+    /// The user interrupts after this much waiting, whatever the run waits for.
     pub fn interrupted_after(self, wait: Duration) -> Self {
         self.lock().interrupt_in = Some(wait);
         self
     }
 
-    /// The journal fails on these entries.
-    pub fn journal_refuses(self, refuses: impl Fn(&Entry) -> bool + Send + 'static) -> Self {
+    /// The journal fails to write these entries.
+    pub fn journal_refuses(self, refuses: impl Fn(&LogEntry) -> bool + Send + 'static) -> Self {
         self.lock().refuses = Box::new(refuses);
         self
     }
 
-    /// The same world when the next process begins: nobody has interrupted that one yet.
+    /// The same world in the next process, which nobody has interrupted yet.
     pub fn next_process(self) -> Self {
         Self { interrupt: CancellationToken::new(), ..self }
     }
 
-    /// Runs the `run` command's plan to its end.
     pub async fn run(&self, options: RunOptions) -> RunReport {
         self.run_from(RunState::default(), options).await
     }
 
-    /// Runs the `run` command's plan on from an earlier process.
+    /// Resumes the `run` command's plan from an earlier process.
     pub async fn run_from(&self, state: RunState, options: RunOptions) -> RunReport {
         self.drive(&mut self.deliverable_plan(), state, options).await
     }
 
-    /// Runs the `sync` command's plan to its end.
     pub async fn sync(&self, options: RunOptions) -> RunReport {
         let mut plan = self.sync_plan();
         self.drive(&mut plan, RunState::default(), options).await
     }
 
-    /// Holds every run to what must be true of all of them: it ends, it holds the scripted sessions and
-    /// no other, and it disposes of every agent once.
+    /// Checks what must be true of every run: it ends, it runs exactly the scripted sessions, and it disposes
+    /// of every agent once.
     pub async fn drive(&self, plan: &mut dyn Plan, state: RunState, options: RunOptions) -> RunReport {
         let sinks = Sinks::new(vec![Arc::new(self.clone())]);
         let others = self
-            .understudies
+            .fallbacks
             .iter()
             .map(|models| ChainEntry { backend: self, models: models.clone() })
             .collect();
         let runner = Runner {
             plan,
             backend_chain: BackendChain::new(ChainEntry { backend: self, models: models() }, others),
-            gates: &|phase| vec![Arc::new(script::Watchman(phase.name()))],
+            gates: &|phase| vec![Arc::new(script::NamedGate(phase.name()))],
             journal: self,
             sinks: &sinks,
             clock: self,
@@ -229,52 +222,46 @@ impl World {
             span: SpanContext::run(1, TraceId(1)),
             resume: None,
         };
-        let report = tokio::time::timeout(PATIENCE, runner.run(state)).await.expect("the run hangs");
-        assert_eq!(self.lock().scripts.len(), 0, "scripted sessions were not held");
-        let disposed = self.log().iter().filter(|entry| matches!(entry, Entry::Disposed { .. })).count();
+        let report = tokio::time::timeout(HANG_LIMIT, runner.run(state)).await.expect("the run hangs");
+        assert_eq!(self.lock().scripts.len(), 0, "scripted sessions were not run");
+        let disposed = self.log().iter().filter(|entry| matches!(entry, LogEntry::Disposed { .. })).count();
         assert_eq!(disposed, self.lock().agents as usize, "agents opened and disposed of");
         report
     }
 
-    /// The plan of `run` over this world.
     pub fn deliverable_plan(&self) -> DeliverablePlan {
         DeliverablePlan::new(Arc::new(self.clone()), Arc::new(self.clone()))
     }
 
-    /// The plan of `sync` over this world.
     pub fn sync_plan(&self) -> SyncPlan {
         let this = || Arc::new(self.clone());
         SyncPlan::new(this(), this(), this())
     }
 
-    /// Everything that happened so far.
-    pub fn log(&self) -> Vec<Entry> {
+    pub fn log(&self) -> Vec<LogEntry> {
         self.lock().log.clone()
     }
 
-    /// Where in the log the first such entry is.
-    pub fn position(&self, what: &str, wanted: impl Fn(&Entry) -> bool) -> usize {
+    /// Position of the first matching entry in the log.
+    pub fn position(&self, what: &str, wanted: impl Fn(&LogEntry) -> bool) -> usize {
         let log = self.log();
         log.iter().position(wanted).unwrap_or_else(|| panic!("no {what} in {log:#?}"))
     }
 
-    /// The facts in the journal.
-    pub fn records(&self) -> Vec<Record> {
+    pub fn records(&self) -> Vec<JournalRecord> {
         self.pick(|entry| match entry {
-            Entry::Recorded(record) => Some(record),
+            LogEntry::Recorded(record) => Some(record),
             _ => None,
         })
     }
 
-    /// The events the sinks were shown.
     pub fn shown(&self) -> Vec<Event> {
         self.pick(|entry| match entry {
-            Entry::Shown(_, event) => Some(event),
+            LogEntry::Shown(_, event) => Some(event),
             _ => None,
         })
     }
 
-    /// What the run said.
     pub fn run_events(&self) -> Vec<RunEvent> {
         self.shown()
             .into_iter()
@@ -285,45 +272,46 @@ impl World {
             .collect()
     }
 
-    /// Instruction and model of each session that was opened.
     pub fn opened(&self) -> Vec<(Phase, String)> {
         self.pick(|entry| match entry {
-            Entry::Opened { phase, model, .. } => Some((phase, model)),
+            LogEntry::Opened { phase, model, .. } => Some((phase, model)),
             _ => None,
         })
     }
 
-    /// Instruction of each session that was opened.
     pub fn phases(&self) -> Vec<Phase> {
         self.opened().into_iter().map(|(phase, _)| phase).collect()
     }
 
-    /// The sleeps, in seconds.
+    /// In seconds.
     pub fn slept(&self) -> Vec<f64> {
         self.pick(|entry| match entry {
-            Entry::Slept(duration) => Some(duration.as_secs_f64()),
+            LogEntry::Slept(duration) => Some(duration.as_secs_f64()),
             _ => None,
         })
     }
 
-    /// The deliverables as they are now.
     pub fn status(&self) -> ProjectStatus {
         self.lock().status.clone().expect("readable").expect("a status file")
     }
 
-    fn pick<T>(&self, pick: impl Fn(Entry) -> Option<T>) -> Vec<T> {
+    fn pick<T>(&self, pick: impl Fn(LogEntry) -> Option<T>) -> Vec<T> {
         self.log().into_iter().filter_map(pick).collect()
     }
 
-    fn note(&self, entry: Entry) {
+    fn note(&self, entry: LogEntry) {
         self.lock().log.push(entry);
     }
 
-    /// Writes an entry to the journal, unless it refuses.
-    fn write(&self, entry: Entry) -> Result<(), Fault> {
+    /// Fails for entries that the journal refuses.
+    fn write(&self, entry: LogEntry) -> Result<(), Fault> {
         let mut inner = self.lock();
         if (inner.refuses)(&entry) {
-            return Err(Fault::lasting(Layer::Store, "disk_full", "The journal could not be written."));
+            return Err(Fault::permanent(
+                FaultLayer::Store,
+                "disk_full",
+                "The journal could not be written.",
+            ));
         }
         inner.log.push(entry);
         Ok(())
@@ -335,7 +323,7 @@ impl World {
         change(status.get_or_insert_with(|| ProjectStatus::empty(today())));
     }
 
-    fn next_script(&self) -> Script {
+    fn next_script(&self) -> AgentScript {
         let mut inner = self.lock();
         inner.played += 1;
         let number = inner.played - 1;
@@ -344,13 +332,13 @@ impl World {
         scripted.or_else(unscripted).expect("a session that the test does not expect")
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, WorldState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(crate) fn models() -> Models {
-    Models { plan: MODELS.0.to_owned(), work: MODELS.1.to_owned() }
+pub(crate) fn models() -> PhaseModels {
+    PhaseModels { plan: MODELS.0.to_owned(), work: MODELS.1.to_owned() }
 }
 
 pub(crate) fn timestamp(text: &str) -> Timestamp {
@@ -387,8 +375,8 @@ impl Clock for World {
         self.lock().passed
     }
 
-    /// Lets whatever is ready go first, then moves the time. The sleep the user interrupts never
-    /// returns: who cannot be interrupted hangs.
+    /// Lets everything that is ready run first, then advances the time. A sleep that the user interrupts
+    /// never returns, so code that is not interruptible hangs.
     async fn sleep(&self, duration: Duration) {
         tokio::task::yield_now().await;
         let interrupted = {
@@ -399,8 +387,8 @@ impl Clock for World {
             inner.now += slept;
             inner.passed += slept;
             inner.sleeps += 1;
-            assert!(inner.sleeps < MOST_SLEEPS, "the run sleeps for ever");
-            inner.log.push(Entry::Slept(slept));
+            assert!(inner.sleeps < MAX_SLEEPS, "the run sleeps forever");
+            inner.log.push(LogEntry::Slept(slept));
             interrupted
         };
         if interrupted {
@@ -409,7 +397,7 @@ impl Clock for World {
         }
     }
 
-    /// In the middle, where it changes nothing.
+    /// The midpoint, where it has no effect.
     fn jitter(&self) -> f64 {
         0.5
     }
@@ -417,32 +405,32 @@ impl Clock for World {
 
 #[async_trait]
 impl Journal for World {
-    async fn record(&self, record: Record) -> Result<(), Fault> {
+    async fn record(&self, record: JournalRecord) -> Result<(), Fault> {
         let synced = matches!(
             record,
-            Record::SessionEnded { instruction: Phase::Sync, outcome: SessionEnd::Completed, .. }
+            JournalRecord::SessionEnded { instruction: Phase::Sync, outcome: SessionEnd::Completed, .. }
         );
-        self.write(Entry::Recorded(record))?;
+        self.write(LogEntry::Recorded(record))?;
         self.lock().verification.synced |= synced;
         Ok(())
     }
 
     async fn event(&self, session: u32, event: &Event) -> Result<(), Fault> {
-        self.write(Entry::Kept(session, event.clone()))
+        self.write(LogEntry::Stored(session, event.clone()))
     }
 
     async fn conversation(&self, session: u32, history: &serde_json::Value) -> Result<(), Fault> {
-        self.write(Entry::Conversed(session, history.clone()))
+        self.write(LogEntry::ConversationStored(session, history.clone()))
     }
 
     async fn cost(&self, session: u32, usage: &Usage) -> Result<(), Fault> {
-        self.write(Entry::Booked(session, *usage))
+        self.write(LogEntry::CostRecorded(session, *usage))
     }
 }
 
 impl Sink for World {
     fn on(&self, span: &SpanContext, event: &Event) {
-        self.note(Entry::Shown(span.clone(), event.clone()));
+        self.note(LogEntry::Shown(span.clone(), event.clone()));
     }
 }
 
@@ -483,7 +471,7 @@ impl Backend for World {
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let gates = spec.gates.iter().map(|gate| gate.name().to_owned()).collect();
         let (phase, model, thinking) = (spec.phase, spec.model, spec.thinking);
-        self.note(Entry::Opened { phase, model, thinking, gates });
+        self.note(LogEntry::Opened { phase, model, thinking, gates });
         let script = self.next_script();
         match script.opening {
             Opening::Opens => {}
@@ -495,6 +483,6 @@ impl Backend for World {
             }
         }
         self.lock().agents += 1;
-        Ok(Box::new(Actor::new(self.clone(), script, spec.stop)))
+        Ok(Box::new(ScriptedAgent::new(self.clone(), script, spec.stop)))
     }
 }

@@ -1,4 +1,4 @@
-//! What `sync` has verified so far. Kept in the journal, so that a restart goes on where it was.
+//! What `sync` has verified so far. Stored in the journal, so that a restart resumes there.
 
 use std::collections::BTreeSet;
 
@@ -9,31 +9,27 @@ use crate::status::ProjectStatus;
 /// One pass of `sync` over a specification: first its structure, then every deliverable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verification {
-    /// Whether the sync instruction has succeeded in this pass.
+    /// Whether the sync phase has succeeded in this pass.
     pub synced: bool,
-    /// Ids verified in this pass.
     pub verified: BTreeSet<String>,
 }
 
-/// How far verification is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Active deliverables verified.
+pub struct VerificationProgress {
     pub verified: usize,
-    /// Active deliverables.
     pub total: usize,
 }
 
 impl Verification {
-    /// Counts against the deliverables that are active now.
-    pub fn progress(&self, status: &ProjectStatus) -> Progress {
-        status.active().fold(Progress::default(), |progress, deliverable| Progress {
+    /// Counts only deliverables that are active now.
+    pub fn progress(&self, status: &ProjectStatus) -> VerificationProgress {
+        status.active().fold(VerificationProgress::default(), |progress, deliverable| VerificationProgress {
             verified: progress.verified + usize::from(self.verified.contains(&deliverable.id)),
             total: progress.total + 1,
         })
     }
 
-    /// True when there is something to verify and all of it has been.
+    /// True if there is something to verify and all of it is verified.
     pub fn is_complete(&self, status: &ProjectStatus) -> bool {
         let progress = self.progress(status);
         self.synced && progress.total > 0 && progress.verified == progress.total

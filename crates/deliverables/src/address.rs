@@ -1,5 +1,5 @@
-//! Where the process that holds the project is reached: at its socket, or from inside a sandbox through the proxy, since a
-//! program there may not be able to open Unix sockets at all.
+//! The address of the process that holds the project: its socket, or a URL of the sandbox's proxy, since a
+//! program in a sandbox may not be able to open Unix sockets at all.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -11,33 +11,31 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a URL of the proxy begins.
 const SCHEME: &str = "http://";
 
-/// What the connection is upgraded to: messages of MCP, one a line.
+/// Upgrade protocol: MCP messages, one per line.
 const PROTOCOL: &str = "mcp-lines";
 
-/// How the answer begins when the proxy has connected us.
+/// Start of the proxy's response once it has connected us.
 const CONNECTED: &str = "HTTP/1.1 101 ";
 
-/// How long the proxy, which is on this machine, may take to connect us.
+/// Time limit for connecting through the proxy, which is on this machine.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
-/// The longest answer of the proxy.
+/// Maximum length of the proxy's response head.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// Where the process that holds the project is reached.
+/// Where to reach the process that holds the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallAddress {
-    /// At its socket.
     Socket(PathBuf),
-    /// Through the sandbox's proxy, at a URL that passes connections on to the socket. Who knows it may use it, so it belongs in
-    /// no place that others can read, as arguments are.
+    /// A URL of the sandbox's proxy that forwards connections to the socket. Anyone who knows it may use it,
+    /// so it must not appear where others can read it, such as in arguments.
     Proxy(String),
 }
 
 impl CallAddress {
-    /// Reads what [`fmt::Display`] wrote.
+    /// Parses the output of [`fmt::Display`].
     pub fn read(text: &OsStr) -> Self {
         match text.to_str() {
             Some(url) if url.starts_with(SCHEME) => Self::Proxy(url.to_owned()),
@@ -45,7 +43,6 @@ impl CallAddress {
         }
     }
 
-    /// Connects to the process.
     pub(crate) fn connect(&self) -> io::Result<File> {
         let connected = match self {
             Self::Socket(path) => OwnedFd::from(UnixStream::connect(path)?),
@@ -84,7 +81,7 @@ fn through_proxy(url: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads the head of an answer and nothing behind it.
+/// Reads the head of a response and nothing after it.
 fn read_head(stream: &mut impl Read) -> io::Result<String> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {

@@ -1,6 +1,6 @@
 //! The arguments of each tool. Their doc comments are the descriptions a model reads.
 
-use autonoe_core::check::{Check, DEFAULT_TIME_LIMIT, Origin};
+use autonoe_core::check::{Check, CheckOrigin, DEFAULT_TIME_LIMIT};
 use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
 use autonoe_core::duration;
 use autonoe_core::examiner::Proposal;
@@ -9,66 +9,67 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Deliverables that `list` returns when no limit is given.
+/// Default number of deliverables that `list` returns.
 pub(crate) const DEFAULT_LIST_LIMIT: usize = 5;
 
 /// Arguments of `create`.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Create {
+pub(crate) struct CreateArgs {
     /// The deliverables to create, in order of priority. All are created or none.
-    pub(crate) deliverables: Vec<Proposed>,
+    pub(crate) deliverables: Vec<ProposedDeliverable>,
 }
 
-/// A deliverable, and the checks that decide about it.
+/// A deliverable and its checks.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Proposed {
+pub(crate) struct ProposedDeliverable {
     /// Unique identifier that never changes, e.g. `UI-001` or `API-003`.
     pub(crate) id: String,
     /// Clear description of what a user gets.
     pub(crate) description: String,
-    /// Verifiable conditions, each a step or a state somebody can check.
+    /// Verifiable conditions, each a step or a state that can be checked.
     pub(crate) acceptance_criteria: Vec<String>,
-    /// Commands that decide whether it does what it should, run by Autonoe on a clean checkout of what is committed.
-    /// Each must fail as long as the deliverable is not there.
+    /// Commands that decide whether the deliverable meets its criteria. Autonoe runs them on a clean checkout
+    /// of the last commit. Each must fail until the deliverable is built.
     #[serde(default)]
     pub(crate) checks: Vec<ProposedCheck>,
 }
 
-/// A check: one of SPEC.md by its name, or a command of its own.
+/// A check: one from SPEC.md by name, or a new command.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ProposedCheck {
-    /// The name of a check in SPEC.md that belongs to this deliverable. Nothing else is needed then but `criteria`.
+    /// The name of a check in SPEC.md that belongs to this deliverable. Then only `criteria` may be added.
     pub(crate) spec: Option<String>,
-    /// What the check is called; the deliverable's id and a number if not given.
+    /// Name of the check; the deliverable's id and a number if not given.
     pub(crate) name: Option<String>,
-    /// The command, for a shell, in the project's root.
+    /// Shell command, run in the project's root.
     pub(crate) run: Option<String>,
-    /// The exit code that it must have; 0 if not given.
+    /// Expected exit code; 0 if not given.
     pub(crate) exit: Option<i32>,
-    /// Lines that its output must hold, in this order. `...` at an end of one stands for anything.
+    /// Lines that the output must contain, in this order. `...` at either end of a line matches anything.
     #[serde(default)]
     pub(crate) output: Vec<String>,
-    /// Whether it must print these lines and no others.
+    /// Whether any other line of output fails the check.
     #[serde(default)]
     pub(crate) exact: bool,
-    /// How long it may take, such as `30s`; 5 minutes if not given.
+    /// Time limit, such as `30s`; 5 minutes if not given.
     pub(crate) time_limit: Option<String>,
-    /// The acceptance criteria that it covers, counted from 1.
+    /// Acceptance criteria that the check covers, counted from 1.
     #[serde(default)]
     pub(crate) criteria: Vec<usize>,
-    /// Globs of the files that it judges by, such as `tests/**`. They cannot be changed after this session.
+    /// Globs of the files that the check relies on, such as `tests/**`. They cannot be changed after this
+    /// session.
     #[serde(default)]
     pub(crate) protect: Vec<String>,
 }
 
-impl Create {
-    /// The deliverables, and what is proposed for them; an error names what cannot be read.
+impl CreateArgs {
+    /// The deliverables and their proposed checks; the error names what is wrong.
     pub(crate) fn into_parts(self) -> Result<(Vec<NewDeliverable>, Vec<Proposal>), String> {
         let mut deliverables = Vec::new();
         let mut proposals = Vec::new();
-        for Proposed { id, description, acceptance_criteria, checks } in self.deliverables {
+        for ProposedDeliverable { id, description, acceptance_criteria, checks } in self.deliverables {
             for (index, check) in checks.into_iter().enumerate() {
                 proposals.push(check.into_proposal(&id, index + 1)?);
             }
@@ -99,7 +100,7 @@ impl ProposedCheck {
                 },
                 network: false,
                 protect: self.protect,
-                origin: Origin::Proposed,
+                origin: CheckOrigin::Proposed,
             })),
             (Some(_), Some(_)) | (None, None) => {
                 Err(wrong("it needs either `run`, a command, or `spec`, the name of a check in SPEC.md"))
@@ -111,18 +112,18 @@ impl ProposedCheck {
 /// Arguments of `set_status`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SetStatus {
+pub(crate) struct SetStatusArgs {
     /// The deliverable's id.
     pub(crate) deliverable_id: String,
-    /// `passed`: every acceptance criterion was seen to hold. `pending`: not done, or found broken.
-    /// `blocked`: something outside the project stands in the way.
+    /// `passed`: you have seen that every acceptance criterion holds. `pending`: not done, or found broken.
+    /// `blocked`: something outside the project prevents it.
     pub(crate) status: DeliverableStatus,
 }
 
 /// Arguments of `deprecate` and `verify`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Target {
+pub(crate) struct DeliverableArgs {
     /// The deliverable's id.
     pub(crate) deliverable_id: String,
 }
@@ -130,37 +131,37 @@ pub(crate) struct Target {
 /// Arguments of `review`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Look {
+pub(crate) struct ReviewArgs {
     /// The deliverable's id.
     pub(crate) deliverable_id: String,
-    /// Whether you would sign for every single acceptance criterion.
+    /// Whether every acceptance criterion holds.
     pub(crate) holds: bool,
-    /// What you looked at, and what is wrong and where, if something is.
+    /// What you reviewed and, if a criterion does not hold, what is wrong and where.
     pub(crate) reason: String,
 }
 
 /// Arguments of `list`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct List {
+pub(crate) struct ListArgs {
     /// Only deliverables that match all given conditions.
-    pub(crate) filter: Filter,
-    /// How many to return at most; 5 if not given.
+    pub(crate) filter: ListFilter,
+    /// Maximum number to return; 5 if not given.
     #[schemars(range(min = 1))]
     pub(crate) limit: Option<i64>,
 }
 
-/// What `list` may be narrowed to.
+/// Filter of `list`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Filter {
+pub(crate) struct ListFilter {
     /// Only deliverables with this status.
     pub(crate) status: Option<DeliverableStatus>,
-    /// Only those that have (true) or have not (false) been verified; in the verify phase only.
+    /// Only deliverables that have (true) or have not (false) been verified.
     pub(crate) verified: Option<bool>,
 }
 
-/// Reads arguments, with a message that names the field a model got wrong. A null means absent.
+/// The error names the argument that is wrong. A null means absent.
 pub(crate) fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
     let arguments = match arguments {
         Value::Null => Value::Object(Map::new()),

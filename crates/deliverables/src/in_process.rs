@@ -1,4 +1,4 @@
-//! The deliverable tools as the native agent sees them: no server between, the same names.
+//! The deliverable tools for the native agent: no server in between, the same names.
 
 use std::sync::Arc;
 
@@ -10,26 +10,27 @@ use serde_json::Value;
 use crate::service::DeliverableService;
 use crate::spec::spec;
 
-/// How clients that name MCP tools name ours: the server is called `autonoe`.
+/// Prefix that MCP clients give our tools: the server is called `autonoe`.
 pub const MCP_PREFIX: &str = "mcp__autonoe__";
 
-/// The tools of a phase, carried out by `service`.
 pub fn tools_for(phase: Phase, service: &Arc<DeliverableService>) -> Vec<Arc<dyn Tool>> {
     phase
         .tools()
         .iter()
-        .map(|tool| Arc::new(InProcess { tool: *tool, phase, service: Arc::clone(service) }) as Arc<dyn Tool>)
+        .map(|tool| {
+            Arc::new(InProcessTool { tool: *tool, phase, service: Arc::clone(service) }) as Arc<dyn Tool>
+        })
         .collect()
 }
 
-struct InProcess {
+struct InProcessTool {
     tool: DeliverableTool,
     phase: Phase,
     service: Arc<DeliverableService>,
 }
 
 #[async_trait]
-impl Tool for InProcess {
+impl Tool for InProcessTool {
     fn spec(&self) -> ToolSpec {
         let spec = spec(self.tool, self.phase);
         ToolSpec { name: format!("{MCP_PREFIX}{}", spec.name), ..spec }

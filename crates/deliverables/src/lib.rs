@@ -1,9 +1,9 @@
-//! The deliverable tools: `create`, `set_status`, `deprecate`, `verify` and `list`.
+//! The deliverable tools: `create`, `set_status`, `deprecate`, `verify`, `list` and `review`.
 //!
-//! [`DeliverableService`] carries them out and is the only one who does. The native agent calls it in
-//! process ([`tools_for`]). Any other speaks MCP, and each of its messages is answered where the service is ([`answer_message`]): it
-//! comes with what the agent says, or over a socket ([`CallServer`]), to which our binary carries it in the part of a relay
-//! ([`run_helper_process`]), or on standard input where no other process holds the project ([`serve_stdio`]).
+//! Only [`DeliverableService`] executes them. The native agent calls it in process ([`tools_for`]). All other
+//! agents use MCP, and their messages are answered where the service is ([`answer_message`]): they arrive
+//! with the agent's other output, over a socket ([`CallServer`]) to which our binary forwards them as a relay
+//! ([`run_helper_process`]), or on standard input if no other process holds the project ([`serve_stdio`]).
 
 mod address;
 mod arguments;
@@ -17,7 +17,7 @@ mod spec;
 pub use address::CallAddress;
 pub use in_process::{MCP_PREFIX, tools_for};
 pub use mcp::answer_message;
-pub use mcp_relay::{CALLS_VARIABLE, RELAY_ARG, carry, carry_stdio, run_helper_process};
-pub use service::{Answer, DeliverableService};
+pub use mcp_relay::{CALLS_VARIABLE, RELAY_ARG, relay, relay_stdio, run_helper_process};
+pub use service::{CallResult, DeliverableService};
 pub use socket::{CallServer, serve_stdio};
 pub use spec::spec;

@@ -1,4 +1,4 @@
-//! The MCP server `autonoe`, message by message, anyone who carries them.
+//! The MCP server `autonoe`: answers single messages, independent of the transport.
 
 use autonoe_core::instruction::{DeliverableTool, Phase};
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use crate::service::DeliverableService;
 use crate::spec::spec;
 
-/// The versions of the protocol that begin with a greeting and have all that is said here; the newest first.
+/// Supported protocol versions, latest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// The code of JSON-RPC for what is not JSON.
-const NO_JSON: i32 = -32_700;
-/// The code of JSON-RPC for a method that is not known.
-const NO_SUCH_METHOD: i32 = -32_601;
+/// JSON-RPC error code for invalid JSON.
+const PARSE_ERROR: i32 = -32_700;
+/// JSON-RPC error code for an unknown method.
+const METHOD_NOT_FOUND: i32 = -32_601;
 
-/// Answers one message of a client; nothing, if it wants no answer. The service's own phase decides which tools there are.
+/// `None` if the message needs no answer. The service's own phase decides which tools exist.
 pub async fn answer_message(service: &DeliverableService, message: &Value) -> Option<Value> {
     let id = message.get("id")?;
     let params = &message["params"];
@@ -26,37 +26,37 @@ pub async fn answer_message(service: &DeliverableService, message: &Value) -> Op
         }),
         "ping" => json!({}),
         "tools/list" => {
-            service.note_loaded();
+            service.mark_loaded();
             json!({ "tools": tools(service.phase()) })
         }
         "tools/call" => {
-            service.note_loaded();
+            service.mark_loaded();
             let name = params["name"].as_str().unwrap_or_default();
             let answer = service.call(name, params["arguments"].clone()).await;
             json!({ "content": [{ "type": "text", "text": answer.content }], "isError": answer.is_error })
         }
-        other => return Some(error(id, NO_SUCH_METHOD, &format!("there is no method {other}"))),
+        other => return Some(error(id, METHOD_NOT_FOUND, &format!("unknown method {other}"))),
     };
     Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
 }
 
-/// Answers one line of a client that should be a message.
+/// Answers one line of a client.
 pub(crate) async fn answer_line(service: &DeliverableService, line: &[u8]) -> Option<Value> {
     match serde_json::from_slice(line) {
         Ok(message) => answer_message(service, &message).await,
         Err(_) if line.trim_ascii().is_empty() => None,
-        Err(why) => Some(error(&Value::Null, NO_JSON, &format!("this is not JSON: {why}"))),
+        Err(why) => Some(error(&Value::Null, PARSE_ERROR, &format!("invalid JSON: {why}"))),
     }
 }
 
-/// The answer to a request that has no result.
+/// A JSON-RPC error response.
 pub(crate) fn error(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
-/// The version that a client asks for, or else the newest of ours.
-fn version(asked: &Value) -> &'static str {
-    VERSIONS.into_iter().find(|known| asked == known).unwrap_or(VERSIONS[0])
+/// The version that the client requests, or else our latest.
+fn version(requested: &Value) -> &'static str {
+    VERSIONS.into_iter().find(|known| requested == known).unwrap_or(VERSIONS[0])
 }
 
 fn tools(phase: Phase) -> Vec<Value> {

@@ -1,4 +1,4 @@
-//! DeliverableService: carries out the tools, through the one writer.
+//! DeliverableService: executes the tools, through the one writer of `status.json`.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -12,119 +12,116 @@ use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_core::plan::StatusReader;
 use autonoe_core::plans::VerificationReader;
 use autonoe_core::status::{Refusal, StatusChange};
-use autonoe_store::{Journal, StatusStore};
+use autonoe_store::{SqliteJournal, StatusStore};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::arguments::{self, Create, DEFAULT_LIST_LIMIT, List, Look, SetStatus, Target};
+use crate::arguments::{
+    self, CreateArgs, DEFAULT_LIST_LIMIT, DeliverableArgs, ListArgs, ReviewArgs, SetStatusArgs,
+};
 
-/// What a tool call gave: one line of JSON for the model.
+/// Result of a tool call: one line of JSON for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// The JSON.
+pub struct CallResult {
     pub content: String,
-    /// True when the call was refused or failed.
+    /// True if the call was refused or failed.
     pub is_error: bool,
 }
 
-/// Told of every change of a deliverable's status.
+/// Called for every change of a deliverable's status.
 pub type Notify = Box<dyn Fn(&StatusChange) + Send + Sync>;
 
-/// Carries out the deliverable tools of one project.
+/// Executes the deliverable tools of one project.
 pub struct DeliverableService {
     status: Arc<StatusStore>,
     examiner: Option<Arc<dyn Examiner>>,
-    journal: Arc<Journal>,
+    journal: Arc<SqliteJournal>,
     notify: Notify,
     phase: Mutex<Phase>,
     halt: Halt,
-    /// Whether a client has asked for the tools of this phase.
+    /// Whether a client has requested the tools of the current phase.
     loaded: watch::Sender<bool>,
 }
 
-/// A call that did not succeed.
-enum Failure {
+enum CallFailure {
     Refused(Refusal),
     Broken(Fault),
 }
 
-impl From<Refusal> for Failure {
+impl From<Refusal> for CallFailure {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<Fault> for Failure {
+impl From<Fault> for CallFailure {
     fn from(fault: Fault) -> Self {
         Self::Broken(fault)
     }
 }
 
 impl DeliverableService {
-    /// A service over the project's one writer. It starts in `phase`.
-    pub fn new(status: Arc<StatusStore>, journal: Arc<Journal>, phase: Phase, notify: Notify) -> Self {
+    pub fn new(status: Arc<StatusStore>, journal: Arc<SqliteJournal>, phase: Phase, notify: Notify) -> Self {
         let loaded = watch::Sender::new(false);
         let (phase, halt) = (Mutex::new(phase), Halt::default());
         Self { status, examiner: None, journal, notify, phase, halt, loaded }
     }
 
-    /// The same service with an examiner, who has the last word when something is said to have passed.
+    /// Has `examiner` check every deliverable that an agent sets to passed.
     #[must_use]
     pub fn examined_by(self, examiner: Arc<dyn Examiner>) -> Self {
         Self { examiner: Some(examiner), ..self }
     }
 
-    /// The same service, which ends the run when something breaks that no session can repair.
+    /// Ends the run on a fault that no session can fix.
     #[must_use]
     pub fn halting(self, halt: Halt) -> Self {
         Self { halt, ..self }
     }
 
-    /// Enters a phase: from now on only its tools are answered, and nobody has asked for them.
+    /// From now on only the tools of `phase` are available.
     pub fn enter(&self, phase: Phase) {
         *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = phase;
         self.loaded.send_replace(false);
     }
 
-    /// Whether a client over MCP has asked for the tools of this phase, or the phase has none.
+    /// Whether an MCP client has requested the tools of this phase, or the phase has none.
     pub fn has_been_loaded(&self) -> bool {
         *self.loaded.borrow() || self.phase().tools().is_empty()
     }
 
-    /// Waits until that is so.
+    /// Waits for [`DeliverableService::has_been_loaded`].
     pub async fn loaded(&self) {
         let mut loaded = self.loaded.subscribe();
         while !self.has_been_loaded() {
-            // Its sender is ours.
+            // The sender is ours, so this cannot fail.
             let _ = loaded.changed().await;
         }
     }
 
-    /// Notes that a client has asked for the tools.
-    pub(crate) fn note_loaded(&self) {
+    pub(crate) fn mark_loaded(&self) {
         self.loaded.send_replace(true);
     }
 
-    /// The phase that it is in.
     pub(crate) fn phase(&self) -> Phase {
         *self.phase.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Calls a tool by its short name.
-    pub async fn call(&self, tool: &str, arguments: Value) -> Answer {
+    /// `tool` is the short name.
+    pub async fn call(&self, tool: &str, arguments: Value) -> CallResult {
         let phase = self.phase();
         let Some(tool) = phase.tools().iter().copied().find(|offered| offered.name() == tool) else {
             let offered: Vec<_> = phase.tools().iter().map(|tool| tool.name()).collect();
             let message = format!(
-                "Tool {tool} is not available in the {phase} phase, which has: {}",
+                "Tool {tool} is not available in the {phase} phase; available: {}",
                 offered.join(", ")
             );
             return failed(&message, "NOT_AVAILABLE");
         };
-        match self.perform(tool, arguments).await {
-            Ok(value) => Answer { content: value.to_string(), is_error: false },
-            Err(Failure::Refused(refusal)) => failed(&refusal.to_string(), refusal.code()),
-            Err(Failure::Broken(fault)) => {
+        match self.execute(tool, arguments).await {
+            Ok(value) => CallResult { content: value.to_string(), is_error: false },
+            Err(CallFailure::Refused(refusal)) => failed(&refusal.to_string(), refusal.code()),
+            Err(CallFailure::Broken(fault)) => {
                 if !fault.recoverable() {
                     self.halt.raise(&fault);
                 }
@@ -133,7 +130,7 @@ impl DeliverableService {
         }
     }
 
-    async fn perform(&self, tool: DeliverableTool, arguments: Value) -> Result<Value, Failure> {
+    async fn execute(&self, tool: DeliverableTool, arguments: Value) -> Result<Value, CallFailure> {
         match tool {
             DeliverableTool::Create => self.create(read(arguments)?).await,
             DeliverableTool::SetStatus => self.set_status(read(arguments)?).await,
@@ -144,12 +141,12 @@ impl DeliverableService {
         }
     }
 
-    async fn create(&self, arguments: Create) -> Result<Value, Failure> {
+    async fn create(&self, arguments: CreateArgs) -> Result<Value, CallFailure> {
         let (batch, proposals) = arguments.into_parts().map_err(Refusal::Validation)?;
         if let Some(examiner) = &self.examiner {
             let ids: Vec<String> = batch.iter().map(|item| item.id.clone()).collect();
             let status = self.status.load().await?;
-            // A deliverable that is there already gets no checks in passing.
+            // An existing deliverable gets no additional checks.
             let is_new = |id: &String| status.as_ref().is_none_or(|status| status.find(id).is_none());
             if ids.iter().all(is_new) {
                 examiner.propose(&ids, proposals).await?.map_err(Refusal::Validation)?;
@@ -165,8 +162,8 @@ impl DeliverableService {
         Ok(done(format!("Created {count} deliverable(s) successfully")))
     }
 
-    async fn set_status(&self, arguments: SetStatus) -> Result<Value, Failure> {
-        let SetStatus { deliverable_id, status: wanted } = arguments;
+    async fn set_status(&self, arguments: SetStatusArgs) -> Result<Value, CallFailure> {
+        let SetStatusArgs { deliverable_id, status: wanted } = arguments;
         let examination = match wanted {
             DeliverableStatus::Passed => self.examine(&deliverable_id).await?,
             DeliverableStatus::Pending | DeliverableStatus::Blocked => None,
@@ -193,8 +190,8 @@ impl DeliverableService {
         }))
     }
 
-    /// Has the checks of a deliverable run that is said to have passed. One that fails refuses the call.
-    async fn examine(&self, id: &str) -> Result<Option<Examination>, Failure> {
+    /// Runs the checks of a deliverable that an agent claims has passed. A failed check refuses the call.
+    async fn examine(&self, id: &str) -> Result<Option<Examination>, CallFailure> {
         let status = self.status.load().await?;
         let found = status.as_ref().and_then(|status| status.find(id)).filter(|item| item.is_active());
         let (Some(examiner), Some(deliverable)) = (&self.examiner, found) else {
@@ -207,7 +204,7 @@ impl DeliverableService {
         let Examination { finding, message } = examination;
         self.status
             .change(Box::new(|status, _| {
-                // What passed before and does not hold is pending.
+                // A deliverable that had passed becomes pending.
                 let change = match deliverable.status {
                     DeliverableStatus::Passed => vec![status.set_status(id, DeliverableStatus::Pending)?],
                     DeliverableStatus::Pending | DeliverableStatus::Blocked => Vec::new(),
@@ -219,7 +216,7 @@ impl DeliverableService {
         Err(Refusal::ChecksFailed(message).into())
     }
 
-    async fn deprecate(&self, arguments: Target) -> Result<Value, Failure> {
+    async fn deprecate(&self, arguments: DeliverableArgs) -> Result<Value, CallFailure> {
         let id = arguments.deliverable_id;
         let (description, _) = self
             .status
@@ -231,7 +228,7 @@ impl DeliverableService {
         Ok(done(format!("Deliverable \"{description}\" ({id}) marked as deprecated")))
     }
 
-    async fn verify(&self, arguments: Target) -> Result<Value, Failure> {
+    async fn verify(&self, arguments: DeliverableArgs) -> Result<Value, CallFailure> {
         let id = arguments.deliverable_id;
         let status = self.status.load().await?;
         let known = status.as_ref().is_some_and(|status| status.active().any(|item| item.id == id));
@@ -242,10 +239,10 @@ impl DeliverableService {
         Ok(done(format!("Deliverable {id} marked as verified")))
     }
 
-    async fn review(&self, arguments: Look) -> Result<Value, Failure> {
-        let Look { deliverable_id: id, holds, reason } = arguments;
+    async fn review(&self, arguments: ReviewArgs) -> Result<Value, CallFailure> {
+        let ReviewArgs { deliverable_id: id, holds, reason } = arguments;
         let Some(examiner) = &self.examiner else {
-            return Err(Refusal::Validation("Nobody takes reviews outside of a run".to_owned()).into());
+            return Err(Refusal::Validation("Reviews are only accepted during a run".to_owned()).into());
         };
         if reason.trim().is_empty() {
             return Err(Refusal::Validation("A review needs a reason".to_owned()).into());
@@ -254,7 +251,7 @@ impl DeliverableService {
         Ok(done(format!("Your review of {id} is recorded")))
     }
 
-    async fn list(&self, arguments: List) -> Result<Value, Failure> {
+    async fn list(&self, arguments: ListArgs) -> Result<Value, CallFailure> {
         let limit = match arguments.limit {
             None => DEFAULT_LIST_LIMIT,
             Some(limit) => usize::try_from(limit)
@@ -300,17 +297,16 @@ fn entry(item: &Deliverable, verified: Option<bool>) -> Value {
     entry
 }
 
-fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, Failure> {
-    arguments::read(arguments).map_err(|message| Failure::Refused(Refusal::Validation(message)))
+fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, CallFailure> {
+    arguments::read(arguments).map_err(|message| CallFailure::Refused(Refusal::Validation(message)))
 }
 
 fn done(message: String) -> Value {
     json!({ "success": true, "message": message })
 }
 
-/// The answer to a call that did not succeed.
-fn failed(message: &str, code: &str) -> Answer {
-    Answer {
+fn failed(message: &str, code: &str) -> CallResult {
+    CallResult {
         content: json!({ "success": false, "message": message, "error": code }).to_string(),
         is_error: true,
     }

@@ -1,5 +1,5 @@
-//! Where clients of the MCP server are heard: at a socket of the process that holds the project, or on standard input and output
-//! of one that holds it for its client alone. One message a line.
+//! Transports of the MCP server: a socket of the process that holds the project, or standard input and output
+//! of a process that holds it for its client alone. One message per line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,24 +16,24 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::mcp::answer_line;
 use crate::service::DeliverableService;
 
-/// The longest line that a client may send.
+/// Maximum length of a line from a client.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// How many messages of a client are answered at the same time; more have to wait.
+/// Maximum number of messages of a client answered concurrently.
 const MAX_AT_ONCE: usize = 32;
 
-/// Answers clients in other processes for as long as it lives.
+/// Answers clients in other processes until dropped.
 pub struct CallServer {
     path: PathBuf,
     task: JoinHandle<()>,
 }
 
 impl CallServer {
-    /// Listens at `path`, which only this user may open, and has `service` carry out what arrives.
+    /// Listens at `path`, which only this user may open.
     pub fn start(path: &Path, service: Arc<DeliverableService>) -> io::Result<Self> {
         let _ = std::fs::remove_file(path);
         let listener = UnixListener::bind(path)?;
-        private(path)?;
+        make_private(path)?;
         let task = tokio::spawn(async move {
             let mut clients = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
@@ -56,18 +56,18 @@ impl Drop for CallServer {
     }
 }
 
-fn private(path: &Path) -> io::Result<()> {
+fn make_private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
 }
 
-/// Answers the client on standard input and output until it goes away.
+/// Answers the client on standard input and output until it disconnects.
 pub async fn serve_stdio(service: &DeliverableService) -> io::Result<()> {
     answer_all(tokio::io::stdin(), tokio::io::stdout(), service).await
 }
 
-/// Answers each line, several at the same time: one may take as long as the checks of a deliverable. What was asked before the
-/// client closed its side is still answered.
+/// Answers lines concurrently: one may take as long as the checks of a deliverable. Requests sent before the
+/// client closed its side are still answered.
 async fn answer_all(
     reader: impl AsyncRead + Unpin,
     mut writer: impl AsyncWrite + Unpin,
@@ -77,7 +77,7 @@ async fn answer_all(
     let (mut line, mut is_open, mut answers) = (Vec::new(), true, FuturesUnordered::new());
     loop {
         tokio::select! {
-            read = read_on(&mut reader, &mut line), if is_open && answers.len() < MAX_AT_ONCE => {
+            read = read_line(&mut reader, &mut line), if is_open && answers.len() < MAX_AT_ONCE => {
                 is_open = read?;
                 if is_open {
                     let line = std::mem::take(&mut line);
@@ -95,9 +95,9 @@ async fn answer_all(
     }
 }
 
-/// Reads on until the line is whole. False if it will not be, for there is no more of it or too much. Cancel safe: what was read
-/// is in `line`.
-async fn read_on(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> io::Result<bool> {
+/// Reads until the line is complete. False if the stream ended or the line is too long. Cancel safe: what was
+/// read is in `line`.
+async fn read_line(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> io::Result<bool> {
     let left = MAX_LINE_BYTES.saturating_sub(line.len()) as u64;
     reader.take(left).read_until(b'\n', line).await?;
     Ok(line.ends_with(b"\n"))

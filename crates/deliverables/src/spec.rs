@@ -1,4 +1,4 @@
-//! What a model is told about each tool in each phase.
+//! Descriptions of the tools for the model, per phase.
 
 use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_tools::ToolSpec;
@@ -6,38 +6,37 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::arguments::{Create, List, Look, SetStatus, Target};
+use crate::arguments::{CreateArgs, DeliverableArgs, ListArgs, ReviewArgs, SetStatusArgs};
 
-/// Describes a tool as offered in `phase`, under its own short name.
+/// Describes a tool as offered in `phase`, under its short name.
 pub fn spec(tool: DeliverableTool, phase: Phase) -> ToolSpec {
     let (description, mut input_schema) = match tool {
         DeliverableTool::Create => (
             "Creates deliverables, all of them or none. The only way to add to the project's list of deliverables.",
-            schema::<Create>(),
+            schema::<CreateArgs>(),
         ),
         DeliverableTool::SetStatus => (
             "Sets the status of one deliverable. Set `passed` only with evidence for every acceptance criterion.",
-            schema::<SetStatus>(),
+            schema::<SetStatusArgs>(),
         ),
         DeliverableTool::Deprecate => (
             "Marks a deliverable as no longer part of the specification. Its record is kept but no longer counts.",
-            schema::<Target>(),
+            schema::<DeliverableArgs>(),
         ),
         DeliverableTool::Verify => (
             "Records that you have checked one deliverable against the code, whatever the result was.",
-            schema::<Target>(),
+            schema::<DeliverableArgs>(),
         ),
-        DeliverableTool::Review => (
-            "Records what you think of one deliverable that somebody else has built, after having looked at it.",
-            schema::<Look>(),
-        ),
+        DeliverableTool::Review => {
+            ("Records your review of one deliverable that another agent has built.", schema::<ReviewArgs>())
+        }
         DeliverableTool::List => (
-            "Lists deliverables in order of priority, with their acceptance criteria. Says how many there are in all.",
-            schema::<List>(),
+            "Lists deliverables in order of priority, with their acceptance criteria and the total number.",
+            schema::<ListArgs>(),
         ),
     };
     if tool == DeliverableTool::List && phase != Phase::Verify {
-        forget_verified(&mut input_schema);
+        remove_verified_filter(&mut input_schema);
     }
     ToolSpec {
         name: tool.name().to_owned(),
@@ -47,7 +46,7 @@ pub fn spec(tool: DeliverableTool, phase: Phase) -> ToolSpec {
     }
 }
 
-/// JSON Schema draft 7 with everything in place, which every client understands.
+/// JSON Schema draft 7 without references, which every client understands.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.inline_subschemas = true;
@@ -60,7 +59,7 @@ fn schema<T: JsonSchema>() -> Value {
 }
 
 /// `filter.verified` exists in the verify phase only.
-fn forget_verified(schema: &mut Value) {
+fn remove_verified_filter(schema: &mut Value) {
     if let Some(filter) = schema.pointer_mut("/properties/filter/properties").and_then(Value::as_object_mut) {
         filter.remove("verified");
     }

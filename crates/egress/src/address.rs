@@ -1,22 +1,21 @@
-//! Which addresses a connection may lead to.
+//! Which IP addresses a connection may use.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How far a connection may lead. The greater one wins where several patterns match.
+/// The addresses that a connection may use. If several patterns match, the greater scope wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reach {
-    /// To addresses of the public internet only: a name proves nothing about where it leads.
+pub(crate) enum AddressScope {
+    /// Public internet addresses only: an allowed name could resolve to anything.
     Public,
-    /// Anywhere: the user named an address or a port and meant it.
+    /// Any address: the user explicitly listed an address or a port.
     Anywhere,
 }
 
-impl Reach {
-    /// Whether a connection to `address` is within reach.
+impl AddressScope {
     pub fn covers(self, address: IpAddr) -> bool {
         match self {
-            Reach::Public => is_public(address),
-            Reach::Anywhere => true,
+            AddressScope::Public => is_public(address),
+            AddressScope::Anywhere => true,
         }
     }
 }
@@ -64,10 +63,10 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Reach;
+    use super::AddressScope;
 
     #[test]
-    fn only_public_addresses_are_within_the_reach_of_a_name() {
+    fn the_public_scope_covers_only_public_addresses() {
         for public in [
             "1.1.1.1",
             "100.63.0.1",
@@ -84,7 +83,7 @@ mod tests {
             "64:ff9b::101:101",
             "::ffff:1.1.1.1",
         ] {
-            assert!(Reach::Public.covers(public.parse().unwrap()), "{public}");
+            assert!(AddressScope::Public.covers(public.parse().unwrap()), "{public}");
         }
         for special in [
             "0.0.0.0",
@@ -129,8 +128,8 @@ mod tests {
             "fec0::1",
             "ff02::1",
         ] {
-            assert!(!Reach::Public.covers(special.parse().unwrap()), "{special}");
-            assert!(Reach::Anywhere.covers(special.parse().unwrap()), "{special}");
+            assert!(!AddressScope::Public.covers(special.parse().unwrap()), "{special}");
+            assert!(AddressScope::Anywhere.covers(special.parse().unwrap()), "{special}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The egress proxy's life: its thread, its connections and its end.
+//! The lifecycle of the egress proxy: its thread, its connections and its shutdown.
 
 use std::fmt;
 use std::io;
@@ -17,30 +17,30 @@ use crate::limits::{
     ACCEPT_PAUSE, CONNECT_LIMIT, HEAD_LIMIT, IDLE_LIMIT, MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEADERS,
 };
 use crate::proxy::{EgressProxy, lock};
-use crate::refusal::Refusal;
-use crate::rules::Rules;
-use crate::tunnel::carry;
+use crate::refusal::EgressRefusal;
+use crate::rules::EgressRules;
+use crate::tunnel::copy_both_ways;
 
-/// The egress proxy while it is open. Dropping it closes every connection and the listening socket.
+/// A running egress proxy. Dropping it closes every connection and the listening socket.
 pub struct Egress {
-    egress: Arc<EgressProxy>,
-    /// Closed to stop the thread.
+    proxy: Arc<EgressProxy>,
+    /// Dropped to stop the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Egress {
-    /// Serves `listener`, whichever network it was opened in; connections out are made from ours. It has a thread of its
-    /// own, so it serves blocking and async callers alike.
-    pub fn start(listener: TcpListener, rules: Arc<Rules>) -> io::Result<Egress> {
-        let egress = Arc::new(EgressProxy::new(listener.local_addr()?, rules)?);
+    /// Serves `listener`, which may belong to another network namespace; outgoing connections are made from ours. The
+    /// proxy runs on its own thread, so blocking and async callers can both use it.
+    pub fn start(listener: TcpListener, rules: Arc<EgressRules>) -> io::Result<Egress> {
+        let proxy = Arc::new(EgressProxy::new(listener.local_addr()?, rules)?);
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
             let _context = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        let served = Arc::clone(&egress);
+        let served = Arc::clone(&proxy);
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = thread::Builder::new().name("egress".to_owned()).spawn(move || {
             runtime.block_on(async {
@@ -49,25 +49,26 @@ impl Egress {
                     () = serve(listener, served) => {}
                 }
             });
-            // Ends every task, but does not wait for a name that is still being looked up.
+            // Ends every task, but does not wait for a DNS lookup that is still running.
             runtime.shutdown_background();
         })?;
-        Ok(Egress { egress, stop: Some(stop), thread: Some(thread) })
+        Ok(Egress { proxy, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// What `HTTP_PROXY` and `HTTPS_PROXY` are set to inside: `http://127.0.0.1:PORT`, without a slash at the end.
+    /// The value of `HTTP_PROXY` and `HTTPS_PROXY` inside: `http://127.0.0.1:PORT`, without a trailing slash.
     pub fn proxy_url(&self) -> String {
-        format!("http://{}", self.egress.address)
+        format!("http://{}", self.proxy.address)
     }
 
-    /// The URL inside of a route or a socket: `http://127.0.0.1:PORT/<token>/<name>`, without a slash at the end.
+    /// The URL of a route or socket, for clients inside: `http://127.0.0.1:PORT/<token>/<name>`, without a trailing slash.
+    /// `None` if nothing has that name.
     pub fn route_url(&self, name: &str) -> Option<String> {
-        Some(self.proxy_url() + &self.egress.route_path(name)?)
+        Some(self.proxy_url() + &self.proxy.route_path(name)?)
     }
 
-    /// What has been refused since the last call. Each host and port is told once in the life of the egress proxy.
-    pub fn refusals(&self) -> Vec<Refusal> {
-        self.egress.refusals()
+    /// The refusals since the last call. Each host and port is reported only once.
+    pub fn refusals(&self) -> Vec<EgressRefusal> {
+        self.proxy.refusals()
     }
 }
 
@@ -75,7 +76,7 @@ impl Drop for Egress {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // An error says that the thread panicked, and then it has stopped too.
+            // An error means that the thread panicked; it has stopped in that case too.
             let _ = thread.join();
         }
     }
@@ -83,18 +84,18 @@ impl Drop for Egress {
 
 impl fmt::Debug for Egress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Egress").field("address", &self.egress.address).finish_non_exhaustive()
+        f.debug_struct("Egress").field("address", &self.proxy.address).finish_non_exhaustive()
     }
 }
 
 impl EgressProxy {
-    fn new(address: SocketAddr, rules: Arc<Rules>) -> io::Result<Self> {
+    fn new(address: SocketAddr, rules: Arc<EgressRules>) -> io::Result<Self> {
         let routes = rules.routes.iter().map(|route| route.name());
         let mut names: Vec<&str> =
             routes.chain(rules.sockets.iter().map(|socket| socket.name.as_str())).collect();
         names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            let problem = format!("two routes are called `{}`", twice[0]);
+        if let Some(duplicate) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            let problem = format!("two routes have the name `{}`", duplicate[0]);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         let client = if rules.routes.is_empty() { None } else { Some(client(&rules)?) };
@@ -102,8 +103,9 @@ impl EgressProxy {
     }
 }
 
-/// The client for routes. It passes on what it gets: no redirects followed, nothing unpacked, no environment read.
-fn client(rules: &Rules) -> io::Result<reqwest::Client> {
+/// The client for routes. It passes responses through unchanged: it follows no redirects, decompresses nothing and reads
+/// no environment variables.
+fn client(rules: &EgressRules) -> io::Result<reqwest::Client> {
     let mut builder = autonoe_tls::client()
         .no_proxy()
         .no_gzip()
@@ -122,19 +124,19 @@ fn client(rules: &Rules) -> io::Result<reqwest::Client> {
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
-    random.fill(&mut bytes).map_err(|_| io::Error::other("the system gives no random numbers"))?;
+    random.fill(&mut bytes).map_err(|_| io::Error::other("the system provides no random numbers"))?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
-async fn serve(listener: tokio::net::TcpListener, egress: Arc<EgressProxy>) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+async fn serve(listener: tokio::net::TcpListener, proxy: Arc<EgressProxy>) {
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
         match listener.accept().await {
             Ok((client, _)) => {
-                let egress = Arc::clone(&egress);
+                let proxy = Arc::clone(&proxy);
                 tokio::spawn(async move {
-                    attend(client, &egress).await;
-                    drop(place);
+                    serve_connection(client, &proxy).await;
+                    drop(slot);
                 });
             }
             Err(_) => sleep(ACCEPT_PAUSE).await,
@@ -142,13 +144,13 @@ async fn serve(listener: tokio::net::TcpListener, egress: Arc<EgressProxy>) {
     }
 }
 
-/// One connection, from its first request to the end of its last request or tunnel.
-async fn attend(client: TcpStream, egress: &EgressProxy) {
-    // Without it, small pieces wait for an acknowledgement; a failure costs only time.
+/// Serves one connection until its last request or its tunnel has ended.
+async fn serve_connection(client: TcpStream, proxy: &EgressProxy) {
+    // Without nodelay, small writes wait for an acknowledgement. A failure to set it only costs time.
     let _ = client.set_nodelay(true);
     let tunnel = Mutex::new(None);
     let service =
-        service_fn(async |request| Ok::<_, std::convert::Infallible>(egress.answer(request, &tunnel).await));
+        service_fn(async |request| Ok::<_, std::convert::Infallible>(proxy.handle(request, &tunnel).await));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
@@ -162,7 +164,7 @@ async fn attend(client: TcpStream, egress: &EgressProxy) {
     if let (Ok(()), Some(tunnel)) = (served, opened)
         && let Ok(client) = tunnel.client.await
     {
-        carry(TokioIo::new(client), tunnel.target, tunnel.idle_limit).await;
+        copy_both_ways(TokioIo::new(client), tunnel.target, tunnel.idle_limit).await;
     }
 }
 

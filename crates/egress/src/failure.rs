@@ -1,57 +1,60 @@
-//! Why a request is not served, and how the client is told.
+//! Why a request is not served, and the response that the client gets.
 
 use std::error::Error;
 
 use hyper::StatusCode;
 
-use crate::refusal::Refusal;
+use crate::refusal::EgressRefusal;
 
-/// Everything that is answered by us and not by the other side.
+/// A failure for which the proxy itself responds.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// The request makes no sense or could be read in two ways.
+pub(crate) enum EgressFailure {
+    /// The request is invalid or ambiguous.
     Malformed(&'static str),
-    /// The host is not allowed.
-    Refused(Refusal),
+    Refused(EgressRefusal),
     /// Neither a proxy request nor a route.
-    NothingHere,
-    /// HTTP that this proxy does not speak.
+    NotFound,
+    /// An HTTP feature that this proxy does not support.
     NotSupported(&'static str),
-    /// The other side cannot be reached, or does not answer as it should.
-    Unreachable { whom: String, cause: String },
-    /// The other side takes too long.
-    TooSlow { whom: String },
+    /// The peer cannot be reached, or its response is invalid.
+    Unreachable {
+        peer: String,
+        cause: String,
+    },
+    TimedOut {
+        peer: String,
+    },
 }
 
-impl Failure {
-    /// The status and the text of the answer; `how_to_allow` is added where it helps.
-    pub fn tell(&self, how_to_allow: &str) -> (StatusCode, String) {
+impl EgressFailure {
+    /// The status and text of the response. A refusal ends with `how_to_allow`.
+    pub fn to_response(&self, how_to_allow: &str) -> (StatusCode, String) {
         match self {
-            Failure::Malformed(problem) => (StatusCode::BAD_REQUEST, format!("Malformed request: {problem}.\n")),
-            Failure::Refused(refusal) => (StatusCode::FORBIDDEN, format!("{refusal}\n{how_to_allow}\n")),
-            Failure::NothingHere => (
+            EgressFailure::Malformed(problem) => (StatusCode::BAD_REQUEST, format!("Malformed request: {problem}.\n")),
+            EgressFailure::Refused(refusal) => (StatusCode::FORBIDDEN, format!("{refusal}\n{how_to_allow}\n")),
+            EgressFailure::NotFound => (
                 StatusCode::NOT_FOUND,
                 "This is Autonoe's proxy, the only way out of the sandbox. Set HTTP_PROXY and HTTPS_PROXY to it.\n"
                     .to_owned(),
             ),
-            Failure::NotSupported(what) => {
-                (StatusCode::NOT_IMPLEMENTED, format!("This proxy does not serve {what}.\n"))
+            EgressFailure::NotSupported(what) => {
+                (StatusCode::NOT_IMPLEMENTED, format!("This proxy does not support {what}.\n"))
             }
-            Failure::Unreachable { whom, cause } => {
-                (StatusCode::BAD_GATEWAY, format!("{whom} cannot be reached: {cause}.\n"))
+            EgressFailure::Unreachable { peer, cause } => {
+                (StatusCode::BAD_GATEWAY, format!("{peer} cannot be reached: {cause}.\n"))
             }
-            Failure::TooSlow { whom } => {
-                (StatusCode::GATEWAY_TIMEOUT, format!("{whom} did not answer in time.\n"))
+            EgressFailure::TimedOut { peer } => {
+                (StatusCode::GATEWAY_TIMEOUT, format!("{peer} did not answer in time.\n"))
             }
         }
     }
 
-    /// Names the innermost cause; what wraps it may show URLs.
-    pub fn unreachable(whom: &impl ToString, error: &(dyn Error + 'static)) -> Self {
+    /// Keeps only the innermost cause, since the errors that wrap it may contain URLs.
+    pub fn unreachable(peer: &impl ToString, error: &(dyn Error + 'static)) -> Self {
         let mut cause = error;
         while let Some(inner) = cause.source() {
             cause = inner;
         }
-        Failure::Unreachable { whom: whom.to_string(), cause: cause.to_string() }
+        EgressFailure::Unreachable { peer: peer.to_string(), cause: cause.to_string() }
     }
 }

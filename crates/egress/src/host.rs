@@ -1,4 +1,4 @@
-//! A host and a port as they are judged, compared and connected to: one spelling for each.
+//! Hosts and ports in a canonical form, which is the one that is checked, compared and connected to.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,22 +6,22 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;
 
-/// A host in its one spelling.
+/// A host in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Host {
-    /// Lower case, without a dot at the end, and never readable as an address.
+    /// Lower case, without a trailing dot, and never parseable as an address.
     Name(String),
-    /// IPv4 in IPv6 clothing is IPv4.
+    /// An IPv4-mapped IPv6 address is stored as IPv4.
     Address(IpAddr),
 }
 
 impl Host {
-    /// Reads a name, an IPv4 address or an IPv6 address in brackets. The error says what is wrong.
+    /// Parses a name, an IPv4 address or an IPv6 address in brackets.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or("the bracket is not closed")?;
             let address: Ipv6Addr =
-                inner.parse().map_err(|_| "what is in the brackets is not an IPv6 address")?;
+                inner.parse().map_err(|_| "the text in brackets is not an IPv6 address")?;
             return Ok(Host::Address(address.to_canonical()));
         }
         let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
@@ -32,22 +32,22 @@ impl Host {
             return Err("the host is empty");
         }
         if !name.is_ascii() {
-            return Err("names beyond ASCII must be written in their xn-- form");
+            return Err("non-ASCII names must be written in their xn-- form");
         }
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')) {
-            return Err("a host has only letters, digits, dots, hyphens and underscores");
+            return Err("a host may contain only letters, digits, dots, hyphens and underscores");
         }
         if name.len() > MAX_NAME || name.split('.').any(|label| label.is_empty() || label.len() > MAX_LABEL) {
             return Err("a part between two dots is empty or too long");
         }
         if name.rsplit('.').next().is_some_and(is_number) {
-            return Err("an IPv4 address is written as four decimal numbers");
+            return Err("an IPv4 address must be written as four decimal numbers");
         }
         Ok(Host::Name(name))
     }
 }
 
-/// Whether resolvers take a last label like this for part of an address: `0x7f.1`, `2130706433`.
+/// Whether resolvers treat a name with this last label as an address: `0x7f.1`, `2130706433`.
 fn is_number(label: &str) -> bool {
     label.bytes().all(|byte| byte.is_ascii_digit())
         || label.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -63,7 +63,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// Splits `host:port`; the port is none if there is no colon after the host.
+/// Splits `host:port`; the port is `None` if there is no colon after the host.
 pub(crate) fn split_port(text: &str) -> Result<(&str, Option<u16>), &'static str> {
     let end_of_host = text.rfind(']').unwrap_or(0);
     let Some(colon) = text[end_of_host..].rfind(':').map(|at| at + end_of_host) else {
@@ -77,24 +77,24 @@ pub(crate) fn split_port(text: &str) -> Result<(&str, Option<u16>), &'static str
     }
 }
 
-/// Where a client wants to go.
+/// The destination of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Target {
+pub(crate) struct HostPort {
     pub host: Host,
     pub port: u16,
 }
 
-impl Target {
-    /// Reads an authority that must name its port.
+impl HostPort {
+    /// Parses an authority, which must have a port.
     pub fn parse(authority: &str) -> Result<Self, &'static str> {
         let (host, port) = split_port(authority)?;
-        Ok(Target { host: Host::parse(host)?, port: port.ok_or("the port is missing")? })
+        Ok(HostPort { host: Host::parse(host)?, port: port.ok_or("the port is missing")? })
     }
 
-    /// Reads the authority of an `http` URL, whose port is 80 unless it says otherwise.
+    /// Parses the authority of an `http` URL; the port defaults to 80.
     pub fn parse_http(authority: &str) -> Result<Self, &'static str> {
         let (host, port) = split_port(authority)?;
-        Ok(Target { host: Host::parse(host)?, port: port.unwrap_or(80) })
+        Ok(HostPort { host: Host::parse(host)?, port: port.unwrap_or(80) })
     }
 
     /// The `Host` header of a plain HTTP request.
@@ -103,7 +103,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }

@@ -1,16 +1,16 @@
-//! The one egress proxy out of the sandbox.
+//! The egress proxy: the only network access out of the sandbox.
 //!
-//! Processes in a sandbox have a network of their own with nothing in it but loopback. A listening socket that was opened
-//! *inside* is handed to [`Egress::start`], which serves it from outside. It does four things:
+//! Processes in a sandbox have a network namespace with nothing but loopback. A listening socket that was opened *inside* is
+//! passed to [`Egress::start`], which serves it from outside. The proxy supports four kinds of requests:
 //!
 //! - **tunnels** (`CONNECT host:port`) to hosts that a [`HostPattern`] allows;
-//! - **plain HTTP** (`GET http://host/…`) to the same hosts, one judged request at a time;
-//! - **routes** (`/<token>/<name>/…`) to providers, with the real [`Key`] put in, so that no key is needed inside;
-//! - **sockets** (`/<token>/<name>`, with an `Upgrade`): bytes both ways with one Unix socket of ours, which a program could not
-//!   reach by itself where it may open no Unix sockets.
+//! - **plain HTTP** (`GET http://host/…`) to the same hosts, each request checked on its own;
+//! - **routes** (`/<token>/<name>/…`) to providers; the proxy inserts the real [`Key`], so no key is needed inside;
+//! - **sockets** (`/<token>/<name>`, with an `Upgrade`): a byte stream to one Unix socket of ours, for programs that are
+//!   not allowed to open Unix sockets themselves.
 //!
-//! Everything else is refused, and each refused host is kept for [`Egress::refusals`]. What is inside a tunnel is not
-//! looked at. Children need `HTTP_PROXY` and `HTTPS_PROXY` set to [`Egress::proxy_url`], and `NO_PROXY` for loopback.
+//! Everything else is refused, and refused hosts are recorded for [`Egress::refusals`]. The contents of a tunnel are not
+//! inspected. Children need `HTTP_PROXY` and `HTTPS_PROXY` set to [`Egress::proxy_url`], and `NO_PROXY` for loopback.
 
 mod address;
 mod connect;
@@ -31,8 +31,8 @@ mod upstream;
 
 pub use egress::Egress;
 pub use pattern::{HostPattern, PatternError};
-pub use refusal::{Reason, Refusal};
+pub use refusal::{EgressRefusal, RefusalReason};
 pub use route::{Key, Route, RouteError};
-pub use rules::Rules;
+pub use rules::EgressRules;
 pub use socket::SocketRoute;
 pub use upstream::{ProxyError, UpstreamProxy};

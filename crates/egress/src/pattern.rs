@@ -1,38 +1,37 @@
-//! Which hosts are allowed, as the user writes them.
+//! Host patterns: the entries of the user's list of allowed hosts.
 
 use std::str::FromStr;
 
-use crate::address::Reach;
-use crate::host::{Host, Target, split_port};
+use crate::address::AddressScope;
+use crate::host::{Host, HostPort, split_port};
 
-/// The ports of a pattern that names none.
+/// The ports that a pattern without a port allows.
 const WEB_PORTS: [u16; 2] = [80, 443];
 
 /// One entry of the list of allowed hosts.
 ///
-/// | written | allows |
+/// | pattern | allows |
 /// |---|---|
 /// | `registry.example.org` | that name on ports 80 and 443, at public addresses only |
 /// | `*.example.org` | every name below it, but not `example.org`; otherwise the same |
-/// | `registry.example.org:8443`, `*.example.org:8443` | that port only, wherever the name leads |
+/// | `registry.example.org:8443`, `*.example.org:8443` | that port only, whatever address the name resolves to |
 /// | `127.0.0.1:8080`, `[::1]:8080` | that address and port |
 /// | `192.0.2.7` | that address on ports 80 and 443 |
 ///
-/// Case and a dot at the end make no difference. An address never matches a name.
+/// Case and a trailing dot are ignored. An address never matches a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
-    host: Wanted,
+    host: HostMatch,
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Wanted {
+enum HostMatch {
     Exactly(Host),
     /// `.example.org`, with its dot.
     Below(String),
 }
 
-/// A host pattern that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` does not name a host: {problem}")]
 pub struct PatternError {
@@ -41,24 +40,24 @@ pub struct PatternError {
 }
 
 impl HostPattern {
-    /// Whether it speaks of this `host:port`.
-    pub fn names(&self, authority: &str) -> bool {
-        Target::parse(authority).is_ok_and(|target| self.reach(&target).is_some())
+    /// Whether the pattern matches this `host:port`.
+    pub fn matches(&self, authority: &str) -> bool {
+        HostPort::parse(authority).is_ok_and(|target| self.scope(&target).is_some())
     }
 
-    /// How far a connection to `target` may lead, or none if this pattern does not speak of it.
-    pub(crate) fn reach(&self, target: &Target) -> Option<Reach> {
+    /// The addresses that a connection to `target` may use, or `None` if the pattern does not match.
+    pub(crate) fn scope(&self, target: &HostPort) -> Option<AddressScope> {
         let host_matches = match (&self.host, &target.host) {
-            (Wanted::Exactly(wanted), host) => wanted == host,
-            (Wanted::Below(suffix), Host::Name(name)) => name.ends_with(suffix.as_str()),
-            (Wanted::Below(_), Host::Address(_)) => false,
+            (HostMatch::Exactly(expected), host) => expected == host,
+            (HostMatch::Below(suffix), Host::Name(name)) => name.ends_with(suffix.as_str()),
+            (HostMatch::Below(_), Host::Address(_)) => false,
         };
         match (self.port, &self.host) {
             _ if !host_matches => None,
-            (Some(port), _) => (port == target.port).then_some(Reach::Anywhere),
+            (Some(port), _) => (port == target.port).then_some(AddressScope::Anywhere),
             (None, _) if !WEB_PORTS.contains(&target.port) => None,
-            (None, Wanted::Exactly(Host::Address(_))) => Some(Reach::Anywhere),
-            (None, Wanted::Exactly(Host::Name(_)) | Wanted::Below(_)) => Some(Reach::Public),
+            (None, HostMatch::Exactly(Host::Address(_))) => Some(AddressScope::Anywhere),
+            (None, HostMatch::Exactly(Host::Name(_)) | HostMatch::Below(_)) => Some(AddressScope::Public),
         }
     }
 }
@@ -83,11 +82,13 @@ fn parse(text: &str) -> Result<HostPattern, &'static str> {
     }
     let (host, port) = split_port(text)?;
     let host = match host.strip_prefix("*.") {
-        None if host.contains('*') => return Err("a `*` stands only in front: `*.example.org`"),
-        None => Wanted::Exactly(Host::parse(host)?),
+        None if host.contains('*') => {
+            return Err("a `*` is allowed only at the start, as in `*.example.org`");
+        }
+        None => HostMatch::Exactly(Host::parse(host)?),
         Some(parent) => match Host::parse(parent)? {
-            Host::Name(name) => Wanted::Below(format!(".{name}")),
-            Host::Address(_) => return Err("a `*.` stands in front of a name, not of an address"),
+            Host::Name(name) => HostMatch::Below(format!(".{name}")),
+            Host::Address(_) => return Err("a `*.` can be followed by a name, not by an address"),
         },
     };
     Ok(HostPattern { host, port })

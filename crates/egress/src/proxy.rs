@@ -1,4 +1,4 @@
-//! One request: what it is, whether it may pass, and the answer.
+//! Handles one request: classifies it, checks it against the rules, and produces the response.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,66 +13,68 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::client::proxy::matcher::Intercept;
 
 use crate::connect::{self, BodyError};
-use crate::failure::Failure;
-use crate::headers::{asks_for_websocket, drop_hop_by_hop};
-use crate::host::{Host, Target};
+use crate::failure::EgressFailure;
+use crate::headers::{drop_hop_by_hop, is_websocket_upgrade};
+use crate::host::{Host, HostPort};
 use crate::limits::IDLE_LIMIT;
 use crate::redact_reply::{Redacted, redact_headers};
-use crate::refusal::{Refusal, Refusals};
+use crate::refusal::{EgressRefusal, RefusalLog};
 use crate::route::Route;
-use crate::rules::Rules;
+use crate::rules::EgressRules;
 use crate::socket::SocketRoute;
-use crate::tunnel::{Stream, Tunnel};
+use crate::tunnel::{Tunnel, TunnelStream};
 
-type Answer = Response<BoxBody<Bytes, BodyError>>;
+type ProxyResponse = Response<BoxBody<Bytes, BodyError>>;
 
-/// Everything that one [`crate::Egress`] knows.
+/// The state shared by all connections of one [`crate::Egress`].
 pub(crate) struct EgressProxy {
-    pub rules: Arc<Rules>,
-    /// Where it listens: requests for it by URL are requests for its routes.
+    pub rules: Arc<EgressRules>,
+    /// The listening address. A request whose URL names this address is a request for a route.
     pub address: SocketAddr,
-    /// The first part of every route's path, which nobody guesses.
+    /// The first segment of every route's path: random, so that it cannot be guessed.
     pub token: String,
-    /// Speaks with providers; none if there are no routes.
+    /// The client for routes; `None` if there are no routes.
     pub client: Option<reqwest::Client>,
-    pub refusals: Mutex<Refusals>,
+    pub refusals: Mutex<RefusalLog>,
 }
 
 impl EgressProxy {
-    /// Serves one request. A tunnel that was opened is left in `tunnel`.
-    pub async fn answer(&self, request: Request<Incoming>, tunnel: &Mutex<Option<Tunnel>>) -> Answer {
-        let answer = match *request.method() {
+    /// Serves one request. If it opens a tunnel, the tunnel is stored in `tunnel`.
+    pub async fn handle(&self, request: Request<Incoming>, tunnel: &Mutex<Option<Tunnel>>) -> ProxyResponse {
+        let response = match *request.method() {
             Method::CONNECT => self.open(request, tunnel).await,
-            // Its answer repeats the request, and so what is put in here.
-            Method::TRACE => Err(Failure::NotSupported("TRACE")),
-            _ if asks_for_websocket(request.headers()) => Err(Failure::NotSupported("WebSocket")),
+            // A TRACE response echoes the request, including the key that a route inserts.
+            Method::TRACE => Err(EgressFailure::NotSupported("TRACE")),
+            _ if is_websocket_upgrade(request.headers()) => Err(EgressFailure::NotSupported("WebSocket")),
             _ if request.uri().authority().is_some() => self.forward(request).await,
             _ => match self.find_socket(request.uri().path()) {
-                Some(socket) => socket.open(request).await.map(|(answer, opened)| {
+                Some(socket) => socket.open(request).await.map(|(response, opened)| {
                     *lock(tunnel) = Some(opened);
-                    answer
+                    response
                 }),
-                None => self.pass_to_route(request).await,
+                None => self.forward_to_route(request).await,
             },
         };
-        answer.unwrap_or_else(|failure| {
-            if let Failure::Refused(refusal) = &failure {
-                lock(&self.refusals).note(refusal);
+        response.unwrap_or_else(|failure| {
+            if let EgressFailure::Refused(refusal) = &failure {
+                lock(&self.refusals).record(refusal);
             }
-            let (status, text) = failure.tell(&self.rules.how_to_allow);
-            let mut answer = with_status(status, Full::from(text).map_err(BodyError::from).boxed());
-            answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            answer
+            let (status, text) = failure.to_response(&self.rules.how_to_allow);
+            let mut response = with_status(status, Full::from(text).map_err(BodyError::from).boxed());
+            response
+                .headers_mut()
+                .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            response
         })
     }
 
-    /// Takes what has been refused since the last time.
-    pub fn refusals(&self) -> Vec<Refusal> {
+    /// Takes the refusals recorded since the last call.
+    pub fn refusals(&self) -> Vec<EgressRefusal> {
         lock(&self.refusals).drain()
     }
 
-    /// The path of a socket, or the one below which a route is served.
+    /// The path of a socket, or the path prefix of a route; `None` if nothing has that name.
     pub fn route_path(&self, name: &str) -> Option<String> {
         let is_route = self.rules.routes.iter().any(|route| route.name() == name);
         let is_socket = self.rules.sockets.iter().any(|socket| socket.name == name);
@@ -84,17 +86,17 @@ impl EgressProxy {
         &self,
         request: Request<Incoming>,
         tunnel: &Mutex<Option<Tunnel>>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ProxyResponse, EgressFailure> {
         let uri = request.uri();
         let authority = match uri.authority() {
             Some(authority) if uri.scheme().is_none() && uri.path().is_empty() => authority.as_str(),
-            _ => return Err(Failure::Malformed("CONNECT takes a host and a port, nothing else")),
+            _ => return Err(EgressFailure::Malformed("CONNECT takes only a host and a port")),
         };
-        let target = Target::parse(authority).map_err(Failure::Malformed)?;
-        let reach = self.rules.judge(&target).map_err(Failure::Refused)?;
-        let stream: Box<dyn Stream> = match self.upstream(&target) {
+        let target = HostPort::parse(authority).map_err(EgressFailure::Malformed)?;
+        let scope = self.rules.check(&target).map_err(EgressFailure::Refused)?;
+        let stream: Box<dyn TunnelStream> = match self.upstream(&target) {
             Some(proxy) => Box::new(connect::through_proxy(&proxy, &target).await?),
-            None => Box::new(connect::directly(&target, reach).await?),
+            None => Box::new(connect::directly(&target, scope).await?),
         };
         *lock(tunnel) = Some(Tunnel {
             client: hyper::upgrade::on(request),
@@ -104,62 +106,68 @@ impl EgressProxy {
         Ok(with_status(StatusCode::OK, Empty::new().map_err(BodyError::from).boxed()))
     }
 
-    /// `GET http://host/…`: the URL alone decides where it goes, and `Host` is written anew from it.
-    async fn forward(&self, mut request: Request<Incoming>) -> Result<Answer, Failure> {
+    /// `GET http://host/…`. The URL alone decides where the request goes; the `Host` header is rewritten from it.
+    async fn forward(&self, mut request: Request<Incoming>) -> Result<ProxyResponse, EgressFailure> {
         let uri = request.uri();
         let target = match (uri.scheme(), uri.authority()) {
             (Some(scheme), Some(authority)) if *scheme == Scheme::HTTP => {
-                Target::parse_http(authority.as_str()).map_err(Failure::Malformed)?
+                HostPort::parse_http(authority.as_str()).map_err(EgressFailure::Malformed)?
             }
             _ => {
-                return Err(Failure::Malformed(
-                    "only http:// URLs are served here; for the rest there is CONNECT",
+                return Err(EgressFailure::Malformed(
+                    "only http:// URLs are forwarded; use CONNECT for everything else",
                 ));
             }
         };
         if target.host == Host::Address(self.address.ip()) && target.port == self.address.port() {
-            return self.pass_to_route(request).await;
+            return self.forward_to_route(request).await;
         }
-        let reach = self.rules.judge(&target).map_err(Failure::Refused)?;
+        let scope = self.rules.check(&target).map_err(EgressFailure::Refused)?;
         let path = uri.query().map_or(uri.path().to_owned(), |query| format!("{}?{query}", uri.path()));
         let upstream = self.upstream(&target);
-        let wanted = if upstream.is_some() { format!("http://{target}{path}") } else { path };
-        let (Ok(host), Ok(wanted)) = (HeaderValue::from_str(&target.host_header()), wanted.parse()) else {
-            return Err(Failure::Malformed("the URL cannot be passed on"));
+        let uri = if upstream.is_some() { format!("http://{target}{path}") } else { path };
+        let (Ok(host), Ok(uri)) = (HeaderValue::from_str(&target.host_header()), uri.parse()) else {
+            return Err(EgressFailure::Malformed("the URL cannot be forwarded"));
         };
         drop_hop_by_hop(request.headers_mut());
         request.headers_mut().insert(HOST, host);
         *request.version_mut() = Version::HTTP_11;
-        *request.uri_mut() = wanted;
+        *request.uri_mut() = uri;
         let stream = match &upstream {
             Some(proxy) => {
                 connect::authorize(&mut request, proxy);
                 connect::to_proxy(proxy).await?
             }
-            None => connect::directly(&target, reach).await?,
+            None => connect::directly(&target, scope).await?,
         };
         let mut response = connect::send(&target, stream, request).await?;
         if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
-            let cause = "the upstream proxy refuses our credentials".to_owned();
-            return Err(Failure::Unreachable { whom: target.to_string(), cause });
+            let cause = "the upstream proxy rejected our credentials".to_owned();
+            return Err(EgressFailure::Unreachable { peer: target.to_string(), cause });
         }
         drop_hop_by_hop(response.headers_mut());
         Ok(response.map(|body| body.map_err(BodyError::from).boxed()))
     }
 
-    /// `/<token>/<route>/…`, with the key put in.
-    async fn pass_to_route(&self, request: Request<Incoming>) -> Result<Answer, Failure> {
+    /// `/<token>/<route>/…`, with the key inserted.
+    async fn forward_to_route(&self, request: Request<Incoming>) -> Result<ProxyResponse, EgressFailure> {
         let (mut parts, body) = request.into_parts();
-        let Some((route, path)) = self.find_route(parts.uri.path()) else { return Err(Failure::NothingHere) };
-        let Some(client) = &self.client else { return Err(Failure::NothingHere) };
-        let url = route.url(path, parts.uri.query()).map_err(Failure::Malformed)?;
+        let Some((route, path)) = self.find_route(parts.uri.path()) else {
+            return Err(EgressFailure::NotFound);
+        };
+        let Some(client) = &self.client else { return Err(EgressFailure::NotFound) };
+        let url = route.url(path, parts.uri.query()).map_err(EgressFailure::Malformed)?;
         drop_hop_by_hop(&mut parts.headers);
-        route.put_key(&mut parts.headers);
+        route.insert_key(&mut parts.headers);
         let request =
             client.request(parts.method, url).headers(parts.headers).body(reqwest::Body::wrap(body));
-        let whom = format!("The provider of the route `{}`", route.name());
+        let peer = format!("The provider of the route `{}`", route.name());
         let response = request.send().await.map_err(|error| {
-            if error.is_timeout() { Failure::TooSlow { whom } } else { Failure::unreachable(&whom, &error) }
+            if error.is_timeout() {
+                EgressFailure::TimedOut { peer }
+            } else {
+                EgressFailure::unreachable(&peer, &error)
+            }
         })?;
         let mut response = Response::<reqwest::Body>::from(response);
         *response.version_mut() = Version::HTTP_11;
@@ -172,33 +180,33 @@ impl EgressProxy {
     }
 
     fn find_route<'a>(&self, path: &'a str) -> Option<(&Route, &'a str)> {
-        let path = self.behind_token(path)?;
+        let path = self.strip_token(path)?;
         let (name, rest) = path.split_at(path.find('/').unwrap_or(path.len()));
         let route = self.rules.routes.iter().find(|route| route.name() == name)?;
         Some((route, rest))
     }
 
     fn find_socket(&self, path: &str) -> Option<&SocketRoute> {
-        let name = self.behind_token(path)?;
+        let name = self.strip_token(path)?;
         self.rules.sockets.iter().find(|socket| socket.name == name)
     }
 
-    fn behind_token<'a>(&self, path: &'a str) -> Option<&'a str> {
+    fn strip_token<'a>(&self, path: &'a str) -> Option<&'a str> {
         path.strip_prefix('/')?.strip_prefix(self.token.as_str())?.strip_prefix('/')
     }
 
-    fn upstream(&self, target: &Target) -> Option<Intercept> {
+    fn upstream(&self, target: &HostPort) -> Option<Intercept> {
         self.rules.upstream.as_ref()?.intercept(&target.host)
     }
 }
 
-fn with_status(status: StatusCode, body: BoxBody<Bytes, BodyError>) -> Answer {
-    let mut answer = Response::new(body);
-    *answer.status_mut() = status;
-    answer
+fn with_status(status: StatusCode, body: BoxBody<Bytes, BodyError>) -> ProxyResponse {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
 }
 
-/// What is guarded here is whole after every statement, so a panic elsewhere does not spoil it.
+/// Ignores poisoning: the guarded values are consistent after every statement, so a panic cannot leave them half-written.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

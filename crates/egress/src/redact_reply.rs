@@ -1,4 +1,4 @@
-//! A response in which a key is redacted, should the other side send it back.
+//! Redacts a key from a response, in case the provider echoes it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,19 +7,20 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use hyper::{HeaderMap, header::HeaderValue};
 
-/// Shorter keys are too common to be redacted.
+/// Shorter keys are not redacted, because they would match ordinary text.
 const MIN_KEY_BYTES: usize = 6;
 
-/// A body without the key. Lengths stay as they are, and so do chunks, but for a tail that may be the key's beginning.
+/// A body without the key. Its length does not change, and neither do its chunks, except that a tail that may be the start
+/// of the key is held back until the next chunk.
 pub(crate) struct Redacted<B> {
     inner: B,
     key: Bytes,
-    held: Vec<u8>,
+    pending: Vec<u8>,
 }
 
 impl<B> Redacted<B> {
     pub fn new(inner: B, key: Bytes) -> Self {
-        Redacted { inner, key, held: Vec::new() }
+        Redacted { inner, key, pending: Vec::new() }
     }
 }
 
@@ -35,36 +36,35 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Redacted<B> {
         loop {
             match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
                 Some(Ok(frame)) => {
-                    // Trailers end here: they belong to the connection.
+                    // Trailers are dropped: they belong to the connection.
                     let Ok(data) = frame.into_data() else { continue };
-                    this.held.extend_from_slice(&data);
-                    redact_bytes(&mut this.held, &this.key);
-                    let ready = this.held.len() - beginning_at_end(&this.held, &this.key);
+                    this.pending.extend_from_slice(&data);
+                    redact_bytes(&mut this.pending, &this.key);
+                    let ready = this.pending.len() - partial_key_at_end(&this.pending, &this.key);
                     if ready > 0 {
-                        let data: Vec<u8> = this.held.drain(..ready).collect();
+                        let data: Vec<u8> = this.pending.drain(..ready).collect();
                         return Poll::Ready(Some(Ok(Frame::data(data.into()))));
                     }
                 }
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None if this.held.is_empty() => return Poll::Ready(None),
-                None => return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.held).into())))),
+                None if this.pending.is_empty() => return Poll::Ready(None),
+                None => return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.pending).into())))),
             }
         }
     }
 }
 
-/// Redacts the key out of headers.
 pub(crate) fn redact_headers(headers: &mut HeaderMap, key: &[u8]) {
     for value in headers.values_mut() {
         let mut bytes = value.as_bytes().to_vec();
         if redact_bytes(&mut bytes, key) {
-            // Asterisks can stand in any header; if they could not, nothing is better than the key.
+            // Asterisks are valid in any header; if they ever were not, an empty value is better than the key.
             *value = HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static(""));
         }
     }
 }
 
-/// Puts asterisks over the key and says whether it was there.
+/// Overwrites the key with asterisks. Returns whether it occurred.
 fn redact_bytes(text: &mut [u8], key: &[u8]) -> bool {
     let mut found = false;
     if key.len() < MIN_KEY_BYTES {
@@ -81,8 +81,8 @@ fn redact_bytes(text: &mut [u8], key: &[u8]) -> bool {
     found
 }
 
-/// How many bytes at the end of `text` may be the beginning of the key.
-fn beginning_at_end(text: &[u8], key: &[u8]) -> usize {
+/// The number of bytes at the end of `text` that may be the start of the key.
+fn partial_key_at_end(text: &[u8], key: &[u8]) -> usize {
     if key.len() < MIN_KEY_BYTES {
         return 0;
     }
@@ -101,9 +101,9 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
-    struct Pieces(VecDeque<&'static str>);
+    struct ChunkedBody(VecDeque<&'static str>);
 
-    impl Body for Pieces {
+    impl Body for ChunkedBody {
         type Data = Bytes;
         type Error = Infallible;
 
@@ -117,7 +117,7 @@ mod tests {
 
     async fn frames(pieces: &[&'static str], key: &'static str) -> Vec<String> {
         let mut body =
-            Redacted::new(Pieces(pieces.iter().copied().collect()), Bytes::from_static(key.as_bytes()));
+            Redacted::new(ChunkedBody(pieces.iter().copied().collect()), Bytes::from_static(key.as_bytes()));
         let mut frames = Vec::new();
         while let Some(Ok(frame)) = body.frame().await {
             frames.push(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap());
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_key_is_redacted_even_in_pieces() {
+    async fn the_key_is_redacted_even_across_chunks() {
         let key = "sk-abcsk-x";
         for (pieces, expected) in [
             (&["say sk-abcsk-x!", "more\n\n"][..], &["say **********!", "more\n\n"][..]),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_lost_of_a_large_body() {
+    async fn a_large_body_arrives_complete() {
         let text = "sk-".repeat(100_000);
         let body = Redacted::new(Full::new(Bytes::from(text.clone())), Bytes::from_static(b"sk-sk-secret"));
         assert_eq!(body.collect().await.unwrap().to_bytes(), text);

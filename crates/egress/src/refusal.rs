@@ -1,85 +1,83 @@
-//! Hosts that were refused, kept until someone asks.
+//! Refused hosts, recorded until they are reported.
 
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::host::Target;
+use crate::host::HostPort;
 use crate::limits::MAX_REFUSALS;
 
-/// A host that somebody inside wanted to reach and may not.
+/// A connection that the egress proxy refused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Refusal {
+pub struct EgressRefusal {
     /// The name or address, an IPv6 address in brackets.
     pub host: String,
-    /// The port.
     pub port: u16,
-    /// Why.
-    pub reason: Reason,
+    pub reason: RefusalReason,
 }
 
-/// Why a host was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum RefusalReason {
     /// No pattern allows this host and port.
     NotAllowed,
-    /// The name is allowed, but leads to a private, local or otherwise special address.
+    /// The name is allowed, but resolves to a private, local or otherwise special address.
     NotPublic,
 }
 
-impl Refusal {
-    pub(crate) fn new(target: &Target, reason: Reason) -> Self {
-        Refusal { host: target.host.to_string(), port: target.port, reason }
+impl EgressRefusal {
+    pub(crate) fn new(target: &HostPort, reason: RefusalReason) -> Self {
+        EgressRefusal { host: target.host.to_string(), port: target.port, reason }
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for EgressRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refusal { host, port, reason } = self;
+        let EgressRefusal { host, port, reason } = self;
         match reason {
-            Reason::NotAllowed => write!(f, "{host}:{port} is not on the list of allowed hosts."),
-            Reason::NotPublic => write!(
+            RefusalReason::NotAllowed => write!(f, "{host}:{port} is not on the list of allowed hosts."),
+            RefusalReason::NotPublic => write!(
                 f,
-                "{host}:{port} does not lead to a public address; only an entry that names the port allows that."
+                "{host}:{port} does not resolve to a public address. To allow it anyway, list it with its port."
             ),
         }
     }
 }
 
-/// Each host and port once, up to a bound.
+/// Records each host and port once, up to [`MAX_REFUSALS`].
 #[derive(Debug, Default)]
-pub(crate) struct Refusals {
-    seen: HashSet<(String, u16)>,
-    unreported: Vec<Refusal>,
+pub(crate) struct RefusalLog {
+    known: HashSet<(String, u16)>,
+    unreported: Vec<EgressRefusal>,
 }
 
-impl Refusals {
-    pub fn note(&mut self, refusal: &Refusal) {
-        if self.seen.len() < MAX_REFUSALS && self.seen.insert((refusal.host.clone(), refusal.port)) {
+impl RefusalLog {
+    pub fn record(&mut self, refusal: &EgressRefusal) {
+        if self.known.len() < MAX_REFUSALS && self.known.insert((refusal.host.clone(), refusal.port)) {
             self.unreported.push(refusal.clone());
         }
     }
 
-    pub fn drain(&mut self) -> Vec<Refusal> {
+    pub fn drain(&mut self) -> Vec<EgressRefusal> {
         std::mem::take(&mut self.unreported)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Reason, Refusal, Refusals};
+    use super::{EgressRefusal, RefusalLog, RefusalReason};
     use crate::limits::MAX_REFUSALS;
 
     #[test]
-    fn each_host_and_port_is_reported_once_and_only_so_many() {
-        let mut refusals = Refusals::default();
-        let refusal = |port| Refusal { host: "a.example".to_owned(), port, reason: Reason::NotAllowed };
-        refusals.note(&refusal(1));
-        refusals.note(&refusal(1));
+    fn each_host_and_port_is_reported_once_up_to_the_maximum() {
+        let mut refusals = RefusalLog::default();
+        let refusal =
+            |port| EgressRefusal { host: "a.example".to_owned(), port, reason: RefusalReason::NotAllowed };
+        refusals.record(&refusal(1));
+        refusals.record(&refusal(1));
         assert_eq!(refusals.drain(), [refusal(1)]);
-        refusals.note(&refusal(1));
+        refusals.record(&refusal(1));
         assert_eq!(refusals.drain(), []);
         for port in 1..=u16::MAX {
-            refusals.note(&refusal(port));
+            refusals.record(&refusal(port));
         }
         assert_eq!(refusals.drain().len(), MAX_REFUSALS - 1);
     }

@@ -1,4 +1,4 @@
-//! Providers that are reached under a name of ours, with a key that is put in here.
+//! Routes: providers that are reached under a name of ours, with their API key inserted by the proxy.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use reqwest::Url;
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
-/// Headers in which a client may have put a key of its own.
+/// Headers in which a client may send its own key.
 const CLIENT_KEYS: [HeaderName; 3] = [AUTHORIZATION, X_API_KEY, X_GOOG_API_KEY];
 
-/// The query parameter in which a client may have put a key of its own.
+/// The query parameter in which a client may send its own key.
 const CLIENT_KEY_PARAMETER: &str = "key";
 
-/// A secret and the header that carries it. It shows itself to nobody.
+/// A secret and the header that carries it. Its `Debug` output does not contain the secret.
 #[derive(Clone)]
 pub struct Key {
     header: HeaderName,
@@ -25,13 +25,13 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key that is a header's whole value, such as `x-api-key: …`.
+    /// A key that is the whole value of a header, such as `x-api-key: …`.
     pub fn header(name: &str, secret: &str) -> Result<Self, RouteError> {
         let header = name.parse().map_err(|_| RouteError::KeyHeader(name.to_owned()))?;
         Key::new(header, secret, secret)
     }
 
-    /// A key that is sent as `authorization: Bearer …`.
+    /// A key sent as `authorization: Bearer …`.
     pub fn bearer(secret: &str) -> Result<Self, RouteError> {
         Key::new(AUTHORIZATION, &format!("Bearer {secret}"), secret)
     }
@@ -49,7 +49,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A provider: its name inside, where it really is, and the key for it. Without a key the client's own is passed on.
+/// A provider: its name inside, its real base URL, and the key for it. Without a key, the client's own is passed on.
 #[derive(Debug, Clone)]
 pub struct Route {
     name: String,
@@ -57,25 +57,17 @@ pub struct Route {
     key: Option<Key>,
 }
 
-/// A route that cannot be served.
+/// Why a route was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
-    /// The name cannot stand in a path.
     #[error("the route name `{0}` must consist of letters, digits, hyphens and underscores")]
     Name(String),
-    /// The base URL is wrong. It is not repeated, since it may hold a password.
+    /// The base URL is invalid. The message does not repeat it, since it may contain a password.
     #[error("the base URL of the route `{route}` {problem}")]
-    BaseUrl {
-        /// The route's name.
-        route: String,
-        /// What is wrong.
-        problem: &'static str,
-    },
-    /// The header's name is wrong.
-    #[error("`{0}` is not the name of a header")]
+    BaseUrl { route: String, problem: &'static str },
+    #[error("`{0}` is not a valid header name")]
     KeyHeader(String),
-    /// The key cannot be sent.
-    #[error("the key has characters that cannot stand in a header")]
+    #[error("the key contains characters that are not allowed in a header")]
     KeyValue,
 }
 
@@ -87,30 +79,29 @@ impl Route {
             return Err(RouteError::Name(name.to_owned()));
         }
         let wrong = |problem| RouteError::BaseUrl { route: name.to_owned(), problem };
-        let base = Url::parse(base_url).map_err(|_| wrong("cannot be read as a URL"))?;
+        let base = Url::parse(base_url).map_err(|_| wrong("is not a valid URL"))?;
         if !matches!(base.scheme(), "http" | "https") {
-            return Err(wrong("must begin with http:// or https://"));
+            return Err(wrong("must start with http:// or https://"));
         }
         if !base.username().is_empty() || base.password().is_some() {
-            return Err(wrong("must not hold a user name or password"));
+            return Err(wrong("must not contain a user name or password"));
         }
         if base.fragment().is_some() {
-            return Err(wrong("must not hold a `#`"));
+            return Err(wrong("must not contain a `#`"));
         }
         Ok(Route { name: name.to_owned(), base, key: key.into() })
     }
 
-    /// What the route is called inside.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What must not come back.
+    /// The secret to redact from responses.
     pub(crate) fn secret(&self) -> Option<Bytes> {
         self.key.as_ref().map(|key| key.secret.clone())
     }
 
-    /// Where a request for `path` below this route goes: never outside the base URL, and without the client's key.
+    /// The URL for a request to `path` below this route: always below the base URL, and without the client's key.
     pub(crate) fn url(&self, path: &str, query: Option<&str>) -> Result<Url, &'static str> {
         let prefix = self.base.path().trim_end_matches('/');
         let mut url = self.base.clone();
@@ -131,8 +122,9 @@ impl Route {
         Ok(url)
     }
 
-    /// Puts the key in place of the client's. Compression is not asked for, so that the key would be seen coming back.
-    pub(crate) fn put_key(&self, headers: &mut HeaderMap) {
+    /// Replaces the client's key with ours. Also drops `Accept-Encoding`: a key echoed in a compressed response could not
+    /// be redacted.
+    pub(crate) fn insert_key(&self, headers: &mut HeaderMap) {
         for name in [HOST, ACCEPT_ENCODING] {
             headers.remove(name);
         }
@@ -143,7 +135,7 @@ impl Route {
     }
 }
 
-/// Whether a query parameter is called `key`, in whatever encoding.
+/// Whether a query parameter is named `key`, however it is encoded.
 fn is_client_key(base: &Url, parameter: &str) -> bool {
     let mut url = base.clone();
     url.set_query(Some(parameter));
@@ -201,15 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_base_url_is_told_without_its_password() {
+    fn an_invalid_base_url_is_reported_without_its_password() {
         for (base, problem) in [
-            ("h.example/v1", "cannot be read as a URL"),
-            ("", "cannot be read as a URL"),
-            ("http://", "cannot be read as a URL"),
-            ("ftp://h.example", "must begin with http:// or https://"),
-            ("localhost:8080", "must begin with http:// or https://"),
-            ("https://u:hunter2@h.example", "must not hold a user name or password"),
-            ("https://h.example/#x", "must not hold a `#`"),
+            ("h.example/v1", "is not a valid URL"),
+            ("", "is not a valid URL"),
+            ("http://", "is not a valid URL"),
+            ("ftp://h.example", "must start with http:// or https://"),
+            ("localhost:8080", "must start with http:// or https://"),
+            ("https://u:hunter2@h.example", "must not contain a user name or password"),
+            ("https://h.example/#x", "must not contain a `#`"),
         ] {
             let error = Route::new("r", base, Key::bearer("sk-secret").unwrap()).unwrap_err();
             assert_eq!(error, RouteError::BaseUrl { route: "r".to_owned(), problem }, "{base}");
@@ -218,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_names_and_keys_are_told() {
+    fn invalid_names_and_keys_are_rejected() {
         for name in ["", "a/b", "a b", "..", "ä"] {
             let error = Route::new(name, "http://h.example", Key::bearer("k").unwrap()).unwrap_err();
             assert_eq!(error, RouteError::Name(name.to_owned()));
@@ -230,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_does_not_show_itself() {
+    fn debug_output_does_not_contain_the_key() {
         let shown =
             format!("{:?} {:#?}", route("http://h.example"), Key::header("x-api-key", "sk-secret").unwrap());
         assert!(!shown.contains("secret"), "{shown}");

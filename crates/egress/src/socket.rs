@@ -1,4 +1,4 @@
-//! Unix sockets of ours that are reached under a name, by HTTP's `Upgrade`.
+//! Socket routes: Unix sockets of ours that are reached under a name, with an HTTP `Upgrade`.
 
 use std::path::PathBuf;
 
@@ -11,38 +11,38 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::net::UnixStream;
 
 use crate::connect::BodyError;
-use crate::failure::Failure;
+use crate::failure::EgressFailure;
 use crate::tunnel::Tunnel;
 
-/// A socket of ours and its name inside, which no route may have.
+/// A socket of ours and its name inside. A socket and a route cannot have the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketRoute {
-    /// What it is called inside.
     pub name: String,
-    /// Where it is.
     pub path: PathBuf,
 }
 
 impl SocketRoute {
-    /// Connects to the socket and answers that bytes can follow.
+    /// Connects to the socket and responds with `101 Switching Protocols`.
     pub(crate) async fn open(
         &self,
         request: Request<Incoming>,
-    ) -> Result<(Response<BoxBody<Bytes, BodyError>>, Tunnel), Failure> {
+    ) -> Result<(Response<BoxBody<Bytes, BodyError>>, Tunnel), EgressFailure> {
         let protocol = request.headers().get(UPGRADE).filter(|_| request.method() == Method::GET).cloned();
         let Some(protocol) = protocol else {
-            return Err(Failure::Malformed("this is a socket, which takes GET with an `Upgrade`"));
+            return Err(EgressFailure::Malformed(
+                "this is a socket; it takes a GET request with an `Upgrade` header",
+            ));
         };
         let stream = UnixStream::connect(&self.path).await;
-        let whom = format!("The socket `{}`", self.name);
-        let stream = stream.map_err(|error| Failure::unreachable(&whom, &error))?;
-        // It may be silent for as long as anyone who answers there takes.
+        let peer = format!("The socket `{}`", self.name);
+        let stream = stream.map_err(|error| EgressFailure::unreachable(&peer, &error))?;
+        // No idle limit: a call over the socket may take any time to answer, for instance while a check runs.
         let tunnel =
             Tunnel { client: hyper::upgrade::on(request), target: Box::new(stream), idle_limit: None };
-        let mut answer = Response::new(Empty::new().map_err(BodyError::from).boxed());
-        *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
-        answer.headers_mut().insert(UPGRADE, protocol);
-        Ok((answer, tunnel))
+        let mut response = Response::new(Empty::new().map_err(BodyError::from).boxed());
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        response.headers_mut().insert(UPGRADE, protocol);
+        Ok((response, tunnel))
     }
 }

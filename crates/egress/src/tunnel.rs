@@ -1,4 +1,4 @@
-//! Bytes both ways until both sides have closed, or nothing has moved for too long.
+//! Copies bytes in both directions until both sides have closed or the tunnel has been idle for too long.
 
 use std::io;
 use std::time::Duration;
@@ -10,35 +10,39 @@ use tokio::time::timeout;
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// Something that can be one end of a tunnel.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+/// One end of a tunnel.
+pub(crate) trait TunnelStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> TunnelStream for T {}
 
-/// A tunnel that begins when its answer has been sent.
+/// A tunnel that starts once its response has been sent.
 pub(crate) struct Tunnel {
     pub client: OnUpgrade,
-    pub target: Box<dyn Stream>,
-    /// How long it may carry nothing; none for as long as both sides hold on.
+    pub target: Box<dyn TunnelStream>,
+    /// The tunnel is closed after this time without data; `None` keeps it open until a side closes it.
     pub idle_limit: Option<Duration>,
 }
 
-/// Carries bytes between the two. One side may close early and still receive.
-pub(crate) async fn carry(client: impl Stream, target: impl Stream, idle_limit: Option<Duration>) {
+/// Copies bytes between the two ends. A side that has closed its sending half can still receive.
+pub(crate) async fn copy_both_ways(
+    client: impl TunnelStream,
+    target: impl TunnelStream,
+    idle_limit: Option<Duration>,
+) {
     let (from_client, to_client) = split(client);
     let (from_target, to_target) = split(target);
     let moved = Notify::new();
     let both = async {
-        tokio::try_join!(pump(from_client, to_target, &moved), pump(from_target, to_client, &moved))
+        tokio::try_join!(copy(from_client, to_target, &moved), copy(from_target, to_client, &moved))
     };
     tokio::select! {
-        // A side that broke off ends the tunnel, and there is nobody left to tell.
+        // An I/O error on either side ends the tunnel; there is nobody left to report it to.
         _ = both => {}
         () = idle(&moved, idle_limit) => {}
     }
 }
 
-async fn pump(
+async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     moved: &Notify,
@@ -55,7 +59,7 @@ async fn pump(
     }
 }
 
-/// Returns when nothing has moved for as long as the limit; never without one.
+/// Returns when nothing has moved for `limit`; without a limit it never returns.
 async fn idle(moved: &Notify, limit: Option<Duration>) {
     match limit {
         Some(limit) => while timeout(limit, moved.notified()).await.is_ok() {},

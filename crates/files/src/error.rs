@@ -1,4 +1,4 @@
-//! Why a file cannot be read, in words that fit after its name.
+//! Why a file cannot be read, worded to follow the file name.
 
 use std::fmt;
 use std::fs::FileType;
@@ -7,37 +7,31 @@ use std::os::unix::fs::FileTypeExt;
 
 use crate::show_bytes;
 
-/// Why a file cannot be read: a clause such as "it is a directory, not a regular file".
+/// A clause such as "it is a directory, not a regular file".
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is something else than a regular file.
     #[error("it is a {0}, not a regular file")]
-    NotRegular(Kind),
-    /// It has more than `limit` bytes.
-    #[error("it is larger than {}, the most that is read of such a file", show_bytes(*limit))]
-    TooLarge {
-        /// How many bytes it may have.
-        limit: u64,
-    },
-    /// It holds bytes that are not UTF-8.
+    NotRegular(FileKind),
+    /// More than `limit` bytes.
+    #[error("it is larger than {}, the limit for such a file", show_bytes(*limit))]
+    TooLarge { limit: u64 },
     #[error(
-        "it is not UTF-8 text: the first wrong byte is at offset {offset} (line {line}, column {column})"
+        "it is not UTF-8 text: the first invalid byte is at offset {offset} (line {line}, column {column})"
     )]
     NotUtf8 {
-        /// How many bytes come before the first wrong one.
+        /// Number of bytes before the first invalid one.
         offset: usize,
-        /// The line that it is on, counted from 1.
+        /// Line, counted from 1.
         line: usize,
-        /// The character of that line, counted from 1.
+        /// Character within the line, counted from 1.
         column: usize,
     },
-    /// The system said no.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
 impl ReadError {
-    /// What a person can do about it: a sentence about "it", the file.
+    /// A sentence about "it", the file.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::NotRegular(_) => "Put a regular file in its place.",
@@ -50,7 +44,7 @@ impl ReadError {
         }
     }
 
-    /// That these bytes, up to `offset`, are text and what follows is not.
+    /// `bytes[..offset]` is valid UTF-8, the next byte is not.
     pub(crate) fn not_utf8(bytes: &[u8], offset: usize) -> Self {
         let before = &bytes[..offset];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -60,24 +54,20 @@ impl ReadError {
     }
 }
 
-/// What something is that is not a regular file.
+/// Type of something that is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A directory.
+pub enum FileKind {
     Directory,
-    /// A FIFO.
     NamedPipe,
-    /// A Unix socket.
     Socket,
-    /// A device, such as `/dev/zero` or a disk.
+    /// Such as `/dev/zero` or a disk.
     Device,
     /// A link that is not followed.
     Link,
-    /// Anything else that a system may have.
     Unknown,
 }
 
-impl Kind {
+impl FileKind {
     pub(crate) fn of(kind: FileType) -> Self {
         if kind.is_dir() {
             Self::Directory
@@ -95,7 +85,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Directory => "directory",

@@ -1,4 +1,4 @@
-//! Opening a regular file without waiting for anybody.
+//! Opens regular files without ever blocking.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -6,12 +6,13 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use crate::error::{Kind, ReadError};
+use crate::error::{FileKind, ReadError};
 
-/// A pipe that nobody writes to is not waited for, a terminal does not become ours, and no child inherits the file.
+/// A pipe without a writer does not block, a terminal does not become our controlling terminal, and no child
+/// inherits the file.
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// What is known of the regular file at `path`, links followed; none if there is nothing.
+/// Follows links; `None` if nothing exists at `path`.
 pub fn find_regular(path: &Path) -> Result<Option<Metadata>, ReadError> {
     match fs::metadata(path) {
         Ok(metadata) => regular(metadata).map(Some),
@@ -20,9 +21,9 @@ pub fn find_regular(path: &Path) -> Result<Option<Metadata>, ReadError> {
     }
 }
 
-/// Opens the regular file at `path` to read it, links followed; none if there is nothing.
+/// Follows links; `None` if nothing exists at `path`.
 pub fn open_regular(path: &Path) -> Result<Option<File>, ReadError> {
-    // Looked at before it is opened: opening a device may do something, such as rewind a tape.
+    // Checked before opening: opening a device may have side effects, such as rewinding a tape.
     if find_regular(path)?.is_none() {
         return Ok(None);
     }
@@ -33,8 +34,8 @@ pub fn open_regular(path: &Path) -> Result<Option<File>, ReadError> {
     }
 }
 
-/// Opens the regular file at `path` below `root` to read it. Whatever somebody puts in its way meanwhile, it leads
-/// nowhere else: no link is followed.
+/// Opens the regular file at `path` below `root`. No link is followed, even if someone replaces a part of the
+/// path meanwhile.
 pub fn open_beneath(root: &Path, path: &Path) -> Result<File, ReadError> {
     let metadata = root.join(path).symlink_metadata()?;
     regular(metadata)?;
@@ -46,8 +47,8 @@ fn beneath(root: &Path, path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, ResolveFlags, openat2};
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, directory, Mode::empty())?;
-    let ways = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(&root, path, FLAGS, Mode::empty(), ways)?.into())
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(openat2(&root, path, FLAGS, Mode::empty(), resolve)?.into())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -56,7 +57,7 @@ fn beneath(root: &Path, path: &Path) -> io::Result<File> {
     Ok(rustix::fs::open(root.join(path), FLAGS | OFlags::NOFOLLOW, Mode::empty())?.into())
 }
 
-/// The file may be another one than the one that was looked at.
+/// The file may have been replaced since it was checked.
 fn checked(file: File) -> Result<File, ReadError> {
     regular(file.metadata()?)?;
     Ok(file)
@@ -65,6 +66,6 @@ fn checked(file: File) -> Result<File, ReadError> {
 fn regular(metadata: Metadata) -> Result<Metadata, ReadError> {
     match metadata.is_file() {
         true => Ok(metadata),
-        false => Err(ReadError::NotRegular(Kind::of(metadata.file_type()))),
+        false => Err(ReadError::NotRegular(FileKind::of(metadata.file_type()))),
     }
 }

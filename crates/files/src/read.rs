@@ -1,4 +1,4 @@
-//! Reading no more than a limit.
+//! Bounded reads.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,12 +7,12 @@ use std::path::Path;
 use crate::error::ReadError;
 use crate::open::{open_beneath, open_regular};
 
-/// The text of the regular file at `path`; none if there is nothing.
+/// `None` if nothing exists at `path`.
 pub fn read_text(path: &Path, limit: u64) -> Result<Option<String>, ReadError> {
     read_bytes(path, limit)?.map(to_text).transpose()
 }
 
-/// Bytes as text; an error names the first byte that is none.
+/// The error names the first byte that is not UTF-8.
 pub fn to_text(bytes: Vec<u8>) -> Result<String, ReadError> {
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
@@ -20,24 +20,23 @@ pub fn to_text(bytes: Vec<u8>) -> Result<String, ReadError> {
     })
 }
 
-/// The content of the regular file at `path`; none if there is nothing.
+/// `None` if nothing exists at `path`.
 pub fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, ReadError> {
     open_regular(path)?.map(|file| read_opened(&file, limit)).transpose()
 }
 
-/// The content of the regular file at `path` below `root`. No link is followed.
+/// Follows no link.
 pub fn read_bytes_beneath(root: &Path, path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     read_opened(&open_beneath(root, path)?, limit)
 }
 
-/// The content of an opened file.
 pub fn read_opened(file: &File, limit: u64) -> Result<Vec<u8>, ReadError> {
-    let told = file.metadata()?.len();
-    if told > limit {
+    let reported = file.metadata()?.len();
+    if reported > limit {
         return Err(ReadError::TooLarge { limit });
     }
-    // What a file says of its size need not be so: those of /proc say nothing, and one may be growing.
-    let mut bytes = Vec::with_capacity(usize::try_from(told).unwrap_or_default());
+    // The reported size may be wrong: files in /proc report zero, and a file may be growing.
+    let mut bytes = Vec::with_capacity(usize::try_from(reported).unwrap_or_default());
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > limit {
         true => Err(ReadError::TooLarge { limit }),
@@ -45,15 +44,15 @@ pub fn read_opened(file: &File, limit: u64) -> Result<Vec<u8>, ReadError> {
     }
 }
 
-/// The first `limit` bytes of the regular file at `path`, and how many it has in all; none if there is nothing.
+/// The first `limit` bytes of the regular file at `path`, and its total length; `None` if nothing exists.
 pub fn read_start(path: &Path, limit: u64) -> Result<Option<(Vec<u8>, u64)>, ReadError> {
     let Some(file) = open_regular(path)? else {
         return Ok(None);
     };
-    let told = file.metadata()?.len();
+    let reported = file.metadata()?.len();
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes)?;
-    let length = told.max(bytes.len() as u64);
+    let length = reported.max(bytes.len() as u64);
     Ok(Some((bytes, length)))
 }
 

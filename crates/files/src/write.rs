@@ -1,4 +1,4 @@
-//! What to say when something cannot be written: why, on which file system, and what to do.
+//! Explains why something cannot be written: the reason, the file system, and what to do.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,53 +11,51 @@ use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 
 use crate::{read_bytes, show_bytes};
 
-/// With more than this free a disk is not full, whatever the system calls it.
+/// With more free space than this a disk is not full, whatever the system reports.
 const PLENTY_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The longest table of mounts that is read.
+/// Size limit for the table of mounts.
 const MAX_MOUNT_TABLE: u64 = 16 * 1024 * 1024;
 
-/// Why something cannot be written and what to do about it.
+/// Why something cannot be written, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WriteTrouble {
+pub struct WriteFailure {
     /// A clause: "the disk is full: 0 bytes of 1 MiB are free on the file system at /mnt".
     pub why: String,
-    /// What a person can do: a sentence.
+    /// A sentence.
     pub advice: String,
 }
 
-/// The file system that a path is on, or would be on once it is made.
+/// The file system of a path, or of the directory in which it would be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disk {
-    /// Where it is mounted.
     pub mounted_at: PathBuf,
-    /// The bytes that are free for us.
+    /// Bytes available to us.
     pub free: u64,
-    /// All its bytes.
+    /// Size in bytes.
     pub total: u64,
-    /// Whether nobody can write to it.
     pub is_read_only: bool,
-    /// Whether it holds as many files as it can.
+    /// Whether all inodes are used.
     pub is_out_of_files: bool,
 }
 
 impl Disk {
-    /// The file system at `path`; none if the system does not tell.
+    /// `None` if the system does not report it.
     pub fn of(path: &Path) -> Option<Self> {
-        let place = existing(path)?.canonicalize().ok()?;
-        let told = statvfs(&place).ok()?;
+        let target = existing(path)?.canonicalize().ok()?;
+        let stats = statvfs(&target).ok()?;
         Some(Self {
-            mounted_at: mount_point(&place),
-            free: told.f_bavail.saturating_mul(told.f_frsize),
-            total: told.f_blocks.saturating_mul(told.f_frsize),
-            is_read_only: told.f_flag.contains(StatVfsMountFlags::RDONLY),
-            // Some file systems count no files: both numbers are zero then.
-            is_out_of_files: told.f_files > 0 && told.f_favail == 0,
+            mounted_at: mount_point(&target),
+            free: stats.f_bavail.saturating_mul(stats.f_frsize),
+            total: stats.f_blocks.saturating_mul(stats.f_frsize),
+            is_read_only: stats.f_flag.contains(StatVfsMountFlags::RDONLY),
+            // Some file systems do not count inodes: both numbers are zero.
+            is_out_of_files: stats.f_files > 0 && stats.f_favail == 0,
         })
     }
 
     /// "956 KiB of 1 MiB are free on the file system at /mnt".
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         format!(
             "{} of {} are free on the file system at {}",
             show_bytes(self.free),
@@ -67,19 +65,19 @@ impl Disk {
     }
 }
 
-impl WriteTrouble {
-    /// What an error means that came of writing at `path`.
+impl WriteFailure {
+    /// Explains an error from writing at `path`.
     pub fn of(path: &Path, error: &io::Error) -> Self {
         match error.kind() {
             ErrorKind::StorageFull => Self::full(path),
             ErrorKind::QuotaExceeded => Self::new(
                 format!("your disk quota is used up{}", at(path)),
-                "Remove files of yours there, or have the quota raised.".to_owned(),
+                "Remove some of your files there, or have the quota raised.".to_owned(),
             ),
             ErrorKind::ReadOnlyFilesystem => Self::read_only(path),
             ErrorKind::PermissionDenied => Self::denied(path),
             ErrorKind::FileTooLarge => Self::new(
-                "a limit on the size of files is in force".to_owned(),
+                "a limit on the size of files applies".to_owned(),
                 "Raise it: `ulimit -f unlimited`.".to_owned(),
             ),
             ErrorKind::NotADirectory | ErrorKind::AlreadyExists => Self::new(
@@ -90,26 +88,25 @@ impl WriteTrouble {
         }
     }
 
-    /// That the disk is full.
     pub fn full(path: &Path) -> Self {
         let disk = Disk::of(path);
         if disk.as_ref().is_some_and(|disk| disk.is_out_of_files && disk.free > 0) {
-            let why = format!("no more files can be made{}: all its inodes are used", at(path));
-            return Self::new(why, "Remove files that are not needed there.".to_owned());
+            let why = format!("no more files can be created{}: all inodes are used", at(path));
+            return Self::new(why, "Remove unneeded files there.".to_owned());
         }
         if let Some(disk) = disk.as_ref().filter(|disk| disk.free > PLENTY_BYTES) {
-            let why = format!("the system says that no space is left, although {}", disk.told());
-            return Self::new(why, "Look whether a quota or a limit is in force there.".to_owned());
+            let why = format!("the system reports that no space is left, although {}", disk.describe());
+            return Self::new(why, "Check whether a quota or a limit applies there.".to_owned());
         }
-        let told = disk.map(|disk| format!(": {}", disk.told())).unwrap_or_default();
-        Self::new(format!("the disk is full{told}"), "Make room there.".to_owned())
+        let space = disk.map(|disk| format!(": {}", disk.describe())).unwrap_or_default();
+        Self::new(format!("the disk is full{space}"), "Free up space there.".to_owned())
     }
 
-    /// Why `path`, or the directory in which it would be made, cannot be written; none if it can be.
-    pub fn expected(path: &Path) -> Option<Self> {
-        let place = existing(path)?;
-        let needed = if place.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
-        let error = io::Error::from(access(&place, needed).err()?);
+    /// Why `path`, or the directory in which it would be created, is not writable; `None` if it is.
+    pub fn predict(path: &Path) -> Option<Self> {
+        let target = existing(path)?;
+        let needed = if target.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
+        let error = io::Error::from(access(&target, needed).err()?);
         Some(Self::of(path, &error))
     }
 
@@ -120,17 +117,17 @@ impl WriteTrouble {
     }
 
     fn denied(path: &Path) -> Self {
-        let place = existing(path).unwrap_or_else(|| path.to_owned());
-        let owner = fs::metadata(&place).ok().map(|metadata| metadata.uid());
+        let target = existing(path).unwrap_or_else(|| path.to_owned());
+        let owner = fs::metadata(&target).ok().map(|metadata| metadata.uid());
         let us = rustix::process::geteuid().as_raw();
         let whose = match owner {
             Some(owner) if owner != us => {
-                format!(": {} belongs to user {owner}, and you are user {us}", place.display())
+                format!(": {} belongs to user {owner}, and you are user {us}", target.display())
             }
             Some(_) | None => String::new(),
         };
-        let advice = format!("Change the permissions of {}, or run autonoe as its owner.", place.display());
-        Self::new(format!("permission is denied{whose}"), advice)
+        let advice = format!("Change the permissions of {}, or run autonoe as its owner.", target.display());
+        Self::new(format!("permission denied{whose}"), advice)
     }
 
     fn new(why: String, advice: String) -> Self {
@@ -138,7 +135,7 @@ impl WriteTrouble {
     }
 }
 
-/// What the system says, without its number and without a path that is said already.
+/// The system's message, without its number and without a path.
 fn bare(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => {
@@ -155,21 +152,21 @@ fn at(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// The path itself if it exists, else the nearest directory above it that does.
+/// The path itself if it exists, otherwise the nearest existing directory above it.
 fn existing(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    path.ancestors().find(|place| place.symlink_metadata().is_ok()).map(Path::to_owned)
+    path.ancestors().find(|path| path.symlink_metadata().is_ok()).map(Path::to_owned)
 }
 
-/// Where the file system is mounted that a real path is on.
-fn mount_point(place: &Path) -> PathBuf {
+/// Mount point of the file system of a real path.
+fn mount_point(path: &Path) -> PathBuf {
     let table = read_bytes(Path::new("/proc/self/mountinfo"), MAX_MOUNT_TABLE).ok().flatten();
     let mounts = table.as_deref().map(mount_points).unwrap_or_default();
-    let around = mounts.into_iter().filter(|mount| place.starts_with(mount));
-    around.max_by_key(|mount| mount.components().count()).unwrap_or_else(|| top_of_device(place))
+    let around = mounts.into_iter().filter(|mount| path.starts_with(mount));
+    around.max_by_key(|mount| mount.components().count()).unwrap_or_else(|| top_of_device(path))
 }
 
-/// The fifth field of each line, with its escapes undone: `\040` is a space.
+/// The fifth field of each line, unescaped: `\040` is a space.
 fn mount_points(table: &[u8]) -> Vec<PathBuf> {
     let lines = table.split(|byte| *byte == b'\n');
     let fields = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
@@ -195,12 +192,12 @@ fn unescaped(mut field: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// The topmost directory above a real path that is on the same device, where no table of mounts is to be had.
-fn top_of_device(place: &Path) -> PathBuf {
+/// The topmost directory above a real path on the same device, for systems without a table of mounts.
+fn top_of_device(path: &Path) -> PathBuf {
     let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
-    let ours = device(place);
-    let same = place.ancestors().take_while(|path| device(path) == ours).last();
-    same.unwrap_or(place).to_owned()
+    let ours = device(path);
+    let same = path.ancestors().take_while(|above| device(above) == ours).last();
+    same.unwrap_or(path).to_owned()
 }
 
 #[cfg(test)]
@@ -208,7 +205,7 @@ mod tests {
     use std::io;
     use std::path::Path;
 
-    use super::{Disk, WriteTrouble, mount_points};
+    use super::{Disk, WriteFailure, mount_points};
 
     #[test]
     fn mounts_are_read_with_their_escapes() {
@@ -217,34 +214,34 @@ mod tests {
     }
 
     #[test]
-    fn each_error_has_its_own_words_and_its_own_advice() {
-        let place = tempfile::tempdir().expect("directory");
-        let path = place.path().join("not/there/yet");
+    fn each_error_has_its_own_message_and_advice() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("not/there/yet");
         let disk = Disk::of(&path).expect("a disk");
         let mount = disk.mounted_at.display().to_string();
         for (number, why, advice) in [
             (rustix::io::Errno::NOSPC, "although ", "quota"),
             (rustix::io::Errno::DQUOT, "your disk quota is used up", "quota raised"),
             (rustix::io::Errno::ROFS, "is read-only", "writable"),
-            (rustix::io::Errno::ACCESS, "permission is denied", "permissions of"),
+            (rustix::io::Errno::ACCESS, "permission denied", "permissions of"),
             (rustix::io::Errno::FBIG, "limit on the size of files", "ulimit -f"),
             (rustix::io::Errno::IO, "Input/output error", "Check the disk"),
         ] {
-            let trouble = WriteTrouble::of(&path, &io::Error::from(number));
-            assert!(trouble.why.contains(why), "{trouble:?}");
-            assert!(trouble.advice.contains(advice), "{trouble:?}");
-            assert!(!trouble.why.contains("os error"), "{trouble:?}");
+            let failure = WriteFailure::of(&path, &io::Error::from(number));
+            assert!(failure.why.contains(why), "{failure:?}");
+            assert!(failure.advice.contains(advice), "{failure:?}");
+            assert!(!failure.why.contains("os error"), "{failure:?}");
         }
-        let full = WriteTrouble::full(&path).why;
-        assert!(full.contains(&mount) && full.contains(" of "), "this machine has room: {full}");
+        let full = WriteFailure::full(&path).why;
+        assert!(full.contains(&mount) && full.contains(" of "), "this machine has free space: {full}");
     }
 
     #[test]
-    fn what_can_be_written_is_told_before_it_is() {
-        let place = tempfile::tempdir().expect("directory");
-        assert_eq!(WriteTrouble::expected(&place.path().join("a/b")), None);
-        // Nobody writes there, root neither.
-        let trouble = WriteTrouble::expected(Path::new("/proc/sys/nothing")).expect("not writable");
-        assert!(!trouble.advice.is_empty());
+    fn writability_is_predicted_before_writing() {
+        let directory = tempfile::tempdir().expect("directory");
+        assert_eq!(WriteFailure::predict(&directory.path().join("a/b")), None);
+        // Not writable, not even by root.
+        let failure = WriteFailure::predict(Path::new("/proc/sys/nothing")).expect("not writable");
+        assert!(!failure.advice.is_empty());
     }
 }

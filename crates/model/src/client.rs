@@ -1,10 +1,10 @@
-//! The client: one conversation in, one whole reply out, retried where that can help.
+//! The client: takes a conversation, returns a complete reply, and retries failures that may pass.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
 use futures::StreamExt;
 use genai::chat::{ChatOptions, ChatStreamEvent, StopReason, StreamEnd};
@@ -15,36 +15,37 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::conversation::Conversation;
 use crate::failure::{
-    Failure, Site, WINDOW_FULL, broken, classify, cut_off, empty, endless, noted_failure, only_alive,
+    CallContext, ModelFailure, WINDOW_FULL, broken, classify, cut_off, empty, keep_alives_only,
+    noted_failure, too_long,
 };
-use crate::frames::{Noted, Watch};
-use crate::page::ended_early;
+use crate::frames::{FrameWatch, StreamNotes};
 use crate::price::{PriceList, resolve_alias};
 use crate::provider::{Provider, ProviderKind};
-use crate::reply::{Reply, Stop};
+use crate::reply::{FinishReason, Reply};
 use crate::retry::{FIRST_PAUSE, MAX_RETRIES, pause};
+use crate::web_page::ended_early;
 use crate::{dialect, endpoint, thinking, window};
 
-/// The longest that one try may take, however busy the service looks.
-const LONGEST_TRY: Duration = Duration::from_secs(60 * 60);
+/// One attempt is aborted after this, even if data is still arriving.
+const MAX_ATTEMPT: Duration = Duration::from_secs(60 * 60);
 
-/// The most that a service may send in one try; the longest replies have some hundred kilobytes.
-const LARGEST_STREAM_BYTES: usize = 64 << 20;
+/// Limit for one attempt; the longest replies have a few hundred kilobytes.
+const MAX_STREAM_BYTES: usize = 64 << 20;
 
-/// What may be tuned about calls.
+/// Options of model calls.
 #[derive(Debug, Clone)]
 pub struct Tuning {
-    /// Tokens to think with, if thinking is on.
+    /// Thinking budget in tokens; `None` means the provider's default.
     pub thinking: Option<u32>,
-    /// How long the service may be silent before the call is given up.
+    /// The attempt fails if no data arrives for this long.
     pub idle_timeout: Duration,
-    /// How long it may send nothing but signs of life, such as pings, before the call is given up.
+    /// The call fails if only keep-alives such as pings arrive for this long.
     pub content_timeout: Duration,
     /// The pause before the first retry; each further one is twice as long.
     pub retry_pause: Duration,
-    /// The tokens the model can read at once, where that is known better than by its name.
+    /// Context window in tokens, where it differs from the default for the model's name.
     pub window: Option<u64>,
-    /// What tokens cost; none means the list that ships with the binary.
+    /// `None` means the list that ships with the binary.
     pub prices: Option<Arc<PriceList>>,
 }
 
@@ -61,40 +62,36 @@ impl Default for Tuning {
     }
 }
 
-/// What is going on during a call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Progress {
-    /// The model thinks.
+pub enum ReplyProgress {
     Thinking,
-    /// The model answers.
     Responding,
-    /// A further piece of what it thinks.
+    /// The next fragment of the thinking.
     Thought(String),
-    /// A further piece of what it says. After a retry all of it is said anew.
+    /// The next fragment of the text. After a retry the text starts over.
     Text(String),
-    /// The call failed and is tried again after a pause.
+    /// The call failed and is retried after `pause`.
     Retrying {
-        /// Which retry this is, from 1.
+        /// Counts from 1.
         retry: u32,
-        /// The pause before it.
         pause: Duration,
-        /// What went wrong.
         fault: Fault,
     },
 }
 
-/// Opens models, which share one HTTP client and its connections.
+/// Opens models that share one HTTP client and its connections.
 #[derive(Debug, Clone)]
-pub struct Models {
+pub struct ModelClient {
     client: Client,
 }
 
-impl Models {
-    /// Builds the client. It retries nothing and follows no redirection, which could take the key elsewhere.
+impl ModelClient {
+    /// The HTTP client does not retry by itself, and follows no redirects, since those could leak the key to
+    /// another host.
     pub fn new() -> Result<Self, Fault> {
         let builder =
             autonoe_tls::client().retry(reqwest::retry::never()).redirect(reqwest::redirect::Policy::none());
-        let failed = |error: String| Fault::lasting(Layer::System, "http_client", error);
+        let failed = |error: String| Fault::permanent(FaultLayer::System, "http_client", error);
         let http = WebConfig::default()
             .apply_to_builder(builder)
             .build()
@@ -104,7 +101,7 @@ impl Models {
         Ok(Self { client })
     }
 
-    /// A model of a provider, by its full name or alias. Nothing is sent yet.
+    /// Opens a model by its full name or alias. Sends nothing yet.
     pub fn open(&self, provider: &Provider, name: &str, tuning: &Tuning) -> Result<Model, Fault> {
         let name = match provider.kind {
             ProviderKind::Anthropic => resolve_alias(name),
@@ -128,7 +125,6 @@ impl Models {
     }
 }
 
-/// One model of one provider.
 #[derive(Debug)]
 pub struct Model {
     client: Client,
@@ -140,22 +136,20 @@ pub struct Model {
 }
 
 impl Model {
-    /// A model with an HTTP client of its own; [`Models`] shares one.
+    /// Opens a model with its own HTTP client; [`ModelClient`] shares one between models.
     pub fn open(provider: &Provider, name: &str, tuning: &Tuning) -> Result<Self, Fault> {
-        Models::new()?.open(provider, name, tuning)
+        ModelClient::new()?.open(provider, name, tuning)
     }
 
-    /// Its full name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whose it is.
     pub fn provider(&self) -> &Provider {
         &self.provider
     }
 
-    /// The tokens it can read at once, if that is known. What Ollama lets a model read is set at the server.
+    /// The context window in tokens; `None` if unknown. With Ollama it is configured on the server.
     pub fn window(&self) -> Option<u64> {
         let by_name = || match self.provider.kind {
             ProviderKind::Ollama => None,
@@ -167,48 +161,50 @@ impl Model {
         self.tuning.window.or_else(by_name)
     }
 
-    /// Has the model reply. Fails with the outcome the session should end with.
+    /// Requests a reply. The error is the outcome the session should end with.
     pub async fn reply(
         &self,
         conversation: &Conversation,
-        progress: &(dyn Fn(Progress) + Send + Sync),
+        progress: &(dyn Fn(ReplyProgress) + Send + Sync),
     ) -> Result<Reply, SessionEnd> {
         let mut retry = 0;
         loop {
-            let failure = match tokio::time::timeout(LONGEST_TRY, self.once(conversation, progress)).await {
+            let failure = match tokio::time::timeout(MAX_ATTEMPT, self.attempt(conversation, progress)).await
+            {
                 Ok(Ok(reply)) => return Ok(reply),
                 Ok(Err(failure)) => failure,
-                Err(_) => {
-                    endless(&format!("took longer than {} minutes", LONGEST_TRY.as_secs() / 60), self.site())
-                }
+                Err(_) => too_long(
+                    &format!("took longer than {} minutes", MAX_ATTEMPT.as_secs() / 60),
+                    self.context(),
+                ),
             };
             let fault = match failure {
-                Failure::Final(outcome) => return Err(outcome),
-                Failure::Passing(fault) if retry == MAX_RETRIES => {
+                ModelFailure::Final(outcome) => return Err(outcome),
+                ModelFailure::Retryable(fault) if retry == MAX_RETRIES => {
                     return Err(SessionEnd::ExecutionError { fault });
                 }
-                Failure::Passing(fault) => fault,
+                ModelFailure::Retryable(fault) => fault,
             };
             retry += 1;
             let pause = pause(self.tuning.retry_pause, retry, fastrand::f64(), fault.retry_after);
-            progress(Progress::Retrying { retry, pause, fault });
+            progress(ReplyProgress::Retrying { retry, pause, fault });
             tokio::time::sleep(pause).await;
         }
     }
 
-    async fn once(
+    async fn attempt(
         &self,
         conversation: &Conversation,
-        progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<Reply, Failure> {
-        progress(Progress::Thinking);
+        progress: &(dyn Fn(ReplyProgress) + Send + Sync),
+    ) -> Result<Reply, ModelFailure> {
+        progress(ReplyProgress::Thinking);
         let kind = self.provider.kind;
-        let watch = Arc::new(Watch::new(kind));
-        let mut options = self.options.clone().with_raw_frame_sink_arc(Arc::clone(&watch) as _);
+        let frames = Arc::new(FrameWatch::new(kind));
+        let mut options = self.options.clone().with_raw_frame_sink_arc(Arc::clone(&frames) as _);
         if kind == ProviderKind::OpenAi {
             options = options.with_prompt_cache_key(cache_key(conversation));
         }
-        let failed = |error: genai::Error| classify(&error, &watch.noted(), self.site());
+        let failed = |error: genai::Error| classify(&error, &frames.notes(), self.context());
         let request = dialect::request(conversation, kind);
         let response = self
             .client
@@ -217,25 +213,25 @@ impl Model {
             .map_err(failed)?;
         let mut stream = response.stream;
         let mut responding = false;
-        let mut quiet_until = Instant::now() + self.tuning.content_timeout;
+        let mut content_deadline = Instant::now() + self.tuning.content_timeout;
         loop {
-            let Ok(event) = timeout_at(quiet_until, stream.next()).await else {
-                return Err(only_alive(self.tuning.content_timeout));
+            let Ok(event) = timeout_at(content_deadline, stream.next()).await else {
+                return Err(keep_alives_only(self.tuning.content_timeout));
             };
             let Some(event) = event else { break };
-            if watch.bytes() > LARGEST_STREAM_BYTES {
-                return Err(endless(
-                    &format!("sent more than {} MiB", LARGEST_STREAM_BYTES >> 20),
-                    self.site(),
+            if frames.bytes() > MAX_STREAM_BYTES {
+                return Err(too_long(
+                    &format!("sent more than {} MiB", MAX_STREAM_BYTES >> 20),
+                    self.context(),
                 ));
             }
-            let said = match event.map_err(failed)? {
-                ChatStreamEvent::End(_) if watch.noted().was_no_stream() => break,
-                ChatStreamEvent::End(end) => return self.finish(end, &watch.noted()),
-                ChatStreamEvent::Chunk(chunk) => Some(Progress::Text(chunk.content)),
+            let update = match event.map_err(failed)? {
+                ChatStreamEvent::End(_) if frames.notes().was_not_a_stream() => break,
+                ChatStreamEvent::End(end) => return self.finish(end, &frames.notes()),
+                ChatStreamEvent::Chunk(chunk) => Some(ReplyProgress::Text(chunk.content)),
                 ChatStreamEvent::ReasoningChunk(chunk) => {
-                    quiet_until = Instant::now() + self.tuning.content_timeout;
-                    progress(Progress::Thought(chunk.content));
+                    content_deadline = Instant::now() + self.tuning.content_timeout;
+                    progress(ReplyProgress::Thought(chunk.content));
                     continue;
                 }
                 ChatStreamEvent::ToolCallChunk(_) => None,
@@ -243,48 +239,51 @@ impl Model {
                 | ChatStreamEvent::ThoughtSignatureChunk(_)
                 | ChatStreamEvent::Heartbeat => continue,
             };
-            quiet_until = Instant::now() + self.tuning.content_timeout;
+            content_deadline = Instant::now() + self.tuning.content_timeout;
             if !responding {
                 responding = true;
-                progress(Progress::Responding);
+                progress(ReplyProgress::Responding);
             }
-            said.into_iter().for_each(progress);
+            update.into_iter().for_each(progress);
         }
-        Err(ended_early(&watch.noted(), self.target.endpoint.base_url(), self.site()).await)
+        Err(ended_early(&frames.notes(), self.target.endpoint.base_url(), self.context()).await)
     }
 
-    /// Makes sure that what ended is a reply: the library ends a stream by itself where the service only fell silent.
-    fn finish(&self, end: StreamEnd, noted: &Noted) -> Result<Reply, Failure> {
+    /// Checks that the reply is complete: the library also reports an end when the service just stops
+    /// sending.
+    fn finish(&self, end: StreamEnd, notes: &StreamNotes) -> Result<Reply, ModelFailure> {
         let kind = self.provider.kind;
-        if let Some(failure) = noted_failure(noted, self.site()) {
+        if let Some(failure) = noted_failure(notes, self.context()) {
             return Err(failure);
         }
-        let ends_by_word = matches!(kind, ProviderKind::Anthropic | ProviderKind::OpenAiCompatible);
-        if end.captured_stop_reason.is_none() && !ends_by_word {
-            return Err(cut_off(self.site()));
+        // These streams end with an explicit end event.
+        let has_end_event = matches!(kind, ProviderKind::Anthropic | ProviderKind::OpenAiCompatible);
+        if end.captured_stop_reason.is_none() && !has_end_event {
+            return Err(cut_off(self.context()));
         }
-        if let Some(reason) = end.captured_stop_reason.as_ref().and_then(|stop| no_end(stop, kind)) {
-            return Err(broken(reason, self.site()));
+        if let Some(reason) = end.captured_stop_reason.as_ref().and_then(|stop| failed_stop(stop, kind)) {
+            return Err(broken(reason, self.context()));
         }
-        let was_counted = end.captured_usage.is_some();
-        let mut reply = dialect::reply(end, kind, noted);
-        if reply.text.is_none() && reply.calls.is_empty() && reply.stop == Stop::Natural {
-            return Err(empty(self.site()));
+        let has_usage = end.captured_usage.is_some();
+        let mut reply = dialect::reply(end, kind, notes);
+        if reply.text.is_none() && reply.calls.is_empty() && reply.stop == FinishReason::Natural {
+            return Err(empty(self.context()));
         }
-        if was_counted {
+        if has_usage {
             let prices = self.tuning.prices.as_deref().unwrap_or(PriceList::shipped());
             reply.usage.cost_usd = prices.cost_at(&self.provider, &self.name, &reply.usage);
         }
         Ok(reply)
     }
 
-    fn site(&self) -> Site<'_> {
-        Site { provider: &self.provider, model: &self.name, now: Timestamp::now() }
+    fn context(&self) -> CallContext<'_> {
+        CallContext { provider: &self.provider, model: &self.name, now: Timestamp::now() }
     }
 }
 
-/// Ends that are none: the window was full, a gateway failed, or Gemini could not write down a call.
-fn no_end(stop: &StopReason, kind: ProviderKind) -> Option<&str> {
+/// The stop reason, if it is a failure: the context window was full, a gateway failed, or Gemini produced a
+/// malformed call.
+fn failed_stop(stop: &StopReason, kind: ProviderKind) -> Option<&str> {
     let reason = stop.raw();
     let is_other = matches!(stop, StopReason::Other(_));
     match kind {
@@ -297,11 +296,11 @@ fn no_end(stop: &StopReason, kind: ProviderKind) -> Option<&str> {
 }
 
 fn options(kind: ProviderKind, model: &str, tuning: &Tuning) -> ChatOptions {
-    let thinking = thinking::ask(kind, model, tuning.thinking);
+    let thinking = thinking::request(kind, model, tuning.thinking);
     let mut options = ChatOptions::default()
         .with_capture_usage(true)
         .with_capture_content(true)
-        .with_capture_reasoning_content(thinking.told)
+        .with_capture_reasoning_content(thinking.capture)
         .with_capture_tool_calls(true)
         .with_stream_header_timeout(tuning.idle_timeout)
         .with_stream_read_timeout(tuning.idle_timeout);
@@ -310,7 +309,7 @@ fn options(kind: ProviderKind, model: &str, tuning: &Tuning) -> ChatOptions {
     options
 }
 
-/// Has OpenAI look for what it cached of this conversation in the right place, and cache by itself.
+/// Routes all requests of a conversation to the same OpenAI cache.
 fn cache_key(conversation: &Conversation) -> String {
     let mut hasher = DefaultHasher::new();
     (&conversation.system, &conversation.instruction).hash(&mut hasher);

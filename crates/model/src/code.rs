@@ -1,44 +1,35 @@
-//! The codes of failed model calls, one list for every provider.
+//! Error codes of failed model calls, shared by all providers.
 
 use autonoe_core::fault::Fault;
 
-/// Why a model call failed. The snake_case of a name is the code of the fault.
+/// Why a model call failed. The snake_case of a variant is the code of the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelErrorCode {
-    /// The configuration of the provider is missing or wrong.
+    /// The provider's configuration is missing or invalid.
     ProviderNotConfigured,
-    /// There is no provider of that name.
     ProviderNotSupported,
-    /// The key is wrong, or not allowed to do this.
+    /// The key is invalid or lacks permission.
     AuthenticationError,
-    /// Too many requests for the moment.
     RateLimited,
-    /// The provider does not know the model.
     ModelNotFound,
-    /// The conversation is longer than the model's window.
     ContextLengthExceeded,
     /// The service could not be reached, or the connection broke.
     NetworkError,
-    /// The service did not answer in time.
     Timeout,
-    /// The answer cannot be understood.
+    /// The response cannot be parsed.
     InvalidResponse,
-    /// The service refused the request, a tool's schema for instance.
+    /// The service rejected the request, for instance because of a tool's schema.
     InvalidRequest,
-    /// The service has too much to do.
     Overloaded,
-    /// The service failed.
     ServerError,
-    /// The account has no money left.
+    /// The account has no credit left.
     BillingError,
-    /// A quota is used up until it resets.
+    /// A quota is exhausted until it resets.
     QuotaExceeded,
-    /// Anything else.
     Unknown,
 }
 
 impl ModelErrorCode {
-    /// All of them.
     pub const ALL: [Self; 15] = [
         Self::ProviderNotConfigured,
         Self::ProviderNotSupported,
@@ -57,7 +48,7 @@ impl ModelErrorCode {
         Self::Unknown,
     ];
 
-    /// The code as faults carry it.
+    /// The code used in faults.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ProviderNotConfigured => "provider_not_configured",
@@ -78,12 +69,12 @@ impl ModelErrorCode {
         }
     }
 
-    /// The code a fault carries, if it is one of ours.
+    /// The code of a fault; `None` if it is not a model error.
     pub fn of(fault: &Fault) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.as_str() == fault.code)
     }
 
-    /// True when the service is away or has too much to do, whatever it is asked.
+    /// Whether the service is unavailable or overloaded, independent of the request.
     pub fn is_outage(self) -> bool {
         match self {
             Self::RateLimited | Self::NetworkError | Self::Timeout | Self::Overloaded | Self::ServerError => {
@@ -102,7 +93,7 @@ impl ModelErrorCode {
         }
     }
 
-    /// True when asking the same again may help.
+    /// Whether sending the same request again may help.
     pub fn is_retried(self) -> bool {
         match self {
             Self::RateLimited
@@ -127,7 +118,7 @@ impl ModelErrorCode {
 #[cfg(test)]
 mod tests {
     use super::ModelErrorCode;
-    use autonoe_core::fault::{Fault, Layer};
+    use autonoe_core::fault::{Fault, FaultLayer};
 
     #[test]
     fn a_code_is_the_snake_case_of_its_name_and_found_again_in_a_fault() {
@@ -135,10 +126,10 @@ mod tests {
             let name = format!("{code:?}");
             let joined: String = code.as_str().split('_').map(capitalized).collect();
             assert_eq!(joined, name);
-            let fault = Fault::passing(Layer::Model, code.as_str(), "It failed.");
+            let fault = Fault::transient(FaultLayer::Model, code.as_str(), "It failed.");
             assert_eq!(ModelErrorCode::of(&fault), Some(code));
         }
-        assert_eq!(ModelErrorCode::of(&Fault::passing(Layer::Model, "workspace", "No.")), None);
+        assert_eq!(ModelErrorCode::of(&Fault::transient(FaultLayer::Model, "workspace", "No.")), None);
     }
 
     fn capitalized(word: &str) -> String {

@@ -1,24 +1,25 @@
-//! Making a conversation shorter before the window is full: first what tools said long ago, then whole turns, of which
-//! a summary stays. A call is never parted from its result; the system prompt and the instruction are never touched.
+//! Shortens a conversation before the context window is full: first drops old tool outputs, then replaces
+//! whole turns by a summary. A call is never separated from its result; the system prompt and the instruction
+//! are never changed.
 //!
-//! A turn is a reply of the model with the results of its calls. Who writes the summary is left to the caller.
+//! A turn is a reply of the model with the results of its calls. The caller produces the summary.
 
 use std::fmt::Write as _;
 
 use crate::conversation::{Conversation, Message, ToolResult};
-use crate::reply::Part;
+use crate::reply::ReplyPart;
 
-/// A shorter output is not worth dropping.
-const SHORT: usize = 240;
+/// Outputs up to this size are not worth dropping.
+const SHORT_BYTES: usize = 240;
 
-/// The most that is told of one output in a transcript, in bytes.
-const LONGEST_PIECE: usize = 2_000;
+/// Longer entries of a transcript are cut.
+const MAX_ENTRY_BYTES: usize = 2_000;
 
-/// The longest transcript, in bytes: anyone who summarises it has a window too.
-const LONGEST_TRANSCRIPT: usize = 400_000;
+/// The model that summarises the transcript has a limited window too.
+const MAX_TRANSCRIPT_BYTES: usize = 400_000;
 
 impl Conversation {
-    /// Drops what tools said before the last turns. Returns about how many tokens that frees.
+    /// Drops tool outputs before the last turns. Returns the approximate number of tokens freed.
     pub fn drop_old_outputs(&mut self, keep_recent_turns: usize) -> u64 {
         let boundary = self.boundary(keep_recent_turns);
         let mut freed = 0;
@@ -33,20 +34,20 @@ impl Conversation {
         freed
     }
 
-    /// What happened before the last turns, to be summarised; none when there is nothing before them.
-    pub fn to_be_summarised(&self, keep_recent_turns: usize) -> Option<String> {
+    /// A transcript of everything before the last turns; `None` if there is nothing before them.
+    pub fn transcript_to_summarise(&self, keep_recent_turns: usize) -> Option<String> {
         let old = self.messages.get(..self.boundary(keep_recent_turns)).filter(|old| !old.is_empty())?;
         let mut transcript = String::new();
         if let Some(summary) = &self.summary {
-            let _ = writeln!(transcript, "SUMMARY OF WHAT WAS BEFORE: {summary}\n");
+            let _ = writeln!(transcript, "SUMMARY OF EARLIER TURNS: {summary}\n");
         }
         for message in old {
-            tell(message, &mut transcript);
+            write_entries(message, &mut transcript);
         }
-        Some(excerpt(&transcript, LONGEST_TRANSCRIPT))
+        Some(excerpt(&transcript, MAX_TRANSCRIPT_BYTES))
     }
 
-    /// Puts a summary in the place of everything between the instruction and the last turns.
+    /// Replaces everything between the instruction and the last turns by a summary.
     pub fn replace_with_summary(&mut self, summary: String, keep_recent_turns: usize) {
         let boundary = self.boundary(keep_recent_turns);
         if boundary == 0 {
@@ -57,7 +58,7 @@ impl Conversation {
         self.measured = None;
     }
 
-    /// Where the last turns begin.
+    /// The index of the message at which the last turns begin.
     fn boundary(&self, keep_recent_turns: usize) -> usize {
         let mut replies =
             self.messages.iter().enumerate().rev().filter_map(|(index, message)| match message {
@@ -71,36 +72,37 @@ impl Conversation {
     }
 }
 
-/// Leaves a note in the place of an output and returns about how many tokens that frees.
+/// Replaces an output by a note. Returns the approximate number of tokens freed.
 fn drop_output(result: &mut ToolResult) -> u64 {
-    if result.text.len() <= SHORT && result.images.is_empty() {
+    if result.text.len() <= SHORT_BYTES && result.images.is_empty() {
         return 0;
     }
     let before = result.estimated_tokens();
     let characters = result.text.chars().count();
-    let pictures = match result.images.len() {
+    let images = match result.images.len() {
         0 => String::new(),
-        1 => " and a picture".to_owned(),
-        several => format!(" and {several} pictures"),
+        1 => " and 1 image".to_owned(),
+        several => format!(" and {several} images"),
     };
     result.text = format!(
-        "(This output of {characters} characters{pictures} was dropped to save room. Call the tool again if you need it.)"
+        "(This output of {characters} characters{images} was dropped to save space. Call the tool again if you \
+         need it.)"
     );
     result.images.clear();
     before.saturating_sub(result.estimated_tokens())
 }
 
-fn tell(message: &Message, transcript: &mut String) {
+fn write_entries(message: &Message, transcript: &mut String) {
     match message {
         Message::User { text } => line(transcript, "USER", text),
         Message::Model { parts, .. } => {
             for part in parts {
                 match part {
-                    Part::Text { text } => line(transcript, "MODEL", text),
-                    Part::Call { name, arguments, .. } => {
+                    ReplyPart::Text { text } => line(transcript, "MODEL", text),
+                    ReplyPart::Call { name, arguments, .. } => {
                         line(transcript, "CALL", &format!("{name} {arguments}"));
                     }
-                    Part::Thought { .. } | Part::Signature { .. } | Part::Opaque { .. } => {}
+                    ReplyPart::Thought { .. } | ReplyPart::Signature { .. } | ReplyPart::Opaque { .. } => {}
                 }
             }
         }
@@ -108,25 +110,26 @@ fn tell(message: &Message, transcript: &mut String) {
             for result in results {
                 line(transcript, "RESULT", &result.text);
                 if !result.images.is_empty() {
-                    line(transcript, "RESULT", &format!("({} pictures)", result.images.len()));
+                    line(transcript, "RESULT", &format!("({} images)", result.images.len()));
                 }
             }
         }
     }
 }
 
-fn line(transcript: &mut String, who: &str, what: &str) {
-    let _ = writeln!(transcript, "{who}: {}\n", excerpt(what.trim(), LONGEST_PIECE));
+fn line(transcript: &mut String, role: &str, text: &str) {
+    let _ = writeln!(transcript, "{role}: {}\n", excerpt(text.trim(), MAX_ENTRY_BYTES));
 }
 
-/// The first three session_sandbox and the last of what may stay, and how much was cut between them.
-fn excerpt(text: &str, longest: usize) -> String {
-    if text.len() <= longest {
+/// Keeps the beginning (three of four parts of the limit) and the end (one part), with a note of how much was
+/// cut.
+fn excerpt(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
         return text.to_owned();
     }
     let boundary = |at: &usize| text.is_char_boundary(*at);
-    let head = (0..=longest / 4 * 3).rev().find(boundary).unwrap_or_default();
-    let tail = (text.len() - longest / 4..).find(boundary).unwrap_or(text.len());
+    let head = (0..=limit / 4 * 3).rev().find(boundary).unwrap_or_default();
+    let tail = (text.len() - limit / 4..).find(boundary).unwrap_or(text.len());
     let cut = text[head..tail].chars().count();
     format!("{} … [{cut} characters cut] … {}", &text[..head], &text[tail..])
 }

@@ -1,5 +1,6 @@
-//! Between our terms and the library's: how a conversation becomes a request that its provider accepts, and how what
-//! came back becomes a reply. What providers disagree about is decided here and in `schema`.
+//! Translates between our types and the genai library's: a conversation into a request that the provider
+//! accepts, and a finished stream into a reply. Differences between providers are handled here and in
+//! `schema`.
 
 use autonoe_core::event::Usage;
 use genai::chat::{
@@ -9,24 +10,23 @@ use genai::chat::{
 use serde_json::{Value, json};
 
 use crate::conversation::{Conversation, Image, Message, ToolResult};
-use crate::frames::Noted;
+use crate::frames::StreamNotes;
 use crate::provider::ProviderKind;
-use crate::reply::{Call, Part, Reply, Stop};
+use crate::reply::{FinishReason, Reply, ReplyPart, RequestedCall};
 use crate::schema;
 
-/// Stands for a reply of which nothing can be said again; a message must not be empty.
-const NOTHING: &str = "(nothing)";
+/// Stands in for a reply with nothing that can be sent back; a message must not be empty.
+const EMPTY_REPLY: &str = "(nothing)";
 
-/// Introduces pictures that a tool's result cannot hold.
-const SHOWN: &str = "The results above come with these pictures, in their order.";
+/// Introduces images, for providers whose tool results cannot contain any.
+const IMAGES_FOLLOW: &str = "The images of the results above, in order:";
 
-/// The request for the next reply.
 pub(crate) fn request(conversation: &Conversation, kind: ProviderKind) -> ChatRequest {
     let mut messages = vec![ChatMessage::user(conversation.opening())];
     for message in &conversation.messages {
         match message {
             Message::User { text } => messages.push(ChatMessage::user(text.as_str())),
-            Message::Model { origin, parts } => messages.push(said_by_model(parts, *origin, kind)),
+            Message::Model { origin, parts } => messages.push(model_message(parts, *origin, kind)),
             Message::Tools { results } => messages.extend(results_for(results, kind)),
         }
     }
@@ -35,15 +35,15 @@ pub(crate) fn request(conversation: &Conversation, kind: ProviderKind) -> ChatRe
         let schema = schema::adapt(&tool.input_schema, kind);
         let tool =
             Tool::new(tool.name.clone()).with_description(tool.description.clone()).with_schema(schema);
-        // Anthropic has no such switch; the others would otherwise want every field to be required.
+        // Anthropic has no such flag; the others default to strict schemas, which require every field.
         if kind == ProviderKind::Anthropic { tool } else { tool.with_strict(false) }
     });
     let request = ChatRequest::from_messages(messages).with_system(conversation.system.clone());
     if conversation.tools.is_empty() { request } else { request.with_tools(tools) }
 }
 
-/// All of it is marked for Anthropic's cache, so that the next request, which begins the same, pays for its own end
-/// only. The others do so by themselves.
+/// Marks the whole conversation for Anthropic's cache, so that the next request, which has the same prefix,
+/// pays only for the new messages. Other providers cache automatically.
 fn mark_for_cache(messages: &mut Vec<ChatMessage>, kind: ProviderKind) {
     if kind == ProviderKind::Anthropic
         && let Some(last) = messages.pop()
@@ -52,15 +52,15 @@ fn mark_for_cache(messages: &mut Vec<ChatMessage>, kind: ProviderKind) {
     }
 }
 
-/// Thoughts and signatures go back only to the provider they came from.
-fn said_by_model(parts: &[Part], origin: ProviderKind, kind: ProviderKind) -> ChatMessage {
+/// Thoughts and signatures are sent back only to the provider that issued them.
+fn model_message(parts: &[ReplyPart], origin: ProviderKind, kind: ProviderKind) -> ChatMessage {
     let own = origin == kind;
     let mut content: Vec<ContentPart> = Vec::with_capacity(parts.len());
     for part in parts {
         match part {
-            Part::Text { text } if text.trim().is_empty() => {}
-            Part::Text { text } => content.push(ContentPart::Text(text.clone())),
-            Part::Call { id, name, arguments, signatures } => {
+            ReplyPart::Text { text } if text.trim().is_empty() => {}
+            ReplyPart::Text { text } => content.push(ContentPart::Text(text.clone())),
+            ReplyPart::Call { id, name, arguments, signatures } => {
                 content.push(ContentPart::ToolCall(ToolCall {
                     call_id: wire_id(id, kind),
                     fn_name: name.clone(),
@@ -68,23 +68,23 @@ fn said_by_model(parts: &[Part], origin: ProviderKind, kind: ProviderKind) -> Ch
                     thought_signatures: (own && !signatures.is_empty()).then(|| signatures.clone()),
                 }));
             }
-            Part::Thought { text } if own => content.push(ContentPart::ReasoningContent(text.clone())),
-            Part::Signature { signature } if own => {
+            ReplyPart::Thought { text } if own => content.push(ContentPart::ReasoningContent(text.clone())),
+            ReplyPart::Signature { signature } if own => {
                 content.push(ContentPart::ThoughtSignature(signature.clone()));
             }
-            Part::Opaque { data } if own => {
+            ReplyPart::Opaque { data } if own => {
                 content.push(ContentPart::Custom(CustomPart { model_iden: None, data: data.clone() }));
             }
-            Part::Thought { .. } | Part::Signature { .. } | Part::Opaque { .. } => {}
+            ReplyPart::Thought { .. } | ReplyPart::Signature { .. } | ReplyPart::Opaque { .. } => {}
         }
     }
     if !content.iter().any(|part| part.is_text() || part.is_tool_call()) {
-        content.push(ContentPart::Text(NOTHING.to_owned()));
+        content.push(ContentPart::Text(EMPTY_REPLY.to_owned()));
     }
     ChatMessage::assistant(MessageContent::from_parts(content))
 }
 
-/// No provider takes arguments back that are not an object.
+/// Providers reject arguments that are not an object.
 fn sendable(arguments: &Value) -> Value {
     match arguments {
         Value::Object(_) => arguments.clone(),
@@ -94,26 +94,31 @@ fn sendable(arguments: &Value) -> Value {
     }
 }
 
-/// Ids made up for Gemini have characters that others refuse.
+/// The ids we generate for Gemini contain characters that other providers reject.
 fn wire_id(id: &str, kind: ProviderKind) -> String {
-    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let is_valid = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     match kind {
         ProviderKind::Gemini => id.to_owned(),
         ProviderKind::Anthropic
         | ProviderKind::OpenAi
         | ProviderKind::OpenAiCompatible
-        | ProviderKind::Ollama => id.chars().map(|letter| if fits(letter) { letter } else { '_' }).collect(),
+        | ProviderKind::Ollama => {
+            id.chars().map(|letter| if is_valid(letter) { letter } else { '_' }).collect()
+        }
     }
 }
 
-/// Anthropic's results hold pictures; with the others they follow in a message of the user's.
+/// Images are part of the result for Anthropic; for other providers they follow in a user message.
 fn results_for(results: &[ToolResult], kind: ProviderKind) -> Vec<ChatMessage> {
     let response = |result: &ToolResult| ToolResponse::new(wire_id(&result.id, kind), result.text.clone());
     let mut messages = match kind {
         ProviderKind::Anthropic => {
             let parts = results.iter().map(|result| match result.images.as_slice() {
                 [] => ContentPart::ToolResponse(response(result)),
-                images => ContentPart::Custom(CustomPart { model_iden: None, data: shown(result, images) }),
+                images => ContentPart::Custom(CustomPart {
+                    model_iden: None,
+                    data: anthropic_result(result, images),
+                }),
             });
             return vec![ChatMessage::tool(MessageContent::from_parts(parts.collect::<Vec<_>>()))];
         }
@@ -127,7 +132,7 @@ fn results_for(results: &[ToolResult], kind: ProviderKind) -> Vec<ChatMessage> {
     };
     let images: Vec<&Image> = results.iter().flat_map(|result| &result.images).collect();
     if !images.is_empty() {
-        let mut parts = vec![ContentPart::Text(SHOWN.to_owned())];
+        let mut parts = vec![ContentPart::Text(IMAGES_FOLLOW.to_owned())];
         parts.extend(images.into_iter().map(|image| {
             ContentPart::Binary(Binary::from_base64(image.media_type.clone(), image.base64.as_str(), None))
         }));
@@ -136,8 +141,8 @@ fn results_for(results: &[ToolResult], kind: ProviderKind) -> Vec<ChatMessage> {
     messages
 }
 
-/// A result with pictures as Anthropic writes it; the library knows results of text only.
-fn shown(result: &ToolResult, images: &[Image]) -> Value {
+/// A result with images in Anthropic's format; the library supports text results only.
+fn anthropic_result(result: &ToolResult, images: &[Image]) -> Value {
     let mut content: Vec<Value> = Vec::new();
     if !result.text.trim().is_empty() {
         content.push(json!({ "type": "text", "text": result.text }));
@@ -150,37 +155,37 @@ fn shown(result: &ToolResult, images: &[Image]) -> Value {
     json!({ "type": "tool_result", "tool_use_id": id, "content": content })
 }
 
-/// The reply that a stream came to.
-pub(crate) fn reply(end: StreamEnd, kind: ProviderKind, noted: &Noted) -> Reply {
+/// Builds the reply from a finished stream.
+pub(crate) fn reply(end: StreamEnd, kind: ProviderKind, notes: &StreamNotes) -> Reply {
     let mut parts = parts_of(end.captured_content.unwrap_or_default());
     let thinking = end.captured_reasoning_content.filter(|text| !text.trim().is_empty());
-    if noted.wants_thoughts_back
+    if notes.wants_thoughts_back
         && let Some(text) = &thinking
     {
-        parts.push(Part::Thought { text: text.clone() });
+        parts.push(ReplyPart::Thought { text: text.clone() });
     }
     let texts: Vec<&str> = parts.iter().filter_map(text_of).collect();
     let text = Some(texts.join("\n\n")).filter(|text| !text.trim().is_empty());
     let calls = parts.iter().filter_map(call_of).collect();
     let stop = match end.captured_stop_reason {
-        _ if noted.refused => Stop::Refused,
-        Some(StopReason::MaxTokens(_)) => Stop::OutputLimit,
-        Some(StopReason::ContentFilter(_)) => Stop::Refused,
-        _ => Stop::Natural,
+        _ if notes.refused => FinishReason::Refused,
+        Some(StopReason::MaxTokens(_)) => FinishReason::OutputLimit,
+        Some(StopReason::ContentFilter(_)) => FinishReason::Refused,
+        _ => FinishReason::Natural,
     };
     let mut usage = end.captured_usage.map(|usage| read_usage(&usage)).unwrap_or_default();
-    usage.reasoning_tokens = usage.reasoning_tokens.max(noted.reasoning_tokens.min(usage.output_tokens));
+    usage.reasoning_tokens = usage.reasoning_tokens.max(notes.reasoning_tokens.min(usage.output_tokens));
     Reply { thinking, text, calls, usage, stop, origin: kind, parts }
 }
 
-fn parts_of(content: MessageContent) -> Vec<Part> {
+fn parts_of(content: MessageContent) -> Vec<ReplyPart> {
     let mut parts = Vec::new();
     for part in content.into_parts() {
         match part {
-            ContentPart::Text(text) => parts.push(Part::Text { text }),
-            ContentPart::ReasoningContent(text) => parts.push(Part::Thought { text }),
-            ContentPart::ThoughtSignature(signature) => parts.push(Part::Signature { signature }),
-            ContentPart::Custom(CustomPart { data, .. }) => parts.push(Part::Opaque { data }),
+            ContentPart::Text(text) => parts.push(ReplyPart::Text { text }),
+            ContentPart::ReasoningContent(text) => parts.push(ReplyPart::Thought { text }),
+            ContentPart::ThoughtSignature(signature) => parts.push(ReplyPart::Signature { signature }),
+            ContentPart::Custom(CustomPart { data, .. }) => parts.push(ReplyPart::Opaque { data }),
             ContentPart::ToolCall(call) => push_call(&mut parts, call),
             ContentPart::Binary(_) | ContentPart::ToolResponse(_) => {}
         }
@@ -188,51 +193,65 @@ fn parts_of(content: MessageContent) -> Vec<Part> {
     parts
 }
 
-/// Appends a call under an id that no other has. Where a server counts its calls from one, the library puts an empty
-/// copy of the first in front of it, which goes.
-fn push_call(parts: &mut Vec<Part>, call: ToolCall) {
+/// Appends a call under a unique id. For servers that number their calls from one, the library inserts an
+/// empty duplicate before the first call; the duplicate is removed.
+fn push_call(parts: &mut Vec<ReplyPart>, call: ToolCall) {
     let ToolCall { call_id, fn_name: name, fn_arguments, thought_signatures } = call;
-    let twin = parts.iter().position(|part| matches!(part, Part::Call { id, .. } if *id == call_id));
-    let is_copy = |part: &Part| matches!(part, Part::Call { name: other, arguments, .. } if *other == name && *arguments == json!({}));
+    let duplicate =
+        parts.iter().position(|part| matches!(part, ReplyPart::Call { id, .. } if *id == call_id));
+    let is_empty_copy = |part: &ReplyPart| match part {
+        ReplyPart::Call { name: other, arguments, .. } => *other == name && *arguments == json!({}),
+        ReplyPart::Text { .. }
+        | ReplyPart::Thought { .. }
+        | ReplyPart::Signature { .. }
+        | ReplyPart::Opaque { .. } => false,
+    };
     let mut id = call_id;
-    match twin {
-        Some(at) if is_copy(&parts[at]) => drop(parts.remove(at)),
+    match duplicate {
+        Some(at) if is_empty_copy(&parts[at]) => drop(parts.remove(at)),
         Some(_) => id.clear(),
         None => {}
     }
-    if id.is_empty() || id.starts_with(MADE_UP) {
-        id = format!("{MADE_UP}{name}#{}", fastrand::u32(..));
+    if id.is_empty() || id.starts_with(GENERATED_ID) {
+        id = format!("{GENERATED_ID}{name}#{}", fastrand::u32(..));
     }
     let arguments = match fn_arguments {
         Value::Null => json!({}),
         Value::String(text) if text.trim().is_empty() => json!({}),
         given => given,
     };
-    parts.push(Part::Call { id, name, arguments, signatures: thought_signatures.unwrap_or_default() });
+    parts.push(ReplyPart::Call { id, name, arguments, signatures: thought_signatures.unwrap_or_default() });
 }
 
-/// How the library's ids of Gemini's nameless calls begin. It knows them again by that and does not send them; but it
-/// counts them anew in each piece of a stream, so they are not unique until we make them so.
-const MADE_UP: &str = "call#";
+/// Prefix of the ids that the library generates for Gemini calls without one. It recognises them by the
+/// prefix and does not send them. It restarts its count in each frame, so they are not unique until we add a
+/// random suffix.
+const GENERATED_ID: &str = "call#";
 
-fn text_of(part: &Part) -> Option<&str> {
+fn text_of(part: &ReplyPart) -> Option<&str> {
     match part {
-        Part::Text { text } => Some(text),
-        Part::Thought { .. } | Part::Signature { .. } | Part::Call { .. } | Part::Opaque { .. } => None,
+        ReplyPart::Text { text } => Some(text),
+        ReplyPart::Thought { .. }
+        | ReplyPart::Signature { .. }
+        | ReplyPart::Call { .. }
+        | ReplyPart::Opaque { .. } => None,
     }
 }
 
-fn call_of(part: &Part) -> Option<Call> {
+fn call_of(part: &ReplyPart) -> Option<RequestedCall> {
     match part {
-        Part::Call { id, name, arguments, .. } => {
-            Some(Call { id: id.clone(), name: name.clone(), arguments: arguments.clone() })
+        ReplyPart::Call { id, name, arguments, .. } => {
+            Some(RequestedCall { id: id.clone(), name: name.clone(), arguments: arguments.clone() })
         }
-        Part::Text { .. } | Part::Thought { .. } | Part::Signature { .. } | Part::Opaque { .. } => None,
+        ReplyPart::Text { .. }
+        | ReplyPart::Thought { .. }
+        | ReplyPart::Signature { .. }
+        | ReplyPart::Opaque { .. } => None,
     }
 }
 
-/// The library counts cached tokens into the prompt; we keep them apart. Some servers leave the thinking out of their
-/// output, which must then be more.
+/// The library includes cached tokens in the prompt; we count them separately. Some servers exclude thinking
+/// tokens from the output; these are added.
 fn read_usage(usage: &genai::chat::Usage) -> Usage {
     let count =
         |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Where a call goes: the address and the headers of each kind of provider. People write base URLs with and without
-//! the version, with and without a slash; each must work.
+//! URLs and headers of calls, by provider kind. Base URLs are accepted with and without the API version and a
+//! trailing slash.
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use genai::Headers;
 use genai::adapter::AdapterKind;
 use reqwest::Url;
@@ -12,14 +12,12 @@ use crate::provider::{Provider, ProviderKind, no_key};
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// The address and the headers of calls of a model.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub url: String,
     pub headers: Headers,
 }
 
-/// The library's adapter for a kind.
 pub(crate) fn adapter(kind: ProviderKind) -> AdapterKind {
     match kind {
         ProviderKind::Anthropic => AdapterKind::Anthropic,
@@ -30,20 +28,20 @@ pub(crate) fn adapter(kind: ProviderKind) -> AdapterKind {
     }
 }
 
-/// Works out where calls of a model go.
 pub(crate) fn of(provider: &Provider, model: &str) -> Result<Endpoint, Fault> {
     if !provider.is_configured() {
         return Err(no_key(provider));
     }
     let Some(base) = provider.base_url.as_deref().or(provider.kind.vendor_base_url()) else {
-        return Err(wrong(provider, "has no base URL"));
+        return Err(invalid(provider, "has no base URL"));
     };
-    let mut url = parse(base).ok_or_else(|| wrong(provider, &format!("has no usable base URL: '{base}'")))?;
+    let mut url =
+        parse(base).ok_or_else(|| invalid(provider, &format!("has an invalid base URL: '{base}'")))?;
     append(&mut url, provider.kind, model);
     Ok(Endpoint { url: url.into(), headers: headers(provider)? })
 }
 
-/// `OLLAMA_HOST` and its like may lack the scheme.
+/// Base URLs such as `OLLAMA_HOST` may lack the scheme.
 fn parse(base: &str) -> Option<Url> {
     let base = base.trim();
     let has_scheme = base.contains("://") || base.starts_with('/');
@@ -59,7 +57,7 @@ fn append(url: &mut Url, kind: ProviderKind, model: &str) {
     let streamed = format!("{model}:streamGenerateContent");
     let call: Vec<&str> = match kind {
         ProviderKind::Anthropic => version("v1").into_iter().chain(["messages"]).collect(),
-        // Gateways have paths of their own, which are taken as they are.
+        // Paths of gateways are used as given.
         ProviderKind::OpenAi => given.is_empty().then_some("v1").into_iter().chain(["responses"]).collect(),
         ProviderKind::OpenAiCompatible => {
             given.is_empty().then_some("v1").into_iter().chain(["chat", "completions"]).collect()
@@ -70,7 +68,7 @@ fn append(url: &mut Url, kind: ProviderKind, model: &str) {
             vec!["api", "chat"]
         }
     };
-    // What was given is escaped already; `%20` must not become `%2520`.
+    // The given path is escaped already; `%20` must not become `%2520`.
     url.set_path(&given.join("/"));
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.pop_if_empty().extend(call);
@@ -99,18 +97,19 @@ fn headers(provider: &Provider) -> Result<Headers, Fault> {
                 ("authorization", format!("Bearer {key}"))
             }
         };
-        HeaderValue::from_str(&value)
-            .map_err(|_| wrong(provider, "has a key with characters that cannot be sent"))?;
+        HeaderValue::from_str(&value).map_err(|_| {
+            invalid(provider, "has an API key with characters that are not allowed in a header")
+        })?;
         headers.push((name, value));
     }
     Ok(Headers::from(headers))
 }
 
-fn wrong(provider: &Provider, what: &str) -> Fault {
-    Fault::lasting(
-        Layer::Config,
+fn invalid(provider: &Provider, problem: &str) -> Fault {
+    Fault::permanent(
+        FaultLayer::Config,
         ModelErrorCode::ProviderNotConfigured.as_str(),
-        format!("The provider '{}' {what}.", provider.name),
+        format!("The provider '{}' {problem}.", provider.name),
     )
     .hint("A base URL looks like https://example.com/v1; `autonoe doctor` shows what is set.")
 }
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_and_what_is_asked_in_a_base_url_is_kept() {
+    fn escapes_and_queries_in_a_base_url_are_kept() {
         use ProviderKind::{Anthropic, Gemini, Ollama, OpenAi, OpenAiCompatible};
         for (kind, base, wanted) in [
             (Anthropic, "http://h/my%20team", "http://h/my%20team/v1/messages"),
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_base_url_it_is_the_vendors_and_wants_a_key() {
+    fn without_a_base_url_the_vendors_is_used_and_a_key_required() {
         for (kind, wanted) in [
             (ProviderKind::Anthropic, "https://api.anthropic.com/v1/messages"),
             (ProviderKind::OpenAi, "https://api.openai.com/v1/responses"),
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_or_no_key_is_told_before_anything_is_sent() {
+    fn an_invalid_base_url_or_key_fails_before_anything_is_sent() {
         for base in ["", "not a url", "http://", "ftp://127.0.0.1", "/v1"] {
             let fault = of(&provider(ProviderKind::Anthropic, Some(base), Some("k")), "m").expect_err(base);
             assert_eq!(fault.code, "provider_not_configured", "{base}");

@@ -1,9 +1,9 @@
-//! What a failed model call means: read from the provider's own codes, then from the status, and from words only where
-//! a provider offers nothing else.
+//! Classifies failed model calls: by the provider's own error codes, then by the HTTP status, and by the text
+//! of the message only where a provider offers nothing else.
 
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
 use autonoe_core::quota;
 use genai::webc::StreamTimeout;
@@ -12,23 +12,23 @@ use jiff::{SignedDuration, Timestamp};
 use reqwest::header::{HeaderMap, LOCATION};
 
 use crate::code::ModelErrorCode::{self, *};
-use crate::frames::Noted;
-use crate::page::{self, Page};
+use crate::frames::StreamNotes;
 use crate::provider::{Provider, ProviderKind};
-use crate::said::{Said, first_line};
-use crate::wait;
+use crate::provider_error::{ProviderError, first_line};
+use crate::retry_after;
+use crate::web_page::{self, WebPage};
 
-/// A rate limit that asks for a longer wait than this is a used-up quota.
+/// A rate limit with a longer wait than this counts as an exhausted quota.
 pub(crate) const LONGEST_RATE_LIMIT: Duration = Duration::from_secs(60);
 
-/// Google's days end here.
+/// The time zone in which Google's daily quotas reset.
 const GOOGLE_ZONE: &str = "America/Los_Angeles";
 
-/// How Anthropic ends a reply that had no more room.
+/// Anthropic's stop reason when the context window is full.
 pub(crate) const WINDOW_FULL: &str = "model_context_window_exceeded";
 
-/// What the codes of providers mean. Those that say no more than the status, such as `invalid_request_error` and
-/// `server_error`, are not here.
+/// Error codes of providers. Codes that say no more than the HTTP status, such as `invalid_request_error` and
+/// `server_error`, are left out.
 const CODES: [(&str, ModelErrorCode); 42] = [
     // Anthropic
     ("authentication_error", AuthenticationError),
@@ -39,7 +39,7 @@ const CODES: [(&str, ModelErrorCode); 42] = [
     ("timeout_error", Timeout),
     ("request_too_large", ContextLengthExceeded),
     ("billing_error", BillingError),
-    // OpenAI, and many that speak like it
+    // OpenAI and compatible servers
     ("invalid_api_key", AuthenticationError),
     ("incorrect_api_key_provided", AuthenticationError),
     ("invalid_organization", AuthenticationError),
@@ -77,8 +77,8 @@ const CODES: [(&str, ModelErrorCode); 42] = [
     ("DEADLINE_EXCEEDED", Timeout),
 ];
 
-/// Where a provider has only words for it.
-const WORDS: [(ProviderKind, &str, ModelErrorCode); 14] = [
+/// Phrases in error messages, for failures without an error code.
+const PHRASES: [(ProviderKind, &str, ModelErrorCode); 14] = [
     (ProviderKind::Anthropic, "prompt is too long", ContextLengthExceeded),
     (ProviderKind::Anthropic, "exceed context limit", ContextLengthExceeded),
     (ProviderKind::Anthropic, "credit balance is too low", BillingError),
@@ -96,171 +96,176 @@ const WORDS: [(ProviderKind, &str, ModelErrorCode); 14] = [
     (ProviderKind::Ollama, "usage limit", QuotaExceeded),
 ];
 
-/// A failed call, classified.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Failure {
-    /// Trying again may help.
-    Passing(Fault),
-    /// It ends the session.
+pub(crate) enum ModelFailure {
+    Retryable(Fault),
     Final(SessionEnd),
 }
 
-/// Whom we asked for what, and when.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Site<'a> {
+pub(crate) struct CallContext<'a> {
     pub provider: &'a Provider,
     pub model: &'a str,
     pub now: Timestamp,
 }
 
-/// Classifies an error of the library, with what was noted of the stream.
-pub(crate) fn classify(error: &genai::Error, noted: &Noted, site: Site<'_>) -> Failure {
-    if let Some(failure) = noted_failure(noted, site) {
+/// Classifies an error of the library, given what the stream contained.
+pub(crate) fn classify(error: &genai::Error, notes: &StreamNotes, context: CallContext<'_>) -> ModelFailure {
+    if let Some(failure) = noted_failure(notes, context) {
         return failure;
     }
     match error {
         genai::Error::WebStream { error, .. } => {
             if let Some(inner) = error.downcast_ref::<genai::Error>() {
-                return classify(inner, noted, site);
+                return classify(inner, notes, context);
             }
             match error.downcast_ref::<StreamTimeout>() {
-                Some(phase) => {
-                    Failure::new(Timeout, format!("The model service fell silent: {phase}."), None, site)
-                }
-                None => Failure::new(NetworkError, connection_sentence(error.as_ref()), None, site),
+                Some(phase) => ModelFailure::new(
+                    Timeout,
+                    format!("The model service stopped responding: {phase}."),
+                    None,
+                    context,
+                ),
+                None => ModelFailure::new(NetworkError, connection_sentence(error.as_ref()), None, context),
             }
         }
         genai::Error::HttpError { status, body, headers, .. } => {
-            http(status.as_u16(), headers, &Said::in_body(body), site)
+            http(status.as_u16(), headers, &ProviderError::from_body(body), context)
         }
-        genai::Error::ChatResponse { .. } if noted.refused => refused(),
-        genai::Error::ChatResponse { body, .. } => broken_off(&Said::in_value(body), site),
-        genai::Error::StreamParse { serde_error, .. } => broken_json(&serde_error.to_string(), site),
-        genai::Error::JsonValueExt(error) => broken_json(&first_line(&error.to_string()), site),
-        other => Failure::new(Unknown, first_line(&other.to_string()), None, site),
+        genai::Error::ChatResponse { .. } if notes.refused => refused(),
+        genai::Error::ChatResponse { body, .. } => broken_off(&ProviderError::from_value(body), context),
+        genai::Error::StreamParse { serde_error, .. } => broken_json(&serde_error.to_string(), context),
+        genai::Error::JsonValueExt(error) => broken_json(&first_line(&error.to_string()), context),
+        other => ModelFailure::new(Unknown, first_line(&other.to_string()), None, context),
     }
 }
 
-/// What the service itself said went wrong, where the library did not tell.
-pub(crate) fn noted_failure(noted: &Noted, site: Site<'_>) -> Option<Failure> {
-    if let Some(page) = &noted.page {
-        return Some(page::instead_of_stream(page, site));
+/// The failure that the service reported in the stream and the library dropped.
+pub(crate) fn noted_failure(notes: &StreamNotes, context: CallContext<'_>) -> Option<ModelFailure> {
+    if let Some(page) = &notes.page {
+        return Some(web_page::instead_of_stream(page, context));
     }
-    match &noted.error {
-        Some(error) => Some(broken_off(&Said::in_value(error), site)),
-        None => noted.broken.then(|| broken_json("a piece of the stream is cut short", site)),
+    match &notes.error {
+        Some(error) => Some(broken_off(&ProviderError::from_value(error), context)),
+        None => notes.broken.then(|| broken_json("a frame of the stream is truncated", context)),
     }
 }
 
-/// A stream that ended before the reply did.
-pub(crate) fn cut_off(site: Site<'_>) -> Failure {
-    Failure::new(NetworkError, "The model service broke off in the middle of a reply.".into(), None, site)
+pub(crate) fn cut_off(context: CallContext<'_>) -> ModelFailure {
+    ModelFailure::new(
+        NetworkError,
+        "The model service closed the stream in the middle of a reply.".into(),
+        None,
+        context,
+    )
 }
 
-/// A reply that does not end.
-pub(crate) fn endless(how: &str, site: Site<'_>) -> Failure {
-    Failure::new(Timeout, format!("The model service {how} for one reply."), None, site)
+/// `excess` completes the sentence "The model service … for one reply".
+pub(crate) fn too_long(excess: &str, context: CallContext<'_>) -> ModelFailure {
+    ModelFailure::new(Timeout, format!("The model service {excess} for one reply."), None, context)
 }
 
-/// A stream of nothing but signs of life. Another try would take as long, so it ends the session.
-pub(crate) fn only_alive(limit: Duration) -> Failure {
+/// A stream of keep-alives only. Not retried, since another attempt would take as long.
+pub(crate) fn keep_alives_only(limit: Duration) -> ModelFailure {
     let message = format!(
         "The model service sent nothing but keep-alives for {}.",
         autonoe_core::duration::format(limit)
     );
-    Failure::Final(SessionEnd::ExecutionError {
-        fault: Fault::outage(Layer::Model, Timeout.as_str(), message),
+    ModelFailure::Final(SessionEnd::ExecutionError {
+        fault: Fault::outage(FaultLayer::Model, Timeout.as_str(), message),
     })
 }
 
-/// A reply with nothing in it. Silence is not success.
-pub(crate) fn empty(site: Site<'_>) -> Failure {
-    Failure::new(InvalidResponse, "The model service sent an empty reply.".into(), None, site)
+pub(crate) fn empty(context: CallContext<'_>) -> ModelFailure {
+    ModelFailure::new(InvalidResponse, "The model service sent an empty reply.".into(), None, context)
 }
 
-/// A reply that ended for a reason that is none.
-pub(crate) fn broken(reason: &str, site: Site<'_>) -> Failure {
+/// A reply whose stop reason is an error.
+pub(crate) fn broken(reason: &str, context: CallContext<'_>) -> ModelFailure {
     let code = if reason == WINDOW_FULL { ContextLengthExceeded } else { InvalidResponse };
-    Failure::new(code, format!("The model service broke off its reply: {reason}."), None, site)
+    ModelFailure::new(code, format!("The model service aborted the reply: {reason}."), None, context)
 }
 
-fn refused() -> Failure {
-    let message = "The model service refused to answer on grounds of content.";
-    let fault = Fault::passing(Layer::Model, "refused", message);
-    Failure::Final(SessionEnd::ExecutionError { fault })
+fn refused() -> ModelFailure {
+    let message = "The model service refused to answer because of the content.";
+    let fault = Fault::transient(FaultLayer::Model, "refused", message);
+    ModelFailure::Final(SessionEnd::ExecutionError { fault })
 }
 
-fn broken_json(what: &str, site: Site<'_>) -> Failure {
-    Failure::new(InvalidResponse, format!("The model service sent broken JSON: {what}."), None, site)
+fn broken_json(detail: &str, context: CallContext<'_>) -> ModelFailure {
+    ModelFailure::new(
+        InvalidResponse,
+        format!("The model service sent malformed JSON: {detail}."),
+        None,
+        context,
+    )
 }
 
-/// An error response.
-fn http(status: u16, headers: &HeaderMap, said: &Said, site: Site<'_>) -> Failure {
-    let code = code(Some(status), said, site.provider.kind);
-    let asked = wait::asked(headers, site.now).or(said.wait);
+fn http(status: u16, headers: &HeaderMap, error: &ProviderError, context: CallContext<'_>) -> ModelFailure {
+    let code = code(Some(status), error, context.provider.kind);
+    let retry_after = retry_after::read(headers, context.now).or(error.wait);
     if code != BillingError
-        && let Some(failure) = out_of_quota(code, headers, asked, said, site)
+        && let Some(failure) = out_of_quota(code, headers, retry_after, error, context)
     {
         return failure;
     }
-    if let Some(page) = &said.page {
-        return answered_by_page(status, code, page, asked, site);
+    if let Some(page) = &error.page {
+        return answered_by_page(status, code, page, retry_after, context);
     }
     let message = match code {
         ModelNotFound => {
-            format!("The model '{}' is not known to the service ({}).", site.model, said.message)
+            format!("The model '{}' is unknown to the model service ({}).", context.model, error.message)
         }
         ProviderNotConfigured => {
-            let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
-            format!("The model service answered {status} and points to {to}.")
+            let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("another address");
+            format!("The model service answered {status} with a redirect to {to}.")
         }
-        _ => format!("The model service answered {status}: {}", said.message),
+        _ => format!("The model service answered {status}: {}", error.message),
     };
-    Failure::new(code, message, asked, site)
+    ModelFailure::new(code, message, retry_after, context)
 }
 
-/// An error response that is a page for people. Which model or key was meant, nobody there has read.
+/// An error response that is an HTML page. It does not come from the model API, so it says nothing about the
+/// model or the key.
 fn answered_by_page(
     status: u16,
     code: ModelErrorCode,
-    page: &Page,
-    asked: Option<Duration>,
-    site: Site<'_>,
-) -> Failure {
+    page: &WebPage,
+    retry_after: Option<Duration>,
+    context: CallContext<'_>,
+) -> ModelFailure {
     let message = format!(
-        "The model service answered {status} with {} (HTML), not as a model service does.",
-        page.shown()
+        "The model service answered {status} with {} (HTML), not with an API response.",
+        page.describe()
     );
     if code.is_retried() {
-        let fault = Fault::passing(Layer::Model, code.as_str(), message).retry_after(asked);
-        return Failure::Passing(fault.hint(page::hint(site)));
+        let fault = Fault::transient(FaultLayer::Model, code.as_str(), message).retry_after(retry_after);
+        return ModelFailure::Retryable(fault.hint(web_page::hint(context)));
     }
     let code = if code == ModelNotFound { ProviderNotConfigured } else { code };
-    let fault = Fault::lasting(Layer::Config, code.as_str(), message).hint(page::hint(site));
-    Failure::Final(SessionEnd::ExecutionError { fault })
+    let fault = Fault::permanent(FaultLayer::Config, code.as_str(), message).hint(web_page::hint(context));
+    ModelFailure::Final(SessionEnd::ExecutionError { fault })
 }
 
-/// An error within a stream.
-fn broken_off(said: &Said, site: Site<'_>) -> Failure {
-    let code = code(None, said, site.provider.kind);
-    if let Some(failure) = out_of_quota(code, &HeaderMap::new(), said.wait, said, site) {
+fn broken_off(error: &ProviderError, context: CallContext<'_>) -> ModelFailure {
+    let code = code(None, error, context.provider.kind);
+    if let Some(failure) = out_of_quota(code, &HeaderMap::new(), error.wait, error, context) {
         return failure;
     }
-    let message = format!("The model service broke off with an error: {}", said.message);
-    Failure::new(code, message, said.wait, site)
+    let message = format!("The model service reported an error: {}", error.message);
+    ModelFailure::new(code, message, error.wait, context)
 }
 
-/// What the provider's codes mean, else its words, else the status.
-fn code(status: Option<u16>, said: &Said, kind: ProviderKind) -> ModelErrorCode {
-    let by_words = WORDS
+fn code(status: Option<u16>, error: &ProviderError, kind: ProviderKind) -> ModelErrorCode {
+    let by_phrase = PHRASES
         .iter()
-        .find(|(whose, words, _)| *whose == kind && said.message.contains(words))
+        .find(|(provider, phrase, _)| *provider == kind && error.message.contains(phrase))
         .map(|(_, _, meaning)| *meaning);
-    let by_code = said
+    let by_code = error
         .codes
         .iter()
         .find_map(|code| CODES.iter().find(|(known, _)| known == code).map(|(_, meaning)| *meaning));
-    by_code.or(by_words).unwrap_or_else(|| status.map_or(ServerError, by_status))
+    by_code.or(by_phrase).unwrap_or_else(|| status.map_or(ServerError, by_status))
 }
 
 fn by_status(status: u16) -> ModelErrorCode {
@@ -279,31 +284,32 @@ fn by_status(status: u16) -> ModelErrorCode {
     }
 }
 
-/// A quota is used up when the provider says so in a header, by a code, in its own words, or by asking for a long wait.
+/// A quota is exhausted when the provider says so in a header, by a code or in its message, or asks for a
+/// long wait.
 fn out_of_quota(
     code: ModelErrorCode,
     headers: &HeaderMap,
-    asked: Option<Duration>,
-    said: &Said,
-    site: Site<'_>,
-) -> Option<Failure> {
+    retry_after: Option<Duration>,
+    error: &ProviderError,
+    context: CallContext<'_>,
+) -> Option<ModelFailure> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let rejected = header("anthropic-ratelimit-unified-status") == Some("rejected");
-    let daily = said.daily && code == RateLimited;
-    let notice = quota::read(&said.message, site.now, &TimeZone::UTC);
-    let long_wait = asked.filter(|wait| code == RateLimited && *wait > LONGEST_RATE_LIMIT);
+    let daily = error.daily && code == RateLimited;
+    let notice = quota::read(&error.message, context.now, &TimeZone::UTC);
+    let long_wait = retry_after.filter(|wait| code == RateLimited && *wait > LONGEST_RATE_LIMIT);
     if !rejected && !daily && code != QuotaExceeded && notice.is_none() && long_wait.is_none() {
         return None;
     }
     let by_header = header("anthropic-ratelimit-unified-reset")
         .and_then(|text| text.parse().ok())
         .and_then(|seconds| Timestamp::from_second(seconds).ok());
-    let after = |wait: Duration| site.now.checked_add(SignedDuration::try_from(wait).ok()?).ok();
+    let after = |wait: Duration| context.now.checked_add(SignedDuration::try_from(wait).ok()?).ok();
     let resets_at = by_header
         .or_else(|| notice.and_then(|notice| notice.resets.at()))
-        .or_else(|| daily.then(|| end_of_googles_day(site.now)).flatten())
+        .or_else(|| daily.then(|| end_of_googles_day(context.now)).flatten())
         .or_else(|| long_wait.and_then(after));
-    Some(Failure::Final(SessionEnd::QuotaExceeded { message: said.message.clone(), resets_at }))
+    Some(ModelFailure::Final(SessionEnd::QuotaExceeded { message: error.message.clone(), resets_at }))
 }
 
 fn end_of_googles_day(now: Timestamp) -> Option<Timestamp> {
@@ -311,40 +317,45 @@ fn end_of_googles_day(now: Timestamp) -> Option<Timestamp> {
     Some(now.to_zoned(zone).tomorrow().ok()?.start_of_day().ok()?.timestamp())
 }
 
-impl Failure {
-    fn new(code: ModelErrorCode, message: String, asked: Option<Duration>, site: Site<'_>) -> Self {
+impl ModelFailure {
+    fn new(
+        code: ModelErrorCode,
+        message: String,
+        retry_after: Option<Duration>,
+        context: CallContext<'_>,
+    ) -> Self {
         let name = code.as_str();
         if code.is_retried() {
-            let fault = if code.is_outage() { Fault::outage } else { Fault::passing };
-            return Self::Passing(fault(Layer::Model, name, message).retry_after(asked));
+            let fault = if code.is_outage() { Fault::outage } else { Fault::transient };
+            return Self::Retryable(fault(FaultLayer::Model, name, message).retry_after(retry_after));
         }
-        let fault = match hint(code, site) {
-            Some(hint) => Fault::lasting(Layer::Config, name, message).hint(hint),
-            None => Fault::passing(Layer::Model, name, message),
+        let fault = match hint(code, context) {
+            Some(hint) => Fault::permanent(FaultLayer::Config, name, message).hint(hint),
+            None => Fault::transient(FaultLayer::Model, name, message),
         };
         Self::Final(SessionEnd::ExecutionError { fault })
     }
 }
 
-/// What a person can do about it; none where a new session may do better.
-fn hint(code: ModelErrorCode, site: Site<'_>) -> Option<String> {
-    let Provider { name, kind, .. } = site.provider;
+/// What a person can do about it; `None` where a new session may succeed.
+fn hint(code: ModelErrorCode, context: CallContext<'_>) -> Option<String> {
+    let Provider { name, kind, .. } = context.provider;
     match code {
         AuthenticationError => {
             let built_in = name == kind.name();
             let variables = kind.key_variable().zip(kind.base_url_variable()).filter(|_| built_in);
-            let what = match variables {
+            let settings = match variables {
                 Some((key, url)) => format!("{key} and {url}"),
                 None => format!("the key and the base URL of the provider '{name}'"),
             };
-            Some(format!("Check {what}; `autonoe doctor` shows what is set."))
+            Some(format!("Check {settings}; `autonoe doctor` shows what is set."))
         }
         ModelNotFound if *kind == ProviderKind::Ollama => {
-            Some(format!("Fetch it with `ollama pull {}`, or choose another one with --model.", site.model))
+            Some(format!("Run `ollama pull {}`, or choose another model with --model.", context.model))
         }
-        ModelNotFound => Some("Choose another one with --model or --plan-model.".into()),
+        ModelNotFound => Some("Choose another model with --model or --plan-model.".into()),
         BillingError => Some("Add credit to the account, or use another key.".into()),
-        ProviderNotConfigured => Some(format!("Set the base URL of the provider '{name}' to where it is.")),
+        ProviderNotConfigured => Some(format!("Correct the base URL of the provider '{name}'.")),
         ProviderNotSupported
         | RateLimited
         | ContextLengthExceeded
@@ -359,7 +370,7 @@ fn hint(code: ModelErrorCode, site: Site<'_>) -> Option<String> {
     }
 }
 
-/// The innermost cause is the one a person understands: "Connection refused".
+/// Reports the innermost cause, such as "Connection refused", which is the one a person understands.
 fn connection_sentence(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause: &(dyn std::error::Error + 'static) = error;
     while let Some(deeper) = cause.source() {

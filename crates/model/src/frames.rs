@@ -1,6 +1,7 @@
-//! What a stream says that the library passes over: errors without their code, refusals, broken pieces.
+//! Parts of a stream that the genai library drops: error codes, refusals, malformed frames.
 //!
-//! The library shows each piece as it came. Most are let go after a glance; only the few that matter are read.
+//! The library passes each raw frame to us. Most are only searched for a few substrings; the few that matter
+//! are parsed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,114 +10,112 @@ use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::page::Page;
 use crate::provider::ProviderKind;
+use crate::web_page::WebPage;
 
-/// What was noted of one stream.
+/// What the frames of one stream contained.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Noted {
-    /// A piece was no JSON.
+pub(crate) struct StreamNotes {
+    /// A frame was not JSON.
     pub broken: bool,
-    /// The service said that it failed, and how.
+    /// The error that the service reported.
     pub error: Option<Value>,
-    /// The service refused on grounds of content.
+    /// The service refused because of the content.
     pub refused: bool,
-    /// The server tells thoughts in a field that it wants to see again.
+    /// The server sends thoughts in a field that it expects back in later requests.
     pub wants_thoughts_back: bool,
-    /// Something came that is an event or data.
-    pub said_something: bool,
-    /// Something came that is neither: a comment, or a page that is not a stream at all.
-    pub said_nothing: bool,
-    /// A page for people came.
-    pub page: Option<Page>,
-    /// Tokens thought with, as far as the library does not tell.
+    /// At least one frame was an event or data.
+    pub has_events: bool,
+    /// At least one frame was neither: a comment, or a body that is not a stream at all.
+    pub has_other_frames: bool,
+    /// A frame was an HTML page.
+    pub page: Option<WebPage>,
+    /// Thinking tokens that the library does not report.
     pub reasoning_tokens: u64,
 }
 
-impl Noted {
-    /// Whether something came and nothing of it was of a stream.
-    pub fn was_no_stream(&self) -> bool {
-        self.said_nothing && !self.said_something
+impl StreamNotes {
+    /// Whether something was received but none of it was an event or data.
+    pub fn was_not_a_stream(&self) -> bool {
+        self.has_other_frames && !self.has_events
     }
 }
 
-/// Looks at the pieces of one stream.
+/// Inspects the frames of one stream.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct FrameWatch {
     kind: ProviderKind,
     bytes: AtomicUsize,
-    noted: Mutex<Noted>,
+    notes: Mutex<StreamNotes>,
 }
 
-impl Watch {
+impl FrameWatch {
     pub fn new(kind: ProviderKind) -> Self {
-        Self { kind, bytes: AtomicUsize::new(0), noted: Mutex::default() }
+        Self { kind, bytes: AtomicUsize::new(0), notes: Mutex::default() }
     }
 
-    /// How much was sent so far.
+    /// Bytes received so far.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// What was noted so far.
-    pub fn noted(&self) -> Noted {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn notes(&self) -> StreamNotes {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl ChatFrameSink for Watch {
+impl ChatFrameSink for FrameWatch {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
         self.bytes.fetch_add(frame.data.len(), Ordering::Relaxed);
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         match frame.event.is_some() || !frame.data.is_empty() {
-            true => noted.said_something = true,
-            false => noted.said_nothing = true,
+            true => notes.has_events = true,
+            false => notes.has_other_frames = true,
         }
-        glance(self.kind, frame.data, &mut noted);
+        inspect(self.kind, frame.data, &mut notes);
     }
 }
 
-fn glance(kind: ProviderKind, data: &str, noted: &mut Noted) {
+fn inspect(kind: ProviderKind, data: &str, notes: &mut StreamNotes) {
     match kind {
-        // The library does not read how many tokens were thought with.
+        // The library does not read the number of thinking tokens.
         ProviderKind::Anthropic => {
             if data.contains("\"thinking_tokens\"") {
                 let usage = serde_json::from_str::<Value>(data).unwrap_or_default();
                 let tokens = usage.pointer("/usage/output_tokens_details/thinking_tokens");
-                noted.reasoning_tokens = tokens.and_then(Value::as_u64).unwrap_or(noted.reasoning_tokens);
+                notes.reasoning_tokens = tokens.and_then(Value::as_u64).unwrap_or(notes.reasoning_tokens);
             }
         }
-        // The library skips what it cannot read, loses the code of a failure, and knows no refusals.
+        // The library skips frames it cannot parse, loses the code of a failure, and does not know refusals.
         ProviderKind::OpenAi => {
             if data.contains("\"response.failed\"") {
-                noted.error = noted.error.take().or(error_at(data, "response.failed", "/response/error"));
+                notes.error = notes.error.take().or(error_at(data, "response.failed", "/response/error"));
             } else if data.contains("\"response.incomplete\"") {
-                noted.refused |= data.contains("\"content_filter\"");
+                notes.refused |= data.contains("\"content_filter\"");
             } else if data.contains("\"type\":\"response.refusal.")
                 || data.contains("\"type\": \"response.refusal.")
             {
-                noted.refused = true;
+                notes.refused = true;
             }
-            noted.broken |= !data.is_empty() && serde_json::from_str::<IgnoredAny>(data).is_err();
+            notes.broken |= !data.is_empty() && serde_json::from_str::<IgnoredAny>(data).is_err();
         }
         ProviderKind::OpenAiCompatible => {
-            noted.refused |= data.contains("\"refusal\":\"") || data.contains("\"refusal\": \"");
-            noted.wants_thoughts_back |=
+            notes.refused |= data.contains("\"refusal\":\"") || data.contains("\"refusal\": \"");
+            notes.wants_thoughts_back |=
                 data.contains("\"reasoning_content\":\"") || data.contains("\"reasoning_content\": \"");
         }
-        // The library loses why a prompt was blocked.
-        ProviderKind::Gemini => noted.refused |= data.contains("\"blockReason\""),
-        // The library takes a line with an error for one that says nothing.
+        // The library loses the reason why a prompt was blocked.
+        ProviderKind::Gemini => notes.refused |= data.contains("\"blockReason\""),
+        // The library treats a line with an error as an empty one.
         ProviderKind::Ollama => {
-            noted.page = noted.page.take().or_else(|| Page::read(data));
+            notes.page = notes.page.take().or_else(|| WebPage::read(data));
             if data.trim_start().starts_with("{\"error\"") {
-                noted.error = noted.error.take().or(serde_json::from_str(data).ok());
+                notes.error = notes.error.take().or(serde_json::from_str(data).ok());
             }
         }
     }
 }
 
-/// The error of an event of the given type.
 fn error_at(data: &str, event: &str, pointer: &str) -> Option<Value> {
     let mut value: Value = serde_json::from_str(data).ok()?;
     (value["type"] == event).then(|| value.pointer_mut(pointer).map(Value::take).unwrap_or_default())
@@ -124,43 +123,45 @@ fn error_at(data: &str, event: &str, pointer: &str) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Noted, glance};
+    use super::{StreamNotes, inspect};
     use crate::provider::ProviderKind;
     use serde_json::json;
 
-    fn seen(kind: ProviderKind, data: &str) -> Noted {
-        let mut noted = Noted::default();
-        glance(kind, data, &mut noted);
-        noted
+    fn inspected(kind: ProviderKind, data: &str) -> StreamNotes {
+        let mut notes = StreamNotes::default();
+        inspect(kind, data, &mut notes);
+        notes
     }
 
     #[test]
-    fn what_the_library_drops_is_noted() {
+    fn errors_and_refusals_the_library_drops_are_noted() {
         let failed =
             json!({ "type": "response.failed", "response": { "error": { "code": "server_error" } } });
-        let noted = seen(ProviderKind::OpenAi, &failed.to_string());
-        assert_eq!(noted.error, Some(json!({ "code": "server_error" })));
-        assert!(seen(ProviderKind::OpenAi, "{\"type\": \"respo").broken);
-        assert!(seen(ProviderKind::OpenAi, "{\"type\":\"response.refusal.delta\"}").refused);
-        assert!(seen(ProviderKind::Gemini, "{\"promptFeedback\":{\"blockReason\":\"SAFETY\"}}").refused);
-        let noted = seen(ProviderKind::Ollama, "{\"error\":\"out of memory\"}");
-        assert_eq!(noted.error, Some(json!({ "error": "out of memory" })));
-        assert!(seen(ProviderKind::OpenAiCompatible, "{\"delta\":{\"refusal\":\"No.\"}}").refused);
-        assert!(seen(ProviderKind::OpenAiCompatible, "{\"reasoning_content\":\"Hm\"}").wants_thoughts_back);
+        let notes = inspected(ProviderKind::OpenAi, &failed.to_string());
+        assert_eq!(notes.error, Some(json!({ "code": "server_error" })));
+        assert!(inspected(ProviderKind::OpenAi, "{\"type\": \"respo").broken);
+        assert!(inspected(ProviderKind::OpenAi, "{\"type\":\"response.refusal.delta\"}").refused);
+        assert!(inspected(ProviderKind::Gemini, "{\"promptFeedback\":{\"blockReason\":\"SAFETY\"}}").refused);
+        let notes = inspected(ProviderKind::Ollama, "{\"error\":\"out of memory\"}");
+        assert_eq!(notes.error, Some(json!({ "error": "out of memory" })));
+        assert!(inspected(ProviderKind::OpenAiCompatible, "{\"delta\":{\"refusal\":\"No.\"}}").refused);
+        assert!(
+            inspected(ProviderKind::OpenAiCompatible, "{\"reasoning_content\":\"Hm\"}").wants_thoughts_back
+        );
         let counted = json!({ "usage": { "output_tokens_details": { "thinking_tokens": 182 } } });
-        assert_eq!(seen(ProviderKind::Anthropic, &counted.to_string()).reasoning_tokens, 182);
+        assert_eq!(inspected(ProviderKind::Anthropic, &counted.to_string()).reasoning_tokens, 182);
     }
 
     #[test]
-    fn what_a_model_says_about_such_things_is_none() {
+    fn markers_inside_model_text_are_ignored() {
         let quoted =
             json!({ "type": "response.output_text.delta", "delta": "\"response.failed\"" }).to_string();
-        let noted = seen(ProviderKind::OpenAi, &quoted);
-        assert!(noted.error.is_none() && !noted.broken && !noted.refused);
-        assert!(!seen(ProviderKind::OpenAiCompatible, "{\"delta\":{\"refusal\":null}}").refused);
+        let notes = inspected(ProviderKind::OpenAi, &quoted);
+        assert!(notes.error.is_none() && !notes.broken && !notes.refused);
+        assert!(!inspected(ProviderKind::OpenAiCompatible, "{\"delta\":{\"refusal\":null}}").refused);
         let text = json!({ "content": "\"refusal\":\"x\"" }).to_string();
-        assert!(!seen(ProviderKind::OpenAiCompatible, &text).refused);
-        let said = json!({ "message": { "content": "{\"error\": 1}" } }).to_string();
-        assert!(seen(ProviderKind::Ollama, &said).error.is_none());
+        assert!(!inspected(ProviderKind::OpenAiCompatible, &text).refused);
+        let text = json!({ "message": { "content": "{\"error\": 1}" } }).to_string();
+        assert!(inspected(ProviderKind::Ollama, &text).error.is_none());
     }
 }

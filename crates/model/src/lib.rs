@@ -1,8 +1,9 @@
-//! Model providers behind one client. Retries of model calls live here and nowhere else.
+//! Model providers behind one client. Model calls are retried here and nowhere else.
 //!
-//! A [`Model`] takes a [`Conversation`] and gives a [`Reply`]; what goes wrong comes back as the
-//! [`SessionEnd`](autonoe_core::outcome::SessionEnd) a session ends with. Anthropic, OpenAI, Gemini, Ollama and whatever speaks
-//! like OpenAI; what they disagree about stays in `dialect`, `schema`, `thinking`, `endpoint` and `failure`.
+//! A [`Model`] answers a [`Conversation`] with a [`Reply`]; a failed call returns the
+//! [`SessionEnd`](autonoe_core::outcome::SessionEnd) that the session ends with. Anthropic, OpenAI, Gemini,
+//! Ollama and OpenAI-compatible servers; their differences stay in `dialect`, `schema`, `thinking`,
+//! `endpoint` and `failure`.
 
 mod client;
 mod code;
@@ -12,20 +13,20 @@ mod dialect;
 mod endpoint;
 mod failure;
 mod frames;
-mod page;
 mod price;
 mod provider;
+mod provider_error;
 mod reply;
 mod retry;
-mod said;
+mod retry_after;
 mod schema;
 mod thinking;
-mod wait;
+mod web_page;
 mod window;
 
-pub use client::{Model, Models, Progress, Tuning};
+pub use client::{Model, ModelClient, ReplyProgress, Tuning};
 pub use code::ModelErrorCode;
 pub use conversation::{Conversation, Image, ToolDefinition, ToolResult};
 pub use price::{LongPrice, Price, PriceList, resolve_alias};
 pub use provider::{ModelChoice, Provider, ProviderKind};
-pub use reply::{Call, Reply, Stop};
+pub use reply::{FinishReason, Reply, RequestedCall};

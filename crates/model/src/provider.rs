@@ -1,8 +1,8 @@
-//! Providers: whose models we can ask, and which one the user means by what they typed. Reads nothing but its arguments.
+//! Providers, and which provider and model a user's input refers to. Reads no environment and no files.
 
 use std::fmt;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use serde::{Deserialize, Serialize};
 
 use crate::code::ModelErrorCode;
@@ -12,26 +12,23 @@ use crate::price::resolve_alias;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderKind {
-    /// Anthropic's Messages.
+    /// The Anthropic Messages API.
     Anthropic,
-    /// OpenAI's Responses.
+    /// The OpenAI Responses API.
     #[serde(rename = "openai")]
     OpenAi,
-    /// Chat Completions, as many servers speak it.
+    /// The Chat Completions API, which many servers implement.
     #[serde(rename = "openai-compatible")]
     OpenAiCompatible,
-    /// Google's Gemini.
     Gemini,
-    /// Ollama's own.
     Ollama,
 }
 
 impl ProviderKind {
-    /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Anthropic, Self::OpenAi, Self::OpenAiCompatible, Self::Gemini, Self::Ollama];
 
-    /// Its name, as in configuration files.
+    /// The name used in configuration files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -42,17 +39,16 @@ impl ProviderKind {
         }
     }
 
-    /// Reads a name from a configuration file.
     pub fn parse(name: &str) -> Result<Self, Fault> {
         Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             not_supported(format!(
-                "There is no provider kind '{name}'. There are: {}.",
+                "Unknown provider kind '{name}'. Valid kinds: {}.",
                 Self::ALL.map(Self::name).join(", ")
             ))
         })
     }
 
-    /// What speaks at the place `OPENAI_BASE_URL` names: Responses at OpenAI itself, Chat Completions elsewhere.
+    /// The protocol to use at `OPENAI_BASE_URL`: Responses at OpenAI itself, Chat Completions elsewhere.
     pub fn of_openai(base_url: Option<&str>) -> Self {
         let host = |url: &str| reqwest::Url::parse(url).ok()?.host_str().map(str::to_owned);
         match base_url.map(host) {
@@ -62,7 +58,7 @@ impl ProviderKind {
         }
     }
 
-    /// The variable that customarily holds the key.
+    /// The customary environment variable for the API key.
     pub fn key_variable(self) -> Option<&'static str> {
         match self {
             Self::Anthropic => Some("ANTHROPIC_API_KEY"),
@@ -72,7 +68,7 @@ impl ProviderKind {
         }
     }
 
-    /// The variable that customarily holds the base URL.
+    /// The customary environment variable for the base URL.
     pub fn base_url_variable(self) -> Option<&'static str> {
         match self {
             Self::Anthropic => Some("ANTHROPIC_BASE_URL"),
@@ -83,7 +79,7 @@ impl ProviderKind {
         }
     }
 
-    /// The vendor's own address, if there is a vendor.
+    /// The vendor's own address; `None` for kinds without a vendor.
     pub(crate) fn vendor_base_url(self) -> Option<&'static str> {
         match self {
             Self::Anthropic => Some("https://api.anthropic.com"),
@@ -101,33 +97,31 @@ impl fmt::Display for ProviderKind {
     }
 }
 
-/// Where a provider is and how we prove who we are.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// What the user calls it.
+    /// The name used in configuration and on the command line.
     pub name: String,
-    /// What it speaks.
     pub kind: ProviderKind,
-    /// Base URL, with or without its version; none means the vendor's own.
+    /// With or without the API version; `None` means the vendor's own.
     pub base_url: Option<String>,
-    /// The key; a local server needs none.
+    /// `None` for local servers that need no key.
     pub api_key: Option<String>,
 }
 
 impl Provider {
-    /// The provider everybody knows by that name, without a key yet.
+    /// A provider that needs no configuration beyond a key. The key is not filled in.
     pub fn built_in(name: &str) -> Option<Self> {
         let kind = ProviderKind::ALL.into_iter().find(|kind| kind.name() == name)?;
         kind.vendor_base_url()?;
         Some(Self { name: name.to_owned(), kind, base_url: None, api_key: None })
     }
 
-    /// True when the user has said something of it: a key, or where it is.
+    /// Whether the user has configured a key or a base URL.
     pub fn is_set_up(&self) -> bool {
         self.base_url.is_some() || self.api_key.is_some()
     }
 
-    /// True when nothing stands between this provider and a call.
+    /// Whether a call can be made.
     pub fn is_configured(&self) -> bool {
         match (&self.base_url, &self.api_key) {
             (_, Some(_)) | (Some(_), None) => true,
@@ -136,7 +130,7 @@ impl Provider {
     }
 }
 
-/// Keys are not for logs.
+/// Written by hand so that the key never reaches a log.
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Provider")
@@ -152,7 +146,7 @@ impl fmt::Debug for Provider {
 const BUILT_IN: [ProviderKind; 4] =
     [ProviderKind::Anthropic, ProviderKind::OpenAi, ProviderKind::Gemini, ProviderKind::Ollama];
 
-/// How the models of a vendor begin.
+/// Prefixes of model names, by vendor.
 const WELL_KNOWN: [(&str, ProviderKind); 8] = [
     ("claude", ProviderKind::Anthropic),
     ("gpt", ProviderKind::OpenAi),
@@ -164,32 +158,31 @@ const WELL_KNOWN: [(&str, ProviderKind); 8] = [
     ("gemini", ProviderKind::Gemini),
 ];
 
-/// Which model of which provider the user means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
-    /// The provider's name: one of the user's own, or a built-in one.
+    /// The name of a configured or built-in provider.
     pub provider: String,
-    /// The model's full name.
+    /// The full name; aliases are resolved.
     pub model: String,
 }
 
 impl ModelChoice {
-    /// Reads `provider/name`, a well-known name, or an alias. `known` are the providers the user configured.
+    /// Parses `provider/name`, a well-known name, or an alias. `known` are the configured providers.
     pub fn parse(typed: &str, known: &[Provider]) -> Result<Self, Fault> {
         let typed = typed.trim();
         let names: Vec<&str> = choices(known);
         if let Some((provider, model)) = typed.split_once('/') {
             if !names.contains(&provider) {
                 return Err(not_supported(format!(
-                    "There is no provider '{provider}' for the model '{typed}'. There are: {}.",
+                    "Unknown provider '{provider}' in the model '{typed}'. Valid providers: {}.",
                     names.join(", ")
                 )));
             }
             if model.is_empty() {
-                return Err(Fault::lasting(
-                    Layer::Config,
+                return Err(Fault::permanent(
+                    FaultLayer::Config,
                     ModelErrorCode::ModelNotFound.as_str(),
-                    format!("'{typed}' names a provider and no model."),
+                    format!("'{typed}' names a provider but no model."),
                 )
                 .hint(format!("Write {provider}/NAME.")));
             }
@@ -200,19 +193,18 @@ impl ModelChoice {
         match vendor {
             Some((_, kind)) => Ok(Self::new(kind.name(), full)),
             None => Err(not_supported(format!(
-                "Nobody knows whose model '{typed}' is. The providers are: {}.",
+                "The provider of the model '{typed}' is unknown. Valid providers: {}.",
                 names.join(", ")
             ))
-            .hint(format!("Name the provider too: PROVIDER/{typed}."))),
+            .hint(format!("Write the provider too: PROVIDER/{typed}."))),
         }
     }
 
-    /// The chosen provider, or why it cannot be used yet.
     pub fn provider_among(&self, known: &[Provider]) -> Result<Provider, Fault> {
         let configured = known.iter().find(|provider| provider.name == self.provider).cloned();
         let provider = configured.or_else(|| Provider::built_in(&self.provider)).ok_or_else(|| {
             not_supported(format!(
-                "There is no provider '{}'. There are: {}.",
+                "Unknown provider '{}'. Valid providers: {}.",
                 self.provider,
                 choices(known).join(", ")
             ))
@@ -232,7 +224,7 @@ impl fmt::Display for ModelChoice {
     }
 }
 
-/// Letters may go on after `claude` or `gpt`, but `o1` must be a word.
+/// Anything may follow `claude` or `gpt`, but `o1` must be a whole word.
 fn begins(name: &str, prefix: &str) -> bool {
     let Some(rest) = name.strip_prefix(prefix) else { return false };
     let is_word = prefix.ends_with(|last: char| last.is_ascii_digit());
@@ -246,21 +238,21 @@ fn choices(known: &[Provider]) -> Vec<&str> {
 }
 
 fn not_supported(message: String) -> Fault {
-    Fault::lasting(Layer::Config, ModelErrorCode::ProviderNotSupported.as_str(), message)
+    Fault::permanent(FaultLayer::Config, ModelErrorCode::ProviderNotSupported.as_str(), message)
 }
 
-/// A provider that needs a key and has none.
+/// The fault of a provider that needs a key and has none.
 pub(crate) fn no_key(provider: &Provider) -> Fault {
     let code = ModelErrorCode::ProviderNotConfigured.as_str();
     match provider.kind.key_variable().filter(|_| provider.name == provider.kind.name()) {
-        Some(variable) => Fault::lasting(Layer::Config, code, format!("{variable} is not set."))
-            .hint("Set it to your key, or see the main job without one: `autonoe demo`."),
-        None => Fault::lasting(
-            Layer::Config,
+        Some(variable) => Fault::permanent(FaultLayer::Config, code, format!("{variable} is not set."))
+            .hint("Set it to your API key, or run `autonoe demo`, which needs none."),
+        None => Fault::permanent(
+            FaultLayer::Config,
             code,
             format!("The provider '{}' has neither a key nor a base URL.", provider.name),
         )
-        .hint(format!("Give it one under [providers.{}] in your config.toml.", provider.name)),
+        .hint(format!("Set one under [providers.{}] in your config.toml.", provider.name)),
     }
 }
 

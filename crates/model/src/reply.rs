@@ -1,4 +1,4 @@
-//! A model's whole reply, in the terms of no provider.
+//! A model's complete reply, independent of the provider.
 
 use autonoe_core::event::Usage;
 use serde::{Deserialize, Serialize};
@@ -8,38 +8,35 @@ use crate::provider::ProviderKind;
 
 /// A tool call the model wants to make.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Call {
-    /// The model's id for it.
+pub struct RequestedCall {
     pub id: String,
-    /// The tool's name.
     pub name: String,
-    /// The arguments; a string if the model's JSON was broken.
+    /// A string if the model's JSON was malformed.
     pub arguments: Value,
 }
 
-/// Why a reply ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
-    /// The model was done, or wants its tool calls carried out.
+pub enum FinishReason {
+    /// The model finished, or waits for the results of its calls.
     Natural,
-    /// The output limit cut it off.
+    /// Cut off at the output limit.
     OutputLimit,
     /// The provider's safety filter refused.
     Refused,
 }
 
-/// A piece of a reply, as it must go back to the provider.
+/// A part of a reply, as it must be sent back to the provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
-pub(crate) enum Part {
+pub(crate) enum ReplyPart {
     Text {
         text: String,
     },
     Thought {
         text: String,
     },
-    /// What proves a thought to the provider that had it, or holds it encrypted.
+    /// Authenticates a thought to the provider that issued it, or contains it encrypted.
     Signature {
         signature: String,
     },
@@ -50,14 +47,14 @@ pub(crate) enum Part {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         signatures: Vec<String>,
     },
-    /// Something only the provider understands.
+    /// Provider-specific data that is sent back unchanged.
     Opaque {
         data: Value,
     },
 }
 
-impl Part {
-    /// How many bytes the provider reads of it.
+impl ReplyPart {
+    /// The size in bytes, as the provider counts it.
     pub(crate) fn len(&self) -> u64 {
         let bytes = match self {
             Self::Text { text } | Self::Thought { text } => text.len(),
@@ -69,19 +66,14 @@ impl Part {
     }
 }
 
-/// A model's whole reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// What it thought, if it told.
+    /// `None` if the provider does not disclose it.
     pub thinking: Option<String>,
-    /// What it said.
     pub text: Option<String>,
-    /// The calls it wants to make.
-    pub calls: Vec<Call>,
-    /// What it cost.
+    pub calls: Vec<RequestedCall>,
     pub usage: Usage,
-    /// Why it ended.
-    pub stop: Stop,
+    pub stop: FinishReason,
     pub(crate) origin: ProviderKind,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ReplyPart>,
 }

@@ -1,15 +1,15 @@
-//! Tool schemas as each provider accepts them. A schema that is more than a provider understands is made simpler: the
-//! tool checks its arguments itself, so that a looser schema costs a retry at most.
+//! Tool schemas as each provider accepts them. A schema with unsupported keywords is simplified: tools
+//! validate their arguments themselves, so a looser schema costs a retry at most.
 
 use serde_json::{Map, Value, json};
 
 use crate::provider::ProviderKind;
 
-/// How deep references are followed; what refers to itself ends there.
+/// How deep references are resolved; recursive schemas end there.
 const MAX_DEPTH: usize = 8;
 
-/// What Gemini's schemas may have. Anything else is dropped, references are resolved.
-const PLAIN: [&str; 16] = [
+/// Keywords that Gemini supports. Others are dropped, and references are resolved.
+const SUPPORTED_KEYWORDS: [&str; 16] = [
     "type",
     "format",
     "title",
@@ -28,20 +28,19 @@ const PLAIN: [&str; 16] = [
     "maxLength",
 ];
 
-/// Formats of strings and numbers that Gemini knows; any other is an error there.
-const PLAIN_FORMATS: [&str; 6] = ["date-time", "enum", "int32", "int64", "float", "double"];
+/// String and number formats that Gemini supports; it rejects any other.
+const SUPPORTED_FORMATS: [&str; 6] = ["date-time", "enum", "int32", "int64", "float", "double"];
 
-/// The schema of a tool's arguments, for a provider.
 pub(crate) fn adapt(schema: &Value, kind: ProviderKind) -> Value {
     let mut adapted = match kind {
-        ProviderKind::Gemini | ProviderKind::Ollama => plain(schema, schema, 0),
+        ProviderKind::Gemini | ProviderKind::Ollama => simplify(schema, schema, 0),
         ProviderKind::Anthropic | ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => schema.clone(),
     };
     as_object(&mut adapted);
     adapted
 }
 
-/// Every provider wants an object with properties at the top, and no choice between several.
+/// Every provider requires an object with properties at the top level, without alternatives.
 fn as_object(schema: &mut Value) {
     if !schema.is_object() {
         *schema = json!({});
@@ -69,115 +68,116 @@ fn as_object(schema: &mut Value) {
     }
 }
 
-/// The same schema in the few words of [`PLAIN`].
-fn plain(schema: &Value, root: &Value, depth: usize) -> Value {
+/// The same schema using only [`SUPPORTED_KEYWORDS`].
+fn simplify(schema: &Value, root: &Value, depth: usize) -> Value {
     let Some(map) = schema.as_object() else { return json!({}) };
     if depth > MAX_DEPTH {
         return json!({ "type": "object" });
     }
-    let mut simpler = Map::new();
+    let mut simplified = Map::new();
     if let Some(target) = map.get("$ref").and_then(Value::as_str).and_then(|at| resolve(at, root)) {
-        absorb(&mut simpler, plain(target, root, depth + 1));
+        merge(&mut simplified, simplify(target, root, depth + 1));
     }
     for part in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-        absorb(&mut simpler, plain(part, root, depth + 1));
+        merge(&mut simplified, simplify(part, root, depth + 1));
     }
     for (keyword, value) in map {
         match keyword.as_str() {
-            "type" => set_type(&mut simpler, value),
+            "type" => set_type(&mut simplified, value),
             "properties" => {
                 let properties = value.as_object().into_iter().flatten();
-                let properties: Map<String, Value> =
-                    properties.map(|(name, value)| (name.clone(), plain(value, root, depth + 1))).collect();
-                absorb(&mut simpler, json!({ "properties": properties }));
+                let properties: Map<String, Value> = properties
+                    .map(|(name, value)| (name.clone(), simplify(value, root, depth + 1)))
+                    .collect();
+                merge(&mut simplified, json!({ "properties": properties }));
             }
             "items" => {
-                simpler.insert(keyword.clone(), plain(value, root, depth + 1));
+                simplified.insert(keyword.clone(), simplify(value, root, depth + 1));
             }
             "anyOf" | "oneOf" => {
                 let variants = value.as_array().into_iter().flatten();
                 let (nulls, others): (Vec<_>, Vec<_>) = variants
-                    .map(|variant| plain(variant, root, depth + 1))
+                    .map(|variant| simplify(variant, root, depth + 1))
                     .partition(|variant| variant["type"] == "null");
                 if !nulls.is_empty() {
-                    simpler.insert("nullable".to_owned(), json!(true));
+                    simplified.insert("nullable".to_owned(), json!(true));
                 }
                 match <[Value; 1]>::try_from(others) {
-                    Ok([only]) => absorb(&mut simpler, only),
+                    Ok([only]) => merge(&mut simplified, only),
                     Err(several) => {
-                        simpler.insert("anyOf".to_owned(), Value::Array(several));
+                        simplified.insert("anyOf".to_owned(), Value::Array(several));
                     }
                 }
             }
             "const" if value.is_string() => {
-                simpler.insert("enum".to_owned(), json!([value]));
-                simpler.entry("type").or_insert_with(|| json!("string"));
+                simplified.insert("enum".to_owned(), json!([value]));
+                simplified.entry("type").or_insert_with(|| json!("string"));
             }
             "enum" => {
-                let words: Vec<&Value> =
-                    value.as_array().into_iter().flatten().filter(|word| word.is_string()).collect();
-                if !words.is_empty() {
-                    simpler.insert(keyword.clone(), json!(words));
+                let strings: Vec<&Value> =
+                    value.as_array().into_iter().flatten().filter(|item| item.is_string()).collect();
+                if !strings.is_empty() {
+                    simplified.insert(keyword.clone(), json!(strings));
                 }
             }
             "exclusiveMinimum" if value.is_number() => {
-                simpler.insert("minimum".to_owned(), value.clone());
+                simplified.insert("minimum".to_owned(), value.clone());
             }
             "exclusiveMaximum" if value.is_number() => {
-                simpler.insert("maximum".to_owned(), value.clone());
+                simplified.insert("maximum".to_owned(), value.clone());
             }
-            "format" if !value.as_str().is_some_and(|format| PLAIN_FORMATS.contains(&format)) => {}
-            keyword if PLAIN.contains(&keyword) => {
-                simpler.insert(keyword.to_owned(), value.clone());
+            "format" if !value.as_str().is_some_and(|format| SUPPORTED_FORMATS.contains(&format)) => {}
+            keyword if SUPPORTED_KEYWORDS.contains(&keyword) => {
+                simplified.insert(keyword.to_owned(), value.clone());
             }
             _ => {}
         }
     }
-    if simpler.get("type").is_some_and(|kind| kind == "array") {
-        simpler.entry("items").or_insert_with(|| json!({ "type": "string" }));
+    if simplified.get("type").is_some_and(|kind| kind == "array") {
+        simplified.entry("items").or_insert_with(|| json!({ "type": "string" }));
     }
-    Value::Object(simpler)
+    Value::Object(simplified)
 }
 
 /// `["string", "null"]` is a string that may be null.
-fn set_type(simpler: &mut Map<String, Value>, kind: &Value) {
+fn set_type(simplified: &mut Map<String, Value>, kind: &Value) {
     let Some(kinds) = kind.as_array() else {
-        simpler.insert("type".to_owned(), kind.clone());
+        simplified.insert("type".to_owned(), kind.clone());
         return;
     };
     if kinds.iter().any(|kind| kind == "null") {
-        simpler.insert("nullable".to_owned(), json!(true));
+        simplified.insert("nullable".to_owned(), json!(true));
     }
     let others: Vec<&Value> = kinds.iter().filter(|kind| *kind != "null").collect();
     match others.as_slice() {
         [] => {}
         [only] => {
-            simpler.insert("type".to_owned(), (*only).clone());
+            simplified.insert("type".to_owned(), (*only).clone());
         }
         several => {
             let several: Vec<Value> = several.iter().map(|kind| json!({ "type": kind })).collect();
-            simpler.insert("anyOf".to_owned(), json!(several));
+            simplified.insert("anyOf".to_owned(), json!(several));
         }
     }
 }
 
-/// Takes in what another part of the schema says: properties and required fields are joined, the rest is replaced.
-fn absorb(simpler: &mut Map<String, Value>, other: Value) {
+/// Merges another part of the schema: properties and required fields are joined, other keywords are replaced.
+fn merge(simplified: &mut Map<String, Value>, other: Value) {
     let Value::Object(other) = other else { return };
     for (keyword, value) in other {
-        match (simpler.get_mut(&keyword), value) {
+        match (simplified.get_mut(&keyword), value) {
             (Some(Value::Object(known)), Value::Object(more)) if keyword == "properties" => {
                 known.extend(more)
             }
             (Some(Value::Array(known)), Value::Array(more)) if keyword == "required" => known.extend(more),
             (_, value) => {
-                simpler.insert(keyword, value);
+                simplified.insert(keyword, value);
             }
         }
     }
 }
 
-/// The part of the document that `#/$defs/Name` points to.
+/// The target of a reference such as `#/$defs/Name`.
 fn resolve<'a>(reference: &str, root: &'a Value) -> Option<&'a Value> {
     root.pointer(reference.strip_prefix('#')?)
 }
@@ -188,10 +188,10 @@ mod tests {
     use crate::provider::ProviderKind;
     use serde_json::{Value, json};
 
-    const PICKY: [ProviderKind; 2] = [ProviderKind::Gemini, ProviderKind::Ollama];
+    const RESTRICTED: [ProviderKind; 2] = [ProviderKind::Gemini, ProviderKind::Ollama];
 
     #[test]
-    fn a_plain_schema_is_left_alone_by_everybody() {
+    fn a_simple_schema_is_unchanged_for_every_provider() {
         let schema = json!({
             "type": "object",
             "properties": { "path": { "type": "string", "description": "Where." }, "limit": { "type": "integer" } },
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_resolved_and_unknown_words_dropped_where_they_are_refused() {
+    fn references_are_resolved_and_unsupported_keywords_dropped_where_rejected() {
         let schema = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
@@ -231,7 +231,7 @@ mod tests {
         });
         let mut maybe = edit.clone();
         maybe["nullable"] = json!(true);
-        for kind in PICKY {
+        for kind in RESTRICTED {
             let adapted = adapt(&schema, kind);
             let properties = &adapted["properties"];
             assert_eq!(properties["edits"], json!({ "type": "array", "items": edit }), "{kind}");
@@ -257,12 +257,12 @@ mod tests {
     }
 
     #[test]
-    fn what_refers_to_itself_comes_to_an_end() {
+    fn recursive_schemas_are_cut_off() {
         let tree = json!({
             "type": "object",
             "properties": { "child": { "$ref": "#" }, "gone": { "$ref": "#/$defs/Missing" } },
         });
-        for kind in PICKY {
+        for kind in RESTRICTED {
             let adapted = adapt(&tree, kind);
             assert_eq!(adapted["properties"]["child"]["properties"]["child"]["type"], "object");
             assert!(!adapted.to_string().contains("$ref"));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_top_is_always_an_object_with_properties() {
+    fn the_top_level_is_always_an_object_with_properties() {
         let choice = json!({ "anyOf": [
             { "type": "object", "properties": { "a": { "type": "string" } } },
             { "type": "object", "properties": { "b": { "type": "string" } } },

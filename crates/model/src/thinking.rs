@@ -1,68 +1,72 @@
-//! How a thinking budget is asked for. Some models take a number of tokens; others decide for themselves how long to
-//! think and take an effort. Without a budget nothing is asked for, and the provider's own default holds.
+//! How a thinking budget is requested. Some models take a number of tokens; others decide for themselves how
+//! long to think and take an effort level. Without a budget nothing is requested, and the provider's default
+//! applies.
 
 use genai::chat::ReasoningEffort;
 use serde_json::{Value, json};
 
 use crate::provider::ProviderKind;
 
-/// Budgets up to this many tokens ask for low effort.
+/// Budgets up to this many tokens request low effort.
 const LOW_UP_TO: u32 = 4_096;
 
-/// Budgets up to this many tokens ask for medium effort, larger ones for high effort.
+/// Budgets up to this many tokens request medium effort, larger ones high effort.
 const MEDIUM_UP_TO: u32 = 16_384;
 
-/// The most an Anthropic model is asked for: it must leave room for the reply below the output limit.
+/// The largest budget for Anthropic models: it must leave room for the reply below the output limit.
 const ANTHROPIC_MAX_BUDGET: u32 = 24_000;
 
-/// The least and the most that all Gemini 2.5 models accept.
+/// The range that all Gemini 2.5 models accept.
 const GEMINI_BUDGET: (u32, u32) = (512, 24_576);
 
-/// The first version of Anthropic's that decides for itself.
+/// The first Anthropic version that takes an effort level instead of a budget.
 const ADAPTIVE_SINCE: (u32, u32) = (4, 6);
 
-/// What to ask a model for.
 #[derive(Debug)]
-pub(crate) struct Thinking {
-    /// Never none where the library would otherwise read an effort out of the model's name, and cut it off there.
+pub(crate) struct ThinkingRequest {
+    /// Always set where the library would otherwise parse an effort out of the model's name and strip it
+    /// there.
     pub effort: Option<ReasoningEffort>,
-    /// Whether thoughts are to be told, where that must be asked for.
-    pub told: bool,
-    /// What the library does not send, or not so.
+    /// Whether to capture thoughts, for providers that send them only on request.
+    pub capture: bool,
+    /// Fields that the library does not send, or not in this form.
     pub extra_body: Option<Value>,
 }
 
-/// How the library is told to send nothing, with an adapter that has no numbers.
-const NOTHING: ReasoningEffort = ReasoningEffort::Budget(0);
+/// Makes the library send no effort, for adapters without token budgets.
+const NO_EFFORT: ReasoningEffort = ReasoningEffort::Budget(0);
 
-/// What to ask a model for.
-pub(crate) fn ask(kind: ProviderKind, model: &str, budget: Option<u32>) -> Thinking {
+pub(crate) fn request(kind: ProviderKind, model: &str, budget: Option<u32>) -> ThinkingRequest {
     match kind {
         ProviderKind::Anthropic => {
-            Thinking { effort: Some(anthropic(model, budget)), told: true, extra_body: None }
+            ThinkingRequest { effort: Some(anthropic(model, budget)), capture: true, extra_body: None }
         }
-        // Summaries need a verified organisation, so they are asked for only where thinking is. The encrypted
-        // thoughts, which must be sent back, come in any case.
+        // Summaries need a verified organisation, so they are requested only together with thinking. The
+        // encrypted thoughts, which must be sent back, are always included.
         ProviderKind::OpenAi if openai_thinks(model) => {
             let reasoning = budget.map_or(
                 json!({}),
                 |tokens| json!({ "effort": effort(tokens).as_keyword(), "summary": "auto" }),
             );
             let extra_body = Some(json!({ "reasoning": reasoning }));
-            Thinking { effort: Some(NOTHING), told: true, extra_body }
+            ThinkingRequest { effort: Some(NO_EFFORT), capture: true, extra_body }
         }
-        ProviderKind::OpenAi => Thinking { effort: Some(NOTHING), told: false, extra_body: None },
-        ProviderKind::OpenAiCompatible => {
-            Thinking { effort: Some(budget.map_or(NOTHING, effort)), told: true, extra_body: None }
-        }
-        ProviderKind::Gemini => {
-            Thinking { effort: Some(gemini(model, budget)), told: budget.is_some(), extra_body: None }
-        }
+        ProviderKind::OpenAi => ThinkingRequest { effort: Some(NO_EFFORT), capture: false, extra_body: None },
+        ProviderKind::OpenAiCompatible => ThinkingRequest {
+            effort: Some(budget.map_or(NO_EFFORT, effort)),
+            capture: true,
+            extra_body: None,
+        },
+        ProviderKind::Gemini => ThinkingRequest {
+            effort: Some(gemini(model, budget)),
+            capture: budget.is_some(),
+            extra_body: None,
+        },
         ProviderKind::Ollama => {
             let levels = model.contains("gpt-oss");
             let effort =
                 budget.map(|tokens| if levels { effort(tokens) } else { ReasoningEffort::Budget(tokens) });
-            Thinking { effort, told: true, extra_body: None }
+            ThinkingRequest { effort, capture: true, extra_body: None }
         }
     }
 }
@@ -85,7 +89,7 @@ fn anthropic(model: &str, budget: Option<u32>) -> ReasoningEffort {
     }
 }
 
-/// The third generation has levels, of which the first Pro knows two only.
+/// The third generation has levels; its first Pro model supports only two of them.
 fn gemini(model: &str, budget: Option<u32>) -> ReasoningEffort {
     let (least, most) = GEMINI_BUDGET;
     match budget {
@@ -98,13 +102,13 @@ fn gemini(model: &str, budget: Option<u32>) -> ReasoningEffort {
     }
 }
 
-/// The fourth generation and older do not think and refuse to be asked, save for those called `o`.
+/// Models up to the fourth generation reject the reasoning parameter, except the `o` series.
 fn openai_thinks(model: &str) -> bool {
     let model = model.strip_prefix("ft:").unwrap_or(model);
     !["gpt-3", "gpt-4", "chatgpt-4"].iter().any(|prefix| model.starts_with(prefix))
 }
 
-/// Reads the version out of `claude-FAMILY-MAJOR[-MINOR][-DATE]`.
+/// Parses the version in `claude-FAMILY-MAJOR[-MINOR][-DATE]`.
 fn is_adaptive(model: &str) -> bool {
     let mut parts = model.split('-').skip(2);
     let mut number = || parts.next().filter(|part| part.len() <= 2).and_then(|part| part.parse::<u32>().ok());
@@ -114,12 +118,12 @@ fn is_adaptive(model: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{ask, is_adaptive};
+    use super::{is_adaptive, request};
     use crate::provider::ProviderKind;
     use serde_json::{Value, json};
 
     #[test]
-    fn versions_are_told_apart() {
+    fn versions_are_parsed() {
         for (model, adaptive) in [
             ("claude-opus-5", true),
             ("claude-opus-4-6", true),
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_become_what_the_model_understands() {
+    fn budgets_are_converted_for_each_model() {
         use ProviderKind::{Anthropic, Gemini, Ollama, OpenAiCompatible};
         for (kind, model, budget, wanted) in [
             (Anthropic, "claude-opus-5", None, "zero"),
@@ -156,23 +160,23 @@ mod tests {
             (Ollama, "qwen3", Some(8_192), "8192"),
             (Ollama, "gpt-oss:20b", Some(8_192), "medium"),
         ] {
-            let effort = ask(kind, model, budget).effort.expect(model);
+            let effort = request(kind, model, budget).effort.expect(model);
             assert_eq!(effort.to_string(), wanted, "{kind} {model} {budget:?}");
         }
-        assert!(ask(Ollama, "qwen3", None).effort.is_none());
+        assert!(request(Ollama, "qwen3", None).effort.is_none());
     }
 
     #[test]
-    fn openai_is_asked_in_its_own_words_and_only_if_it_can_think() {
+    fn openai_reasoning_is_requested_only_from_models_that_think() {
         let sent = |model: &str, budget| {
-            let thinking = ask(ProviderKind::OpenAi, model, budget);
+            let thinking = request(ProviderKind::OpenAi, model, budget);
             assert_eq!(thinking.effort.map(|effort| effort.to_string()).as_deref(), Some("0"), "{model}");
-            (thinking.told, thinking.extra_body.map(|body| body["reasoning"].clone()))
+            (thinking.capture, thinking.extra_body.map(|body| body["reasoning"].clone()))
         };
         for model in ["gpt-5.2", "o3", "codex-mini-latest", "gpt-5.1-codex-max"] {
             assert_eq!(sent(model, None), (true, Some(json!({}))), "{model}");
-            let asked = json!({ "effort": "low", "summary": "auto" });
-            assert_eq!(sent(model, Some(2_048)), (true, Some(asked)), "{model}");
+            let requested = json!({ "effort": "low", "summary": "auto" });
+            assert_eq!(sent(model, Some(2_048)), (true, Some(requested)), "{model}");
         }
         for model in ["gpt-4.1", "gpt-4o-mini", "chatgpt-4o-latest", "ft:gpt-4o:me"] {
             assert_eq!(sent(model, Some(2_048)), (false, None::<Value>), "{model}");

@@ -1,14 +1,14 @@
-//! How much a model can read at once. A small table by family, on the safe side: where a family differs, the smallest
-//! window counts, and one that is not listed is not known.
+//! Context windows by model family. Conservative: where models of a family differ, the smallest window is
+//! listed, and families that are not listed are unknown.
 
-/// Tokens by the beginning of a model's name; the first match counts.
+/// Tokens by prefix of the model's name; the first match wins.
 const WINDOWS: [(&str, u64); 13] = [
     ("claude-", 200_000),
     ("gpt-4.1", 1_047_576),
     ("gpt-4o", 128_000),
     ("gpt-4-turbo", 128_000),
     ("chatgpt-4o", 128_000),
-    // Of a window of 400,000, so much may be input.
+    // The input part of a window of 400,000.
     ("gpt-5", 272_000),
     ("gpt-6", 272_000),
     ("codex-", 200_000),
@@ -19,7 +19,7 @@ const WINDOWS: [(&str, u64); 13] = [
     ("gpt-oss", 128_000),
 ];
 
-/// The tokens a model can read at once, if that is known. A name may have the vendor in front, as routers have it.
+/// The window in tokens; `None` if unknown. The name may have a vendor prefix, as routers use it.
 pub(crate) fn of(model: &str) -> Option<u64> {
     let name = model.rsplit('/').next().unwrap_or(model);
     WINDOWS.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, tokens)| *tokens)
@@ -30,7 +30,7 @@ mod tests {
     use super::of;
 
     #[test]
-    fn families_have_windows_and_strangers_have_none() {
+    fn known_families_have_windows_and_others_have_none() {
         for (model, wanted) in [
             ("claude-sonnet-5", Some(200_000)),
             ("gpt-5.2", Some(272_000)),

@@ -1,4 +1,4 @@
-//! The gate before the Bash tool: asks the command policy.
+//! The gate for the Bash tool: checks its command against the command policy.
 
 use std::path::Path;
 
@@ -7,26 +7,24 @@ use autonoe_core::gate::{Decision, Gate, ToolCall};
 use serde_json::Value;
 
 use crate::policy::CommandPolicy;
-use crate::verdict::Verdict;
+use crate::verdict::CommandVerdict;
 
-/// Judges the commands of the tool `Bash`.
 #[derive(Debug, Clone)]
 pub struct BashGate {
     policy: CommandPolicy,
 }
 
 impl BashGate {
-    /// A gate that asks this policy.
     pub fn new(policy: CommandPolicy) -> Self {
         Self { policy }
     }
 
-    fn judge(&self, call: &ToolCall, verdict: impl FnOnce(&str) -> Verdict) -> Decision {
+    fn judge(&self, call: &ToolCall, verdict: impl FnOnce(&str) -> CommandVerdict) -> Decision {
         if call.name != "Bash" {
             return Decision::Abstain;
         }
         let Some(Value::String(command)) = call.input.get("command") else {
-            return Decision::Deny("The tool Bash needs its command as a string.".into());
+            return Decision::Deny("The Bash tool requires 'command' as a string.".into());
         };
         if let Some(switch) = unsafe_switch(&call.input) {
             return Decision::Deny(format!("'{switch}' is not allowed: every command runs in the sandbox."));
@@ -55,7 +53,7 @@ impl Gate for BashGate {
     }
 }
 
-/// A key of the input that would switch protection off.
+/// An input key whose value would turn off the sandbox or another protection.
 fn unsafe_switch(input: &Value) -> Option<&str> {
     let truthy = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,
@@ -69,15 +67,15 @@ fn unsafe_switch(input: &Value) -> Option<&str> {
             .iter()
             .any(|part| key.contains(part))
     };
-    let found = input.as_object()?.iter().find(|(key, value)| unsafe_name(key) && truthy(value));
-    found.map(|(key, _)| key.as_str())
+    let enabled = input.as_object()?.iter().find(|(key, value)| unsafe_name(key) && truthy(value));
+    enabled.map(|(key, _)| key.as_str())
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use autonoe_core::gate::{Decision, Gate, Ruling, ToolCall, ask_in};
+    use autonoe_core::gate::{Decision, Gate, GateRuling, ToolCall, ask_in};
     use serde_json::json;
 
     use super::BashGate;
@@ -88,9 +86,9 @@ mod tests {
         BashGate::new(policy).check(&ToolCall { id: "1".into(), name: name.into(), input }).await
     }
 
-    /// One call enters a directory, the next uses a path relative to it.
+    /// The first call changes the directory, the next uses a path relative to it.
     #[tokio::test]
-    async fn judges_from_where_the_command_starts() {
+    async fn relative_paths_start_at_the_current_directory() {
         let home = tempfile::TempDir::new().expect("temporary directory");
         let root = home.path().canonicalize().expect("exists").join("proj");
         std::fs::create_dir_all(root.join("src")).expect("made");
@@ -98,7 +96,7 @@ mod tests {
             [Arc::new(BashGate::new(CommandPolicy::new(PolicyOptions::new(Mode::Run, &root))))];
         let ask = async |cwd: &str, command: &str| {
             let call = ToolCall { id: "1".into(), name: "Bash".into(), input: json!({ "command": command }) };
-            ask_in(&gates, &call, Some(&root.join(cwd))).await == Ruling::Allowed
+            ask_in(&gates, &call, Some(&root.join(cwd))).await == GateRuling::Allowed
         };
         assert!(ask("", "cd src").await);
         assert!(ask("src", "touch ../a").await && !ask("", "touch ../a").await);
@@ -106,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn judges_bash_by_its_command_and_nothing_else() {
+    async fn only_bash_calls_are_judged_and_only_by_their_command() {
         assert_eq!(check("Bash", json!({ "command": "ls" })).await, Decision::Allow);
         assert_eq!(check("Read", json!({ "file_path": "x" })).await, Decision::Abstain);
         for input in [

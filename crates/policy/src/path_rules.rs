@@ -1,72 +1,66 @@
-//! What the file tools may touch, by where a path really leads: nothing outside the project but what may be
-//! read, never what steers agents or git for writing, and in `sync` only the hand-over note.
+//! The paths that file tools may touch, after symbolic links are resolved. Outside the project, only readable paths
+//! may be read. Inside it, files that configure agents or git may not be written, and `sync` writes the hand-over
+//! note only.
 
 use std::path::{Path, PathBuf};
 
-use autonoe_core::files::{Access, FileRules};
+use autonoe_core::files::{FileAccess, FileRules};
 
-use crate::paths::{NOTE, guarded, is_toolchain, unwritable};
+use crate::paths::{NOTE, WriteScope, guarded_reason, is_toolchain, unwritable_reason};
 
-/// What may be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writes {
-    /// Project files.
-    Project,
-    /// The hand-over note only.
-    NoteOnly,
-}
-
-/// The rules for one project and one phase.
+/// The path rules of one project and phase.
 #[derive(Debug, Clone)]
 pub struct PathRules {
     root: PathBuf,
-    writes: Writes,
+    write_scope: WriteScope,
     readable: Vec<PathBuf>,
     guarded: Vec<PathBuf>,
 }
 
 impl PathRules {
-    /// Rules for the project at `root`, which must be canonical. `readable`, canonical too, are further places that may
-    /// be read, with all that is in them.
-    pub fn new(root: &Path, writes: Writes, readable: Vec<PathBuf>) -> Self {
-        Self { root: root.to_owned(), writes, readable, guarded: Vec::new() }
+    /// `root` and `readable` must be canonical. `readable` are paths outside the project that may be read, with
+    /// everything below them.
+    pub fn new(root: &Path, write_scope: WriteScope, readable: Vec<PathBuf>) -> Self {
+        Self { root: root.to_owned(), write_scope, readable, guarded: Vec::new() }
     }
 
-    /// The same rules, but for files that nobody may write.
+    /// Also denies writes to these files.
     #[must_use]
-    pub fn guarding(self, guarded: Vec<PathBuf>) -> Self {
+    pub fn with_guarded(self, guarded: Vec<PathBuf>) -> Self {
         Self { guarded, ..self }
     }
 
-    /// The project's directory.
+    /// The project directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     fn may_read(&self, real: &Path) -> bool {
-        is_toolchain(real) || self.readable.iter().any(|place| real.starts_with(place))
+        is_toolchain(real) || self.readable.iter().any(|path| real.starts_with(path))
     }
 
-    /// Judges a real path, which the reason calls `shown`.
-    pub(crate) fn check(&self, real: &Path, access: Access, shown: &str) -> Result<(), String> {
-        match (access, self.writes, real.strip_prefix(&self.root)) {
-            (Access::Read, _, Ok(_)) => Ok(()),
-            (Access::Read, _, Err(_)) if self.may_read(real) => Ok(()),
+    /// Judges a resolved path. A denial refers to it as `shown`.
+    pub(crate) fn check(&self, real: &Path, access: FileAccess, shown: &str) -> Result<(), String> {
+        match (access, self.write_scope, real.strip_prefix(&self.root)) {
+            (FileAccess::Read, _, Ok(_)) => Ok(()),
+            (FileAccess::Read, _, Err(_)) if self.may_read(real) => Ok(()),
             (_, _, Err(_)) => Err(outside(shown)),
-            (Access::Write, Writes::NoteOnly, Ok(inside)) if inside == Path::new(NOTE) => Ok(()),
-            (Access::Write, Writes::NoteOnly, Ok(_)) => {
+            (FileAccess::Write, WriteScope::NoteOnly, Ok(inside)) if inside == Path::new(NOTE) => Ok(()),
+            (FileAccess::Write, WriteScope::NoteOnly, Ok(_)) => {
                 Err(format!("This phase may write only {NOTE}, not '{shown}'."))
             }
-            (Access::Write, Writes::Project, Ok(inside)) => match guarded(&self.guarded, real, shown) {
-                Some(reason) => Err(reason),
-                None => unwritable(inside).map_or(Ok(()), |reason| Err(reason.to_owned())),
-            },
+            (FileAccess::Write, WriteScope::Project, Ok(inside)) => {
+                match guarded_reason(&self.guarded, real, shown) {
+                    Some(reason) => Err(reason),
+                    None => unwritable_reason(inside).map_or(Ok(()), |reason| Err(reason.to_owned())),
+                }
+            }
         }
     }
 }
 
 impl FileRules for PathRules {
-    fn judge(&self, real: &Path, access: Access) -> Result<(), String> {
+    fn judge(&self, real: &Path, access: FileAccess) -> Result<(), String> {
         let shown = real.strip_prefix(&self.root).unwrap_or(real);
         self.check(real, access, &shown.display().to_string())
     }

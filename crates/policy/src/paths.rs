@@ -1,5 +1,5 @@
-//! Where commands may write: inside the project, where a path really leads, and not what steers agents or git.
-//! One set of rules for redirections, for path arguments and for the file tools.
+//! Which paths a command may read, write, remove and enter, after symbolic links are resolved. The lists of protected
+//! names here also apply to redirections and to the file tools.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,17 +7,18 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::verdict::{Denial, Ruling, deny, deny_but};
-use crate::words::{Arg, Kind};
+use crate::verdict::{Denial, RuleResult, deny, deny_with_hint};
+use crate::words::{Arg, ArgKind};
 
-/// The hand-over note, in the project's root.
+/// The hand-over note, in the project root.
 pub const NOTE: &str = ".autonoe-note.md";
 
-/// The longest path that is looked up, in bytes and in components.
+/// The longest path that is resolved, in bytes.
 pub const MAX_PATH: usize = 4096;
-const MAX_COMPONENTS: usize = 128;
+/// The most slashes in a path that is resolved.
+const MAX_SLASHES: usize = 128;
 
-/// Directories that nobody writes by hand, wherever in the project they are.
+/// Directories that may not be written directly at any depth in the project, with the reason.
 const PROTECTED: [(&str, &str); 6] = [
     (".autonoe", "Direct writes to .autonoe/ are not allowed; use the mcp__autonoe__ tools."),
     (".git", "Direct writes to .git/ are not allowed; use git."),
@@ -27,17 +28,17 @@ const PROTECTED: [(&str, &str); 6] = [
     (".cursor", "Writing to .cursor/ is not allowed: it configures an agent."),
 ];
 
-/// Files in the project's root that name programs an agent starts.
+/// Files in the project root that name programs an agent starts, with the reason.
 const PROTECTED_FILES: [(&str, &str); 1] =
     [(".mcp.json", "Writing .mcp.json is not allowed: it names programs that agents start.")];
 
-/// What the sandbox keeps read-only in the project's root: all that is protected, but for git's own, which git writes.
-pub fn steering() -> impl Iterator<Item = &'static str> {
+/// The names that the sandbox keeps read-only in the project root: all protected names except `.git`, which git writes.
+pub fn read_only_names() -> impl Iterator<Item = &'static str> {
     let names = PROTECTED.iter().chain(&PROTECTED_FILES).map(|(name, _)| *name);
     names.filter(|name| *name != ".git")
 }
 
-/// Places outside the project that hold nothing of anybody's.
+/// Paths outside the project that contain no user data.
 const TOOLCHAIN: [&str; 17] = [
     "/usr",
     "/opt",
@@ -58,82 +59,79 @@ const TOOLCHAIN: [&str; 17] = [
     "/sys/fs/cgroup",
 ];
 
-/// Devices that a command may read.
+/// Devices that may be read.
 const READABLE_DEVICES: [&str; 3] = ["/dev/null", "/dev/stdin", "/dev/zero"];
 
-/// What may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Project files and the temporary directory.
+pub enum WriteScope {
+    /// Project files; for commands, also the session's temporary directory.
     Project,
     /// The hand-over note only.
-    Note,
+    NoteOnly,
 }
 
-/// What was found while one command was judged, so that nothing is looked up twice.
+/// File system lookups made while one command is judged, cached so that no path is looked up twice.
 #[derive(Debug, Default)]
-pub struct Lookups(RefCell<HashMap<PathBuf, Found>>);
+pub struct Lookups(RefCell<HashMap<PathBuf, EntryKind>>);
 
-/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum EntryKind {
     Directory,
     Link,
     Other,
-    Nothing,
-    /// It cannot be looked at.
+    Missing,
+    /// The lookup failed.
     Unknown,
 }
 
 impl Lookups {
-    fn at(&self, path: &Path) -> Found {
-        if let Some(found) = self.0.borrow().get(path) {
-            return *found;
+    fn entry_kind(&self, path: &Path) -> EntryKind {
+        if let Some(kind) = self.0.borrow().get(path) {
+            return *kind;
         }
-        let found = match path.symlink_metadata() {
-            Ok(metadata) if metadata.is_symlink() => Found::Link,
-            Ok(metadata) if metadata.is_dir() => Found::Directory,
-            Ok(_) => Found::Other,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
-            Err(_) => Found::Unknown,
+        let kind = match path.symlink_metadata() {
+            Ok(metadata) if metadata.is_symlink() => EntryKind::Link,
+            Ok(metadata) if metadata.is_dir() => EntryKind::Directory,
+            Ok(_) => EntryKind::Other,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => EntryKind::Missing,
+            Err(_) => EntryKind::Unknown,
         };
-        self.0.borrow_mut().insert(path.to_owned(), found);
-        found
+        self.0.borrow_mut().insert(path.to_owned(), kind);
+        kind
     }
 
-    /// Whether there is a directory, or a link that may lead to one.
+    /// Whether the path is a directory, or a link that may lead to one.
     pub fn may_be_directory(&self, path: &Path) -> bool {
-        matches!(self.at(path), Found::Directory | Found::Link)
+        matches!(self.entry_kind(path), EntryKind::Directory | EntryKind::Link)
     }
 }
 
-/// The places of a policy.
+/// The directories of a command policy. All paths are canonical.
 #[derive(Debug, Clone)]
-pub struct Paths {
-    /// The project, canonical.
+pub struct CommandPaths {
     pub root: PathBuf,
-    /// The session's own temporary directory, canonical.
+    /// The session's temporary directory.
     pub temp: Option<PathBuf>,
-    /// Further places that may be read, canonical.
+    /// Additional paths that may be read.
     pub readable: Vec<PathBuf>,
-    /// What may be written.
-    pub scope: Scope,
-    /// What may not be written, canonical: what checks judge by.
+    pub write_scope: WriteScope,
+    /// Files that may not be written because checks depend on them.
     pub guarded: Vec<PathBuf>,
 }
 
-/// Why what checks judge by is not written, if it is that.
-pub(crate) fn guarded(guarded: &[PathBuf], real: &Path, shown: &str) -> Option<String> {
-    guarded.iter().any(|file| file == real).then(|| {
-        format!("'{shown}' belongs to the checks that decide about this work, and may not be changed by it.")
-    })
+/// The reason for denying a write to a guarded file; `None` if the file is not guarded.
+pub(crate) fn guarded_reason(guarded: &[PathBuf], real: &Path, shown: &str) -> Option<String> {
+    guarded
+        .iter()
+        .any(|file| file == real)
+        .then(|| format!("'{shown}' is used by the checks that verify this work and may not be changed."))
 }
 
-impl Paths {
-    /// Whether an argument names a place that may be written, from each of the directories `from`.
-    pub fn write(&self, lookups: &Lookups, from: &[PathBuf], target: &Arg) -> Ruling {
+impl CommandPaths {
+    /// Whether an argument names a path that may be written, from each of the directories `from`.
+    pub fn write(&self, lookups: &Lookups, from: &[PathBuf], target: &Arg) -> RuleResult {
         let text = known(target)?;
-        if target.kind == Kind::Glob {
+        if target.kind == ArgKind::Glob {
             return self.write_pattern(lookups, from, text);
         }
         if ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&text) {
@@ -142,86 +140,89 @@ impl Paths {
         from.iter().try_for_each(|directory| self.write_from(lookups, directory, text))
     }
 
-    fn write_from(&self, lookups: &Lookups, directory: &Path, text: &str) -> Ruling {
+    fn write_from(&self, lookups: &Lookups, directory: &Path, text: &str) -> RuleResult {
         let Some(real) = bounded(text).and_then(|text| self.resolve(lookups, directory, text)) else {
             return outside(text);
         };
         self.write_real(&real, text)
     }
 
-    /// Where a path really leads. From the root, which is canonical, a path without detours needs few lookups.
+    /// Resolves a path. Relative to the root, which is canonical, a path without `.` and `..` needs few lookups.
     pub fn resolve(&self, lookups: &Lookups, directory: &Path, text: &str) -> Option<PathBuf> {
         let path = directory.join(text);
         let direct = Path::new(text).components().all(|component| matches!(component, Component::Normal(_)));
         if !direct || directory != self.root {
             return real_path(&path).ok();
         }
-        let mut so_far = directory.to_owned();
+        let mut resolved = directory.to_owned();
         for component in Path::new(text).components() {
-            so_far.push(component);
-            match lookups.at(&so_far) {
-                Found::Link => return real_path(&path).ok(),
-                Found::Directory => {}
-                // Below a file there is nothing either.
-                Found::Other | Found::Nothing => break,
-                Found::Unknown => return None,
+            resolved.push(component);
+            match lookups.entry_kind(&resolved) {
+                EntryKind::Link => return real_path(&path).ok(),
+                EntryKind::Directory => {}
+                // The rest cannot exist below a file or a missing entry.
+                EntryKind::Other | EntryKind::Missing => break,
+                EntryKind::Unknown => return None,
             }
         }
         Some(path)
     }
 
-    fn write_real(&self, real: &Path, text: &str) -> Ruling {
+    fn write_real(&self, real: &Path, text: &str) -> RuleResult {
         if real.file_name().is_some_and(|name| name.to_string_lossy().starts_with('-')) {
-            return deny_but(
+            return deny_with_hint(
                 "path.dash",
-                "A file named like an option is a trap.",
+                "A file name that starts with '-' could be mistaken for an option.",
                 "Choose a name without a leading '-'.",
             );
         }
         let inside = match (real.strip_prefix(&self.root), &self.temp) {
             (Ok(inside), _) => inside,
-            (Err(_), Some(temp)) if self.scope == Scope::Project => match real.strip_prefix(temp) {
-                Ok(inside) => inside,
-                Err(_) => return outside(text),
-            },
+            (Err(_), Some(temp)) if self.write_scope == WriteScope::Project => {
+                match real.strip_prefix(temp) {
+                    Ok(inside) => inside,
+                    Err(_) => return outside(text),
+                }
+            }
             (Err(_), _) => return outside(text),
         };
-        if self.scope == Scope::Note {
+        if self.write_scope == WriteScope::NoteOnly {
             return if inside == Path::new(NOTE) {
                 Ok(())
             } else {
-                deny_but(
+                deny_with_hint(
                     "path.sync",
                     format!("Sync may write only {NOTE}, not '{text}'."),
-                    format!("Write to {NOTE} in the project's root, or to /dev/null."),
+                    format!("Write to {NOTE} in the project root, or to /dev/null."),
                 )
             };
         }
-        if let Some(reason) = guarded(&self.guarded, real, text) {
-            return deny_but(
+        if let Some(reason) = guarded_reason(&self.guarded, real, text) {
+            return deny_with_hint(
                 "path.guarded",
                 reason,
-                "If it is wrong, say so in the hand-over note; the user decides.",
+                "If the file is wrong, explain that in the hand-over note; the user decides.",
             );
         }
-        match unwritable(inside) {
+        match unwritable_reason(inside) {
             Some(reason) => deny("path.protected", reason),
             None => Ok(()),
         }
     }
 
-    /// Whether something may be read: in the project, the temporary directory or the toolchain.
-    pub fn read(&self, lookups: &Lookups, from: &[PathBuf], target: &Arg) -> Ruling {
+    /// Whether an argument names a path that may be read: in the project, the temporary directory, the toolchain or the
+    /// additional readable paths.
+    pub fn read(&self, lookups: &Lookups, from: &[PathBuf], target: &Arg) -> RuleResult {
         let text = match target.kind {
-            Kind::Plain => target.text.as_str(),
-            Kind::Glob => target.text.split(['*', '?', '[']).next().unwrap_or_default(),
-            Kind::Unknown | Kind::Several if target.text.starts_with(['/', '~', '.']) => &target.text,
-            Kind::Unknown | Kind::Several => return Ok(()),
+            ArgKind::Plain => target.text.as_str(),
+            ArgKind::Glob => target.text.split(['*', '?', '[']).next().unwrap_or_default(),
+            ArgKind::Unknown | ArgKind::Several if target.text.starts_with(['/', '~', '.']) => &target.text,
+            ArgKind::Unknown | ArgKind::Several => return Ok(()),
         };
         if text == "-" || text.is_empty() || READABLE_DEVICES.contains(&text) {
             return Ok(());
         }
-        if text.starts_with('~') && target.kind != Kind::Plain {
+        if text.starts_with('~') && target.kind != ArgKind::Plain {
             return not_read(text);
         }
         for directory in from {
@@ -229,15 +230,15 @@ impl Paths {
             let real =
                 self.resolve(lookups, directory, text).unwrap_or_else(|| lexical(&directory.join(text)));
             let mut readable = self.temp.iter().chain(&self.readable).chain([&self.root]);
-            if !readable.any(|place| real.starts_with(place)) && !is_toolchain(&real) {
+            if !readable.any(|path| real.starts_with(path)) && !is_toolchain(&real) {
                 return not_read(text);
             }
         }
         Ok(())
     }
 
-    /// A pattern in the last component, in a directory without links.
-    fn write_pattern(&self, lookups: &Lookups, from: &[PathBuf], text: &str) -> Ruling {
+    /// Allows a pattern only in the last component, in a directory without links.
+    fn write_pattern(&self, lookups: &Lookups, from: &[PathBuf], text: &str) -> RuleResult {
         let (parent, last) = text.rsplit_once('/').unwrap_or((".", text));
         if has_pattern(parent) || last.is_empty() {
             return unknown_path(text);
@@ -256,16 +257,16 @@ impl Paths {
         Ok(())
     }
 
-    /// Whether something may be removed or moved away: itself, not what it links to.
-    pub fn remove(&self, from: &[PathBuf], target: &Arg) -> Ruling {
+    /// Whether a path may be removed or moved. A link is not followed.
+    pub fn remove(&self, from: &[PathBuf], target: &Arg) -> RuleResult {
         let text = known(target)?;
         let trimmed = text.trim_end_matches('/');
         let (parent, last) = trimmed.rsplit_once('/').unwrap_or((".", trimmed));
         let parent = if parent.is_empty() { "/" } else { parent };
         if matches!(last, "" | "." | "..") || has_pattern(parent) {
-            return deny_but(
+            return deny_with_hint(
                 "path.remove",
-                format!("'{text}' is too wide to remove."),
+                format!("'{text}' is too broad to remove."),
                 "Name the files themselves.",
             );
         }
@@ -278,20 +279,20 @@ impl Paths {
             let real = if follows { real_path(&folder.join(last)).ok() } else { None };
             let real = real.unwrap_or_else(|| folder.join(last));
             if self.root.starts_with(&real) {
-                return deny("path.remove", "The project itself may not be removed.");
+                return deny("path.remove", "The project directory may not be removed.");
             }
             if self.guarded.iter().any(|file| file.starts_with(&real)) {
                 return deny(
                     "path.guarded",
-                    format!("'{text}' holds files of the checks that decide about this work."),
+                    format!("'{text}' contains files used by the checks that verify this work."),
                 );
             }
-            if target.kind == Kind::Glob {
-                let bare = !names_something(last);
+            if target.kind == ArgKind::Glob {
+                let bare = !has_literal_character(last);
                 if last.starts_with('.') || (folder == self.root && bare) {
-                    return deny_but(
+                    return deny_with_hint(
                         "path.remove",
-                        format!("'{text}' would take everything in the project's root."),
+                        format!("'{text}' could match everything in the project root."),
                         "Name the files themselves.",
                     );
                 }
@@ -301,8 +302,8 @@ impl Paths {
         Ok(())
     }
 
-    /// Like [`Paths::enter`], for a program that changes its directory without the shell's view of it.
-    pub fn enter_really(&self, from: &[PathBuf], text: &str) -> Result<Vec<PathBuf>, Denial> {
+    /// Like [`CommandPaths::enter`], but resolves links before `..`, as programs do and the shell's `cd` does not.
+    pub fn enter_physical(&self, from: &[PathBuf], text: &str) -> Result<Vec<PathBuf>, Denial> {
         let mut real = Vec::new();
         for directory in from {
             let path =
@@ -312,7 +313,7 @@ impl Paths {
         Ok(real)
     }
 
-    /// The directories that `cd` leads to from each of `from`: in the project, and nothing protected.
+    /// The directories that `cd` leads to from each of `from`. Denied outside the project and in protected directories.
     pub fn enter(&self, from: &[PathBuf], text: &str) -> Result<Vec<PathBuf>, Denial> {
         let mut entered = Vec::new();
         for directory in from {
@@ -321,7 +322,7 @@ impl Paths {
             let temp = self.temp.as_deref();
             match real.as_deref().map(|real| (real.strip_prefix(&self.root), real)) {
                 Some((Ok(inside), _)) => {
-                    if let Some(reason) = protection(inside) {
+                    if let Some(reason) = protection_reason(inside) {
                         return Err(Denial::new("cd.protected", reason));
                     }
                 }
@@ -342,21 +343,21 @@ impl Paths {
     }
 }
 
-/// Whether a real path belongs to the toolchain, which holds nothing of anybody's.
+/// Whether a resolved path belongs to the toolchain, which contains no user data.
 pub fn is_toolchain(real: &Path) -> bool {
-    TOOLCHAIN.iter().any(|place| real.starts_with(place))
+    TOOLCHAIN.iter().any(|path| real.starts_with(path))
 }
 
-/// Why a path inside the project may not be written.
-pub fn unwritable(inside: &Path) -> Option<&'static str> {
+/// Why a path, relative to the project, may not be written; `None` if it may.
+pub fn unwritable_reason(inside: &Path) -> Option<&'static str> {
     if inside.file_name().is_some_and(|name| name.eq_ignore_ascii_case("HEAD")) {
         return Some("A file named HEAD makes a directory a git repository.");
     }
-    protection(inside)
+    protection_reason(inside)
 }
 
-/// Why a path inside the project is protected, compared without case for file systems that ignore it.
-pub fn protection(inside: &Path) -> Option<&'static str> {
+/// Why a path, relative to the project, is protected. Ignores case, because some file systems do.
+pub fn protection_reason(inside: &Path) -> Option<&'static str> {
     let matches = |name: &OsStr, protected: &str| name.to_string_lossy().eq_ignore_ascii_case(protected);
     let named = |name: &OsStr| PROTECTED.iter().find(|(protected, _)| matches(name, protected));
     let mut components = inside.components();
@@ -368,8 +369,8 @@ pub fn protection(inside: &Path) -> Option<&'static str> {
     inside.components().find_map(|component| named(component.as_os_str())).map(|(_, reason)| *reason)
 }
 
-/// Where a path really leads: symbolic links followed as far as it exists, the rest appended. A rest that
-/// climbs up, or a link that leads nowhere, is refused.
+/// Resolves symbolic links in the part of a path that exists and appends the rest. Fails if the rest contains `..` or
+/// a link is dangling.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     let mut missing: Vec<&OsStr> = Vec::new();
     let mut existing = path;
@@ -394,7 +395,7 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// A path without `.` and `..`, as the shell's own `cd` understands it.
+/// Removes `.` and `..` from a path as text, as the shell's `cd` does.
 fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
@@ -411,34 +412,34 @@ fn lexical(path: &Path) -> PathBuf {
 
 fn known(target: &Arg) -> Result<&str, Denial> {
     match target.kind {
-        Kind::Plain | Kind::Glob if !target.text.is_empty() => Ok(&target.text),
-        Kind::Plain | Kind::Glob => Err(Denial::new("path.unknown", "The path is empty.")),
-        Kind::Unknown | Kind::Several => Err(unknown_path_denial(&target.text)),
+        ArgKind::Plain | ArgKind::Glob if !target.text.is_empty() => Ok(&target.text),
+        ArgKind::Plain | ArgKind::Glob => Err(Denial::new("path.unknown", "The path is empty.")),
+        ArgKind::Unknown | ArgKind::Several => Err(unknown_path_denial(&target.text)),
     }
 }
 
-fn unknown_path(text: &str) -> Ruling {
+fn unknown_path(text: &str) -> RuleResult {
     Err(unknown_path_denial(text))
 }
 
 fn unknown_path_denial(text: &str) -> Denial {
-    Denial::new("path.unknown", format!("Where the path '{text}…' leads is not known before it runs."))
-        .instead("Write the path out, without variables, substitutions, '~' or patterns.")
+    Denial::new("path.unknown", format!("The path '{text}…' is not known before the command runs."))
+        .instead("Write a literal path, without variables, substitutions, '~' or patterns.")
 }
 
-fn outside(text: &str) -> Ruling {
-    deny_but(
+fn outside(text: &str) -> RuleResult {
+    deny_with_hint(
         "path.outside",
         format!("'{text}' is outside the project directory."),
         "Write to a path inside the project, or to /dev/null.",
     )
 }
 
-fn not_read(text: &str) -> Ruling {
-    deny_but(
+fn not_read(text: &str) -> RuleResult {
+    deny_with_hint(
         "path.read",
         format!("'{text}' is outside the project directory."),
-        "Read files of the project, of its toolchain (/usr, /opt) or of the session's temporary directory.",
+        "Read files in the project, the toolchain (/usr, /opt) or the session's temporary directory.",
     )
 }
 
@@ -446,8 +447,8 @@ fn has_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// Whether a pattern has a letter or digit of its own, outside brackets.
-fn names_something(pattern: &str) -> bool {
+/// Whether a pattern contains a literal letter or digit, outside brackets.
+fn has_literal_character(pattern: &str) -> bool {
     let mut bracket = false;
     pattern.bytes().any(|byte| {
         bracket = match byte {
@@ -460,5 +461,5 @@ fn names_something(pattern: &str) -> bool {
 }
 
 fn bounded(text: &str) -> Option<&str> {
-    (text.len() <= MAX_PATH && text.bytes().filter(|b| *b == b'/').count() <= MAX_COMPONENTS).then_some(text)
+    (text.len() <= MAX_PATH && text.bytes().filter(|b| *b == b'/').count() <= MAX_SLASHES).then_some(text)
 }

@@ -1,37 +1,36 @@
 //! Permission rules of seed 002 §5.4, such as `Read(./**)`, `Bash(npm run *)` or `WebFetch(https://api.example.com/*)`.
 //!
-//! A rule only ever allows. What a list of them covers is [`Permissions`]' business; paths and commands are judged by
-//! their own gates beside it, and the strictest wins.
+//! A rule can only allow. [`PermissionSet`] decides which calls a list of rules covers. The path and command gates judge
+//! the same calls, and the strictest decision wins.
 
 mod command_pattern;
 mod files;
 mod gate;
-mod list;
 mod path_pattern;
+mod permission_set;
 mod url_pattern;
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::tool_pattern::{MCP, ToolPattern, ToolPatternError};
+use crate::tool_pattern::{MCP_PREFIX, ToolPattern, ToolPatternError};
 use command_pattern::CommandPattern;
 use files::FileTool;
 use path_pattern::PathPattern;
 use url_pattern::UrlPattern;
 
 pub use gate::PermissionGate;
-pub use list::Permissions;
+pub use permission_set::PermissionSet;
 
-/// One rule.
 #[derive(Debug, Clone)]
 pub struct PermissionRule {
     text: String,
-    scope: Scope,
+    scope: RuleScope,
 }
 
-/// What a rule allows; without a pattern, every use of its tool.
+/// The calls that a rule allows; without a pattern, every call of the tool.
 #[derive(Debug, Clone)]
-enum Scope {
+enum RuleScope {
     File(FileTool, Option<PathPattern>),
     Bash(Option<CommandPattern>),
     WebFetch(Option<UrlPattern>),
@@ -39,37 +38,28 @@ enum Scope {
     Mcp(ToolPattern),
 }
 
-/// Why a text is not a rule.
+/// Why a text is not a permission rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// No such tool.
     #[error(
-        "'{0}' is not a tool that rules are for; those are Read, Write, Edit, MultiEdit, NotebookRead, NotebookEdit, Glob, \
-         Grep, LS, Bash, WebFetch, WebSearch and mcp__server__tool. Other tools go into allowedTools"
+        "'{0}' is not a tool with permission rules; those are Read, Write, Edit, MultiEdit, NotebookRead, NotebookEdit, Glob, \
+         Grep, LS, Bash, WebFetch, WebSearch and mcp__server__tool. List other tools in allowedTools"
     )]
     UnknownTool(String),
-    /// Parentheses that do not pair up.
-    #[error("its parentheses do not pair up; a rule is a tool, or Tool(pattern)")]
+    #[error("the parentheses are unbalanced; a rule has the form Tool or Tool(pattern)")]
     Unbalanced,
-    /// `Tool()`
-    #[error("its pattern is empty; leave the parentheses out to allow every use of the tool")]
+    #[error("the pattern is empty; omit the parentheses to allow every call of the tool")]
     EmptyPattern,
-    /// A pattern for a tool that has none.
-    #[error("'{0}' takes no pattern; write the name alone")]
-    NoPattern(String),
-    /// `..`
-    #[error("its pattern has '..'; write the path out")]
-    Climbs,
-    /// A pattern that names no files.
-    #[error("its path is not understood: {0}")]
-    NoPath(String),
-    /// A pattern that is not a command.
-    #[error("its command is not understood: {0}. It is a name and arguments, such as npm run *")]
-    NoCommand(String),
-    /// A pattern that is not an address.
-    #[error("its address is not understood: {0}")]
-    NoAddress(String),
-    /// A name of no MCP tool.
+    #[error("'{0}' takes no pattern; write only the name")]
+    PatternNotAllowed(String),
+    #[error("the pattern contains '..'; write the path without it")]
+    ParentSegment,
+    #[error("the path is invalid: {0}")]
+    InvalidPath(String),
+    #[error("the command is invalid: {0}. Write a name and arguments, such as npm run *")]
+    InvalidCommand(String),
+    #[error("the URL is invalid: {0}")]
+    InvalidUrl(String),
     #[error(transparent)]
     Tool(#[from] ToolPatternError),
 }
@@ -79,20 +69,23 @@ impl FromStr for PermissionRule {
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
-        let (tool, pattern) = parts(text)?;
+        let (tool, pattern) = split_rule(text)?;
         let scope = match (tool, pattern) {
             (_, Some("")) => return Err(RuleError::EmptyPattern),
-            ("Bash", None | Some("*")) => Scope::Bash(None),
-            ("Bash", Some(command)) => Scope::Bash(Some(command.parse()?)),
-            ("WebFetch", None | Some("*")) => Scope::WebFetch(None),
-            ("WebFetch", Some(address)) => Scope::WebFetch(Some(address.parse()?)),
-            ("WebSearch", None | Some("*")) => Scope::WebSearch,
-            ("WebSearch", Some(_)) => return Err(RuleError::NoPattern(tool.to_owned())),
-            (mcp, None) if mcp.starts_with(MCP) => Scope::Mcp(mcp.parse()?),
-            (mcp, Some(_)) if mcp.starts_with(MCP) => return Err(RuleError::NoPattern(tool.to_owned())),
+            ("Bash", None | Some("*")) => RuleScope::Bash(None),
+            ("Bash", Some(command)) => RuleScope::Bash(Some(command.parse()?)),
+            ("WebFetch", None | Some("*")) => RuleScope::WebFetch(None),
+            ("WebFetch", Some(url)) => RuleScope::WebFetch(Some(url.parse()?)),
+            ("WebSearch", None | Some("*")) => RuleScope::WebSearch,
+            ("WebSearch", Some(_)) => return Err(RuleError::PatternNotAllowed(tool.to_owned())),
+            (mcp, None) if mcp.starts_with(MCP_PREFIX) => RuleScope::Mcp(mcp.parse()?),
+            (mcp, Some(_)) if mcp.starts_with(MCP_PREFIX) => {
+                return Err(RuleError::PatternNotAllowed(tool.to_owned()));
+            }
             (_, path) => {
-                let tool = FileTool::named(tool).ok_or_else(|| RuleError::UnknownTool(tool.to_owned()))?;
-                Scope::File(tool, path.map(str::parse).transpose()?)
+                let tool =
+                    FileTool::from_name(tool).ok_or_else(|| RuleError::UnknownTool(tool.to_owned()))?;
+                RuleScope::File(tool, path.map(str::parse).transpose()?)
             }
         };
         Ok(Self { text: text.to_owned(), scope })
@@ -105,8 +98,8 @@ impl fmt::Display for PermissionRule {
     }
 }
 
-/// The tool and what is between the parentheses, which may hold further pairs.
-fn parts(text: &str) -> Result<(&str, Option<&str>), RuleError> {
+/// The tool and the text between the outer parentheses, which may contain further pairs.
+fn split_rule(text: &str) -> Result<(&str, Option<&str>), RuleError> {
     let Some((tool, rest)) = text.split_once('(') else {
         return if text.contains(')') { Err(RuleError::Unbalanced) } else { Ok((text, None)) };
     };

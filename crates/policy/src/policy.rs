@@ -1,60 +1,58 @@
-//! The command policy: what it is made from, and the question it answers.
+//! The command policy and its options: decides whether a shell command may run.
 
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use autonoe_core::files::Guarded;
+use autonoe_core::files::ProtectedFiles;
 pub use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
 
-use crate::paths::{Paths, Scope};
-use crate::permissions::{PermissionRule, Permissions};
+use crate::paths::{CommandPaths, WriteScope};
+use crate::permissions::{PermissionRule, PermissionSet};
 use crate::rules::git_lock::GitLocks;
 use crate::shell;
 use crate::tool_pattern::ToolPattern;
-use crate::verdict::{Denial, Verdict};
+use crate::verdict::{CommandVerdict, Denial};
 use crate::walk::Walker;
 
-/// What a policy is made from.
 #[derive(Debug, Clone)]
 pub struct PolicyOptions {
-    /// Which command it is for.
     pub mode: Mode,
-    /// The languages whose commands are known; empty for all.
+    /// The languages whose commands are allowed; empty for all.
     pub profiles: Vec<Profile>,
-    /// Whether `rm` and `mv` may be used in `run`.
+    /// Whether `run` may use `rm` and `mv`.
     pub allow_destructive: bool,
-    /// Further commands, e.g. `docker` or `docker compose`; what they do is not looked at.
+    /// Additional commands, e.g. `docker` or `docker compose`. Their arguments are not checked.
     pub allow_commands: Vec<String>,
-    /// Further processes that `pkill` may end.
+    /// Additional process names that `pkill` may end.
     pub pkill_targets: Vec<String>,
-    /// The permission rules, the baseline's among them.
+    /// Permission rules, including the baseline.
     pub permissions: Vec<PermissionRule>,
-    /// The tools that may be used, the baseline's among them.
+    /// Allowed tools, including the baseline.
     pub tools: Vec<ToolPattern>,
-    /// The project, canonical.
+    /// The project root, canonical.
     pub root: PathBuf,
-    /// The session's own temporary directory.
+    /// The session's temporary directory.
     pub temp: Option<PathBuf>,
-    /// The user's home directory, for rules that name it.
+    /// The user's home directory, for permission rules that start with `~`.
     pub home: Option<PathBuf>,
-    /// Places outside the project that may be read: the toolchain, and what the user added.
+    /// Paths outside the project that may be read: the toolchain, and what the user added.
     pub readable: Vec<PathBuf>,
-    /// What nobody may write: what checks judge by.
-    pub guarded: Guarded,
-    /// Which lock files of git's may be removed.
+    /// Files that no agent may write because checks depend on them.
+    pub guarded: ProtectedFiles,
+    /// Git lock files that may be removed.
     pub git_locks: GitLocks,
 }
 
 impl PolicyOptions {
-    /// Everything outside the project that may be read, as it is really called.
-    pub fn readable_places(&self) -> Vec<PathBuf> {
-        let named = self.readable.iter().cloned().chain(Permissions::new(self).readable_roots());
-        // One that does not exist holds nothing that could be read.
-        named.filter_map(|place| place.canonicalize().ok()).collect()
+    /// Every readable path outside the project, canonical.
+    pub fn readable_paths(&self) -> Vec<PathBuf> {
+        let paths = self.readable.iter().cloned().chain(PermissionSet::new(self).readable_roots());
+        // A path that does not exist contains nothing to read.
+        paths.filter_map(|path| path.canonicalize().ok()).collect()
     }
 
-    /// A policy for a project that nobody has widened: all profiles, no rules and no tools.
+    /// Default options: all profiles, no permission rules and no tools.
     pub fn new(mode: Mode, root: impl Into<PathBuf>) -> Self {
         Self {
             mode,
@@ -68,59 +66,61 @@ impl PolicyOptions {
             temp: None,
             home: None,
             readable: Vec::new(),
-            guarded: Guarded::default(),
+            guarded: ProtectedFiles::default(),
             git_locks: GitLocks::default(),
         }
     }
 
-    /// What nobody may write at this moment.
-    pub(crate) fn guarded_now(&self) -> Vec<PathBuf> {
+    pub(crate) fn guarded_files(&self) -> Vec<PathBuf> {
         self.guarded.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Judges shell commands.
 #[derive(Debug, Clone)]
 pub struct CommandPolicy {
     pub(crate) options: PolicyOptions,
-    pub(crate) paths: Paths,
+    pub(crate) paths: CommandPaths,
 }
 
 impl CommandPolicy {
-    /// A policy with these options.
     pub fn new(options: PolicyOptions) -> Self {
-        let scope = match options.mode {
-            Mode::Run => Scope::Project,
-            Mode::Sync => Scope::Note,
+        let write_scope = match options.mode {
+            Mode::Run => WriteScope::Project,
+            Mode::Sync => WriteScope::NoteOnly,
         };
         let temp = options.temp.as_ref().map(|temp| temp.canonicalize().unwrap_or_else(|_| temp.clone()));
-        let readable = options.readable_places();
-        let paths =
-            Paths { root: options.root.clone(), temp, readable, scope, guarded: options.guarded_now() };
+        let readable = options.readable_paths();
+        let paths = CommandPaths {
+            root: options.root.clone(),
+            temp,
+            readable,
+            write_scope,
+            guarded: options.guarded_files(),
+        };
         Self { options, paths }
     }
 
-    /// Whether a command may run in the project's root, and which rule says so.
-    pub fn check(&self, command: &str) -> Verdict {
+    /// Judges a command that starts in the project root.
+    pub fn check(&self, command: &str) -> CommandVerdict {
         self.judge(command, vec![self.paths.root.clone()])
     }
 
-    /// Whether a command may run in `cwd`, which `cd` must have been allowed to lead to.
-    pub fn check_in(&self, cwd: &Path, command: &str) -> Verdict {
+    /// Judges a command that starts in `cwd`. Denies it if `cd` would not have been allowed to lead there.
+    pub fn check_in(&self, cwd: &Path, command: &str) -> CommandVerdict {
         if cwd == self.paths.root {
             return self.check(command);
         }
-        match self.paths.enter_really(&[cwd.to_owned()], ".") {
+        match self.paths.enter_physical(&[cwd.to_owned()], ".") {
             Ok(directories) => self.judge(command, directories),
             Err(denial) => denial.into(),
         }
     }
 
-    fn judge(&self, command: &str, directories: Vec<PathBuf>) -> Verdict {
+    fn judge(&self, command: &str, directories: Vec<PathBuf>) -> CommandVerdict {
         match shell::parse(command) {
             Ok(script) => Walker::new(self, &script, directories).verdict(),
-            Err(error) => Denial::new("syntax", format!("The command is not understood: {error}."))
-                .instead("Write it more simply, as several plain commands.")
+            Err(error) => Denial::new("syntax", format!("The command could not be parsed: {error}."))
+                .instead("Split it into several simple commands.")
                 .into(),
         }
     }

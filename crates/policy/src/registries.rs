@@ -1,8 +1,8 @@
-//! Where the package managers of each profile fetch from: what a project's commands may reach, and nobody else.
+//! The hosts of the package registries that a project's commands may reach.
 
 use autonoe_core::profile::Profile;
 
-/// The domains of a profile's package registries; their subdomains belong to them.
+/// The domains of a profile's package registries, including their subdomains.
 pub fn registries(profile: Profile) -> &'static [&'static str] {
     match profile {
         Profile::Base => &[],

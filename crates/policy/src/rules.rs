@@ -1,5 +1,5 @@
-//! The rules: which commands exist, and which of their arguments are not what they seem. A rule carries commands
-//! that it must allow and must deny; one test runs them all.
+//! The rules for individual commands: which commands are known, and which arguments are denied. Each rule carries
+//! examples that it must allow or deny; one test runs them all.
 
 pub mod assignments;
 pub mod base;
@@ -31,59 +31,53 @@ pub mod wrappers;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::verdict::Ruling;
-use crate::walk::{Call, Walker};
+use crate::verdict::RuleResult;
+use crate::walk::{CommandCall, Walker};
 
-/// What is known about some commands.
+/// How calls of some commands are judged.
 pub struct Rule {
-    /// Its stable name.
+    /// The stable name shown in verdicts.
     pub name: &'static str,
-    /// The commands it is for.
     pub commands: &'static [&'static str],
-    /// Whether `sync` has them not.
-    pub only_run: bool,
-    /// Judges a call.
-    pub judge: fn(&mut Walker<'_>, Call<'_>) -> Ruling,
-    /// Commands it must allow and deny.
+    /// Whether `sync` denies these commands.
+    pub run_only: bool,
+    pub judge: fn(&mut Walker<'_>, CommandCall<'_>) -> RuleResult,
     #[cfg_attr(not(test), expect(dead_code, reason = "checked by a test"))]
-    pub examples: &'static [Example],
+    pub examples: &'static [RuleExample],
 }
 
-/// A command and where it is allowed.
+/// A command, and in which modes it is allowed.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(test), expect(dead_code, reason = "checked by a test"))]
-pub struct Example {
-    /// The command.
+pub struct RuleExample {
     pub command: &'static str,
-    /// In `run`.
     pub run: bool,
-    /// In `sync`.
     pub sync: bool,
     /// In `run --allow-destructive`.
     pub destructive: bool,
 }
 
-/// Allowed everywhere.
-pub const fn always(command: &'static str) -> Example {
-    Example { command, run: true, sync: true, destructive: true }
+/// Allowed in every mode.
+pub const fn always(command: &'static str) -> RuleExample {
+    RuleExample { command, run: true, sync: true, destructive: true }
 }
 
-/// Allowed in `run`.
-pub const fn in_run(command: &'static str) -> Example {
-    Example { command, run: true, sync: false, destructive: true }
+/// Allowed in `run` only, with or without `--allow-destructive`.
+pub const fn in_run(command: &'static str) -> RuleExample {
+    RuleExample { command, run: true, sync: false, destructive: true }
 }
 
-/// Allowed in `run --allow-destructive`.
-pub const fn destructive(command: &'static str) -> Example {
-    Example { command, run: false, sync: false, destructive: true }
+/// Allowed in `run --allow-destructive` only.
+pub const fn destructive(command: &'static str) -> RuleExample {
+    RuleExample { command, run: false, sync: false, destructive: true }
 }
 
-/// Allowed nowhere.
-pub const fn never(command: &'static str) -> Example {
-    Example { command, run: false, sync: false, destructive: false }
+/// Denied in every mode.
+pub const fn never(command: &'static str) -> RuleExample {
+    RuleExample { command, run: false, sync: false, destructive: false }
 }
 
-/// Every rule for a command that does not belong to a language.
+/// The rules for commands that do not belong to a language profile.
 static RULES: [&[Rule]; 10] = [
     base::RULES,
     builtins::RULES,
@@ -102,18 +96,17 @@ static BY_COMMAND: LazyLock<HashMap<&'static str, &'static Rule>> = LazyLock::ne
     rules.flat_map(|rule| rule.commands.iter().map(move |command| (*command, rule))).collect()
 });
 
-/// The rule for a command.
 pub fn find(command: &str) -> Option<&'static Rule> {
     BY_COMMAND.get(command).copied()
 }
 
-/// Whether a name means something already: to a rule, a language or the shell.
+/// Whether a name is already taken by a rule, a language profile or the shell.
 pub fn is_known(name: &str) -> bool {
     find(name).is_some() || profiles::is_known(name) || builtins::REFUSED.contains(&name)
 }
 
-/// For commands that only read and print.
-pub fn free(_: &mut Walker<'_>, _: Call<'_>) -> Ruling {
+/// Allows every call, for commands whose arguments are harmless.
+pub fn allow_any(_: &mut Walker<'_>, _: CommandCall<'_>) -> RuleResult {
     Ok(())
 }
 

@@ -1,7 +1,7 @@
-//! Which tools exist for an agent. What is not listed is not vouched for, and so does not run.
+//! Decides which tools an agent has. A tool that is not listed is not allowed, so it does not run.
 //!
-//! A listed tool may be used; what it may be used for is the other gates' business. In `sync` the list of seed 002 §9.7
-//! is closed: nothing that a project adds can write there, reach the network or start a server.
+//! How a listed tool may be used is decided by the other gates. In `sync` the list of seed 002 §9.7 is closed: no tool
+//! that a project adds can write, reach the network or start a server.
 
 use async_trait::async_trait;
 use autonoe_core::gate::{Decision, Gate, ToolCall};
@@ -9,18 +9,17 @@ use autonoe_core::mode::Mode;
 
 use crate::tool_pattern::{ToolPattern, is_deliverable_tool};
 
-/// The tools that `sync` may have, if they are listed: those that read, and those whose every use is judged.
+/// The tools that `sync` may have, if they are listed: those that only read, and those whose every call is checked.
 const SYNC_TOOLS: [&str; 11] =
     ["Read", "Glob", "Grep", "LS", "Bash", "BashOutput", "KillShell", "Write", "Edit", "TodoWrite", "Skill"];
 
-/// Allows the listed tools.
 pub struct ToolGate {
     tools: Vec<ToolPattern>,
     mode: Mode,
 }
 
 impl ToolGate {
-    /// A gate for these tools, `allowedTools` merged with the baseline.
+    /// `tools` is `allowedTools` merged with the baseline.
     pub fn new(tools: Vec<ToolPattern>, mode: Mode) -> Self {
         Self { tools, mode }
     }
@@ -40,7 +39,7 @@ impl Gate for ToolGate {
         if self.mode == Mode::Sync && !SYNC_TOOLS.contains(&name) {
             let tools = SYNC_TOOLS.join(", ");
             return Decision::Deny(format!(
-                "The tool '{name}' is not for sync, which only verifies. Its tools are {tools} and the mcp__autonoe__ ones."
+                "The tool '{name}' is not available in sync, which only verifies. Available: {tools} and the mcp__autonoe__ tools."
             ));
         }
         if self.tools.iter().any(|tool| tool.matches(name)) { Decision::Allow } else { Decision::Abstain }
@@ -63,7 +62,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn seed_002_9_2_what_is_listed_is_allowed_and_nothing_else() {
+    async fn seed_002_9_2_only_listed_tools_are_allowed() {
         let tools = ["Read", "Task", "mcp__playwright__*"];
         for name in ["Read", "Task", "mcp__playwright__browser_click", "mcp__autonoe__list"] {
             assert_eq!(check(Mode::Run, &tools, name).await, Decision::Allow, "{name}");

@@ -1,53 +1,52 @@
-//! Tools by name, as `allowedTools` and permission rules write them: a name, or an MCP server's tools with a `*` at the
-//! end.
+//! Tool names as written in `allowedTools` and permission rules: one name, or the tools of an MCP server with a
+//! trailing `*`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use autonoe_core::instruction::DeliverableTool;
 
-/// What the names of all tools of MCP servers begin with.
-pub const MCP: &str = "mcp__";
+/// The prefix of every MCP tool name.
+pub const MCP_PREFIX: &str = "mcp__";
 
-/// Our own server, whose tools need no rule: which of them a phase has is decided by anyone who carries them out.
+/// Our own server. Its tools need no rule: the deliverable service decides which of them a phase has.
 const OWN_SERVER: &str = "mcp__autonoe__";
 
-/// Names one tool, or some tools of one MCP server.
+/// One tool, or several tools of one MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPattern {
     text: String,
-    form: Form,
+    matching: MatchKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Form {
+enum MatchKind {
     Exact,
     Prefix(String),
 }
 
-/// Why a text names no tool.
+/// Why a text is not a tool name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ToolPatternError {
-    /// Nothing, or something with spaces.
-    #[error("it is not a name of a tool; names have no spaces, such as WebSearch or mcp__server__tool")]
-    NoName,
-    /// A rule where a name is wanted.
-    #[error("it is a permission rule; put it into permissions.allow")]
-    IsRule,
-    /// A star in the wrong place.
-    #[error("'*' may only end the name of an MCP tool whose server is written out, such as mcp__server__*")]
-    Star,
-    /// No server.
-    #[error("it names no MCP server; write mcp__server__tool, or mcp__server__* for all of its tools")]
-    NoServer,
+    #[error("it is not a tool name; write a name without spaces, such as WebSearch or mcp__server__tool")]
+    InvalidName,
+    #[error("it is a permission rule; move it to permissions.allow")]
+    PermissionRule,
+    #[error(
+        "'*' is only allowed at the end of an MCP tool name with a literal server, such as mcp__server__*"
+    )]
+    MisplacedStar,
+    #[error(
+        "the MCP server or tool is missing; write mcp__server__tool, or mcp__server__* for all tools of a server"
+    )]
+    MissingServer,
 }
 
 impl ToolPattern {
-    /// Whether a tool is among those named.
     pub fn matches(&self, tool: &str) -> bool {
-        match &self.form {
-            Form::Exact => tool == self.text,
-            Form::Prefix(prefix) => tool.starts_with(prefix),
+        match &self.matching {
+            MatchKind::Exact => tool == self.text,
+            MatchKind::Prefix(prefix) => tool.starts_with(prefix),
         }
     }
 }
@@ -56,28 +55,32 @@ impl FromStr for ToolPattern {
     type Err = ToolPatternError;
 
     fn from_str(text: &str) -> Result<Self, ToolPatternError> {
-        let named = |form| Ok(Self { text: text.to_owned(), form });
+        let pattern = |matching| Ok(Self { text: text.to_owned(), matching });
         if text.contains(['(', ')']) {
-            return Err(ToolPatternError::IsRule);
+            return Err(ToolPatternError::PermissionRule);
         }
         if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(ToolPatternError::NoName);
+            return Err(ToolPatternError::InvalidName);
         }
-        let Some(mcp) = text.strip_prefix(MCP) else {
-            return if text.contains('*') { Err(ToolPatternError::Star) } else { named(Form::Exact) };
+        let Some(mcp) = text.strip_prefix(MCP_PREFIX) else {
+            return if text.contains('*') {
+                Err(ToolPatternError::MisplacedStar)
+            } else {
+                pattern(MatchKind::Exact)
+            };
         };
         let (server, tool) = mcp.split_once("__").unwrap_or((mcp, "*"));
-        let known = tool.strip_suffix('*').unwrap_or(tool);
-        if server.contains('*') || known.contains('*') {
-            return Err(ToolPatternError::Star);
+        let prefix = tool.strip_suffix('*').unwrap_or(tool);
+        if server.contains('*') || prefix.contains('*') {
+            return Err(ToolPatternError::MisplacedStar);
         }
         if server.is_empty() || tool.is_empty() {
-            return Err(ToolPatternError::NoServer);
+            return Err(ToolPatternError::MissingServer);
         }
-        if known == tool {
-            named(Form::Exact)
+        if prefix == tool {
+            pattern(MatchKind::Exact)
         } else {
-            named(Form::Prefix(format!("{MCP}{server}__{known}")))
+            pattern(MatchKind::Prefix(format!("{MCP_PREFIX}{server}__{prefix}")))
         }
     }
 }
@@ -88,7 +91,7 @@ impl fmt::Display for ToolPattern {
     }
 }
 
-/// Whether it is one of the five deliverable tools.
+/// Whether the name is one of our five deliverable tools.
 pub fn is_deliverable_tool(name: &str) -> bool {
     let own = name.strip_prefix(OWN_SERVER);
     own.is_some_and(|own| DeliverableTool::ALL.iter().any(|tool| tool.name() == own))
@@ -103,8 +106,8 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_that_tool_and_a_star_is_for_one_server_only() {
-        for (text, tool, fits) in [
+    fn a_name_matches_one_tool_and_a_star_matches_one_server() {
+        for (text, tool, matches) in [
             ("Task", "Task", true),
             ("Task", "task", false),
             ("Task", "TaskX", false),
@@ -118,34 +121,34 @@ mod tests {
             ("mcp__a", "mcp__a__b", true),
             ("mcp__a", "mcp__ab__c", false),
         ] {
-            assert_eq!(pattern(text).matches(tool), fits, "{text} {tool}");
+            assert_eq!(pattern(text).matches(tool), matches, "{text} {tool}");
         }
     }
 
     #[test]
-    fn what_names_no_tool_is_refused() {
-        use ToolPatternError::{IsRule, NoName, NoServer, Star};
+    fn invalid_tool_names_are_refused() {
+        use ToolPatternError::{InvalidName, MisplacedStar, MissingServer, PermissionRule};
         for (text, error) in [
-            ("", NoName),
-            ("Web Search", NoName),
-            ("*", Star),
-            ("Web*", Star),
-            ("mcp__*", Star),
-            ("mcp__*__x", Star),
-            ("mcp__play*", Star),
-            ("mcp__a__*__b", Star),
-            ("mcp__a__**", Star),
-            ("mcp__", NoServer),
-            ("mcp____x", NoServer),
-            ("mcp__a__", NoServer),
-            ("Bash(npm run *)", IsRule),
+            ("", InvalidName),
+            ("Web Search", InvalidName),
+            ("*", MisplacedStar),
+            ("Web*", MisplacedStar),
+            ("mcp__*", MisplacedStar),
+            ("mcp__*__x", MisplacedStar),
+            ("mcp__play*", MisplacedStar),
+            ("mcp__a__*__b", MisplacedStar),
+            ("mcp__a__**", MisplacedStar),
+            ("mcp__", MissingServer),
+            ("mcp____x", MissingServer),
+            ("mcp__a__", MissingServer),
+            ("Bash(npm run *)", PermissionRule),
         ] {
             assert_eq!(text.parse::<ToolPattern>(), Err(error), "{text}");
         }
     }
 
     #[test]
-    fn the_deliverable_tools_are_five() {
+    fn only_known_deliverable_tools_are_recognized() {
         assert!(is_deliverable_tool("mcp__autonoe__set_status"));
         for other in
             ["mcp__autonoe__", "mcp__autonoe__shell", "mcp__autonoe__list__x", "mcp__other__list", "list"]

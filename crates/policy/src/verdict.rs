@@ -1,38 +1,32 @@
-//! What the policy says of a command, and why.
+//! The policy's verdict on a command, with the rule that decided and the reason.
 
-/// The ordered answer: the strictest part of a command decides, which is the maximum.
+/// Ordered so that the maximum is the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Judgement {
-    /// It may run.
+pub enum CommandDecision {
     Allow,
-    /// It may not.
     Deny,
 }
 
-/// The policy's answer to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// Whether it may run.
-    pub decision: Judgement,
+pub struct CommandVerdict {
+    pub decision: CommandDecision,
     /// The stable name of the rule that decided, e.g. `git.config`.
     pub rule: String,
-    /// Why, as a sentence.
     pub reason: String,
-    /// For a denial: what would be allowed.
+    /// For a denial: an alternative that would be allowed.
     pub instead: Option<String>,
 }
 
-impl Verdict {
-    /// Whether the command may run.
+impl CommandVerdict {
     pub fn is_allowed(&self) -> bool {
-        self.decision == Judgement::Allow
+        self.decision == CommandDecision::Allow
     }
 }
 
-impl From<Denial> for Verdict {
+impl From<Denial> for CommandVerdict {
     fn from(denial: Denial) -> Self {
         Self {
-            decision: Judgement::Deny,
+            decision: CommandDecision::Deny,
             rule: denial.rule.to_owned(),
             reason: denial.reason,
             instead: denial.instead,
@@ -40,10 +34,8 @@ impl From<Denial> for Verdict {
     }
 }
 
-/// What a rule answers: nothing against it, or why not.
-pub type Ruling = Result<(), Denial>;
+pub type RuleResult = Result<(), Denial>;
 
-/// A rule's refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
     pub rule: &'static str,
@@ -56,18 +48,21 @@ impl Denial {
         Self { rule, reason: reason.into(), instead: None }
     }
 
-    pub fn instead(mut self, what: impl Into<String>) -> Self {
-        self.instead = Some(what.into());
+    pub fn instead(mut self, alternative: impl Into<String>) -> Self {
+        self.instead = Some(alternative.into());
         self
     }
 }
 
-/// A refusal as a result.
-pub fn deny(rule: &'static str, reason: impl Into<String>) -> Ruling {
+pub fn deny(rule: &'static str, reason: impl Into<String>) -> RuleResult {
     Err(Denial::new(rule, reason))
 }
 
-/// A refusal that says what would be allowed.
-pub fn deny_but(rule: &'static str, reason: impl Into<String>, instead: impl Into<String>) -> Ruling {
+/// Denies, and names an alternative that would be allowed.
+pub fn deny_with_hint(
+    rule: &'static str,
+    reason: impl Into<String>,
+    instead: impl Into<String>,
+) -> RuleResult {
     Err(Denial::new(rule, reason).instead(instead))
 }

@@ -1,5 +1,5 @@
-//! The walk over a command's syntax tree: into every part that can run or write something, with the working
-//! directories that part may have. What a command's name and arguments mean is the rules' business.
+//! Walks a command's syntax tree into every part that can run or write something, and tracks the possible working
+//! directories of each part. The rules judge each command's name and arguments.
 
 mod arithmetic;
 mod flow;
@@ -8,110 +8,106 @@ mod simple;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-pub use simple::{Call, Origin};
+pub use simple::{Caller, CommandCall};
 
 use crate::paths::Lookups;
 use crate::policy::CommandPolicy;
 use crate::rules::{assignments, redirections, secrets};
 use crate::shell::ast::{
-    Command, CommandKind, Condition, Content, List, Operation, Part, RedirectKind, Script, Target, Word,
+    Command, CommandKind, Condition, List, Operation, Part, RedirectKind, Script, Target, ValueKind, Word,
 };
-use crate::verdict::{Denial, Judgement, Ruling, Verdict, deny, deny_but};
+use crate::verdict::{CommandDecision, CommandVerdict, Denial, RuleResult, deny, deny_with_hint};
 use crate::words::Arg;
-use flow::Flow;
+use flow::DirectoryFlow;
 
-/// How many paths of one command are looked up.
+/// The most paths in one command that are looked up.
 const MAX_PATHS: usize = 500;
 
-/// Walks one command.
 pub struct Walker<'a> {
-    /// The policy that is asked.
     pub policy: &'a CommandPolicy,
     script: &'a Script,
-    /// Where the command may find itself.
+    /// The possible working directories at this point.
     pub directories: Vec<PathBuf>,
-    /// Everywhere it may have been, for traps.
+    /// All working directories so far, because a trap may run in any of them.
     visited: Vec<PathBuf>,
-    /// What `cd` and `exit` leave behind for the list they stand in.
-    pub leaves: Option<Flow>,
+    /// The effect of the last `cd` or `exit`, for the list that contains it.
+    pub flow_after: Option<DirectoryFlow>,
     functions: HashMap<&'a str, Vec<PathBuf>>,
     in_function: bool,
-    variables: Option<HashMap<&'a str, Content>>,
-    /// The actions of `trap`, judged last.
+    variables: Option<HashMap<&'a str, ValueKind>>,
+    /// The actions of `trap`, judged after everything else.
     pub traps: Vec<String>,
-    /// Whether a command may have changed the directories we looked at.
-    pub changed: bool,
-    /// Whether this is the top level, where one thing happens after another.
-    pub straight: bool,
-    paths_seen: usize,
-    /// What was looked up on the way.
+    /// Whether a command may have changed files since they were looked up.
+    pub files_changed: bool,
+    /// Whether this is the top level, where commands run unconditionally and in order.
+    pub sequential: bool,
+    path_count: usize,
+    /// The file system lookups made so far.
     pub lookups: Lookups,
-    /// How many commands are being run by other commands.
-    pub wrapped: usize,
+    /// How many wrapper commands, such as `timeout`, enclose the current one.
+    pub wrapper_depth: usize,
     rules: Vec<&'static str>,
 }
 
 impl<'a> Walker<'a> {
-    /// A walk that starts in one of these directories.
     pub fn new(policy: &'a CommandPolicy, script: &'a Script, directories: Vec<PathBuf>) -> Self {
         Self {
             policy,
             script,
             visited: directories.clone(),
             directories,
-            leaves: None,
+            flow_after: None,
             functions: HashMap::new(),
             in_function: false,
             variables: None,
             traps: Vec::new(),
-            changed: false,
-            straight: false,
-            paths_seen: 0,
+            files_changed: false,
+            sequential: false,
+            path_count: 0,
             lookups: Lookups::default(),
-            wrapped: 0,
+            wrapper_depth: 0,
             rules: Vec::new(),
         }
     }
 
-    /// Whether an argument names a place that may be written.
-    pub fn may_write(&self, target: &Arg) -> Ruling {
+    /// Whether an argument names a path that may be written.
+    pub fn may_write(&self, target: &Arg) -> RuleResult {
         self.policy.paths.write(&self.lookups, &self.directories, target)
     }
 
-    /// Whether an argument names a place that may be read.
-    pub fn may_read(&self, target: &Arg) -> Ruling {
+    /// Whether an argument names a path that may be read.
+    pub fn may_read(&self, target: &Arg) -> RuleResult {
         self.policy.paths.read(&self.lookups, &self.directories, target)
     }
 
-    /// Where a path may really lead, from wherever the command may find itself.
-    pub fn may_lead_to(&self, text: &str) -> impl Iterator<Item = PathBuf> {
+    /// The resolved paths that `text` may name, one for each possible working directory.
+    pub fn possible_targets(&self, text: &str) -> impl Iterator<Item = PathBuf> {
         self.directories.iter().filter_map(|from| self.policy.paths.resolve(&self.lookups, from, text))
     }
 
-    /// Walks it all.
-    pub fn verdict(mut self) -> Verdict {
+    pub fn verdict(mut self) -> CommandVerdict {
         if let Err(denial) = self.script(&self.script.list).and_then(|()| self.judge_traps()) {
             return denial.into();
         }
         let rule = self.rules.first().copied().unwrap_or("nothing").to_owned();
         let reason = match self.rules.len() {
-            0 => "It runs no command.".to_owned(),
-            1 => "Its command is allowed.".to_owned(),
-            several => format!("All its {several} commands are allowed."),
+            0 => "There is no command to run.".to_owned(),
+            1 => "The command is allowed.".to_owned(),
+            several => format!("All {several} commands are allowed."),
         };
-        Verdict { decision: Judgement::Allow, rule, reason, instead: None }
+        CommandVerdict { decision: CommandDecision::Allow, rule, reason, instead: None }
     }
 
-    /// Notes which rule allowed a command.
+    /// Records which rule allowed a command.
     pub fn allowed_by(&mut self, rule: &'static str) {
         self.rules.push(rule);
     }
 
     /// Counts a path that is about to be looked up.
-    pub fn count_path(&mut self) -> Ruling {
-        self.paths_seen += 1;
-        if self.paths_seen > MAX_PATHS {
-            return deny_but(
+    pub fn count_path(&mut self) -> RuleResult {
+        self.path_count += 1;
+        if self.path_count > MAX_PATHS {
+            return deny_with_hint(
                 "path.many",
                 format!("The command names more than {MAX_PATHS} paths."),
                 "Split it into several commands.",
@@ -120,10 +116,10 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// The top level, the only place where functions are defined.
-    fn script(&mut self, list: &'a List) -> Ruling {
+    /// The top level, the only level at which functions may be defined.
+    fn script(&mut self, list: &'a List) -> RuleResult {
         for item in &list.0 {
-            self.straight = !item.background;
+            self.sequential = !item.background;
             if let ([Command { kind: CommandKind::Function { name, body }, .. }], [], false) =
                 (item.first.commands.as_slice(), item.rest.as_slice(), item.background)
             {
@@ -135,67 +131,67 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// A function is judged where it is defined; it may be called where the same directories hold.
-    fn define(&mut self, name: &'a str, body: &'a Command) -> Ruling {
+    /// Judges a function where it is defined. It may be called only from the same working directories.
+    fn define(&mut self, name: &'a str, body: &'a Command) -> RuleResult {
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
         if !plain || !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-            return deny("function.name", format!("'{name}' is not a plain name for a function."));
+            return deny("function.name", format!("'{name}' is not a plain function name."));
         }
         if crate::rules::is_known(name) || assignments::is_dangerous(name) {
-            return deny_but(
+            return deny_with_hint(
                 "function.name",
-                format!("A function may not be named like the command '{name}'."),
-                "Choose a name that no command has.",
+                format!("A function may not have the name of a known command: '{name}'."),
+                "Choose a name that is not a command.",
             );
         }
         self.functions.insert(name, self.directories.clone());
         self.in_function = true;
-        let judged = self.command(body);
+        let result = self.command(body);
         self.in_function = false;
-        if judged?.is_some_and(|flow| flow.leaves(&self.directories)) {
-            return deny_but(
+        if result?.is_some_and(|flow| flow.changes_directory(&self.directories)) {
+            return deny_with_hint(
                 "function.cd",
-                "A function may not leave its caller in another directory.",
+                "A function may not change its caller's working directory.",
                 "Put the function's body into a subshell: name() ( cd … ).",
             );
         }
         Ok(())
     }
 
-    /// Whether a name is a function that is defined for sure, callable from here.
+    /// Whether a name is a defined function. Denies the call if the working directories differ from the definition.
     pub fn calls_function(&self, name: &str) -> Result<bool, Denial> {
         match self.functions.get(name) {
             None => Ok(false),
             Some(directories) if *directories == self.directories => Ok(true),
             Some(_) => Err(Denial::new(
                 "function.cd",
-                format!("The function '{name}' was judged for another working directory."),
+                format!("The function '{name}' was defined in a different working directory."),
             )
-            .instead("Call it from the directory in which it was defined.")),
+            .instead("Call it from the directory in which it is defined.")),
         }
     }
 
-    /// A trap's action is a command that runs wherever the shell then is.
-    fn judge_traps(&mut self) -> Ruling {
+    /// A trap's action is a command that may run in any directory the shell has been in.
+    fn judge_traps(&mut self) -> RuleResult {
         for action in std::mem::take(&mut self.traps) {
             let script = crate::shell::parse(&action).map_err(|error| {
-                Denial::new("builtin.trap", format!("The trap is not understood: {error}."))
+                Denial::new("builtin.trap", format!("The trap's action could not be parsed: {error}."))
             })?;
             if !script.variables.is_empty() {
                 return deny("builtin.trap", "A trap may not set variables.");
             }
             let mut walker = Walker::new(self.policy, &script, self.visited.clone());
-            walker.variables = Some(self.contents().clone());
-            walker.changed = true;
+            walker.variables = Some(self.variable_kinds().clone());
+            walker.files_changed = true;
             walker.script(&script.list)?;
             if !walker.traps.is_empty() {
-                return deny("builtin.trap", "A trap may not set another.");
+                return deny("builtin.trap", "A trap may not set another trap.");
             }
         }
         Ok(())
     }
 
-    fn command(&mut self, command: &'a Command) -> Result<Option<Flow>, Denial> {
+    fn command(&mut self, command: &'a Command) -> Result<Option<DirectoryFlow>, Denial> {
         for redirect in &command.redirects {
             match &redirect.target {
                 Target::Word(word) => {
@@ -210,41 +206,41 @@ impl<'a> Walker<'a> {
             }
         }
         let flow = self.kind(&command.kind)?;
-        // A redirection that fails keeps the command from running at all.
+        // If a redirection fails, the command does not run.
         let may_not_run = command.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Text);
-        Ok(if may_not_run { flow.map(|flow| flow.or_not(&self.directories)) } else { flow })
+        Ok(if may_not_run { flow.map(|flow| flow.or_skipped(&self.directories)) } else { flow })
     }
 
-    fn kind(&mut self, kind: &'a CommandKind) -> Result<Option<Flow>, Denial> {
-        let straight = std::mem::replace(&mut self.straight, false);
+    fn kind(&mut self, kind: &'a CommandKind) -> Result<Option<DirectoryFlow>, Denial> {
+        let sequential = std::mem::replace(&mut self.sequential, false);
         let flow = match kind {
             CommandKind::Simple(simple) => {
-                self.straight = straight;
+                self.sequential = sequential;
                 self.simple(simple)
             }
-            CommandKind::Subshell(list) => self.apart(list),
+            CommandKind::Subshell(list) => self.subshell(list),
             CommandKind::Group(list) => self.list_flow(list),
-            CommandKind::If { arms, otherwise } => self.branches(arms, otherwise.as_ref()),
+            CommandKind::If { arms, otherwise } => self.if_flow(arms, otherwise.as_ref()),
             CommandKind::For { name, values, body } => {
                 assignments::judge_name(name)?;
                 for value in values.iter().flatten() {
                     self.word(value)?;
                 }
-                self.looped(None, body)
+                self.loop_flow(None, body)
             }
             CommandKind::ArithmeticFor { expressions, body } => {
                 expressions.iter().try_for_each(|expression| self.arithmetic(expression))?;
-                self.looped(None, body)
+                self.loop_flow(None, body)
             }
-            CommandKind::While { condition, body } => self.looped(Some(condition), body),
+            CommandKind::While { condition, body } => self.loop_flow(Some(condition), body),
             CommandKind::Case { subject, arms } => {
                 self.word(subject)?;
-                self.cases(arms)
+                self.case_flow(arms)
             }
-            CommandKind::Function { name, .. } => deny_but(
+            CommandKind::Function { name, .. } => deny_with_hint(
                 "function.place",
-                format!("The function '{name}' is defined where it may never take effect."),
-                "Define functions on their own line at the start of the command.",
+                format!("The function '{name}' is not defined at the top level, so it may not exist when it is called."),
+                "Define functions on separate lines at the start of the command.",
             )
             .map(|()| None),
             CommandKind::Test(conditions) => {
@@ -252,11 +248,11 @@ impl<'a> Walker<'a> {
             }
             CommandKind::Arithmetic(expression) => self.arithmetic(expression).map(|()| None),
         };
-        self.straight = straight;
+        self.sequential = sequential;
         flow
     }
 
-    fn condition(&mut self, condition: &'a Condition) -> Ruling {
+    fn condition(&mut self, condition: &'a Condition) -> RuleResult {
         match condition {
             Condition::Bare(word) => self.word(word),
             Condition::Unary(operator, word) => {
@@ -277,13 +273,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Looks into a word: what its expansions run, and whether it names a secret place.
-    pub fn word(&mut self, word: &'a Word) -> Ruling {
+    /// Judges a word: the commands in its expansions, and whether it names a path with secrets.
+    pub fn word(&mut self, word: &'a Word) -> RuleResult {
         secrets::judge(word)?;
         self.parts(word)
     }
 
-    fn parts(&mut self, word: &'a Word) -> Ruling {
+    fn parts(&mut self, word: &'a Word) -> RuleResult {
         for part in &word.0 {
             match part {
                 Part::Text { .. } => {}
@@ -295,9 +291,9 @@ impl<'a> Walker<'a> {
                     parameter.words.iter().try_for_each(|word| self.word(word))?;
                 }
                 Part::Command { list, .. } | Part::Process(list) => {
-                    let straight = std::mem::replace(&mut self.straight, false);
-                    self.apart(list)?;
-                    self.straight = straight;
+                    let sequential = std::mem::replace(&mut self.sequential, false);
+                    self.subshell(list)?;
+                    self.sequential = sequential;
                 }
                 Part::Arithmetic { expression, .. } => self.arithmetic(expression)?,
             }
@@ -307,32 +303,32 @@ impl<'a> Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// `cd` led here; it succeeds for sure, or if it does.
+    /// Records a `cd` to these directories. `certain` means that it cannot fail.
     pub fn entered(&mut self, directories: Vec<PathBuf>, certain: bool) {
         for directory in &directories {
             if !self.visited.contains(directory) {
                 self.visited.push(directory.clone());
             }
         }
-        self.leaves = Some(Flow { succeeded: directories, failed: self.directories.clone(), certain });
+        self.flow_after =
+            Some(DirectoryFlow { succeeded: directories, failed: self.directories.clone(), certain });
     }
 
-    /// The shell ends here.
+    /// Records that the shell exits here.
     pub fn exits(&mut self) {
-        self.leaves = Some(Flow::default());
+        self.flow_after = Some(DirectoryFlow::default());
     }
 
-    /// Whether `unset name` could remove a function instead of a variable.
+    /// Whether the script defines functions, which `unset name` could remove instead of a variable.
     pub fn has_functions(&self) -> bool {
         self.script.has_functions
     }
 
-    /// Whether a variable is an array, to which bash gives text in parentheses another meaning.
+    /// Whether a variable is an array. Bash parses parenthesized text assigned to an array as its elements.
     pub fn is_array(&self, name: &str) -> bool {
         self.script.arrays.iter().any(|array| array == name)
     }
 
-    /// Whether a function's body is being walked.
     pub fn in_function(&self) -> bool {
         self.in_function
     }

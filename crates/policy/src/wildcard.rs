@@ -1,18 +1,18 @@
-//! Text with `*` in it, where each star stands for any characters, also none.
+//! Text patterns in which each `*` matches any number of characters.
 
-/// A pattern: the pieces of text between its stars. A single piece has no star and matches only itself.
+/// A pattern, split at its stars. A single piece means there is no star and the pattern matches only itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wildcard {
     pieces: Vec<String>,
 }
 
 impl Wildcard {
-    /// The pattern in which every `*` of the text is a star.
+    /// Treats every `*` in the text as a star.
     pub fn new(text: &str) -> Self {
         Self { pieces: text.split('*').map(str::to_owned).collect() }
     }
 
-    /// The pattern made of several texts, of which only the unquoted ones have stars.
+    /// Concatenates texts; only a `*` in an unquoted one is a star.
     pub fn joined<'a>(parts: impl IntoIterator<Item = (&'a str, Quoting)>) -> Self {
         let mut pieces = vec![String::new()];
         for (text, quoting) in parts {
@@ -30,17 +30,17 @@ impl Wildcard {
         Self { pieces }
     }
 
-    /// Whether it is one star and nothing else.
+    /// Whether the pattern is a single star.
     pub fn is_star(&self) -> bool {
         matches!(self.pieces.as_slice(), [before, after] if before.is_empty() && after.is_empty())
     }
 
-    /// Whether it ends with a star.
+    /// Whether the pattern ends with a star.
     pub fn is_open(&self) -> bool {
         self.pieces.len() > 1 && self.pieces.last().is_some_and(String::is_empty)
     }
 
-    /// Whether the whole text fits.
+    /// Whether the pattern matches the whole text.
     pub fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.pieces.split_first() else { return false };
         let Some((last, between)) = rest.split_last() else { return text == first };
@@ -55,12 +55,12 @@ impl Wildcard {
     }
 }
 
-/// Whether stars in a text mean themselves.
+/// Whether a `*` in a text is literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quoting {
-    /// They do.
+    /// A `*` is literal.
     Quoted,
-    /// They stand for any characters.
+    /// A `*` matches any characters.
     Bare,
 }
 
@@ -69,8 +69,8 @@ mod tests {
     use super::{Quoting, Wildcard};
 
     #[test]
-    fn stars_stand_for_anything_and_the_rest_for_itself() {
-        for (pattern, text, fits) in [
+    fn stars_match_anything_and_other_text_matches_itself() {
+        for (pattern, text, matches) in [
             ("a", "a", true),
             ("a", "ab", false),
             ("", "", true),
@@ -89,12 +89,12 @@ mod tests {
             ("é*", "ete", false),
             ("é*é", "été", true),
         ] {
-            assert_eq!(Wildcard::new(pattern).matches(text), fits, "{pattern:?} {text:?}");
+            assert_eq!(Wildcard::new(pattern).matches(text), matches, "{pattern:?} {text:?}");
         }
     }
 
     #[test]
-    fn a_quoted_star_is_a_star() {
+    fn a_quoted_star_is_literal() {
         let pattern = Wildcard::joined([("a", Quoting::Bare), ("*", Quoting::Quoted), ("b*", Quoting::Bare)]);
         assert!(pattern.matches("a*bc") && !pattern.matches("axbc"));
         assert!(pattern.is_open() && !pattern.is_star());

@@ -1,71 +1,67 @@
-//! What is known of a word before the shell expands it.
+//! Shell words as arguments, as far as they are known before the shell expands them.
 
 use crate::shell::ast::{Operation, Part, Word};
 
-/// The most arguments that one brace expansion may become before it counts as unknown.
+/// The most arguments that one brace expansion may produce before it counts as unknown.
 const MAX_BRACES: usize = 64;
 
-/// An argument as far as it is known.
+/// An argument, as far as it is known before the command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arg {
-    /// The whole text, or what is known of its beginning if it is [`Kind::Unknown`].
+    /// The whole text; for [`ArgKind::Unknown`] and [`ArgKind::Several`], the known beginning.
     pub text: String,
-    /// How much is known.
-    pub kind: Kind,
-    /// Whether it is one of several that a brace expansion became.
+    pub kind: ArgKind,
+    /// Whether a brace expansion produced it.
     pub from_braces: bool,
 }
 
 /// How much of an argument is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// All of it.
+pub enum ArgKind {
+    /// The whole text is known.
     Plain,
-    /// It is a file name pattern.
+    /// A file name pattern.
     Glob,
-    /// Only its beginning; it is one argument.
+    /// One argument of which only the beginning is known.
     Unknown,
-    /// Only the beginning; it may become several arguments, or none.
+    /// Any number of arguments, possibly none; only the beginning is known.
     Several,
 }
 
 impl Arg {
-    /// An argument of some kind.
-    pub fn new(text: impl Into<String>, kind: Kind) -> Self {
+    pub fn new(text: impl Into<String>, kind: ArgKind) -> Self {
         Self { text: text.into(), kind, from_braces: false }
     }
 
-    /// A known argument.
     pub fn plain(text: impl Into<String>) -> Self {
-        Self::new(text, Kind::Plain)
+        Self::new(text, ArgKind::Plain)
     }
 
-    /// An argument of which nothing is known.
     pub fn unknown() -> Self {
-        Self::new("", Kind::Unknown)
+        Self::new("", ArgKind::Unknown)
     }
 
-    /// The text, if it is known.
+    /// The text, if it is known and not a pattern.
     pub fn literal(&self) -> Option<&str> {
-        (self.kind == Kind::Plain).then_some(self.text.as_str())
+        (self.kind == ArgKind::Plain).then_some(self.text.as_str())
     }
 
-    /// Whether it may turn out to be an option.
+    /// Whether the argument may be an option once it is expanded.
     pub fn may_be_option(&self) -> bool {
         match self.kind {
-            Kind::Plain | Kind::Glob => self.text.starts_with('-'),
-            Kind::Unknown => self.text.is_empty() || self.text.starts_with('-'),
-            Kind::Several => true,
+            ArgKind::Plain | ArgKind::Glob => self.text.starts_with('-'),
+            ArgKind::Unknown => self.text.is_empty() || self.text.starts_with('-'),
+            ArgKind::Several => true,
         }
     }
 
-    /// Whether it is known, or at least one argument that cannot be an option.
+    /// Whether the argument cannot be an option.
     pub fn is_operand(&self) -> bool {
         !self.may_be_option()
     }
 }
 
-/// Adds the arguments that a word becomes.
+/// Appends the arguments that a word expands to.
 pub fn arguments(word: &Word, into: &mut Vec<Arg>) {
     if word.0.iter().filter_map(Part::unquoted_text).any(|text| text.contains('{')) && has_braces(word) {
         return braces(word, into);
@@ -73,7 +69,7 @@ pub fn arguments(word: &Word, into: &mut Vec<Arg>) {
     into.push(argument(&word.0));
 }
 
-/// The only argument a word becomes, if it is known.
+/// The text of a word that expands to exactly one known argument.
 pub fn literal(word: &Word) -> Option<String> {
     let mut arguments_of_word = Vec::new();
     arguments(word, &mut arguments_of_word);
@@ -83,38 +79,38 @@ pub fn literal(word: &Word) -> Option<String> {
     }
 }
 
-/// A word's text for recognising places, with `$HOME` as `~` and `\u{fffd}` for what is not known.
-pub fn sketch(word: &Word) -> String {
-    let mut sketch = String::new();
+/// A word's text for recognizing paths: `$HOME` becomes `~`, other expansions become `\u{fffd}`.
+pub fn approximate_text(word: &Word) -> String {
+    let mut approximation = String::new();
     for part in &word.0 {
         match part {
-            Part::Text { text, .. } => sketch.push_str(text),
+            Part::Text { text, .. } => approximation.push_str(text),
             Part::Parameter { parameter, .. }
                 if parameter.name == "HOME" && parameter.operation == Operation::Value =>
             {
-                sketch.push('~');
+                approximation.push('~');
             }
             Part::Parameter { .. } | Part::Command { .. } | Part::Arithmetic { .. } | Part::Process(_) => {
-                sketch.push('\u{fffd}');
+                approximation.push('\u{fffd}');
             }
         }
     }
-    sketch
+    approximation
 }
 
 fn argument(parts: &[Part]) -> Arg {
     let mut text = String::new();
-    let mut kind = Kind::Plain;
+    let mut kind = ArgKind::Plain;
     for part in parts {
         match part {
             Part::Text { text: more, quoted } => {
                 if !quoted && text.is_empty() && more.starts_with('~') {
-                    return Arg::new("~", Kind::Unknown);
+                    return Arg::new("~", ArgKind::Unknown);
                 }
-                if !quoted && is_pattern(more) && kind == Kind::Plain {
-                    kind = Kind::Glob;
+                if !quoted && is_pattern(more) && kind == ArgKind::Plain {
+                    kind = ArgKind::Glob;
                 }
-                if matches!(kind, Kind::Plain | Kind::Glob) {
+                if matches!(kind, ArgKind::Plain | ArgKind::Glob) {
                     text.push_str(more);
                 }
             }
@@ -130,10 +126,10 @@ fn argument(parts: &[Part]) -> Arg {
     Arg::new(text, kind)
 }
 
-fn unknown(so_far: Kind, is_one: bool) -> Kind {
-    match so_far {
-        Kind::Plain | Kind::Unknown if is_one => Kind::Unknown,
-        Kind::Plain | Kind::Glob | Kind::Unknown | Kind::Several => Kind::Several,
+fn unknown(before: ArgKind, is_one: bool) -> ArgKind {
+    match before {
+        ArgKind::Plain | ArgKind::Unknown if is_one => ArgKind::Unknown,
+        ArgKind::Plain | ArgKind::Glob | ArgKind::Unknown | ArgKind::Several => ArgKind::Several,
     }
 }
 
@@ -141,7 +137,7 @@ fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?']) || text.find('[').is_some_and(|open| text[open..].contains(']'))
 }
 
-/// Whether there is a `{…}` with a comma or `..` in it, none of the three quoted.
+/// Whether the word contains a `{…}` with a comma or `..` in it, all unquoted.
 fn has_braces(word: &Word) -> bool {
     let mut open = false;
     let mut divided = false;
@@ -161,11 +157,11 @@ fn has_braces(word: &Word) -> bool {
     false
 }
 
-/// Expands `a{b,c}d` where that is simple: no nesting, no expansions; anything else becomes unknown.
+/// Expands `a{b,c}d` without nesting or other expansions; anything else becomes [`ArgKind::Several`].
 fn braces(word: &Word, into: &mut Vec<Arg>) {
     let mut results: Vec<Word> = vec![Word::default()];
     let mut group: Option<Vec<Word>> = None;
-    let several = || Arg::new("", Kind::Several);
+    let several = || Arg::new("", ArgKind::Several);
     for part in &word.0 {
         let Part::Text { text, quoted } = part else { return into.push(several()) };
         for character in text.chars() {
@@ -210,14 +206,14 @@ fn join(left: &[Word], members: &[Word]) -> Option<Vec<Word>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arg, Kind, arguments};
+    use super::{Arg, ArgKind, arguments};
     use crate::shell::ast::{CommandKind, Simple};
     use crate::shell::parse;
 
     fn args(source: &str) -> Vec<Arg> {
-        let script = parse(&format!("x {source}")).expect("understood");
+        let script = parse(&format!("x {source}")).expect("parses");
         let CommandKind::Simple(Simple { words, .. }) = &script.list.0[0].first.commands[0].kind else {
-            panic!("a simple command")
+            panic!("not a simple command")
         };
         let mut args = Vec::new();
         words[1..].iter().for_each(|word| arguments(word, &mut args));
@@ -225,24 +221,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_word() {
+    fn words_become_arguments_of_the_expected_kind() {
         for (source, text, kind) in [
-            ("a'b'\"c\"\\d", "abcd", Kind::Plain),
-            ("''", "", Kind::Plain),
-            ("'*'", "*", Kind::Plain),
-            ("HEAD@{1}", "HEAD@{1}", Kind::Plain),
-            ("{}", "{}", Kind::Plain),
-            ("a*.js", "a*.js", Kind::Glob),
-            ("~/x", "~", Kind::Unknown),
-            ("\"$x\"", "", Kind::Unknown),
-            ("a\"$x\"b", "a", Kind::Unknown),
-            ("a$x", "a", Kind::Several),
-            ("\"$@\"", "", Kind::Several),
-            ("\"${a[@]}\"", "", Kind::Several),
-            ("$((1))", "", Kind::Unknown),
-            ("{1..3}", "", Kind::Several),
-            ("{a,{b,c}}", "", Kind::Several),
-            ("{a,$x}", "", Kind::Several),
+            ("a'b'\"c\"\\d", "abcd", ArgKind::Plain),
+            ("''", "", ArgKind::Plain),
+            ("'*'", "*", ArgKind::Plain),
+            ("HEAD@{1}", "HEAD@{1}", ArgKind::Plain),
+            ("{}", "{}", ArgKind::Plain),
+            ("a*.js", "a*.js", ArgKind::Glob),
+            ("~/x", "~", ArgKind::Unknown),
+            ("\"$x\"", "", ArgKind::Unknown),
+            ("a\"$x\"b", "a", ArgKind::Unknown),
+            ("a$x", "a", ArgKind::Several),
+            ("\"$@\"", "", ArgKind::Several),
+            ("\"${a[@]}\"", "", ArgKind::Several),
+            ("$((1))", "", ArgKind::Unknown),
+            ("{1..3}", "", ArgKind::Several),
+            ("{a,{b,c}}", "", ArgKind::Several),
+            ("{a,$x}", "", ArgKind::Several),
         ] {
             let args = args(source);
             assert_eq!(args.len(), 1, "{source}");
@@ -259,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_an_option() {
+    fn unknown_arguments_may_be_options() {
         for (source, may) in [("a", false), ("-a", true), ("\"$x\"", true), ("a\"$x\"", false), ("a$x", true)]
         {
             assert_eq!(args(source)[0].may_be_option(), may, "{source}");

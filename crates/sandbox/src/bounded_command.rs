@@ -1,4 +1,4 @@
-//! An bounded_command: a program that is run to its end. Its time and its output are bounded, and nothing that it started is left.
+//! Runs a program to its end with limits on time and output, and leaves nothing running that it started.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,106 +9,105 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
-use crate::launch::{Child, Exit, Launch, Stream};
+use crate::launch::{Exit, Launch, SandboxedChild, StdioTarget};
 use crate::open::OpenError;
 use crate::session_sandbox::SessionSandbox;
 
-/// What prints more than this is ended.
+/// A program that prints more than this many bytes is killed.
 pub const MAX_OUTPUT: u64 = 64 * 1024 * 1024;
 
-/// How long is waited for the rest of an output when its program has ended.
+/// How long to wait for the rest of the output when the program has exited.
 const REST_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long the end of its processes may take.
+/// How long stopping its processes may take.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 const BASH: &str = "/bin/bash";
 const SH: &str = "/bin/sh";
 
-/// A program that is run to its end.
+/// A program to run to its end, with limits.
 #[derive(Debug)]
 pub struct BoundedCommand {
-    /// The program. Its standard streams are seen to here.
+    /// The program. [`BoundedCommand::run`] sets its standard streams.
     pub launch: Launch,
-    /// What it reads; nothing follows that.
+    /// All of its standard input.
     pub input: Vec<u8>,
-    /// Whether what it says on standard error is kept apart. Otherwise both are one output, in the order of time.
-    pub keeps_errors_apart: bool,
-    /// How long it may take.
+    /// Whether standard error is captured separately. Otherwise it is part of the output, in order of time.
+    pub separate_stderr: bool,
     pub time_limit: Duration,
-    /// How much of an output is kept.
-    pub kept: Kept,
+    pub output_limits: OutputLimits,
 }
 
-/// How many bytes of an output are kept: of its beginning and of its end.
+/// How many bytes of an output are kept.
 #[derive(Debug, Clone, Copy)]
-pub struct Kept {
-    /// Of its beginning.
+pub struct OutputLimits {
+    /// Bytes from the start of the output.
     pub head: usize,
-    /// Of its end.
+    /// Bytes from the end of the output.
     pub tail: usize,
 }
 
-/// What came of an bounded_command.
 #[derive(Debug)]
-pub struct Ran {
-    /// How it ended.
-    pub ending: Ending,
-    /// What it printed.
-    pub output: Printed,
-    /// What it said on standard error, if that was kept apart.
-    pub errors: Printed,
+pub struct CommandResult {
+    pub ending: CommandEnd,
+    pub output: CapturedOutput,
+    /// Standard error; empty unless it was captured separately.
+    pub stderr: CapturedOutput,
 }
 
-/// How an bounded_command ended.
+/// How a bounded command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    /// With this exit code.
+pub enum CommandEnd {
+    /// It exited with this code.
     Exit(i32),
-    /// It was ended after its time limit.
+    /// It was killed after its time limit.
     TimedOut,
-    /// It was ended after it had printed [`MAX_OUTPUT`] bytes.
+    /// It was killed after it had printed [`MAX_OUTPUT`] bytes.
     TooMuchOutput,
     /// It could not be run.
-    NotRun {
-        /// Why.
-        why: String,
-    },
+    NotRun { why: String },
 }
 
 impl SessionSandbox {
     /// Prepares to run a command with a shell.
     pub async fn shell(&self, command: &str) -> Result<Launch, OpenError> {
         let shell = if Path::new(BASH).exists() { BASH } else { SH };
-        // A command that begins with a dash is still a command.
+        // The `--` lets a command start with a dash.
         Ok(self.command(shell).await?.args(["-c", "--", command]))
     }
 }
 
 impl BoundedCommand {
-    /// Runs it. Every byte of its output is shown to `see`, also what is not kept.
-    pub async fn run(self, mut see: impl FnMut(&[u8]) + Send) -> Ran {
-        let (mut output, mut errors) = (Printed::new(self.kept), Printed::new(self.kept));
+    /// Runs the program. `on_output` receives every byte of its output, including bytes that are not kept.
+    pub async fn run(self, mut on_output: impl FnMut(&[u8]) + Send) -> CommandResult {
+        let (mut output, mut stderr) =
+            (CapturedOutput::new(self.output_limits), CapturedOutput::new(self.output_limits));
         let (time_limit, input) = (self.time_limit, self.input.clone());
-        let (mut child, mut from_output) = match self.start() {
+        let (mut child, mut output_pipe) = match self.start() {
             Ok(started) => started,
-            Err(error) => return Ran { ending: Ending::NotRun { why: error.to_string() }, output, errors },
+            Err(error) => {
+                return CommandResult {
+                    ending: CommandEnd::NotRun { why: error.to_string() },
+                    output,
+                    stderr,
+                };
+            }
         };
         let stdin = child.stdin.take();
-        let mut from_errors = child.stderr.take();
-        let mut unseen = |_: &[u8]| {};
+        let mut stderr_pipe = child.stderr.take();
+        let mut ignore = |_: &[u8]| {};
 
         let work = async {
-            let talk = async {
+            let streams = async {
                 tokio::try_join!(
                     feed(stdin, &input),
-                    output.read(Some(&mut from_output), &mut see),
-                    errors.read(from_errors.as_mut(), &mut unseen),
+                    output.read(Some(&mut output_pipe), &mut on_output),
+                    stderr.read(stderr_pipe.as_mut(), &mut ignore),
                 )
             };
             tokio::select! {
                 biased;
-                talked = talk => if talked.is_err() {
+                closed = streams => if closed.is_err() {
                     return Ok(None);
                 },
                 exit = child.wait() => return exit.map(Some),
@@ -117,37 +116,37 @@ impl BoundedCommand {
         };
         let ended = timeout(time_limit, work).await;
         if !matches!(ended, Ok(Ok(Some(_)))) {
-            // What a supervisor cannot end in time the room ends when it is closed.
+            // Processes that the supervisor cannot kill in time are killed when the room is closed.
             let _ = timeout(STOP_LIMIT, child.stop()).await;
         }
         let rest = async {
-            let output = output.read(Some(&mut from_output), &mut see);
-            tokio::join!(output, errors.read(from_errors.as_mut(), &mut unseen))
+            let output = output.read(Some(&mut output_pipe), &mut on_output);
+            tokio::join!(output, stderr.read(stderr_pipe.as_mut(), &mut ignore))
         };
         let _ = timeout(REST_LIMIT, rest).await;
 
         let ending = match ended {
-            Err(_) => Ending::TimedOut,
-            Ok(Ok(None)) => Ending::TooMuchOutput,
-            Ok(Ok(Some(_))) if output.is_too_much() || errors.is_too_much() => Ending::TooMuchOutput,
-            Ok(Ok(Some(Exit::Code(code)))) => Ending::Exit(code),
-            Ok(Ok(Some(Exit::NotStarted { why, .. }))) => Ending::NotRun { why },
-            Ok(Err(error)) => Ending::NotRun { why: error.to_string() },
+            Err(_) => CommandEnd::TimedOut,
+            Ok(Ok(None)) => CommandEnd::TooMuchOutput,
+            Ok(Ok(Some(_))) if output.is_too_much() || stderr.is_too_much() => CommandEnd::TooMuchOutput,
+            Ok(Ok(Some(Exit::Code(code)))) => CommandEnd::Exit(code),
+            Ok(Ok(Some(Exit::NotStarted { why, .. }))) => CommandEnd::NotRun { why },
+            Ok(Err(error)) => CommandEnd::NotRun { why: error.to_string() },
         };
-        Ran { ending, output, errors }
+        CommandResult { ending, output, stderr }
     }
 
-    fn start(self) -> io::Result<(Child, pipe::Receiver)> {
+    fn start(self) -> io::Result<(SandboxedChild, pipe::Receiver)> {
         let (reader, writer) = io::pipe()?;
-        let stdin = if self.input.is_empty() { Stream::Null } else { Stream::Piped };
-        let stderr = if self.keeps_errors_apart { Stream::Piped } else { writer.try_clone()?.into() };
+        let stdin = if self.input.is_empty() { StdioTarget::Null } else { StdioTarget::Piped };
+        let stderr = if self.separate_stderr { StdioTarget::Piped } else { writer.try_clone()?.into() };
         let mut launch = self.launch.stdout(writer);
         (launch.stdin, launch.stderr) = (stdin, stderr);
         Ok((launch.spawn()?, pipe::Receiver::from_owned_fd(reader.into())?))
     }
 }
 
-/// Gives a program its input. One that does not want all of it is not at fault.
+/// Writes a program's input. A program that does not read all of it has not failed.
 async fn feed(stdin: Option<pipe::Sender>, input: &[u8]) -> Result<(), TooMuch> {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(input).await;
@@ -155,31 +154,31 @@ async fn feed(stdin: Option<pipe::Sender>, input: &[u8]) -> Result<(), TooMuch> 
     Ok(())
 }
 
-/// It printed too much.
+/// The program printed more than [`MAX_OUTPUT`] bytes.
 struct TooMuch;
 
-/// What a program printed.
+/// The output of a program: its start and its end, within the limits.
 #[derive(Debug)]
-pub struct Printed {
-    kept: Kept,
+pub struct CapturedOutput {
+    limits: OutputLimits,
     head: Vec<u8>,
     tail: Vec<u8>,
     total: u64,
 }
 
-impl Printed {
-    fn new(kept: Kept) -> Self {
-        Self { kept, head: Vec::new(), tail: Vec::new(), total: 0 }
+impl CapturedOutput {
+    fn new(limits: OutputLimits) -> Self {
+        Self { limits, head: Vec::new(), tail: Vec::new(), total: 0 }
     }
 
-    /// How many bytes it was.
+    /// The number of bytes printed, including those not kept.
     pub fn bytes(&self) -> u64 {
         self.total
     }
 
-    /// It as text, its middle left out.
+    /// The output as text, with a note in place of the bytes that were not kept.
     pub fn text(&self) -> String {
-        let tail = &self.tail[self.tail.len().saturating_sub(self.kept.tail)..];
+        let tail = &self.tail[self.tail.len().saturating_sub(self.limits.tail)..];
         let left_out = self.total - (self.head.len() + tail.len()) as u64;
         let mut text = String::from_utf8_lossy(&self.head).into_owned();
         if left_out > 0 {
@@ -193,11 +192,11 @@ impl Printed {
         self.total > MAX_OUTPUT
     }
 
-    /// Reads to the end, or until it is too much. Cancel safe.
+    /// Reads to the end, or until the output exceeds [`MAX_OUTPUT`]. Cancel safe.
     async fn read(
         &mut self,
         reader: Option<&mut pipe::Receiver>,
-        see: &mut (impl FnMut(&[u8]) + Send),
+        on_output: &mut (impl FnMut(&[u8]) + Send),
     ) -> Result<(), TooMuch> {
         let Some(reader) = reader else {
             return Ok(());
@@ -206,7 +205,7 @@ impl Printed {
         while !self.is_too_much() {
             match reader.read(&mut buffer).await {
                 Ok(count @ 1..) => {
-                    see(&buffer[..count]);
+                    on_output(&buffer[..count]);
                     self.add(&buffer[..count]);
                 }
                 Ok(_) | Err(_) => return Ok(()),
@@ -217,12 +216,12 @@ impl Printed {
 
     fn add(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let room = self.kept.head - self.head.len();
+        let room = self.limits.head - self.head.len();
         let (head, tail) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(head);
         self.tail.extend_from_slice(tail);
-        if self.tail.len() > 2 * self.kept.tail {
-            self.tail.drain(..self.tail.len() - self.kept.tail);
+        if self.tail.len() > 2 * self.limits.tail {
+            self.tail.drain(..self.tail.len() - self.limits.tail);
         }
     }
 }

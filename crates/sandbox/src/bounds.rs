@@ -1,24 +1,24 @@
-//! What the processes of a room may touch, as data; each system compiles it to what its kernel understands.
+//! What the processes of a room may access, as data; each layer translates it for its kernel.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What holds the bounds. Best first.
+/// The mechanism that enforces the bounds, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Layer {
-    /// Namespaces by bubblewrap, and seccomp: files, network, processes.
+pub enum SandboxLayer {
+    /// Namespaces (created by bubblewrap) and seccomp: files, network, processes.
     Bubblewrap,
-    /// Landlock and seccomp, where namespaces are forbidden: files and network, less exactly.
+    /// Landlock and seccomp, where namespaces are not available: files and network, less precisely.
     Landlock,
-    /// A profile of macOS' sandbox-exec.
+    /// A profile for macOS's sandbox-exec.
     Seatbelt,
-    /// Nothing: the user asked for it.
+    /// No restrictions, at the user's request.
     None,
 }
 
-impl Layer {
-    /// Its name, for people.
+impl SandboxLayer {
+    /// The display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bubblewrap => "bubblewrap",
@@ -29,51 +29,50 @@ impl Layer {
     }
 }
 
-/// What the processes of a room may touch.
+/// What the processes of a room may access.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Bounds {
     /// The project: readable and writable.
     pub root: PathBuf,
-    /// Places within what is writable that stay read-only, absolute. A directory that is missing is kept from being
-    /// made where the layer can.
+    /// Absolute paths that stay read-only although they are within writable ones. Layers that can do so prevent a missing
+    /// directory from being created.
     pub protected: Vec<PathBuf>,
-    /// The private home of the processes, outside the project, writable.
+    /// The private home directory of the processes, outside the project, writable.
     pub home: PathBuf,
-    /// A private temporary directory where the layer cannot give a fresh `/tmp`.
+    /// A private temporary directory, for layers that cannot mount an empty `/tmp`.
     pub temp: PathBuf,
-    /// What may be read beyond the system's own directories: toolchains, and what the user added.
+    /// Readable paths in addition to the system's own directories: toolchains, and paths that the user added.
     pub read: Vec<PathBuf>,
-    /// What else may be written.
+    /// Writable paths in addition to the project.
     pub write: Vec<PathBuf>,
-    /// Places that are hidden, whatever else is said.
+    /// Paths that are hidden even if another rule allows them.
     pub hidden: Vec<PathBuf>,
-    /// How much the processes may use.
-    pub limits: Limits,
-    /// Whether programs may build sandboxes of their own inside, as some agents do.
+    pub limits: RoomLimits,
+    /// Whether programs may create sandboxes of their own inside, as some agents do.
     pub nested: bool,
-    /// Where it is on record, while the room is open, what must be put right in the project afterwards: see
-    /// [`crate::recover_rooms`]. None for a root that is nobody's.
+    /// The directory for the record of what to clean up in the project after the room; see [`crate::recover_rooms`].
+    /// `None` for a root that is not a user's project.
     pub records: Option<PathBuf>,
 }
 
-/// How much the processes of a room may use.
+/// Resource limits of a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// Processes at once in the room.
+pub struct RoomLimits {
+    /// Processes running at the same time in the room.
     pub processes: u64,
     /// Memory of one process, in bytes.
     pub memory: u64,
     /// Size of one file, in bytes.
     pub file_size: u64,
-    /// Size of all temporary files, in bytes, where `/tmp` is private.
+    /// Total size of all temporary files, in bytes, where `/tmp` is private.
     pub temp_size: u64,
-    /// What must stay free on the project's disk, in bytes.
+    /// Space that must stay free on the project's disk, in bytes.
     pub disk_reserve: u64,
 }
 
 const GIB: u64 = 1 << 30;
 
-impl Default for Limits {
+impl Default for RoomLimits {
     fn default() -> Self {
         Self {
             processes: 512,
@@ -96,18 +95,18 @@ impl Bounds {
             read: Vec::new(),
             write: Vec::new(),
             hidden: Vec::new(),
-            limits: Limits::default(),
+            limits: RoomLimits::default(),
             nested: false,
             records: None,
         }
     }
 
-    /// Everything that may be written and is not ours.
+    /// The writable paths of the user: the project and `write`.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
         [&self.root].into_iter().chain(&self.write).map(PathBuf::as_path)
     }
 
-    /// What may be written and is ours.
+    /// The writable directories that belong to the room itself.
     pub(crate) fn private(&self) -> [&Path; 2] {
         [&self.home, &self.temp]
     }

@@ -1,19 +1,19 @@
-//! Bubblewrap: the bounds as its arguments. A later mount covers an earlier one, so the order is the meaning.
+//! Bubblewrap: translates the bounds to its arguments. A later mount covers an earlier one, so their order matters.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::bounds::Bounds;
-use crate::places;
+use crate::system_paths;
 
-/// Where our own binary is inside.
-pub(crate) const OURSELVES: &str = "/run/autonoe";
+/// The path of our own binary inside the room.
+pub(crate) const OWN_BINARY: &str = "/run/autonoe";
 
-/// The arguments that build a room and run our own binary as its first process.
-pub(crate) fn arguments(bounds: &Bounds, ourselves: &Path, room_arg: &str) -> Vec<OsString> {
+/// The arguments that set up a room and run our own binary as its first process.
+pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> Vec<OsString> {
     let mut list = Arguments::default();
     list.add(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]);
-    // With the room as first process, nobody inside can end it, and it ends everybody by ending.
+    // As process 1 of its namespace, the room cannot be killed from inside, and all other processes die with it.
     list.add(["--unshare-cgroup-try", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]);
     list.system();
     list.add(["--size", &bounds.limits.temp_size.to_string(), "--tmpfs", "/tmp"]);
@@ -28,10 +28,10 @@ pub(crate) fn arguments(bounds: &Bounds, ourselves: &Path, room_arg: &str) -> Ve
     for path in &bounds.hidden {
         list.hide(path);
     }
-    // Ours, and within what is hidden.
+    // Our own directories may be below a hidden path, so they come after it.
     list.mount("--bind", &bounds.home, &bounds.home);
-    list.mount("--ro-bind", ourselves, Path::new(OURSELVES));
-    list.add(["--remount-ro", "/", "--chdir", "/", "--", OURSELVES, room_arg]);
+    list.mount("--ro-bind", own_binary, Path::new(OWN_BINARY));
+    list.add(["--remount-ro", "/", "--chdir", "/", "--", OWN_BINARY, room_arg]);
     list.0
 }
 
@@ -47,7 +47,7 @@ impl Arguments {
         self.0.extend([OsStr::new(how), from.as_os_str(), to.as_os_str()].map(OsString::from));
     }
 
-    /// Puts nothing in the place of something.
+    /// Covers a directory with an empty one, and a file with `/dev/null`.
     fn hide(&mut self, path: &Path) {
         if path.is_dir() {
             self.0.extend([OsStr::new("--tmpfs"), path.as_os_str()].map(OsString::from));
@@ -56,42 +56,43 @@ impl Arguments {
         }
     }
 
-    /// The system's directories, without what is secret in them.
+    /// The system directories, without the secrets in them.
     fn system(&mut self) {
-        for path in places::SYSTEM.map(Path::new) {
+        for path in system_paths::SYSTEM.map(Path::new) {
             match path.read_link() {
                 Ok(target) => self.mount("--symlink", &target, path),
                 Err(_) if path.exists() => self.mount("--ro-bind", path, path),
                 Err(_) => {}
             }
         }
-        for path in places::SECRET.map(Path::new) {
+        for path in system_paths::SECRET.map(Path::new) {
             self.hide(path);
         }
         self.add(["--proc", "/proc", "--dev", "/dev"]);
-        // Settings of the kernel: to be read only, also by root.
-        for path in places::KERNEL.map(Path::new).into_iter().filter(|path| path.exists()) {
+        // Kernel settings are read-only, even for root.
+        for path in system_paths::KERNEL.map(Path::new).into_iter().filter(|path| path.exists()) {
             self.mount("--ro-bind", path, path);
         }
     }
 
-    /// Read-only places within what is writable. The directories on the way are mounted too: a mount point cannot be
-    /// moved aside, while a directory that only contains one can.
+    /// Read-only paths within writable ones. Their parent directories are mounted too: a mount point cannot be renamed, but
+    /// a directory that contains one can.
     fn protected(&mut self, bounds: &Bounds) {
-        let mut on_the_way: Vec<PathBuf> = Vec::new();
-        let protected: Vec<_> = bounds.protected.iter().filter(|path| is_itself(path)).collect();
+        let mut parents: Vec<PathBuf> = Vec::new();
+        let protected: Vec<_> =
+            bounds.protected.iter().filter(|path| exists_and_is_not_a_link(path)).collect();
         for path in &protected {
             let Some(within) = bounds.writable().find(|writable| path.starts_with(writable)) else {
                 continue;
             };
             let ancestors = path.ancestors().skip(1).take_while(|ancestor| *ancestor != within);
             let mut missing: Vec<_> = ancestors.map(Path::to_owned).collect();
-            missing.retain(|ancestor| !on_the_way.contains(ancestor));
+            missing.retain(|ancestor| !parents.contains(ancestor));
             missing.reverse();
-            on_the_way.extend(missing);
+            parents.extend(missing);
         }
-        on_the_way.sort();
-        for path in &on_the_way {
+        parents.sort();
+        for path in &parents {
             self.mount("--bind", path, path);
         }
         for path in protected {
@@ -100,7 +101,6 @@ impl Arguments {
     }
 }
 
-/// Whether there is something, and not only a link to it.
-fn is_itself(path: &Path) -> bool {
+fn exists_and_is_not_a_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| !metadata.is_symlink())
 }

@@ -1,5 +1,5 @@
-//! What of a repository programs may change, and what they must not leave behind: hooks and settings that would run
-//! something when the user next calls git, outside every room.
+//! Git repositories: finds their directories, and undoes changes that must not outlive a session, such as hooks and settings
+//! that would run a command when the user next calls git, outside every room.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -13,20 +13,20 @@ use crate::git_locks::{GitLock, changed};
 
 use autonoe_files::{ReadError, read_bytes, read_text};
 
-/// The most that is read of a repository's own settings; one with ten thousand branches has a megabyte of them.
+/// Maximum size of a repository's config file, in bytes; with ten thousand branches it has about a megabyte.
 const CONFIG_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The directories of the repository that a project belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
-    /// The top of the working tree, if it is above the project.
+    /// The top of the working tree; `None` if it is the project itself.
     pub above: Option<PathBuf>,
-    /// The repository's own directories: for a linked working tree two, else one.
+    /// The `.git` directory. For a linked working tree two: first the shared one, then its own.
     pub directories: Vec<PathBuf>,
 }
 
 impl Repository {
-    /// The repository around a directory, which must be absolute and without links.
+    /// The repository that contains `root`, which must be absolute and canonical.
     pub fn around(root: &Path) -> Self {
         let Some(top) = root.ancestors().find(|directory| is_repository(&directory.join(".git"))) else {
             return Self::default();
@@ -40,12 +40,12 @@ impl Repository {
         Self { above, directories: shared.into_iter().chain([own]).collect() }
     }
 
-    /// Its own files of settings.
+    /// The config files.
     pub fn settings(&self) -> impl Iterator<Item = PathBuf> {
         self.directories.iter().map(|directory| directory.join("config"))
     }
 
-    /// The file of settings that git would wait for or could not hold, and why; none if all are fine.
+    /// The first config file that cannot be read (a pipe, or too large), and why; `None` if all are fine.
     pub fn unreadable_settings(&self) -> Option<(PathBuf, ReadError)> {
         self.settings().find_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).err()?)))
     }
@@ -55,18 +55,18 @@ impl Repository {
         self.above.as_deref().unwrap_or(root)
     }
 
-    /// Where its hooks are.
+    /// The hook directories.
     pub fn hooks(&self) -> impl Iterator<Item = PathBuf> {
         self.directories.iter().map(|directory| directory.join("hooks"))
     }
 }
 
-/// Whether git would take it for one: a directory with a HEAD, or a file that names such a directory.
+/// Whether git would accept it as a repository: a directory with a HEAD, or a file that names such a directory.
 fn is_repository(git: &Path) -> bool {
     git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
 }
 
-/// The directory that `.git` is or, as a file, names.
+/// The directory that `.git` is or, if it is a file, names.
 fn real_directory(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return git.canonicalize().ok();
@@ -76,90 +76,93 @@ fn real_directory(git: &Path) -> Option<PathBuf> {
     git.parent()?.join(named).canonicalize().ok()
 }
 
-/// What a repository looked like before a session, to be compared afterwards.
+/// The state of a repository before a session, to compare with afterwards.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Before {
+pub(crate) struct RepositorySnapshot {
     pub(crate) root: PathBuf,
     repository: Repository,
-    /// The files of settings that were read; none where there was none.
+    /// The config files and their contents; `None` for a file that did not exist.
     settings: Vec<(PathBuf, Option<Vec<u8>>)>,
-    /// The lock files that were there.
+    /// The lock files that existed.
     pub(crate) locks: Vec<GitLock>,
 }
 
-impl Before {
-    /// The repository around `root`, as far as it may be written: what lies elsewhere is nothing that a session could change.
+impl RepositorySnapshot {
+    /// The repository around `root`, limited to the directories that are writable: a session cannot change the others.
     pub(crate) fn of(root: &Path, may_write: impl Fn(&Path) -> bool) -> Self {
         let mut repository = Repository::around(root);
         repository.directories.retain(|directory| may_write(directory));
-        // What cannot be read before the session cannot be put back after it.
+        // A file that cannot be read before the session cannot be restored after it.
         let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
         let settings = repository.settings().filter_map(read).collect();
         let locks = repository.locks(root);
         Self { root: root.to_owned(), repository, settings, locks }
     }
 
-    /// The repository that was there, and what is new of one in the project.
+    /// The repository from before the session, followed by what is new of a repository in the project.
     pub(crate) fn repositories(&self) -> Vec<Repository> {
         let mut new = Repository::around(&self.root);
-        // What lies outside was not made in the room, anyone who points to it.
+        // A directory outside the project was not created in the room, even if a file inside points to it.
         new.directories.retain(|directory| {
             directory.starts_with(&self.root) && !self.repository.directories.contains(directory)
         });
         vec![self.repository.clone(), new]
     }
 
-    /// Takes back what would run something outside, and says what it was. What was changed after `ended` is not the session's.
+    /// Reverts changes that would run a command outside the room. Returns one sentence per change. A file that was changed
+    /// after `ended` was not changed by the session.
     pub(crate) fn repair(&self, ended: SystemTime) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut repairs = Vec::new();
         let is_of_session = |path: &Path| changed(path).is_some_and(|at| at <= ended);
         for (file, before) in &self.settings {
-            let what = match read_bytes(file, CONFIG_LIMIT) {
+            let problem = match read_bytes(file, CONFIG_LIMIT) {
                 Ok(now) if now == *before || !is_of_session(file) => continue,
-                Ok(Some(now)) if runs_something(&now, before.as_deref()) => {
-                    "was changed so that git would run something".to_owned()
+                Ok(Some(now)) if runs_command(&now, before.as_deref()) => {
+                    "was changed so that git would run a command".to_owned()
                 }
                 Ok(_) => continue,
-                // Nobody can tell what git would make of it.
+                // We cannot know how git would interpret it.
                 Err(_) if !is_of_session(file) => continue,
                 Err(error) => format!("was changed so that it cannot be read ({error})"),
             };
-            let put_back = replace(file, before.as_deref());
-            found.push(told(file, &format!("{what}; it was put back"), put_back));
+            let restored = replace(file, before.as_deref());
+            repairs.push(describe(file, &problem, "the change was reverted", restored));
         }
         for directory in self.repositories().iter().skip(1).flat_map(|new| &new.directories) {
             let hooks = directory.join("hooks");
             if has_hooks(&hooks) && is_of_session(&hooks) {
                 let moved = fs::rename(&hooks, directory.join("hooks.suspect"));
-                found.push(told(&hooks, "was given hooks; it was renamed to hooks.suspect", moved));
+                repairs.push(describe(
+                    &hooks,
+                    "contains new hooks",
+                    "it was renamed to hooks.suspect",
+                    moved,
+                ));
             }
             let config = directory.join("config");
             let is_suspect = match read_bytes(&config, CONFIG_LIMIT) {
-                Ok(text) => text.is_some_and(|text| runs_something(&text, None)),
+                Ok(text) => text.is_some_and(|text| runs_command(&text, None)),
                 Err(_) => true,
             };
             if is_suspect && is_of_session(&config) {
                 let moved = fs::rename(&config, directory.join("config.suspect"));
-                found.push(told(
-                    &config,
-                    "would have git run something; it was renamed to config.suspect",
-                    moved,
-                ));
+                let remedy = "it was renamed to config.suspect";
+                repairs.push(describe(&config, "would make git run a command", remedy, moved));
             }
         }
-        // With this file git takes its settings from elsewhere; only linked working trees have one.
+        // This file makes git read its settings from another directory; only linked working trees have one.
         for directory in self.repository.directories.iter().filter(|directory| directory.ends_with(".git")) {
             let file = directory.join("commondir");
             if file.exists() && is_of_session(&file) {
                 let removed = fs::remove_file(&file);
-                found.push(told(&file, "led git to other settings; it was removed", removed));
+                repairs.push(describe(&file, "pointed git to other settings", "it was removed", removed));
             }
         }
-        found
+        repairs
     }
 }
 
-/// Puts a text where a file was, and not where a link in its place leads.
+/// Replaces a file, without following a link in its place.
 fn replace(file: &Path, text: Option<&[u8]>) -> io::Result<()> {
     fs::remove_file(file)?;
     match text {
@@ -168,13 +171,13 @@ fn replace(file: &Path, text: Option<&[u8]>) -> io::Result<()> {
     }
 }
 
-fn told(file: &Path, what: &str, done: io::Result<()>) -> String {
-    match done {
-        Ok(()) => format!("{} {what}.", file.display()),
-        Err(error) => format!(
-            "{} {what}, or should have been: {error}. Look at it before you use git here.",
-            file.display()
-        ),
+fn describe(file: &Path, problem: &str, remedy: &str, result: io::Result<()>) -> String {
+    let file = file.display();
+    match result {
+        Ok(()) => format!("{file} {problem}; {remedy}."),
+        Err(error) => {
+            format!("{file} {problem}, and fixing that failed: {error}. Check it before you use git here.")
+        }
     }
 }
 
@@ -185,7 +188,7 @@ fn has_hooks(directory: &Path) -> bool {
         .any(|path| path.extension().is_none_or(|extension| extension != "sample"))
 }
 
-/// Settings that name no program and no other file. All others, and all in sections not listed, are suspect.
+/// Settings that name neither a program nor another file. All others, and all sections not listed, are suspect.
 const HARMLESS: [(&str, &[&str]); 6] = [
     (
         "core",
@@ -210,14 +213,14 @@ const HARMLESS: [(&str, &[&str]); 6] = [
     ("extensions", &["objectformat", "refstorage"]),
 ];
 
-/// Whether settings hold a line, not there before, that may have git run or read something else.
-fn runs_something(text: &[u8], before: Option<&[u8]>) -> bool {
+/// Whether the settings contain a new line that may make git run a command or read another file.
+fn runs_command(text: &[u8], before: Option<&[u8]>) -> bool {
     let suspects = |text: &[u8]| suspects(&String::from_utf8_lossy(text));
     let known: HashSet<_> = before.map(suspects).unwrap_or_default().into_iter().collect();
     suspects(text).into_iter().any(|suspect| !known.contains(&suspect))
 }
 
-/// The lines that may have git run or read something else, with their sections.
+/// The lines that may make git run a command or read another file, with their sections.
 fn suspects(text: &str) -> Vec<(String, String)> {
     let mut section = String::new();
     let mut found = Vec::new();
@@ -251,7 +254,7 @@ mod tests {
     use std::path::Path;
     use std::time::{Duration, SystemTime};
 
-    use super::{Before, Repository, runs_something};
+    use super::{Repository, RepositorySnapshot, runs_command};
 
     fn now() -> SystemTime {
         SystemTime::now() + Duration::from_secs(60)
@@ -264,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_is_found_here_above_and_elsewhere() {
+    fn a_repository_is_found_in_the_project_above_it_and_through_a_link() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         init(&base.join("main"));
@@ -286,14 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_run_something_are_told_from_others() {
+    fn settings_that_run_commands_are_detected() {
         for harmless in [
             "",
             "# x\n[core]\n\trepositoryformatversion = 0\n\tfileMode = true\n\tbare = false\n",
             "[user]\n name = A\n email = a@b\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
             "[remote \"origin\"]\n url = https://example.com/x.git\n fetch = +refs/heads/*:refs/remotes/origin/*\n",
         ] {
-            assert!(!runs_something(harmless.as_bytes(), None), "{harmless}");
+            assert!(!runs_command(harmless.as_bytes(), None), "{harmless}");
         }
         for suspect in [
             "[core]\n fsmonitor = ./x\n",
@@ -310,19 +313,19 @@ mod tests {
             "[core]\n filemode = true \\\n",
             "fsmonitor = x",
         ] {
-            assert!(runs_something(suspect.as_bytes(), None), "{suspect}");
+            assert!(runs_command(suspect.as_bytes(), None), "{suspect}");
         }
         let users = b"[alias]\n st = !mine\n".as_slice();
-        assert!(!runs_something(users, Some(users)), "what was there before is the user's");
-        assert!(runs_something(b"[alias]\n st = !other\n", Some(users)));
+        assert!(!runs_command(users, Some(users)), "existing settings are the user's");
+        assert!(runs_command(b"[alias]\n st = !other\n", Some(users)));
     }
 
     #[test]
-    fn what_would_run_outside_is_taken_back() {
+    fn changes_that_would_run_commands_outside_are_reverted() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        // A repository that comes to be during the session.
-        let before = Before::of(&root, |_| true);
+        // A repository created during the session.
+        let before = RepositorySnapshot::of(&root, |_| true);
         init(&root);
         fs::write(root.join(".git/hooks/pre-commit.sample"), "").unwrap();
         assert_eq!(before.repair(now()), Vec::<String>::new());
@@ -330,9 +333,9 @@ mod tests {
         fs::write(root.join(".git/config"), "[core]\nfsmonitor = x\n").unwrap();
         assert_eq!(before.repair(now()).len(), 2);
         assert!(!root.join(".git/hooks").exists() && !root.join(".git/config").exists());
-        // One that was there.
+        // A repository that existed before.
         init(&root);
-        let before = Before::of(&root, |_| true);
+        let before = RepositorySnapshot::of(&root, |_| true);
         fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[user]\n\tname = A\n").unwrap();
         assert_eq!(before.repair(now()), Vec::<String>::new(), "ordinary changes stay");
         fs::write(root.join(".git/config"), "[core]\n\tbare = false\n[core]\n\tfsmonitor = x\n").unwrap();
@@ -343,11 +346,11 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_cannot_be_read_are_put_back() {
+    fn unreadable_settings_are_restored() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         init(&root);
-        let (before, config) = (Before::of(&root, |_| true), root.join(".git/config"));
+        let (before, config) = (RepositorySnapshot::of(&root, |_| true), root.join(".git/config"));
         let text = fs::read_to_string(&config).unwrap();
         let pipe = |path: &Path| {
             let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -359,34 +362,35 @@ mod tests {
         let found = before.repair(now());
         assert!(found[0].contains("it is a named pipe"), "{found:?}");
         assert_eq!(fs::read_to_string(&config).unwrap(), text);
-        // A byte that is not text does not hide the rest.
+        // A byte that is not UTF-8 does not hide the rest.
         fs::write(&config, [text.as_bytes(), b"# \xff\n[core]\n\tfsmonitor = x\n"].concat()).unwrap();
         assert_eq!(before.repair(now()).len(), 1);
         assert_eq!(fs::read_to_string(&config).unwrap(), text);
-        // Whatever is there in its place before a session, nothing waits for it.
+        // A pipe that exists before the session does not block either.
         fs::remove_file(&config).unwrap();
         pipe(&config);
         pipe(&root.join(".git/commondir"));
-        let _ = Before::of(&root, |_| true).repair(now());
+        let _ = RepositorySnapshot::of(&root, |_| true).repair(now());
     }
 
     #[test]
-    fn a_repository_that_cannot_be_written_is_not_the_sessions() {
+    fn changes_to_a_repository_outside_the_writable_paths_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
         init(&home);
         fs::create_dir(home.join("project")).unwrap();
-        let before = Before::of(&home.join("project"), |place| place.starts_with(home.join("project")));
+        let before =
+            RepositorySnapshot::of(&home.join("project"), |path| path.starts_with(home.join("project")));
         fs::write(home.join(".git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
-        assert_eq!(before.repair(now()), Vec::<String>::new(), "the user did that");
+        assert_eq!(before.repair(now()), Vec::<String>::new(), "the user made that change");
     }
 
     #[test]
-    fn what_the_user_did_after_the_session_stays() {
+    fn changes_by_the_user_after_the_session_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         init(&root);
-        let before = Before::of(&root, |_| true);
+        let before = RepositorySnapshot::of(&root, |_| true);
         fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = x\n").unwrap();
         let long_ago = SystemTime::now() - Duration::from_secs(60);
         assert_eq!(before.repair(long_ago), Vec::<String>::new());
@@ -398,7 +402,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("project").canonicalize().unwrap_or(dir.path().join("project"));
         init(&root);
-        let before = Before::of(&root, |_| true);
+        let before = RepositorySnapshot::of(&root, |_| true);
         let victim = dir.path().join("victim");
         fs::write(&victim, "alias x = y\n").unwrap();
         fs::remove_file(root.join(".git/config")).unwrap();

@@ -1,7 +1,7 @@
-//! Git's lock files: `index.lock`, `HEAD.lock`, `refs/heads/main.lock` and the like. Git removes its own unless it is killed, and does
-//! nothing more where one is left.
+//! Git's lock files: `index.lock`, `HEAD.lock`, `refs/heads/main.lock` and the like. A git that is killed leaves them behind,
+//! and later git commands fail because of them.
 //!
-//! Here they are found, and it is asked whether a process that can be seen may still need one. Whose they are is decided in `record`.
+//! This module finds lock files and checks whether a visible process may still need one. `record` decides who created them.
 
 use std::fs;
 use std::io;
@@ -15,23 +15,22 @@ use serde::{Deserialize, Serialize};
 use crate::git::Repository;
 use crate::system;
 
-/// The most that is read of the list of submodules, in bytes.
+/// Maximum size of `.gitmodules`, in bytes.
 const MODULES_LIMIT: u64 = 1024 * 1024;
 
-/// How many entries of a repository are looked at, and how deep.
+/// Limits for the search through a repository: directory entries in total, and depth.
 const MAX_ENTRIES: usize = 200_000;
 const MAX_DEPTH: usize = 24;
 
-/// Parts of a repository in which git has no locks: other programs' files, and the records of working trees other than ours.
-const PASSED_OVER: [&str; 5] = ["annex", "hooks", "lfs", "logs", "worktrees"];
+/// Directories of a repository without locks of ours: files of other programs, and the state of other working trees.
+const SKIPPED: [&str; 5] = ["annex", "hooks", "lfs", "logs", "worktrees"];
 
-/// Locks beside the index that all working trees of a repository share.
+/// Locks in the shared directory that concern all working trees of a repository.
 const SHARED: [&str; 4] = ["config.lock", "gc.pid.lock", "packed-refs.lock", "shallow.lock"];
 
-/// A lock file of git's, as it was found.
+/// A lock file of git, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitLock {
-    /// Where it is.
     pub path: PathBuf,
     device: u64,
     inode: u64,
@@ -39,27 +38,24 @@ pub struct GitLock {
     changed: SystemTime,
 }
 
-/// Who may need a lock file.
+/// Whether a process may need a lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InUse {
-    /// Nobody whom we can see.
+    /// No process that we can see.
     No,
-    /// A process.
     By {
-        /// Its id.
         pid: i32,
-        /// Its name.
         name: String,
     },
-    /// That cannot be told on this system.
+    /// This system does not show what other processes use.
     Unknown,
 }
 
 impl GitLock {
-    /// The lock at a path, if that is one: an ordinary file.
+    /// The lock at `path`; `None` unless it is a regular file with the name of a lock.
     pub fn at(path: &Path) -> Option<Self> {
         let metadata = path.symlink_metadata().ok()?;
-        // A name that cannot be written down is none of git's own.
+        // Git's own lock names are always valid UTF-8.
         let is_lock = metadata.is_file() && path.to_str().is_some_and(|path| path.ends_with(".lock"));
         let changed = changed(path)?;
         is_lock.then(|| Self {
@@ -71,39 +67,40 @@ impl GitLock {
         })
     }
 
-    /// Whether it is the same file, unchanged or not.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    /// Whether it is the same file, changed or not.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         (&self.path, self.device, self.inode) == (&other.path, other.device, other.inode)
     }
 
-    /// Whether it was made or changed last in this time by a process of our user.
+    /// Whether it belongs to our user and was last changed in this period.
     pub(crate) fn is_ours_between(&self, from: SystemTime, to: SystemTime) -> bool {
         self.owner == rustix::process::geteuid().as_raw() && from <= self.changed && self.changed <= to
     }
 
-    /// Who may need it: a process that has it open, or a git that is at work in its repository. What such a process holds need
-    /// not be open, for a git that waits for an editor has closed it.
+    /// The process that may need it: one that has it open, or a git that works in its repository. The second is needed
+    /// because a git that waits for an editor has closed its lock file.
     pub fn in_use(&self, root: &Path, repository: &Repository) -> InUse {
-        let places = repository.places(root);
-        let places: Vec<_> = places.iter().filter_map(|place| identity(place).ok()).collect();
-        system::who_uses((self.device, self.inode), self.owner, &places)
+        let directories = repository.work_directories(root);
+        let directories: Vec<_> =
+            directories.iter().filter_map(|directory| identity(directory).ok()).collect();
+        system::process_using((self.device, self.inode), self.owner, &directories)
     }
 
-    /// Removes it, if it is still the same.
+    /// Removes it, if it is still the same file.
     pub(crate) fn remove(&self) -> io::Result<()> {
         match Self::at(&self.path) {
-            Some(now) if now.is(self) => fs::remove_file(&self.path),
+            Some(now) if now.is_same_file(self) => fs::remove_file(&self.path),
             _ => Ok(()),
         }
     }
 }
 
-/// A file or directory, by whatever path.
+/// The device and inode of a file or directory.
 pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     path.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// When a file was last changed in any way. Its content's time can be set by anybody, this one cannot.
+/// The change time (ctime) of a file. Unlike the modification time, programs cannot set it.
 pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     let metadata = path.symlink_metadata().ok()?;
     let nanoseconds = u32::try_from(metadata.ctime_nsec()).ok()?;
@@ -111,14 +108,14 @@ pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
 }
 
 impl Repository {
-    /// The lock files in the repository of a project, in its submodules too. No link is followed.
+    /// The lock files in the repository and its submodules. Links are not followed.
     pub fn locks(&self, root: &Path) -> Vec<GitLock> {
         let mut found = Vec::new();
         let mut left = MAX_ENTRIES;
-        // Of what a linked working tree shares, the rest belongs to the main one.
+        // For a linked working tree, all other locks in the shared directory belong to the main working tree.
         let shared = self.directories.first().filter(|_| self.directories.len() > 1);
         for directory in self.directories.iter().cloned().chain(self.directories_in_submodules(root)) {
-            // What was put in its place since leads elsewhere.
+            // A link that has replaced the directory since would lead elsewhere.
             if directory.canonicalize().is_ok_and(|real| real == directory) {
                 collect(&directory, MAX_DEPTH, &mut left, &mut found);
             }
@@ -132,22 +129,22 @@ impl Repository {
         found
     }
 
-    /// Where a git stands that works in this repository: its own directories, and all its working trees.
-    fn places(&self, root: &Path) -> Vec<PathBuf> {
-        let mut places = vec![self.top(root).to_owned()];
-        places.extend(self.directories.iter().cloned());
+    /// The possible working directories of a git in this repository: its `.git` directories and all its working trees.
+    fn work_directories(&self, root: &Path) -> Vec<PathBuf> {
+        let mut directories = vec![self.top(root).to_owned()];
+        directories.extend(self.directories.iter().cloned());
         let Some(shared) = self.directories.first() else {
-            return places;
+            return directories;
         };
-        places.extend(shared.parent().filter(|_| shared.ends_with(".git")).map(Path::to_owned));
+        directories.extend(shared.parent().filter(|_| shared.ends_with(".git")).map(Path::to_owned));
         let linked = fs::read_dir(shared.join("worktrees")).into_iter().flatten().flatten();
         let named = linked.filter_map(|entry| fs::read_to_string(entry.path().join("gitdir")).ok());
-        places.extend(named.filter_map(|git| Some(Path::new(git.trim_end()).parent()?.to_owned())));
-        places
+        directories.extend(named.filter_map(|git| Some(Path::new(git.trim_end()).parent()?.to_owned())));
+        directories
     }
 
-    /// Repositories of submodules that lie in the working tree itself, as those do that an old git made. All others are in
-    /// `modules` of ours.
+    /// Repositories of submodules that are in the working tree itself, as old versions of git created them. All others are
+    /// in the `modules` directory of our repository.
     fn directories_in_submodules(&self, root: &Path) -> Vec<PathBuf> {
         let top = self.top(root);
         let list = read_bytes_beneath(top, Path::new(".gitmodules"), MODULES_LIMIT).unwrap_or_default();
@@ -171,16 +168,16 @@ fn collect(directory: &Path, depth: usize, left: &mut usize, found: &mut Vec<Git
             found.extend(GitLock::at(&entry.path()));
         } else if kind.is_dir()
             && depth > 0
-            && !PASSED_OVER.iter().any(|passed| name == *passed)
-            && !holds_objects(&name)
+            && !SKIPPED.iter().any(|skipped| name == *skipped)
+            && !is_object_directory(&name)
         {
             collect(&entry.path(), depth - 1, left, found);
         }
     }
 }
 
-/// Whether a directory holds objects, by its name: of these there may be many, and no locks among them.
-fn holds_objects(name: &std::ffi::OsStr) -> bool {
+/// Whether a directory contains loose objects, judging by its name: there may be many of these, and they have no locks.
+fn is_object_directory(name: &std::ffi::OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     bytes.len() == 2 && bytes.iter().all(u8::is_ascii_hexdigit)
 }

@@ -1,7 +1,7 @@
-//! Starting a program in a room, from an environment that is empty but for what is named.
+//! Starts a program in a room, with an environment that contains only the variables it is given.
 //!
-//! Each program has a supervisor in the room. Over a socket the supervisor is told what to run and answers how it ended; the
-//! socket closing, for whatever reason, is its order to end the program and all that the program started.
+//! Each program has a supervisor in the room. Over a socket the supervisor receives the request and reports how the program
+//! ended; when the socket closes, for whatever reason, it kills the program and everything that the program started.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,25 +16,25 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use crate::room_handle::RoomHandle;
-use crate::wire::{self, ExitReport, SpawnRequest, Stop};
+use crate::wire::{self, ExitReport, SpawnRequest, StopMethod};
 
-/// How long [`Child::stop`] waits before it has the whole room ended.
+/// How long [`SandboxedChild::stop`] waits before it closes the whole room.
 pub const STOP_LIMIT: Duration = Duration::from_secs(5);
 
-/// A program about to be started. It reads nothing, and what it writes goes nowhere, unless said otherwise.
+/// A program to be started. Its standard streams are `/dev/null` by default.
 #[derive(Debug)]
 pub struct Launch {
     room: Arc<RoomHandle>,
-    order: SpawnRequest,
-    pub(crate) stdin: Stream,
-    stdout: Stream,
-    pub(crate) stderr: Stream,
+    request: SpawnRequest,
+    pub(crate) stdin: StdioTarget,
+    stdout: StdioTarget,
+    pub(crate) stderr: StdioTarget,
 }
 
-/// What one of a program's standard streams is.
+/// What one of a program's standard streams is connected to.
 #[derive(Debug)]
-pub enum Stream {
-    /// Nothing comes, nothing is kept.
+pub enum StdioTarget {
+    /// `/dev/null`.
     Null,
     /// A pipe to us.
     Piped,
@@ -42,7 +42,7 @@ pub enum Stream {
     To(OwnedFd),
 }
 
-impl<T: Into<OwnedFd>> From<T> for Stream {
+impl<T: Into<OwnedFd>> From<T> for StdioTarget {
     fn from(fd: T) -> Self {
         Self::To(fd.into())
     }
@@ -50,83 +50,78 @@ impl<T: Into<OwnedFd>> From<T> for Stream {
 
 impl Launch {
     pub(crate) fn new(room: Arc<RoomHandle>, program: &OsStr) -> Self {
-        let order = SpawnRequest {
+        let request = SpawnRequest {
             program: program.to_owned(),
             args: Vec::new(),
             env: Vec::new(),
             cwd: PathBuf::from("/"),
             ends_all: true,
-            stop: Stop::Signal,
+            stop: StopMethod::Signal,
             remove: Vec::new(),
         };
-        Self { room, order, stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null }
+        Self { room, request, stdin: StdioTarget::Null, stdout: StdioTarget::Null, stderr: StdioTarget::Null }
     }
 
-    /// Adds several arguments.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.order.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self.request.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    /// Names several variables of the otherwise empty environment.
+    /// Adds variables to the otherwise empty environment.
     #[must_use]
     pub fn envs(mut self, vars: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Self {
         let owned = |text: &OsStr| -> OsString { text.to_owned() };
-        self.order
+        self.request
             .env
             .extend(vars.into_iter().map(|(name, value)| (owned(name.as_ref()), owned(value.as_ref()))));
         self
     }
 
-    /// Runs the program in `dir`.
     #[must_use]
     pub fn cwd(mut self, dir: impl AsRef<Path>) -> Self {
-        dir.as_ref().clone_into(&mut self.order.cwd);
+        dir.as_ref().clone_into(&mut self.request.cwd);
         self
     }
 
-    /// What the program reads as standard input.
     #[must_use]
-    pub fn stdin(mut self, stdin: impl Into<Stream>) -> Self {
+    pub fn stdin(mut self, stdin: impl Into<StdioTarget>) -> Self {
         self.stdin = stdin.into();
         self
     }
 
-    /// Where the program's standard output goes.
     #[must_use]
-    pub fn stdout(mut self, stdout: impl Into<Stream>) -> Self {
+    pub fn stdout(mut self, stdout: impl Into<StdioTarget>) -> Self {
         self.stdout = stdout.into();
         self
     }
 
-    /// Where the program's standard error goes.
     #[must_use]
-    pub fn stderr(mut self, stderr: impl Into<Stream>) -> Self {
+    pub fn stderr(mut self, stderr: impl Into<StdioTarget>) -> Self {
         self.stderr = stderr.into();
         self
     }
 
-    /// What the program leaves behind when it exits goes on, until the room is closed.
+    /// Lets processes that the program leaves in the background live until the room is closed.
     #[must_use]
     pub fn leaving_background(mut self) -> Self {
-        self.order.ends_all = false;
+        self.request.ends_all = false;
         self
     }
 
-    /// Has a supervisor start the program. That the *program* cannot be started is told by [`Child::wait`].
-    pub fn spawn(self) -> io::Result<Child> {
+    /// Starts a supervisor, which starts the program. If the *program* cannot be started, [`SandboxedChild::wait`] reports that.
+    pub fn spawn(self) -> io::Result<SandboxedChild> {
         let (stdin, ours_in) = readable(self.stdin)?;
         let (stdout, ours_out) = writable(self.stdout)?;
         let (stderr, ours_err) = writable(self.stderr)?;
         let (ours, supervisors) = UnixStream::pair()?;
         self.room.admit(supervisors)?;
-        wire::send(&ours, &self.order, &[stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
-        Ok(Child {
+        wire::send(&ours, &self.request, &[stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
+        Ok(SandboxedChild {
             stdin: ours_in.map(pipe::Sender::from_owned_fd).transpose()?,
             stdout: ours_out.map(pipe::Receiver::from_owned_fd).transpose()?,
             stderr: ours_err.map(pipe::Receiver::from_owned_fd).transpose()?,
-            supervisor: Supervisor::new(ours)?,
+            supervisor: SupervisorClient::new(ours)?,
             room: self.room,
         })
     }
@@ -136,53 +131,49 @@ fn null() -> io::Result<OwnedFd> {
     Ok(File::options().read(true).write(true).open("/dev/null")?.into())
 }
 
-/// The program's end and ours of a stream that it reads.
-fn readable(stream: Stream) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
+/// The program's end and our end of a stream that it reads.
+fn readable(stream: StdioTarget) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
     Ok(match stream {
-        Stream::Null => (null()?, None),
-        Stream::To(fd) => (fd, None),
-        Stream::Piped => {
+        StdioTarget::Null => (null()?, None),
+        StdioTarget::To(fd) => (fd, None),
+        StdioTarget::Piped => {
             let (reader, writer) = io::pipe()?;
             (reader.into(), Some(writer.into()))
         }
     })
 }
 
-/// The program's end and ours of a stream that it writes.
-fn writable(stream: Stream) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
+/// The program's end and our end of a stream that it writes.
+fn writable(stream: StdioTarget) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
     Ok(match stream {
-        Stream::Null => (null()?, None),
-        Stream::To(fd) => (fd, None),
-        Stream::Piped => {
+        StdioTarget::Null => (null()?, None),
+        StdioTarget::To(fd) => (fd, None),
+        StdioTarget::Piped => {
             let (reader, writer) = io::pipe()?;
             (writer.into(), Some(reader.into()))
         }
     })
 }
 
-/// A program running under its supervisor. Dropped, it is stopped with all it has started.
+/// A program running under its supervisor. Dropping it stops the program and everything it has started. The streams are
+/// `Some` if they were piped.
 #[derive(Debug)]
-pub struct Child {
-    /// The program's standard input, if it was piped.
+pub struct SandboxedChild {
     pub stdin: Option<pipe::Sender>,
-    /// The program's standard output, if it was piped.
     pub stdout: Option<pipe::Receiver>,
-    /// The program's standard error, if it was piped.
     pub stderr: Option<pipe::Receiver>,
-    supervisor: Supervisor,
+    supervisor: SupervisorClient,
     room: Arc<RoomHandle>,
 }
 
-/// How a program ended, or why it never began.
+/// How a program ended, or why it was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exit {
-    /// It exited with this code, 128+n after signal n.
+    /// The exit code, 128+n after signal n.
     Code(i32),
-    /// It could not be started.
     NotStarted {
-        /// What a shell would report: 127 when there is no such program, else 126.
+        /// The code that a shell would report: 127 if the program does not exist, otherwise 126.
         code: i32,
-        /// Why.
         why: String,
     },
 }
@@ -195,28 +186,27 @@ impl Exit {
         }
     }
 
-    /// Whether the program ran and was content.
     pub fn is_success(&self) -> bool {
         *self == Self::Code(0)
     }
 }
 
-impl Child {
-    /// Waits until the program has exited and, unless it may leave something in the background, everything it started
-    /// is gone. Cancel safe. A `stdin` that was not taken is closed, so that a program reading it can end.
+impl SandboxedChild {
+    /// Waits until the program has exited and, unless background processes are allowed, everything it started is gone.
+    /// Cancel safe. Closes a `stdin` that was not taken, so that a program that reads it can exit.
     pub async fn wait(&mut self) -> io::Result<Exit> {
         drop(self.stdin.take());
-        match self.supervisor.answer().await? {
+        match self.supervisor.report().await? {
             Some(ExitReport::Exited(code)) => Ok(Exit::Code(code)),
             Some(ExitReport::NotStarted { code, why }) => Ok(Exit::NotStarted { code, why }),
             None => Err(io::Error::other(self.room.why_ended().await)),
         }
     }
 
-    /// Ends the program and everything it started, and waits until they are gone: SIGTERM first, SIGKILL after
-    /// [`crate::STOP_GRACE`]. A supervisor that cannot do it, because its charge has suspended it, loses its room.
+    /// Stops the program and everything it started, and waits until they are gone: SIGTERM first, SIGKILL after
+    /// [`crate::STOP_GRACE`]. If the supervisor does not respond, because its program has suspended it, the room is closed.
     pub async fn stop(&mut self) -> io::Result<Exit> {
-        self.supervisor.ask_to_stop();
+        self.supervisor.request_stop();
         match tokio::time::timeout(STOP_LIMIT, self.wait()).await {
             Ok(exit) => exit,
             Err(_) => {
@@ -232,34 +222,33 @@ impl Child {
 
 /// Our end of the socket to a supervisor.
 #[derive(Debug)]
-pub(crate) struct Supervisor {
+pub(crate) struct SupervisorClient {
     socket: tokio::net::UnixStream,
-    answer: Vec<u8>,
+    received: Vec<u8>,
 }
 
-impl Supervisor {
+impl SupervisorClient {
     pub(crate) fn new(socket: UnixStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket: tokio::net::UnixStream::from_std(socket)?, answer: Vec::new() })
+        Ok(Self { socket: tokio::net::UnixStream::from_std(socket)?, received: Vec::new() })
     }
 
-    /// What it says in the end; none if it was killed. Cancel safe.
-    pub(crate) async fn answer(&mut self) -> io::Result<Option<ExitReport>> {
+    /// The supervisor's report; `None` if the supervisor was killed. Cancel safe.
+    pub(crate) async fn report(&mut self) -> io::Result<Option<ExitReport>> {
         loop {
-            // It closes its end after the one answer, and also when it is killed.
-            match self.socket.read_buf(&mut self.answer).await {
+            // The supervisor closes its end after its only message, and also when it is killed.
+            match self.socket.read_buf(&mut self.received).await {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
                 Err(error) => return Err(error),
             }
         }
-        Ok(self.answer.get(wire::LENGTH_BYTES..).and_then(|body| serde_json::from_slice(body).ok()))
+        Ok(self.received.get(wire::LENGTH_BYTES..).and_then(|body| serde_json::from_slice(body).ok()))
     }
 
-    /// Asks it to end everything.
-    pub(crate) fn ask_to_stop(&self) {
-        // That it has just ended is not an error.
+    pub(crate) fn request_stop(&self) {
+        // An error means that the supervisor has just exited.
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
     }
 }

@@ -1,69 +1,69 @@
-//! What is enforced on every child process, whatever the child wants.
+//! The sandbox: restrictions that the kernel enforces on every child process.
 //!
-//! Children run in **rooms**: one a session, with one set of [`Bounds`] that the kernel holds. [`Sandbox`] finds the best
-//! layer that the machine has and opens rooms; [`Launch`] starts a program in one. Under each program, and under each
-//! room, stands a **supervisor**: a small process of our own binary that ends everything its charge has started, when the
-//! charge exits, when it is told to, and when the orchestrator is gone, even by SIGKILL.
+//! Children run in **rooms**: one per session, with one set of [`Bounds`]. [`Sandbox`] picks the best layer that the machine
+//! supports and opens rooms; [`Launch`] starts a program in one. Every program and every room has a **supervisor** as its
+//! parent: a small process of our own binary that kills everything its program has started when the program exits, when it
+//! is asked to stop, and when the orchestrator is gone, even by SIGKILL.
 //!
-//! Our binary plays three parts: the orchestrator, the supervisor and the room's first process; see [`run_helper_process`].
+//! Our binary runs in three roles: orchestrator, supervisor, and first process of a room; see [`run_helper_process`].
 
 mod bounded_command;
 mod bounds;
 mod bubblewrap;
 mod git;
 mod git_locks;
+mod kill_cause;
 mod launch;
-mod loss;
 mod open;
-mod opened;
-mod places;
 mod program;
 mod record;
 mod room;
 mod room_handle;
+mod room_process;
 mod seatbelt;
 mod session_sandbox;
 mod signals;
 mod supervisor;
+mod system_paths;
 mod toolchain;
 mod wire;
 
 use std::ffi::OsStr;
 
-// The only places that know the operating system.
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
+// The only modules that depend on the operating system.
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(target_os = "linux"))]
-use elsewhere as system;
+mod other_os;
 #[cfg(target_os = "linux")]
 use linux as system;
+#[cfg(not(target_os = "linux"))]
+use other_os as system;
 
-/// Plays the supervisor or the room, if the first argument of our binary says so, and returns the exit code. To be called
-/// before anything else is done.
+/// Runs the supervisor or the room if the first argument of our binary asks for it, and returns the exit code. Call it
+/// before doing anything else.
 pub fn run_helper_process(first_argument: Option<&OsStr>) -> Option<i32> {
     match first_argument?.to_str()? {
-        KEEP_ARG => Some(supervisor::keep()),
-        ROOM_ARG => Some(room::room()),
+        SUPERVISOR_ARG => Some(supervisor::run_supervisor()),
+        ROOM_ARG => Some(room_process::run_room()),
         _ => None,
     }
 }
 
-pub use autonoe_egress::{
-    HostPattern, Key, Refusal, Route, Rules as EgressRules, SocketRoute, UpstreamProxy,
+pub use autonoe_egress::{EgressRefusal, EgressRules, HostPattern, Key, Route, SocketRoute, UpstreamProxy};
+pub use bounded_command::{
+    BoundedCommand, CapturedOutput, CommandEnd, CommandResult, MAX_OUTPUT, OutputLimits,
 };
-pub use bounded_command::{BoundedCommand, Ending, Kept, MAX_OUTPUT, Printed, Ran};
-pub use bounds::{Bounds, Layer, Limits};
+pub use bounds::{Bounds, RoomLimits, SandboxLayer};
 pub use git::Repository;
 pub use git_locks::{GitLock, InUse};
-pub use launch::{Child, Exit, Launch, STOP_LIMIT, Stream};
+pub use launch::{Exit, Launch, STOP_LIMIT, SandboxedChild, StdioTarget};
 pub use open::{NoSandbox, OpenError, Sandbox};
-pub use opened::Room;
-pub use program::{BoundedLines, MAX_LINE_BYTES, Pipes, Program};
+pub use program::{BoundedLines, MAX_LINE_BYTES, PipedProgram, Pipes};
 pub use record::{recover_rooms, stale_locks};
-pub use room::ROOM_ARG;
+pub use room::Room;
+pub use room_process::ROOM_ARG;
 pub use session_sandbox::{RoomConfig, SessionSandbox};
 pub use signals::is_ignored;
-pub use supervisor::{EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_SUPERVISOR_FAILED, KEEP_ARG, STOP_GRACE};
+pub use supervisor::{EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_SUPERVISOR_FAILED, STOP_GRACE, SUPERVISOR_ARG};
 pub use toolchain::Toolchain;

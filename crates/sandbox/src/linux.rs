@@ -1,13 +1,13 @@
-//! Linux: orphans are adopted, descendants are found in /proc.
+//! Linux: adopts orphans and finds descendants in `/proc`.
 //!
-//! Whole process groups are signalled, since the kernel does that atomically: members that fork at
-//! the same moment cannot slip through.
+//! Signals go to whole process groups, because the kernel does that atomically: members that fork at the same moment
+//! cannot escape.
 
 mod confine;
 mod landlock;
+mod lock_users;
 mod memory;
 mod seccomp;
-mod users;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,26 +19,26 @@ use rustix::net::RecvFlags;
 
 pub(crate) use confine::confine;
 pub(crate) use landlock::is_available as landlock_is_available;
+pub(crate) use lock_users::process_using;
 pub(crate) use memory::oom_kills;
-pub(crate) use users::who_uses;
 
-/// How descriptors are received: no child inherits them.
+/// Received descriptors are not inherited by children.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 
-/// Whether descendants become our children, so that having no child left means that all are gone.
+/// Whether orphaned descendants become our children, so that no children left means no descendants left.
 pub(crate) const ADOPTS_ORPHANS: bool = true;
 
-/// Makes this process the parent of every descendant whose own parent dies.
+/// Makes this process the parent of every orphaned descendant.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     set_child_subreaper(Some(getpid()))
 }
 
-/// Sends a signal to every descendant of this process, which must lead its session.
+/// Sends a signal to every descendant of this process, which must be a session leader.
 pub(crate) fn signal_descendants(_main: Pid, signal: Signal) {
-    signal_family(getpid(), signal);
+    signal_tree(getpid(), signal);
 }
 
-/// Who was sent SIGTERM, each once: a program that is cleaning up must not be interrupted again.
+/// The processes that were sent SIGTERM. Each gets it only once, so that its cleanup is not interrupted.
 #[derive(Debug, Default)]
 pub(crate) struct Terminated {
     pids: BTreeSet<i32>,
@@ -46,49 +46,47 @@ pub(crate) struct Terminated {
 }
 
 impl Terminated {
-    /// Spares these, which see to it themselves.
-    pub(crate) fn sparing(pids: impl IntoIterator<Item = Pid>) -> Self {
+    /// Excludes these processes, which terminate their own descendants.
+    pub(crate) fn excluding(pids: impl IntoIterator<Item = Pid>) -> Self {
         let pids: BTreeSet<i32> = pids.into_iter().map(Pid::as_raw_pid).collect();
         Self { groups: pids.clone(), pids }
     }
 }
 
-/// Sends SIGTERM to every descendant of this process that was not sent it yet.
-pub(crate) fn terminate_descendants(_main: Pid, told: &mut Terminated) {
+/// Sends SIGTERM to every descendant of this process that has not received it yet.
+pub(crate) fn terminate_descendants(_main: Pid, terminated: &mut Terminated) {
     let me = getpid().as_raw_pid();
-    told.groups.insert(me);
+    terminated.groups.insert(me);
     let descendants = descendants_of(me, &processes());
-    let new: Vec<_> = descendants.into_iter().filter(|p| !told.pids.contains(&p.pid)).collect();
+    let new: Vec<_> = descendants.into_iter().filter(|p| !terminated.pids.contains(&p.pid)).collect();
     for process in &new {
-        // A new group is signalled as a whole, so that none of it slips through by forking.
-        if told.groups.insert(process.group) {
+        // A new group is signalled as a whole, so that no member escapes by forking.
+        if terminated.groups.insert(process.group) {
             let _ = Pid::from_raw(process.group).map(|group| kill_process_group(group, Signal::TERM));
-            told.pids.extend(new.iter().filter(|p| p.group == process.group).map(|p| p.pid));
-        } else if told.pids.insert(process.pid) {
+            terminated.pids.extend(new.iter().filter(|p| p.group == process.group).map(|p| p.pid));
+        } else if terminated.pids.insert(process.pid) {
             let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, Signal::TERM));
         }
     }
 }
 
-/// Ends what a supervisor that was itself killed has left behind: who is still in its session, and
-/// their descendants.
+/// Kills what a killed supervisor has left behind: the processes still in its session, and their descendants.
 pub(crate) fn kill_orphans_of(supervisor: Pid) {
-    signal_family(supervisor, Signal::KILL);
+    signal_tree(supervisor, Signal::KILL);
 }
 
-/// How many descendants this process has.
 pub(crate) fn count_descendants() -> u64 {
     descendants_of(getpid().as_raw_pid(), &processes()).len() as u64
 }
 
-/// Ends every descendant of this process at once.
+/// Kills every descendant of this process at once.
 pub(crate) fn kill_descendants() {
     if getpid() == Pid::INIT {
-        // Group 1 means everybody whom we may signal, and in a namespace of its own that is just the descendants of
-        // its first process. The kernel does it in one step, whatever they are about to start.
+        // Group 1 means every process that we may signal; for the first process of a PID namespace these are exactly its
+        // descendants. The kernel does it in one step, even while they fork.
         let _ = kill_process_group(Pid::INIT, Signal::KILL);
     } else {
-        signal_family(getpid(), Signal::KILL);
+        signal_tree(getpid(), Signal::KILL);
     }
 }
 
@@ -99,13 +97,13 @@ pub(crate) fn ignored_signals() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }
 
-fn signal_family(supervisor: Pid, signal: Signal) {
+fn signal_tree(supervisor: Pid, signal: Signal) {
     let me = supervisor.as_raw_pid();
     let descendants = descendants_of(me, &processes());
-    // The supervisor's own group may have been joined by a descendant: its members are told one by one.
+    // A descendant may have joined the supervisor's own group: the members of that group are signalled one by one.
     let alone = descendants.iter().filter(|p| p.group == me).map(|p| p.pid);
     let groups: BTreeSet<i32> = descendants.iter().map(|p| p.group).filter(|&g| g != me).collect();
-    // Anyone who has ended meanwhile needs no signal: errors are nothing to act on.
+    // Errors mean that a process has exited in the meantime.
     for pid in alone.filter_map(Pid::from_raw) {
         let _ = kill_process(pid, signal);
     }
@@ -114,7 +112,7 @@ fn signal_family(supervisor: Pid, signal: Signal) {
     }
 }
 
-/// One line of the process table.
+/// One entry of the process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     pid: i32,
@@ -135,7 +133,7 @@ fn processes() -> Vec<Process> {
 }
 
 impl Process {
-    /// Reads `pid (name) state ppid pgrp session …`, where the name may hold anything.
+    /// Parses `pid (name) state ppid pgrp session …`, where the name may contain any characters.
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let name_end = stat.iter().rposition(|&byte| byte == b')')?;
         let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
@@ -144,8 +142,8 @@ impl Process {
     }
 }
 
-/// Everyone below `me` or in the session that it leads. In a group of a descendant there are only descendants,
-/// since a group never spans sessions and sessions cannot be joined.
+/// The descendants of `me` and the processes in the session that it leads. The group of a descendant contains only
+/// descendants, since a group never spans sessions and sessions cannot be joined.
 fn descendants_of(me: i32, all: &[Process]) -> Vec<Process> {
     let mut children: BTreeMap<i32, Vec<&Process>> = BTreeMap::new();
     for process in all {
@@ -170,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_look_like_fields() {
+    fn a_process_name_may_look_like_fields() {
         let parsed = Process::parse(7, b"7 (a) R 1 1 (b) S 3 4 5 0 -1 0\n");
         assert_eq!(parsed, Some(process(7, 3, 4, 5)));
         assert_eq!(Process::parse(7, b"7 (a"), None);
@@ -178,15 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_found_across_sessions_and_strangers_are_not() {
+    fn descendants_are_found_across_sessions_and_unrelated_processes_are_not() {
         let all = [
             process(1, 0, 1, 1),
             process(10, 1, 10, 10),  // me
             process(11, 10, 11, 10), // child
             process(12, 11, 12, 12), // grandchild in a session of its own
             process(13, 12, 12, 12), // and its child
-            process(14, 1, 11, 10),  // in my session, though its parent is seen elsewhere
-            process(20, 1, 20, 20),  // stranger
+            process(14, 1, 11, 10),  // in my session, but with another parent
+            process(20, 1, 20, 20),  // unrelated
             process(21, 20, 21, 20),
         ];
         let pids: Vec<_> = descendants_of(10, &all).iter().map(|p| p.pid).collect();

@@ -1,4 +1,4 @@
-//! Opening rooms, with the best layer that this machine has.
+//! Opens rooms, with the best layer that this machine supports.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -10,65 +10,66 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::bounds::{Bounds, Layer};
+use crate::bounds::{Bounds, SandboxLayer};
 use crate::bubblewrap;
-use crate::launch::Supervisor;
-use crate::loss::MemoryBefore;
-use crate::opened::{Held, Room, RoomSupervisor};
-use crate::record::{Record, Traces};
-use crate::room::ROOM_ARG;
+use crate::kill_cause::OomBaseline;
+use crate::launch::SupervisorClient;
+use crate::record::{CleanupPlan, RoomRecord};
+use crate::room::{Room, RoomShutdown, RoomSupervisor};
+use crate::room_process::ROOM_ARG;
 use crate::seatbelt;
-use crate::supervisor::{EXIT_SIGNAL_BASE, KEEP_ARG};
+use crate::supervisor::{EXIT_SIGNAL_BASE, SUPERVISOR_ARG};
 use crate::system;
-use crate::wire::{self, ExitReport, RoomEvent, Setup, SpawnRequest, Stop};
+use crate::wire::{self, ExitReport, RoomEvent, RoomSetup, SpawnRequest, StopMethod};
 
-/// How long a room may take to be built.
+/// How long opening a room may take.
 const OPEN_LIMIT: Duration = Duration::from_secs(20);
-/// How long the supervisor of a room that ended may take to say how.
-const ANSWER_LIMIT: Duration = Duration::from_millis(500);
-/// What is kept of the complaints of a room that could not be built.
-const MAX_COMPLAINT: u64 = 4096;
+/// How long the supervisor of a room that has ended may take to send its report.
+const REPORT_LIMIT: Duration = Duration::from_millis(500);
+/// How many bytes are read of the error output of a room that could not be opened.
+const MAX_ERROR_OUTPUT: u64 = 4096;
 
-/// Builds rooms with the best layer that this machine has, or the one that was asked for.
+/// Opens rooms with one layer.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    ourselves: PathBuf,
-    layer: Layer,
+    own_binary: PathBuf,
+    layer: SandboxLayer,
     helper: PathBuf,
 }
 
-/// No layer can be had on this machine.
+/// This machine supports no layer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no sandbox can be built here: {}", reasons.join("; "))]
+#[error("no sandbox works on this machine: {}", reasons.join("; "))]
 pub struct NoSandbox {
-    /// Why not, one for each layer.
+    /// One reason per layer.
     pub reasons: Vec<String>,
 }
 
-/// A room could not be built.
+/// Why a room could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// A process or a socket could not be had.
-    #[error("the room cannot be opened: {0}")]
+    /// A process or a socket could not be created.
+    #[error("cannot open the room: {0}")]
     Io(#[from] io::Error),
-    /// The layer refused.
-    #[error("the room cannot be built: {0}")]
+    /// The layer failed.
+    #[error("cannot set up the room: {0}")]
     Layer(String),
 }
 
 impl Sandbox {
-    /// Rooms that hold nothing back, but still end whatever was started in them. `ourselves` is a binary that calls
-    /// [`crate::run_helper_process`]; normally our own executable.
-    pub fn none(ourselves: impl Into<PathBuf>) -> Self {
-        Self { ourselves: ourselves.into(), layer: Layer::None, helper: PathBuf::new() }
+    /// Rooms without restrictions, which still kill everything that was started in them. `own_binary` is a binary that calls
+    /// [`crate::run_helper_process`], normally our own executable.
+    pub fn none(own_binary: impl Into<PathBuf>) -> Self {
+        Self { own_binary: own_binary.into(), layer: SandboxLayer::None, helper: PathBuf::new() }
     }
 
-    /// The best layer that works here. Each is tried for real, with a room around `scratch`, in which nothing is made.
-    pub async fn find(ourselves: &Path, path: &OsStr, scratch: &Path) -> Result<Self, NoSandbox> {
+    /// The best layer that works on this machine. Each candidate is tried by opening a room around `scratch`; nothing is
+    /// written there.
+    pub async fn find(own_binary: &Path, path: &OsStr, scratch: &Path) -> Result<Self, NoSandbox> {
         let mut reasons = Vec::new();
         for layer in candidates() {
-            match Self::with_layer(ourselves, layer, path) {
-                Ok(sandbox) => match sandbox.try_out(scratch).await {
+            match Self::with_layer(own_binary, layer, path) {
+                Ok(sandbox) => match sandbox.probe(scratch).await {
                     Ok(()) => return Ok(sandbox),
                     Err(error) => reasons.push(format!("{}: {error}", layer.name())),
                 },
@@ -78,171 +79,173 @@ impl Sandbox {
         Err(NoSandbox { reasons })
     }
 
-    /// A sandbox of this layer, whose helper is looked up in `path`.
-    pub fn with_layer(ourselves: &Path, layer: Layer, path: &OsStr) -> Result<Self, String> {
+    /// A sandbox with this layer. `path` is the search path for the layer's helper program.
+    pub fn with_layer(own_binary: &Path, layer: SandboxLayer, path: &OsStr) -> Result<Self, String> {
         let helper = match layer {
-            Layer::Bubblewrap => find_program("bwrap", path).ok_or("bwrap is not installed")?,
-            Layer::Landlock => system::landlock_is_available().map(|()| PathBuf::new())?,
-            Layer::Seatbelt => PathBuf::from("/usr/bin/sandbox-exec"),
-            Layer::None => PathBuf::new(),
+            SandboxLayer::Bubblewrap => find_program("bwrap", path).ok_or("bwrap is not installed")?,
+            SandboxLayer::Landlock => system::landlock_is_available().map(|()| PathBuf::new())?,
+            SandboxLayer::Seatbelt => PathBuf::from("/usr/bin/sandbox-exec"),
+            SandboxLayer::None => PathBuf::new(),
         };
-        Ok(Self { ourselves: ourselves.to_owned(), layer, helper })
+        Ok(Self { own_binary: own_binary.to_owned(), layer, helper })
     }
 
-    /// Which layer holds the rooms.
-    pub fn layer(&self) -> Layer {
+    pub fn layer(&self) -> SandboxLayer {
         self.layer
     }
 
-    /// Where our own binary is in a room.
-    pub fn ourselves_inside(&self) -> &Path {
+    /// The path of our own binary inside a room.
+    pub fn own_binary_inside(&self) -> &Path {
         match self.layer {
-            Layer::Bubblewrap => Path::new(bubblewrap::OURSELVES),
-            Layer::Landlock | Layer::Seatbelt | Layer::None => &self.ourselves,
+            SandboxLayer::Bubblewrap => Path::new(bubblewrap::OWN_BINARY),
+            SandboxLayer::Landlock | SandboxLayer::Seatbelt | SandboxLayer::None => &self.own_binary,
         }
     }
 
-    async fn try_out(&self, scratch: &Path) -> Result<(), OpenError> {
-        // Nothing but ourselves runs in it, so that nothing is to be put right. It ends by itself, while we go on.
-        self.open_with(Bounds::new(scratch, scratch, scratch), |_, _| Traces::none()).await.map(drop)
+    async fn probe(&self, scratch: &Path) -> Result<(), OpenError> {
+        // No program runs in this room, so there is nothing to clean up. It ends by itself in the background.
+        self.open_with(Bounds::new(scratch, scratch, scratch), |_, _| CleanupPlan::none()).await.map(drop)
     }
 
-    /// Opens a room. Its home and temporary directory are made if need be.
+    /// Opens a room. Its home and temporary directory are created if they are missing.
     pub async fn open(&self, bounds: Bounds) -> Result<Room, OpenError> {
-        self.open_with(bounds, Traces::of).await
+        self.open_with(bounds, CleanupPlan::of).await
     }
 
     async fn open_with(
         &self,
         bounds: Bounds,
-        look: impl FnOnce(&Bounds, Vec<PathBuf>) -> Traces + Send + 'static,
+        plan: impl FnOnce(&Bounds, Vec<PathBuf>) -> CleanupPlan + Send + 'static,
     ) -> Result<Room, OpenError> {
         let sandbox = self.clone();
         let opening = tokio::task::spawn_blocking(move || {
-            let traces = look(&bounds, sandbox.missing(&bounds.protected));
-            sandbox.build(bounds, traces)
+            let cleanup = plan(&bounds, sandbox.missing(&bounds.protected));
+            sandbox.build(bounds, cleanup)
         });
         opening.await.map_err(|error| OpenError::Io(io::Error::other(error)))?
     }
 
-    fn build(&self, bounds: Bounds, traces: Traces) -> Result<Room, OpenError> {
+    fn build(&self, bounds: Bounds, cleanup: CleanupPlan) -> Result<Room, OpenError> {
         fs::create_dir_all(&bounds.home)?;
         fs::create_dir_all(&bounds.temp)?;
-        let record = bounds.records.as_ref().map(|place| Record::write(place, &traces)).transpose()?;
-        for placeholder in &traces.placeholders {
-            // What cannot be made is not in the way either.
+        let record =
+            bounds.records.as_ref().map(|directory| RoomRecord::write(directory, &cleanup)).transpose()?;
+        for placeholder in &cleanup.placeholders {
+            // If the directory cannot be created here, programs in the room cannot create it either.
             let _ = fs::create_dir(placeholder);
         }
         let (ours, rooms) = UnixStream::pair()?;
-        let (mut complaints, said) = io::pipe()?;
-        let before = MemoryBefore::now();
-        let (supervisor, answers) = self.start(&bounds, rooms, said.into(), &traces, record.as_ref())?;
+        let (mut error_output, stderr) = io::pipe()?;
+        let before = OomBaseline::now();
+        let (supervisor, reports) = self.start(&bounds, rooms, stderr.into(), &cleanup, record.as_ref())?;
         ours.set_read_timeout(Some(OPEN_LIMIT))?;
-        let told = wire::send(&ours, &Setup { layer: self.layer, bounds }, &[])
+        let event = wire::send(&ours, &RoomSetup { layer: self.layer, bounds }, &[])
             .and_then(|()| wire::receive::<RoomEvent>(&ours));
-        let refusal = match told {
+        let problem = match event {
             Ok(Some((RoomEvent::Ready, mut fds))) => {
                 ours.set_read_timeout(None)?;
-                let way_out = fds.pop().map(TcpListener::from);
+                let egress_listener = fds.pop().map(TcpListener::from);
                 return Ok(Room::new(
                     ours,
-                    Supervisor::new(answers)?,
-                    way_out,
-                    Held { supervisor, traces, record },
+                    SupervisorClient::new(reports)?,
+                    egress_listener,
+                    RoomShutdown { supervisor, cleanup, record },
                 )?);
             }
             Ok(Some((RoomEvent::Failed(why) | RoomEvent::Cleared(why), _))) => Some(why),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 Some(format!("it was not ready within {} s", OPEN_LIMIT.as_secs()))
             }
-            // It is gone, and with it what it may have wanted to say.
-            Ok(None) | Err(_) => killed(&answers, before),
+            // The room is gone without an event.
+            Ok(None) | Err(_) => killed(&reports, before),
         };
-        drop((ours, supervisor, answers));
+        drop((ours, supervisor, reports));
         if let Some(record) = record {
             record.remove();
         }
-        let mut complaint = String::new();
-        let _ = complaints.by_ref().take(MAX_COMPLAINT).read_to_string(&mut complaint);
-        let complaint = complaint.trim();
-        Err(OpenError::Layer(refusal.unwrap_or_else(|| match complaint {
-            "" => "it ended without saying why".to_owned(),
-            complaint => complaint.to_owned(),
+        let mut stderr = String::new();
+        let _ = error_output.by_ref().take(MAX_ERROR_OUTPUT).read_to_string(&mut stderr);
+        let stderr = stderr.trim();
+        Err(OpenError::Layer(problem.unwrap_or_else(|| match stderr {
+            "" => "it ended without an error message".to_owned(),
+            stderr => stderr.to_owned(),
         })))
     }
 
-    /// Protected directories that are missing. Where a mount holds what is protected, there must be something for it to cover, or
-    /// anybody inside could make them; the other layers could not hold an empty directory either.
+    /// Protected directories that are missing. Bubblewrap protects a directory with a mount, which needs an existing mount
+    /// point; without one, programs could create the directory. The other layers cannot protect an empty directory.
     fn missing(&self, protected: &[PathBuf]) -> Vec<PathBuf> {
-        if self.layer != Layer::Bubblewrap {
+        if self.layer != SandboxLayer::Bubblewrap {
             return Vec::new();
         }
-        // Files cannot be stood in for: an empty one would mean something.
+        // Files get no placeholder: an empty file would have a meaning of its own.
         let directories = protected.iter().filter(|path| path.extension().is_none());
         directories.filter(|path| path.symlink_metadata().is_err()).cloned().collect()
     }
 
-    /// Starts the supervisor of the room, which starts the room. The second socket is the one on which it answers.
+    /// Starts the supervisor of the room, which starts the room. The returned socket is the one for its exit report.
     fn start(
         &self,
         bounds: &Bounds,
         rooms: UnixStream,
-        complaints: OwnedFd,
-        traces: &Traces,
-        record: Option<&Record>,
+        stderr: OwnedFd,
+        cleanup: &CleanupPlan,
+        record: Option<&RoomRecord>,
     ) -> io::Result<(RoomSupervisor, UnixStream)> {
         let (ours, supervisors) = UnixStream::pair()?;
-        let process = tokio::process::Command::new(&self.ourselves)
-            .arg(KEEP_ARG)
+        let process = tokio::process::Command::new(&self.own_binary)
+            .arg(SUPERVISOR_ARG)
             .env_clear()
             .current_dir("/")
             .stdin(OwnedFd::from(supervisors))
             .stdout(Stdio::null())
-            .stderr(complaints.try_clone()?)
+            .stderr(stderr.try_clone()?)
             .spawn()
             .map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot start {}: {error}", self.ourselves.display()))
+                io::Error::new(error.kind(), format!("cannot start {}: {error}", self.own_binary.display()))
             })?;
         let (program, args) = self.command(bounds);
-        let order = SpawnRequest {
+        let request = SpawnRequest {
             program,
             args,
             env: Vec::new(),
             cwd: PathBuf::from("/"),
             ends_all: true,
-            stop: Stop::Socket,
-            remove: traces.placeholders.clone(),
+            stop: StopMethod::Socket,
+            remove: cleanup.placeholders.clone(),
         };
         let null = fs::File::options().write(true).open("/dev/null")?;
-        let record = record.map(Record::share).transpose()?;
-        let fds = [rooms.as_fd(), null.as_fd(), complaints.as_fd()].into_iter();
+        let record = record.map(RoomRecord::share).transpose()?;
+        let fds = [rooms.as_fd(), null.as_fd(), stderr.as_fd()].into_iter();
         let fds: Vec<_> = fds.chain(record.as_ref().map(AsFd::as_fd)).collect();
-        wire::send(&ours, &order, &fds)?;
+        wire::send(&ours, &request, &fds)?;
         Ok((RoomSupervisor { process, socket: ours.try_clone()? }, ours))
     }
 
     fn command(&self, bounds: &Bounds) -> (OsString, Vec<OsString>) {
         match self.layer {
-            Layer::Bubblewrap => {
-                (self.helper.clone().into(), bubblewrap::arguments(bounds, &self.ourselves, ROOM_ARG))
+            SandboxLayer::Bubblewrap => {
+                (self.helper.clone().into(), bubblewrap::arguments(bounds, &self.own_binary, ROOM_ARG))
             }
-            Layer::Seatbelt => {
-                let profile = seatbelt::profile(bounds, &self.ourselves);
-                let args = ["-p".into(), profile.into(), self.ourselves.clone().into(), ROOM_ARG.into()];
+            SandboxLayer::Seatbelt => {
+                let profile = seatbelt::profile(bounds, &self.own_binary);
+                let args = ["-p".into(), profile.into(), self.own_binary.clone().into(), ROOM_ARG.into()];
                 (self.helper.clone().into(), args.into())
             }
-            Layer::Landlock | Layer::None => (self.ourselves.clone().into(), vec![ROOM_ARG.into()]),
+            SandboxLayer::Landlock | SandboxLayer::None => {
+                (self.own_binary.clone().into(), vec![ROOM_ARG.into()])
+            }
         }
     }
 }
 
-/// That something killed a room before it was ready; none if it ended by itself, for then it has said why.
-fn killed(answers: &UnixStream, before: MemoryBefore) -> Option<String> {
-    let answer = answers
-        .set_read_timeout(Some(ANSWER_LIMIT))
-        .and_then(|()| wire::receive::<ExitReport>(answers))
-        .map(|received| received.map(|(answer, _)| answer));
-    match answer {
+/// How a room was killed before it was ready; `None` if it exited by itself, because then its stderr has the reason.
+fn killed(reports: &UnixStream, before: OomBaseline) -> Option<String> {
+    let report = reports
+        .set_read_timeout(Some(REPORT_LIMIT))
+        .and_then(|()| wire::receive::<ExitReport>(reports))
+        .map(|received| received.map(|(report, _)| report));
+    match report {
         Ok(Some(ExitReport::Exited(code))) if code <= EXIT_SIGNAL_BASE => None,
         Ok(Some(ExitReport::Exited(code))) => Some(before.explain("the room", Some(code))),
         Ok(Some(ExitReport::NotStarted { why, .. })) => Some(why),
@@ -250,12 +253,12 @@ fn killed(answers: &UnixStream, before: MemoryBefore) -> Option<String> {
     }
 }
 
-/// Layers of this system, best first.
-fn candidates() -> Vec<Layer> {
+/// The layers for this operating system, best first.
+fn candidates() -> Vec<SandboxLayer> {
     if cfg!(target_os = "linux") {
-        vec![Layer::Bubblewrap, Layer::Landlock]
+        vec![SandboxLayer::Bubblewrap, SandboxLayer::Landlock]
     } else if cfg!(target_os = "macos") {
-        vec![Layer::Seatbelt]
+        vec![SandboxLayer::Seatbelt]
     } else {
         Vec::new()
     }

@@ -1,9 +1,9 @@
-//! The record of a room: what must be put right in the project when the room has ended. It is on disk for as long as the room may be
-//! there, so that a later start can do it if we are killed.
+//! The record of a room: what must be cleaned up in the project when the room has ended. It stays on disk for as long as the
+//! room may exist, so that a later start can do the cleanup if we are killed.
 //!
-//! We and the room's supervisor hold the kernel's lock on it: who gets that lock knows that the room is gone. The supervisor touches it
-//! every second, so that it also tells until when the room was there. Git's lock files that came to be in that time, and were not there
-//! before, are the room's.
+//! We and the room's supervisor lock the file: a process that gets the lock knows that the room is gone. The supervisor
+//! touches the file every second, so its modification time shows until when the room existed. Git lock files that were
+//! created in that period belong to the room.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,61 +14,60 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::Bounds;
-use crate::git::Before;
+use crate::git::RepositorySnapshot;
 use crate::git_locks::{GitLock, InUse};
 use crate::supervisor::HEARTBEAT;
 
-/// How long is waited for the rooms of a process that was killed: they give their programs a moment to end.
+/// How long to wait for the rooms of a process that was killed: they give their programs a moment to exit.
 const WAIT_LIMIT: Duration = Duration::from_secs(3);
 const WAIT_PAUSE: Duration = Duration::from_millis(20);
 
-/// By how much the times of two file systems may differ.
+/// The maximum difference between the clocks of two file systems.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// What must be put right in the project when a room has ended.
+/// What must be cleaned up in the project when a room has ended.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Traces {
-    /// Empty directories that stand in for such that are not there.
+pub(crate) struct CleanupPlan {
+    /// Empty directories that we created as mount points for protected directories that were missing.
     pub placeholders: Vec<PathBuf>,
-    /// The repository as it was; none for a room in which nobody but ourselves is.
-    pub before: Option<Before>,
-    /// When the room was opened.
+    /// The repository before the room was opened; `None` for a room in which no program runs.
+    pub before: Option<RepositorySnapshot>,
     opened: SystemTime,
 }
 
 /// The record of a room, on disk.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct RoomRecord {
     path: PathBuf,
     file: File,
 }
 
-impl Traces {
-    /// What the project is like now.
+impl CleanupPlan {
+    /// The plan for a room with these bounds, from the current state of the project.
     pub(crate) fn of(bounds: &Bounds, placeholders: Vec<PathBuf>) -> Self {
-        let may_write = |place: &Path| bounds.writable().any(|writable| place.starts_with(writable));
-        let before = Some(Before::of(&bounds.root, may_write));
+        let may_write = |path: &Path| bounds.writable().any(|writable| path.starts_with(writable));
+        let before = Some(RepositorySnapshot::of(&bounds.root, may_write));
         Self { placeholders, before, opened: SystemTime::now() }
     }
 
-    /// Nothing, for a room in which nobody but ourselves is.
+    /// Nothing to clean up, for a room in which no program runs.
     pub(crate) fn none() -> Self {
         Self { placeholders: Vec::new(), before: None, opened: SystemTime::now() }
     }
 
-    /// Takes away what stood in, what would act outside, and git's locks that nobody needs any more; says what that was. The room
-    /// must have ended, at the time that is given at the latest.
-    pub(crate) fn clear(&self, ended: SystemTime) -> Vec<String> {
+    /// Removes the placeholders, changes to the repository that would take effect outside the room, and stale git locks.
+    /// Returns one sentence for each repair. The room must have ended by `ended`.
+    pub(crate) fn apply(&self, ended: SystemTime) -> Vec<String> {
         for path in &self.placeholders {
-            // What is no longer empty is not ours.
+            // A directory that is no longer empty is not ours.
             let _ = fs::remove_dir(path);
         }
-        let mut told = self.before.as_ref().map(|before| before.repair(ended + SLACK)).unwrap_or_default();
-        told.extend(self.stale_locks(ended).iter().map(removed));
-        told
+        let mut notices = self.before.as_ref().map(|before| before.repair(ended + SLACK)).unwrap_or_default();
+        notices.extend(self.stale_locks(ended).iter().map(remove_lock));
+        notices
     }
 
-    /// Git's locks that came to be in the room, and that nobody needs any more.
+    /// Git locks that were created in the room and that no process needs any more.
     fn stale_locks(&self, ended: SystemTime) -> Vec<GitLock> {
         let Some(before) = &self.before else {
             return Vec::new();
@@ -79,28 +78,28 @@ impl Traces {
             .flat_map(|repository| repository.locks(root).into_iter().map(move |lock| (lock, repository)));
         let ours = locks.filter(|(lock, _)| {
             lock.is_ours_between(self.opened - SLACK, ended + SLACK)
-                && !before.locks.iter().any(|known| known.is(lock))
+                && !before.locks.iter().any(|known| known.is_same_file(lock))
         });
         let free = ours.filter(|(lock, repository)| lock.in_use(root, repository) == InUse::No);
         free.map(|(lock, _)| lock).collect()
     }
 }
 
-fn removed(lock: &GitLock) -> String {
+fn remove_lock(lock: &GitLock) -> String {
     let path = lock.path.display();
     match lock.remove() {
-        Ok(()) => format!("Removed {path}, which a git command left that was killed during a session."),
+        Ok(()) => format!("Removed {path}, left behind by a git command that was killed during a session."),
         Err(error) => {
             format!(
-                "{path} was left by a git command that was killed, and cannot be removed: {error}. Remove it, or git commands fail."
+                "Cannot remove {path}, left behind by a git command that was killed: {error}. Remove it, or git commands will fail."
             )
         }
     }
 }
 
-impl Record {
+impl RoomRecord {
     /// Writes a record into a directory and takes its lock.
-    pub(crate) fn write(directory: &Path, traces: &Traces) -> io::Result<Self> {
+    pub(crate) fn write(directory: &Path, plan: &CleanupPlan) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         for number in 0_u32.. {
             let path = directory.join(format!("{}-{number}.json", std::process::id()));
@@ -109,36 +108,36 @@ impl Record {
                 created => created?,
             };
             file.lock()?;
-            file.write_all(&serde_json::to_vec(traces)?)?;
+            file.write_all(&serde_json::to_vec(plan)?)?;
             return Ok(Self { path, file });
         }
         Err(io::Error::other("there are too many records of rooms"))
     }
 
-    /// For the supervisor, which holds the same lock by it.
+    /// A handle for the supervisor, which shares our lock.
     pub(crate) fn share(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
-    /// Everything is put right.
+    /// Deletes the record once everything is cleaned up.
     pub(crate) fn remove(self) {
-        // One that stays is looked at again, and finds nothing to do.
+        // A record that stays is processed again by a later start, which finds nothing to do.
         let _ = fs::remove_file(self.path);
     }
 }
 
-/// Puts right what rooms have left behind whose processes were killed, as the records in `directory` tell. Says what that was. Waits
-/// for rooms that are just ending.
+/// Cleans up after rooms whose orchestrator was killed, from the records in `directory`. Waits for rooms that are just
+/// ending. Returns one sentence for each repair.
 pub fn recover_rooms(directory: &Path) -> Vec<String> {
     let deadline = Instant::now() + WAIT_LIMIT;
     files(directory).flat_map(|path| clear_record(&path, deadline)).collect()
 }
 
-/// Git's locks that [`recover_rooms`] would remove.
+/// The git locks that [`recover_rooms`] would remove.
 pub fn stale_locks(directory: &Path) -> Vec<GitLock> {
     let ended = files(directory)
         .filter_map(|path| read(&File::open(path).ok().filter(|file| file.try_lock_shared().is_ok())?));
-    ended.flat_map(|(traces, ended)| traces.stale_locks(ended)).collect()
+    ended.flat_map(|(plan, ended)| plan.stale_locks(ended)).collect()
 }
 
 fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
@@ -152,20 +151,20 @@ fn clear_record(path: &Path, deadline: Instant) -> Vec<String> {
     };
     while file.try_lock().is_err() {
         if Instant::now() >= deadline {
-            let what = "Processes of an earlier session are still running, so what it left in the project was not cleaned up";
-            return vec![format!("{what} ({}).", path.display())];
+            let notice = "Processes of an earlier session are still running, so its leftovers in the project were not cleaned up";
+            return vec![format!("{notice} ({}).", path.display())];
         }
         sleep(WAIT_PAUSE);
     }
-    // One that was never written as a whole is of a room that was never opened.
-    let told = read(&file).map(|(traces, ended)| traces.clear(ended)).unwrap_or_default();
+    // An incomplete record belongs to a room that was never opened.
+    let notices = read(&file).map(|(plan, ended)| plan.apply(ended)).unwrap_or_default();
     let _ = fs::remove_file(path);
-    told
+    notices
 }
 
-/// What a record says, and when its room had ended at the latest.
-fn read(file: &File) -> Option<(Traces, SystemTime)> {
+/// The contents of a record, and the latest time at which its room can have ended.
+fn read(file: &File) -> Option<(CleanupPlan, SystemTime)> {
     let touched = file.metadata().and_then(|metadata| metadata.modified()).ok()?;
-    let traces = serde_json::from_str(&io::read_to_string(file).ok()?).ok()?;
-    Some((traces, touched + HEARTBEAT))
+    let plan = serde_json::from_str(&io::read_to_string(file).ok()?).ok()?;
+    Some((plan, touched + HEARTBEAT))
 }

@@ -1,182 +1,134 @@
-//! The room's main: `autonoe __room`.
-//!
-//! A room is what the processes of one session share: one set of bounds, one process namespace and one network where the
-//! system has them. It confines itself first, so that whatever starts in it is confined too, and then starts a supervisor
-//! for each socket it is handed. What a program leaves in the background lives until the room is closed; then everybody is
-//! asked to end, and ended after a moment.
+//! An open room, on the orchestrator's side.
 
-use std::collections::HashSet;
-use std::io::{self, Write};
-use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::AsFd;
+use std::ffi::OsStr;
+use std::io;
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+use std::time::SystemTime;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions, getpid, wait};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bounds::{Layer, Limits};
-use crate::signals::Signals;
-use crate::supervisor::{EXIT_SUPERVISOR_FAILED, KEEP_ARG, STOP_GRACE};
+use crate::launch::{Launch, STOP_LIMIT, SupervisorClient};
+use crate::record::{CleanupPlan, RoomRecord};
+use crate::room_handle::RoomHandle;
 use crate::system;
-use crate::wire::{self, RoomEvent, Setup};
 
-/// The first argument by which our binary knows that it is to be the room.
-pub const ROOM_ARG: &str = "__room";
+/// The supervisor of a room. When it is asked to stop, or when we are gone, it kills the room and everything in it.
+#[derive(Debug)]
+pub(crate) struct RoomSupervisor {
+    pub process: tokio::process::Child,
+    pub socket: UnixStream,
+}
 
-/// How often it is looked whether processes use more than they may, while there are any.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The confined environment that all programs of a session share. Dropping it kills everything in it.
+#[derive(Debug)]
+pub struct Room {
+    room_handle: Arc<RoomHandle>,
+    egress_listener: Option<TcpListener>,
+    shutdown: Option<RoomShutdown>,
+}
 
-/// How often it is looked who is still there when the room ends.
-const LOOK_EVERY_AT_THE_END: Duration = Duration::from_millis(20);
+/// What is needed to shut down a room.
+#[derive(Debug)]
+pub(crate) struct RoomShutdown {
+    pub supervisor: RoomSupervisor,
+    pub cleanup: CleanupPlan,
+    /// The cleanup plan on disk; `None` for rooms outside a user's project.
+    pub record: Option<RoomRecord>,
+}
 
-/// Runs the room and returns the exit code for the process. Its standard input must be a socket: the bounds come over
-/// it, then a socket for each supervisor, and when it closes, the room ends. Must be called before any thread is started.
-pub(crate) fn room() -> i32 {
-    match wire::inherited_socket().and_then(|socket| serve(&socket)) {
-        Ok(()) => 0,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "autonoe: the room cannot go on: {error}");
-            EXIT_SUPERVISOR_FAILED
+impl Room {
+    pub(crate) fn new(
+        socket: UnixStream,
+        supervisor: SupervisorClient,
+        egress_listener: Option<TcpListener>,
+        shutdown: RoomShutdown,
+    ) -> io::Result<Self> {
+        let room_handle = Arc::new(RoomHandle::new(socket, supervisor)?);
+        Ok(Self { room_handle, egress_listener, shutdown: Some(shutdown) })
+    }
+
+    /// Prepares to run `program`, which is looked up in the `PATH` that it is given.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Launch {
+        Launch::new(Arc::clone(&self.room_handle), program.as_ref())
+    }
+
+    /// The listening socket for the egress proxy, the only one that programs in the room can connect to. `None` after the
+    /// first call.
+    pub fn take_egress_listener(&mut self) -> Option<TcpListener> {
+        self.egress_listener.take()
+    }
+
+    /// Whether programs can still be started in the room.
+    pub fn is_open(&self) -> bool {
+        self.room_handle.is_open()
+    }
+
+    /// Why the room is gone; `None` if it is open, or if we closed it ourselves.
+    pub async fn why_lost(&self) -> Option<String> {
+        self.room_handle.why_lost().await
+    }
+
+    /// Kills everything in the room and waits until it is gone, in bounded time. Returns one sentence for each repair in
+    /// the project.
+    pub async fn close(mut self) -> Vec<String> {
+        self.room_handle.close();
+        match self.shutdown.take() {
+            Some(shutdown) => shutdown.run().await,
+            None => Vec::new(),
         }
     }
 }
 
-fn serve(socket: &UnixStream) -> io::Result<()> {
-    let Some((setup, _)) = wire::receive::<Setup>(socket)? else {
-        return Err(io::Error::other(
-            "it was not told its bounds; it is started by autonoe itself, not by hand",
-        ));
-    };
-    system::adopt_orphans()?;
-    let signals = Signals::install()?;
-    let ourselves = std::env::current_exe()?;
-    match prepare(&setup) {
-        Ok(way_out) => wire::send(socket, &RoomEvent::Ready, &[way_out.as_fd()])?,
-        Err(error) => return wire::send(socket, &RoomEvent::Failed(error.to_string()), &[]),
-    }
-    let mut room = Room { socket, ourselves, supervisors: HashSet::new(), watch: Watch { setup, free: 0 } };
-    let ended = room.run(&signals);
-    room.shut_down(&signals);
-    ended
-}
-
-/// Opens the way out, which belongs to this room's network, and confines this process.
-fn prepare(setup: &Setup) -> io::Result<TcpListener> {
-    let way_out = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let port = way_out.local_addr()?.port();
-    system::confine(setup.layer, &setup.bounds, port)?;
-    Ok(way_out)
-}
-
-struct Room<'a> {
-    socket: &'a UnixStream,
-    ourselves: PathBuf,
-    /// The supervisors that are there.
-    supervisors: HashSet<Pid>,
-    watch: Watch,
-}
-
-impl Room<'_> {
-    fn run(&mut self, signals: &Signals) -> io::Result<()> {
-        loop {
-            let busy = self.reap();
-            if signals.stop_asked() {
-                return Ok(());
-            }
-            if busy && let Some(why) = self.watch.exceeded() {
-                wire::send(self.socket, &RoomEvent::Cleared(why), &[])?;
-                system::kill_descendants();
-            }
-            if signals.wait(Some(self.socket.as_fd()), busy.then_some(LOOK_EVERY))?
-                && !self.start_supervisor()?
-            {
-                return Ok(());
-            }
+impl RoomShutdown {
+    /// Stops the room, waits for it and cleans up. If the room does not end in time, the next start cleans up.
+    async fn run(mut self) -> Vec<String> {
+        if !self.supervisor.stop().await {
+            return Vec::new();
         }
+        let notices = self.cleanup.apply(SystemTime::now());
+        if let Some(record) = self.record {
+            record.remove();
+        }
+        notices
+    }
+}
+
+impl RoomSupervisor {
+    fn request_stop(&self) {
+        // An error means that it has just exited.
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }
 
-    /// Starts a supervisor for the socket that was handed over. False when there is nobody any more who could.
-    fn start_supervisor(&mut self) -> io::Result<bool> {
-        let Some(((), fds)) = wire::receive::<()>(self.socket)? else {
-            return Ok(false);
+    /// Stops the room and waits for it. Returns false if it has not ended in time. If the supervisor itself was killed, this
+    /// kills its orphans.
+    async fn stop(&mut self) -> bool {
+        self.request_stop();
+        let id = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let Some(id) = id else {
+            return true;
         };
-        for fd in fds {
-            // A supervisor that cannot be started is told by its socket closing.
-            let started = Command::new(&self.ourselves)
-                .arg(KEEP_ARG)
-                .env_clear()
-                .stdin(fd)
-                .stdout(Stdio::null())
-                .spawn();
-            match started {
-                Ok(supervisor) => {
-                    self.supervisors.insert(Pid::from_child(&supervisor));
-                }
-                Err(error) => {
-                    let _ = writeln!(io::stderr(), "autonoe: a supervisor cannot be started: {error}");
-                }
-            }
+        // A program may have suspended its supervisor.
+        let _ = kill_process(id, Signal::CONT);
+        let ended = tokio::time::timeout(STOP_LIMIT, self.process.wait()).await;
+        if matches!(ended, Ok(Ok(status)) if status.signal().is_some()) {
+            system::kill_orphans_of(id);
         }
-        Ok(true)
-    }
-
-    /// Asks everybody to end and waits for it; anyone who is left after a moment is ended. Supervisors end with their programs.
-    fn shut_down(&mut self, signals: &Signals) {
-        let deadline = Instant::now() + STOP_GRACE;
-        let mut told = system::Terminated::sparing(self.supervisors.iter().copied());
-        while self.reap() {
-            system::terminate_descendants(getpid(), &mut told);
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || signals.wait(None, Some(left.min(LOOK_EVERY_AT_THE_END))).is_err() {
-                system::kill_descendants();
-                return;
-            }
-        }
-    }
-
-    /// Collects the dead and says whether any child is left.
-    fn reap(&mut self) -> bool {
-        loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) => {
-                    self.supervisors.remove(&pid);
-                    // A supervisor that was killed, by its charge or for want of memory, could not do its work.
-                    if status.terminating_signal().is_some() {
-                        system::kill_orphans_of(pid);
-                    }
-                }
-                Err(Errno::INTR) => {}
-                Ok(None) => return true,
-                Err(_) => return false,
-            }
-        }
+        ended.is_ok()
     }
 }
 
-/// Looks for what no limit of the kernel forbids.
-struct Watch {
-    setup: Setup,
-    /// What was free on the project's disk when it was last looked.
-    free: u64,
-}
-
-impl Watch {
-    fn exceeded(&mut self) -> Option<String> {
-        if self.setup.layer == Layer::None {
-            return None;
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.room_handle.close();
+        if let Some(shutdown) = self.shutdown.take() {
+            shutdown.supervisor.request_stop();
+            // Without a runtime nothing can wait for the room; the next start cleans up.
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(shutdown.run());
+            }
         }
-        let Limits { processes, disk_reserve, .. } = self.setup.bounds.limits;
-        if system::count_descendants() > processes {
-            return Some(format!("more than {processes} processes were running"));
-        }
-        let disk = rustix::fs::statvfs(&self.setup.bounds.root).ok()?;
-        let free = disk.f_bavail * disk.f_frsize;
-        // What makes room on a full disk may go on.
-        let filling = free < disk_reserve && free < self.free;
-        self.free = free;
-        filling.then(|| format!("less than {} MiB were left on the project's disk", disk_reserve >> 20))
     }
 }

@@ -1,4 +1,4 @@
-//! Where programs enter a room that is open: the socket over which it is handed their supervisors, and tells what it did.
+//! The connection to an open room: starts programs in it, and tracks whether and why it ended.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,64 +9,62 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 
-use crate::launch::Supervisor;
-use crate::loss::MemoryBefore;
+use crate::kill_cause::OomBaseline;
+use crate::launch::SupervisorClient;
 use crate::wire::{self, ExitReport, RoomEvent};
 
-/// How long the reason is awaited for which a room ended everything; it comes at once if there is one.
+/// How long to wait for the reason why a room killed everything; if there is one, it arrives at once.
 const REASON_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long a room's supervisor is given to say how the room ended. It comes before that limit.
+/// How long the supervisor of a room may take to report how the room ended. Must be shorter than [`REASON_LIMIT`].
 const SUPERVISOR_LIMIT: Duration = Duration::from_millis(400);
 
-/// Where programs enter a room.
 #[derive(Debug)]
 pub(crate) struct RoomHandle {
     socket: Mutex<Option<UnixStream>>,
-    room_events: watch::Receiver<Told>,
-    before: MemoryBefore,
+    state: watch::Receiver<RoomState>,
+    before: OomBaseline,
 }
 
-/// What is known of a room.
 #[derive(Debug, Default)]
-struct Told {
-    /// Why everything in it was ended, if that happened.
+struct RoomState {
+    /// Why everything in the room was killed; `None` if that did not happen.
     cleared: Option<String>,
-    life: Life,
+    phase: RoomPhase,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Life {
+enum RoomPhase {
     #[default]
     Open,
-    /// It has ended; why is about to be known.
-    Ending,
-    /// It has ended, and this is known of why.
+    /// The room has ended; the reason is not known yet.
+    CommandEnd,
+    /// The room has ended for this reason.
     Gone(String),
 }
 
-impl Told {
+impl RoomState {
     fn reason(&self) -> Option<String> {
-        match (&self.cleared, &self.life) {
-            (Some(why), _) => Some(format!("it and everything else in the room was ended: {why}")),
-            (None, Life::Gone(why)) => Some(why.clone()),
-            (None, Life::Open | Life::Ending) => None,
+        match (&self.cleared, &self.phase) {
+            (Some(why), _) => Some(format!("everything in the room was killed: {why}")),
+            (None, RoomPhase::Gone(why)) => Some(why.clone()),
+            (None, RoomPhase::Open | RoomPhase::CommandEnd) => None,
         }
     }
 }
 
 impl RoomHandle {
-    /// For an open room with this socket, whose supervisor answers on the other one; from now on both are listened to.
-    pub(crate) fn new(socket: UnixStream, supervisor: Supervisor) -> io::Result<Self> {
+    /// Takes the socket of an open room and its supervisor, and starts to listen to both.
+    pub(crate) fn new(socket: UnixStream, supervisor: SupervisorClient) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let listening = tokio::net::UnixStream::from_std(socket.try_clone()?)?;
-        let (tell, room_events) = watch::channel(Told::default());
-        let before = MemoryBefore::now();
-        tokio::spawn(listen(listening, supervisor, before, tell));
-        Ok(Self { socket: Mutex::new(Some(socket)), room_events, before })
+        let events = tokio::net::UnixStream::from_std(socket.try_clone()?)?;
+        let (updates, state) = watch::channel(RoomState::default());
+        let before = OomBaseline::now();
+        tokio::spawn(listen(events, supervisor, before, updates));
+        Ok(Self { socket: Mutex::new(Some(socket)), state, before })
     }
 
-    /// Hands the room the socket of a new supervisor.
+    /// Passes the socket of a new supervisor to the room, which then starts that supervisor.
     pub(crate) fn admit(&self, supervisors: UnixStream) -> io::Result<()> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = || io::Error::new(io::ErrorKind::NotConnected, "the room is gone");
@@ -77,13 +75,13 @@ impl RoomHandle {
         })
     }
 
-    /// Whether programs can still enter.
+    /// Whether programs can still be started in the room.
     pub(crate) fn is_open(&self) -> bool {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        socket.is_some() && self.room_events.borrow().life == Life::Open
+        socket.is_some() && self.state.borrow().phase == RoomPhase::Open
     }
 
-    /// Why the room is gone, if it is and we have not closed it ourselves.
+    /// Why the room is gone; `None` if it is open, or if we closed it ourselves.
     pub(crate) async fn why_lost(&self) -> Option<String> {
         if self.is_open() || self.socket.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
             return None;
@@ -91,7 +89,7 @@ impl RoomHandle {
         Some(self.why_ended().await)
     }
 
-    /// Closes the room; what is in it ends.
+    /// Closes the room, which ends everything in it.
     pub(crate) fn close(&self) {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(socket) = socket {
@@ -99,25 +97,25 @@ impl RoomHandle {
         }
     }
 
-    /// Why a supervisor ended without an answer.
+    /// Why a supervisor exited without a report.
     pub(crate) async fn why_ended(&self) -> String {
-        let mut room_events = self.room_events.clone();
-        let told = room_events.wait_for(|told| told.reason().is_some());
-        match tokio::time::timeout(REASON_LIMIT, told).await {
-            Ok(told) => {
-                told.ok().and_then(|told| told.reason()).unwrap_or_else(|| "its room is gone".to_owned())
+        let mut state = self.state.clone();
+        let explained = state.wait_for(|state| state.reason().is_some());
+        match tokio::time::timeout(REASON_LIMIT, explained).await {
+            Ok(state) => {
+                state.ok().and_then(|state| state.reason()).unwrap_or_else(|| "its room is gone".to_owned())
             }
-            Err(_) => self.before.explain("the process that watches it", None),
+            Err(_) => self.before.explain("its supervisor", None),
         }
     }
 }
 
-/// Keeps what the room tells: why it ended everything; and when it is gone, what is known of that.
+/// Records the events of the room and, when the room is gone, the reason.
 async fn listen(
     mut socket: tokio::net::UnixStream,
-    mut supervisor: Supervisor,
-    before: MemoryBefore,
-    tell: watch::Sender<Told>,
+    mut supervisor: SupervisorClient,
+    before: OomBaseline,
+    updates: watch::Sender<RoomState>,
 ) {
     let mut length = [0; wire::LENGTH_BYTES];
     while socket.read_exact(&mut length).await.is_ok() {
@@ -129,14 +127,14 @@ async fn listen(
             break;
         }
         if let Ok(RoomEvent::Cleared(why)) = serde_json::from_slice(&body) {
-            tell.send_modify(|told| told.cleared = Some(why));
+            updates.send_modify(|state| state.cleared = Some(why));
         }
     }
-    tell.send_modify(|told| told.life = Life::Ending);
-    let answer = tokio::time::timeout(SUPERVISOR_LIMIT, supervisor.answer()).await;
-    let code = match answer {
+    updates.send_modify(|state| state.phase = RoomPhase::CommandEnd);
+    let report = tokio::time::timeout(SUPERVISOR_LIMIT, supervisor.report()).await;
+    let code = match report {
         Ok(Ok(Some(ExitReport::Exited(code) | ExitReport::NotStarted { code, .. }))) => Some(code),
         Ok(Ok(None) | Err(_)) | Err(_) => None,
     };
-    tell.send_modify(|told| told.life = Life::Gone(before.explain("the room", code)));
+    updates.send_modify(|state| state.phase = RoomPhase::Gone(before.explain("the room", code)));
 }

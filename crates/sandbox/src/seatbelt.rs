@@ -1,11 +1,11 @@
-//! macOS: the bounds as a profile for sandbox-exec. Plain text, made and tested on every system.
+//! macOS: translates the bounds to a profile for sandbox-exec. The profile is plain text and tested on every system.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use crate::bounds::Bounds;
 
-/// What belongs to nobody on macOS.
+/// The system directories of macOS.
 const SYSTEM: [&str; 13] = [
     "/usr",
     "/bin",
@@ -24,8 +24,8 @@ const SYSTEM: [&str; 13] = [
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-/// The profile. Later rules win, so what is allowed comes first and what is protected last.
-pub(crate) fn profile(bounds: &Bounds, ourselves: &Path) -> String {
+/// Later rules win, so allowed paths come first and protected ones last.
+pub(crate) fn profile(bounds: &Bounds, own_binary: &Path) -> String {
     let mut text = String::from(
         "(version 1)\n(deny default)\n(allow process-fork process-exec)\n(allow signal (target same-sandbox))\n\
          (allow sysctl-read mach-lookup ipc-posix-shm)\n(allow file-read-metadata)\n\
@@ -35,7 +35,7 @@ pub(crate) fn profile(bounds: &Bounds, ourselves: &Path) -> String {
     rule(
         &mut text,
         "allow file-read*",
-        system.chain([ourselves]).chain(bounds.read.iter().map(AsRef::as_ref)),
+        system.chain([own_binary]).chain(bounds.read.iter().map(AsRef::as_ref)),
     );
     rule(&mut text, "allow file-write*", DEVICES.iter().map(Path::new));
     rule(&mut text, "allow file-read* file-write*", bounds.writable());
@@ -45,17 +45,17 @@ pub(crate) fn profile(bounds: &Bounds, ourselves: &Path) -> String {
     text
 }
 
-fn rule<'a>(text: &mut String, what: &str, paths: impl Iterator<Item = &'a Path>) {
-    let mut places = String::new();
+fn rule<'a>(text: &mut String, action: &str, paths: impl Iterator<Item = &'a Path>) {
+    let mut subpaths = String::new();
     for path in paths {
-        let _ = write!(places, "\n  (subpath {})", quoted(path));
+        let _ = write!(subpaths, "\n  (subpath {})", quoted(path));
     }
-    if !places.is_empty() {
-        let _ = writeln!(text, "({what}{places})");
+    if !subpaths.is_empty() {
+        let _ = writeln!(text, "({action}{subpaths})");
     }
 }
 
-/// A string of the profile's language: only quotes and backslashes have a meaning in it.
+/// A string literal of the profile language, in which only quotes and backslashes are special.
 fn quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
@@ -76,12 +76,12 @@ mod tests {
         profile(&bounds, Path::new("/Users/a/bin/autonoe"))
     }
 
-    fn place(text: &str, of: &str) -> usize {
-        text.find(of).unwrap_or_else(|| panic!("{of} is missing in\n{text}"))
+    fn position(text: &str, part: &str) -> usize {
+        text.find(part).unwrap_or_else(|| panic!("{part} is missing in\n{text}"))
     }
 
     #[test]
-    fn everything_is_denied_first_and_what_is_protected_comes_last() {
+    fn everything_is_denied_first_and_protected_paths_come_last() {
         let text = sample();
         let order = [
             "(deny default)",
@@ -90,11 +90,11 @@ mod tests {
             "(subpath \"/Users/a/code/.autonoe\")",
             "(subpath \"/Users/a/code/state\")",
         ];
-        let places: Vec<_> = order.iter().map(|part| place(&text, part)).collect();
-        assert!(places.is_sorted(), "{text}");
-        let protected = place(&text, "(subpath \"/Users/a/code/.autonoe\")");
+        let positions: Vec<_> = order.iter().map(|part| position(&text, part)).collect();
+        assert!(positions.is_sorted(), "{text}");
+        let protected = position(&text, "(subpath \"/Users/a/code/.autonoe\")");
         assert!(text[..protected].ends_with("(deny file-write*\n  "), "{text}");
-        assert!(!text.contains("\"/Users/a\""), "home itself is not named");
+        assert!(!text.contains("\"/Users/a\""), "the home directory itself is not listed");
     }
 
     #[test]

@@ -1,151 +1,147 @@
-//! Where the programs of one session live: a room, opened when first needed and again if it was lost, its egress proxy to the
-//! outside, and the environment that goes with both.
+//! The sandbox of one session: a room, opened when first needed and again if it was lost, its egress proxy, and the
+//! environment variables for both.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use autonoe_egress::{Egress, Refusal, Rules};
+use autonoe_egress::{Egress, EgressRefusal, EgressRules};
 use tokio::sync::Mutex;
 
-use crate::bounds::{Bounds, Layer};
+use crate::bounds::{Bounds, SandboxLayer};
 use crate::launch::Launch;
 use crate::open::{OpenError, Sandbox};
-use crate::opened::Room;
+use crate::room::Room;
 
-/// Names that lead to the room itself and not through the egress proxy.
-const NOT_THROUGH_THE_DOOR: &str = "localhost,127.0.0.1,::1";
+/// Hosts that are reached without the egress proxy: they are the room itself.
+const NO_PROXY: &str = "localhost,127.0.0.1,::1";
 
-/// Everything that session_sandbox are made from; the same for all sessions of a run.
+/// The configuration of a session's room; the same for all sessions of a run.
 #[derive(Debug, Clone)]
 pub struct RoomConfig {
-    /// Builds the rooms.
     pub sandbox: Sandbox,
-    /// What a room may touch.
     pub bounds: Bounds,
-    /// What may pass the egress proxy.
-    pub egress: Arc<Rules>,
-    /// The environment of programs, beside what the room itself says.
+    pub egress: Arc<EgressRules>,
+    /// The environment of programs, in addition to the variables that the room sets.
     pub env: Vec<(String, String)>,
-    /// Further files that stay read-only, absolute, as they are when a room is opened.
+    /// Further absolute paths that stay read-only; read when a room is opened.
     pub guarded: Arc<RwLock<Vec<PathBuf>>>,
 }
 
-/// Where the programs of one session live.
+/// The sandbox of one session. Opens its room when the first program is started.
 #[derive(Debug)]
 pub struct SessionSandbox {
     room_config: RoomConfig,
-    occupied: Mutex<Option<Occupied>>,
-    /// What became of rooms that were lost, each a sentence.
+    open_room: Mutex<Option<OpenRoom>>,
+    /// One sentence for each room that was lost.
     lost: std::sync::Mutex<Vec<String>>,
 }
 
 #[derive(Debug)]
-struct Occupied {
+struct OpenRoom {
     room: Room,
     egress: Option<Egress>,
     env: Vec<(String, String)>,
 }
 
 impl SessionSandbox {
-    /// SessionSandbox that nobody lives in yet.
     pub fn new(room_config: RoomConfig) -> Self {
-        Self { room_config, occupied: Mutex::new(None), lost: std::sync::Mutex::default() }
+        Self { room_config, open_room: Mutex::new(None), lost: std::sync::Mutex::default() }
     }
 
     /// Prepares to run `program` in the room, with the environment of this session.
     pub async fn command(&self, program: impl AsRef<OsStr>) -> Result<Launch, OpenError> {
-        let mut occupied = self.occupied.lock().await;
-        if occupied.as_ref().is_none_or(|occupied| !occupied.room.is_open()) {
-            if let Some(Occupied { room, .. }) = occupied.as_ref() {
-                self.note_loss(room).await;
+        let mut open_room = self.open_room.lock().await;
+        if open_room.as_ref().is_none_or(|open| !open.room.is_open()) {
+            if let Some(OpenRoom { room, .. }) = open_room.as_ref() {
+                self.record_loss(room).await;
             }
-            *occupied = Some(self.open().await?);
+            *open_room = Some(self.open().await?);
         }
-        let Some(Occupied { room, env, .. }) = occupied.as_ref() else {
+        let Some(OpenRoom { room, env, .. }) = open_room.as_ref() else {
             return Err(OpenError::Io(io::Error::other("the room is gone")));
         };
         let pairs = self.room_config.env.iter().chain(env).map(|(name, value)| (name, value));
         Ok(room.command(program).envs(pairs))
     }
 
-    /// Prepares to run our own binary in the room, in one of its other parts.
-    pub async fn ourselves(&self) -> Result<Launch, OpenError> {
-        self.command(self.room_config.sandbox.ourselves_inside()).await
+    /// Prepares to run our own binary in the room, in one of its helper roles.
+    pub async fn own_binary(&self) -> Result<Launch, OpenError> {
+        self.command(self.room_config.sandbox.own_binary_inside()).await
     }
 
-    async fn open(&self) -> Result<Occupied, OpenError> {
+    async fn open(&self) -> Result<OpenRoom, OpenError> {
         let RoomConfig { sandbox, bounds, egress, guarded, .. } = &self.room_config;
-        let mut whole = bounds.clone();
+        let mut room_bounds = bounds.clone();
         let guarded = guarded.read().unwrap_or_else(PoisonError::into_inner).clone();
-        whole.protected.extend(guarded.into_iter().filter(|path| path.exists()));
-        let mut room = sandbox.open(whole).await?;
-        if sandbox.layer() == Layer::None {
-            return Ok(Occupied { room, egress: None, env: Vec::new() });
+        room_bounds.protected.extend(guarded.into_iter().filter(|path| path.exists()));
+        let mut room = sandbox.open(room_bounds).await?;
+        if sandbox.layer() == SandboxLayer::None {
+            return Ok(OpenRoom { room, egress: None, env: Vec::new() });
         }
-        let way_out = room.take_way_out().ok_or_else(|| io::Error::other("the room has no way out"))?;
-        let egress = Egress::start(way_out, Arc::clone(egress))?;
+        let listener =
+            room.take_egress_listener().ok_or_else(|| io::Error::other("the room has no egress socket"))?;
+        let egress = Egress::start(listener, Arc::clone(egress))?;
         let env = environment(sandbox.layer(), bounds, &egress.proxy_url());
-        Ok(Occupied { room, egress: Some(egress), env })
+        Ok(OpenRoom { room, egress: Some(egress), env })
     }
 
-    /// Whether whatever leaves the room passes a egress proxy that judges it.
+    /// Whether all network traffic out of the room goes through an egress proxy.
     pub fn has_egress(&self) -> bool {
-        self.room_config.sandbox.layer() != Layer::None
+        self.room_config.sandbox.layer() != SandboxLayer::None
     }
 
-    /// What was refused at the egress proxy since this was last asked.
-    pub async fn refusals(&self) -> Vec<Refusal> {
-        let occupied = self.occupied.lock().await;
-        let egress = occupied.as_ref().and_then(|occupied| occupied.egress.as_ref());
+    /// The connections that the egress proxy has refused since the last call.
+    pub async fn refusals(&self) -> Vec<EgressRefusal> {
+        let open_room = self.open_room.lock().await;
+        let egress = open_room.as_ref().and_then(|open| open.egress.as_ref());
         egress.map(Egress::refusals).unwrap_or_default()
     }
 
-    /// A sentence that tells how a host can be allowed.
+    /// A sentence that explains how to allow a host.
     pub fn how_to_allow(&self) -> &str {
         &self.room_config.egress.how_to_allow
     }
 
-    /// The URL, seen from inside, of a provider whose key is put in at the egress proxy, or of a socket that is reached through it. None
-    /// where there is no egress proxy.
+    /// The URL, for programs inside, of an egress route or socket. `None` if there is no egress proxy or nothing has that
+    /// name.
     pub async fn route_url(&self, name: &str) -> Option<String> {
-        let occupied = self.occupied.lock().await;
-        occupied.as_ref()?.egress.as_ref()?.route_url(name)
+        let open_room = self.open_room.lock().await;
+        open_room.as_ref()?.egress.as_ref()?.route_url(name)
     }
 
-    /// Ends everything in the room. Says what became of rooms that were lost, and what had to be put right in the project.
+    /// Ends everything in the room. Returns one sentence for each room that was lost and for each repair in the project.
     pub async fn close(&self) -> Vec<String> {
-        let put_right = match self.occupied.lock().await.take() {
-            Some(Occupied { room, .. }) => {
-                self.note_loss(&room).await;
+        let repairs = match self.open_room.lock().await.take() {
+            Some(OpenRoom { room, .. }) => {
+                self.record_loss(&room).await;
                 room.close().await
             }
             None => Vec::new(),
         };
-        let mut told = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
-        told.extend(put_right);
-        told
+        let mut notices = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
+        notices.extend(repairs);
+        notices
     }
 
-    async fn note_loss(&self, room: &Room) {
+    async fn record_loss(&self, room: &Room) {
         if let Some(why) = room.why_lost().await {
-            let sentence =
-                format!("The sandbox of the session was lost, with everything that ran in it: {why}.");
+            let sentence = format!("The session's sandbox was lost with everything that ran in it: {why}.");
             self.lost.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
         }
     }
 }
 
-/// What the room itself says.
-fn environment(layer: Layer, bounds: &Bounds, proxy: &str) -> Vec<(String, String)> {
-    let temp = if layer == Layer::Bubblewrap { "/tmp".into() } else { bounds.temp.to_string_lossy() };
+/// The environment variables that the room sets.
+fn environment(layer: SandboxLayer, bounds: &Bounds, proxy: &str) -> Vec<(String, String)> {
+    let temp = if layer == SandboxLayer::Bubblewrap { "/tmp".into() } else { bounds.temp.to_string_lossy() };
     let mut env = vec![("HOME", bounds.home.to_string_lossy()), ("TMPDIR", temp)];
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"] {
         env.push((name, proxy.into()));
     }
-    env.extend([("NO_PROXY", NOT_THROUGH_THE_DOOR.into()), ("no_proxy", NOT_THROUGH_THE_DOOR.into())]);
-    // Node has looked at these variables by itself only since version 24, and only when told to.
+    env.extend([("NO_PROXY", NO_PROXY.into()), ("no_proxy", NO_PROXY.into())]);
+    // Node reads the proxy variables only since version 24, and only when this variable is set.
     env.push(("NODE_USE_ENV_PROXY", "1".into()));
     env.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
 }

@@ -1,4 +1,4 @@
-//! Signals as something to poll: a byte in a socket for each, and a flag for "stop".
+//! Signals that can be polled for: each writes a byte to a socket, and stop signals set a flag.
 
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
@@ -12,14 +12,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-/// Whether this process ignores a signal, as it does what it was started with ignored: under `nohup`, that is SIGHUP. To be asked before a
-/// handler is installed. False where the system does not tell.
+/// Whether this process ignores a signal. Ignored signals are inherited: under `nohup`, SIGHUP is. Call it before a handler
+/// is installed. Always false on systems without `/proc`.
 pub fn is_ignored(signal: i32) -> bool {
     let bit = u32::try_from(signal - 1).ok().and_then(|bit| 1_u64.checked_shl(bit));
     bit.is_some_and(|bit| system::ignored_signals() & bit != 0)
 }
 
-/// The signals that matter to a supervisor or a room.
+/// The signals that a supervisor or a room handles.
 pub(crate) struct Signals {
     wake: UnixStream,
     stop: Arc<AtomicBool>,
@@ -27,24 +27,24 @@ pub(crate) struct Signals {
 
 impl Signals {
     pub(crate) fn install() -> io::Result<Self> {
-        let (wake, bell) = UnixStream::pair()?;
+        let (wake, notify) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         let stop = Arc::new(AtomicBool::new(false));
-        // What we were started with ignored stays so, here and in what we start; our socket still tells when to end.
+        // Signals that were ignored at our start stay ignored, here and in our children; the closing socket still stops us.
         for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT].into_iter().filter(|signal| !is_ignored(*signal)) {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
-            signal_hook::low_level::pipe::register(signal, bell.try_clone()?)?;
+            signal_hook::low_level::pipe::register(signal, notify.try_clone()?)?;
         }
-        signal_hook::low_level::pipe::register(SIGCHLD, bell)?;
+        signal_hook::low_level::pipe::register(SIGCHLD, notify)?;
         Ok(Self { wake, stop })
     }
 
-    /// Whether we were told to stop since this was last asked.
-    pub(crate) fn stop_asked(&self) -> bool {
+    /// Whether a stop signal has arrived since the last call.
+    pub(crate) fn stop_requested(&self) -> bool {
         self.stop.swap(false, Ordering::SeqCst)
     }
 
-    /// Sleeps until a signal comes, `other` is readable, or the limit is over. Says whether `other` is readable.
+    /// Sleeps until a signal arrives, `other` is readable, or the limit is over. Returns whether `other` is readable.
     pub(crate) fn wait(&self, other: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> io::Result<bool> {
         let limit = limit.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
         let mut fds = vec![PollFd::new(&self.wake, PollFlags::IN)];
@@ -54,8 +54,8 @@ impl Signals {
             Err(error) => return Err(error.into()),
         }
         let readable = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
-        let mut bells = [0; 64];
-        while matches!((&self.wake).read(&mut bells), Ok(n) if n > 0) {}
+        let mut buffer = [0; 64];
+        while matches!((&self.wake).read(&mut buffer), Ok(n) if n > 0) {}
         Ok(readable)
     }
 }

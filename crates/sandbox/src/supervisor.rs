@@ -1,8 +1,8 @@
-//! The supervisor's main: `autonoe __keep`.
+//! The main function of the supervisor process: `autonoe __keep`.
 //!
-//! It starts one program and adopts whatever the program's descendants leave behind. When it is told to, or when the
-//! socket to the orchestrator closes, even by SIGKILL, it ends all of them: SIGTERM first, so that they can put away what
-//! they hold (git its lock files), SIGKILL for the rest. It leaves to `system` how descendants are found on this system.
+//! The supervisor starts one program and adopts the program's orphaned descendants. When it is asked to stop, or when the
+//! socket to the orchestrator closes, even by SIGKILL, it ends all of them: SIGTERM first, so that they can clean up (git
+//! removes its lock files), then SIGKILL. Finding descendants is up to `system`.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,45 +18,45 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
 use crate::signals::Signals;
 use crate::system;
-use crate::wire::{self, ExitReport, SpawnRequest, Stop};
+use crate::wire::{self, ExitReport, SpawnRequest, StopMethod};
 
-/// The first argument by which our binary knows that it is to be the supervisor.
-pub const KEEP_ARG: &str = "__keep";
+/// The first argument that makes our binary run as the supervisor.
+pub const SUPERVISOR_ARG: &str = "__keep";
 
-/// How long descendants have between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL.
 pub const STOP_GRACE: Duration = Duration::from_millis(500);
 
-/// How long a room has to give its programs that time, and to end.
+/// How long a room may take to stop: it gives its own programs [`STOP_GRACE`] first.
 const ROOM_GRACE: Duration = Duration::from_millis(700);
 
-/// How often it is looked for descendants that were just started when the others were sent SIGTERM.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often to look for descendants that were started while the others were sent SIGTERM.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How often the record of a room is touched, to tell until when it was there.
+/// How often the record of a room is touched. Its modification time shows until when the room existed.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// The supervisor's exit code when it could not do its work, so that the program was never started.
+/// The supervisor's exit code when it failed before it could start the program.
 pub const EXIT_SUPERVISOR_FAILED: i32 = 125;
 /// The supervisor's exit code when the program exists but could not be started.
 pub const EXIT_NOT_STARTED: i32 = 126;
-/// The supervisor's exit code when there is no such program.
+/// The supervisor's exit code when the program does not exist.
 pub const EXIT_NOT_FOUND: i32 = 127;
 
 /// A process ended by signal n is reported as exit code 128+n, as shells do.
 pub(crate) const EXIT_SIGNAL_BASE: i32 = 128;
 
-/// SIGKILL is sent to what is left at most this often, with a pause each time: 5 s in all.
+/// The maximum number of times that SIGKILL is sent, with a pause after each: 5 s in total.
 const KILL_ROUNDS: u32 = 500;
 const KILL_PAUSE: Duration = Duration::from_millis(10);
 
-/// Runs the supervisor and returns the exit code for the process. Its standard input must be a socket: the order comes
-/// over it, the answer goes back, and when it closes, the supervisor stops. Must be called before any thread is started.
-pub(crate) fn keep() -> i32 {
+/// Runs the supervisor and returns the exit code for the process. Its standard input must be a socket: it receives the
+/// request and sends the report over it, and stops when it closes. Must be called before any thread is started.
+pub(crate) fn run_supervisor() -> i32 {
     let result = wire::inherited_socket().map_err(SupervisorError::setup("use its socket")).and_then(serve);
     match result {
         Ok(()) => 0,
         Err(error) => {
-            // Nobody may be reading any more; then there is nobody to tell.
+            // A failed write means that nobody reads stderr any more.
             let _ = writeln!(io::stderr(), "autonoe: {error}");
             EXIT_SUPERVISOR_FAILED
         }
@@ -65,8 +65,8 @@ pub(crate) fn keep() -> i32 {
 
 #[derive(Debug, thiserror::Error)]
 enum SupervisorError {
-    #[error("the supervisor was not told what to run; it is started by autonoe itself, not by hand")]
-    NoOrder,
+    #[error("the supervisor received no request; autonoe starts this command itself, do not run it by hand")]
+    NoRequest,
     #[error("the supervisor cannot {doing}: {source}")]
     Setup { doing: &'static str, source: io::Error },
 }
@@ -78,71 +78,76 @@ impl SupervisorError {
 }
 
 fn serve(socket: UnixStream) -> Result<(), SupervisorError> {
-    let order = wire::receive::<SpawnRequest>(&socket).map_err(SupervisorError::setup("read its order"))?;
-    let Some((order, fds)) = order else {
-        return Err(SupervisorError::NoOrder);
+    let request =
+        wire::receive::<SpawnRequest>(&socket).map_err(SupervisorError::setup("read its request"))?;
+    let Some((request, fds)) = request else {
+        return Err(SupervisorError::NoRequest);
     };
-    let answer = run(&order, fds, &socket)?;
-    // If the orchestrator is gone, nobody waits for the answer.
-    let _ = wire::send(&socket, &answer, &[]);
+    let report = run(&request, fds, &socket)?;
+    // If the orchestrator is gone, nobody waits for the report.
+    let _ = wire::send(&socket, &report, &[]);
     Ok(())
 }
 
-/// Nothing between the start of the program and the end of its family may return early.
-fn run(order: &SpawnRequest, fds: Vec<OwnedFd>, socket: &UnixStream) -> Result<ExitReport, SupervisorError> {
-    // A session of our own: no terminal to be asked or interrupted from, and anyone who is in it, but
-    // for the supervisor, is a descendant.
+/// Must not return early between the start of the program and the end of its process tree.
+fn run(
+    request: &SpawnRequest,
+    fds: Vec<OwnedFd>,
+    socket: &UnixStream,
+) -> Result<ExitReport, SupervisorError> {
+    // A session of our own: there is no terminal to prompt on or to be interrupted from, and every other process in the
+    // session is a descendant.
     rustix::process::setsid().map_err(SupervisorError::setup("open a session"))?;
     system::adopt_orphans().map_err(SupervisorError::setup("adopt orphans"))?;
     let signals = Signals::install().map_err(SupervisorError::setup("catch signals"))?;
     let mut fds = fds.into_iter();
     let streams: Vec<OwnedFd> = fds.by_ref().take(3).collect();
-    // Held until we end: its lock says that the room may not have ended yet.
+    // Kept open until we exit: its lock marks the room as possibly still running.
     let record = fds.next().map(File::from);
-    let main = match start(order, streams) {
+    let main = match start(request, streams) {
         Ok(main) => main,
         Err(error) => {
-            remove(&order.remove);
+            remove(&request.remove);
             let code =
                 if error.kind() == io::ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_NOT_STARTED };
-            let why = format!("cannot start {}: {error}", order.program.display());
+            let why = format!("cannot start {}: {error}", request.program.display());
             return Ok(ExitReport::NotStarted { code, why });
         }
     };
-    let mut family = Family { main, status: None };
-    match (watch(&mut family, socket, &signals, record.as_ref()), order.stop) {
-        (Ended::Main, Stop::Signal) if !order.ends_all => {}
-        (Ended::Main | Ended::Told, Stop::Signal) => {
-            family.terminate(&signals);
-            family.kill(&signals);
+    let mut tree = ProcessTree { main, status: None };
+    match (watch(&mut tree, socket, &signals, record.as_ref()), request.stop) {
+        (StopCause::ProgramExited, StopMethod::Signal) if !request.ends_all => {}
+        (StopCause::ProgramExited | StopCause::Requested, StopMethod::Signal) => {
+            tree.terminate(&signals);
+            tree.kill(&signals);
         }
-        (Ended::Told, Stop::Socket) => {
-            family.wait(&signals, ROOM_GRACE);
-            family.kill(&signals);
+        (StopCause::Requested, StopMethod::Socket) => {
+            tree.wait(&signals, ROOM_GRACE);
+            tree.kill(&signals);
         }
-        // A room that ends has asked everybody before. One that was killed is no longer there to hold them.
-        (Ended::Main, Stop::Socket) => family.kill(&signals),
+        // A room that exits has terminated its programs before. If it was killed, nothing confines them any more.
+        (StopCause::ProgramExited, StopMethod::Socket) => tree.kill(&signals),
     }
-    remove(&order.remove);
-    Ok(ExitReport::Exited(family.exit_code()))
+    remove(&request.remove);
+    Ok(ExitReport::Exited(tree.exit_code()))
 }
 
-/// Removes what stood in for directories that are not there. What is no longer empty is not ours.
+/// Removes the placeholders of missing directories. A directory that is no longer empty is not ours.
 fn remove(directories: &[PathBuf]) {
     for directory in directories {
         let _ = fs::remove_dir(directory);
     }
 }
 
-fn start(order: &SpawnRequest, streams: Vec<OwnedFd>) -> io::Result<Pid> {
+fn start(request: &SpawnRequest, streams: Vec<OwnedFd>) -> io::Result<Pid> {
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(streams) else {
-        return Err(io::Error::other("its streams did not come with the order"));
+        return Err(io::Error::other("the request came without its standard streams"));
     };
-    let child = Command::new(&order.program)
-        .args(&order.args)
+    let child = Command::new(&request.program)
+        .args(&request.args)
         .env_clear()
-        .envs(order.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&order.cwd)
+        .envs(request.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&request.cwd)
         .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr)
@@ -152,28 +157,27 @@ fn start(order: &SpawnRequest, streams: Vec<OwnedFd>) -> io::Result<Pid> {
 }
 
 /// Why the supervisor stops waiting.
-enum Ended {
-    /// The program exited by itself.
-    Main,
-    /// A signal told us to stop, or our parent is gone.
-    Told,
+enum StopCause {
+    ProgramExited,
+    /// We received a signal, or our parent is gone.
+    Requested,
 }
 
-fn watch(family: &mut Family, socket: &UnixStream, signals: &Signals, record: Option<&File>) -> Ended {
+fn watch(tree: &mut ProcessTree, socket: &UnixStream, signals: &Signals, record: Option<&File>) -> StopCause {
     loop {
-        family.reap();
-        if family.status.is_some() {
-            return Ended::Main;
+        tree.reap();
+        if tree.status.is_some() {
+            return StopCause::ProgramExited;
         }
-        if signals.stop_asked() {
-            return Ended::Told;
+        if signals.stop_requested() {
+            return StopCause::Requested;
         }
-        // Without a sign of life less can be proven later.
+        // A missed heartbeat only makes the end time of the room less precise.
         let _ = record.map(touch);
-        // Nothing more is ever said over the socket: that it is readable means that it was closed.
+        // No further messages come over the socket, so if it is readable, it was closed.
         match signals.wait(Some(socket.as_fd()), record.map(|_| HEARTBEAT)) {
             Ok(false) => {}
-            Ok(true) | Err(_) => return Ended::Told,
+            Ok(true) | Err(_) => return StopCause::Requested,
         }
     }
 }
@@ -183,13 +187,13 @@ fn touch(record: &File) -> io::Result<()> {
 }
 
 /// The program, its descendants, and the orphans adopted from them.
-struct Family {
+struct ProcessTree {
     main: Pid,
     status: Option<WaitStatus>,
 }
 
-impl Family {
-    /// Collects the dead and says whether any child is left.
+impl ProcessTree {
+    /// Reaps exited children. Returns whether any child is left.
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -201,20 +205,20 @@ impl Family {
         }
     }
 
-    /// Asks everyone to end, until all have or the grace is over.
+    /// Sends SIGTERM to every process and waits until all have exited or [`STOP_GRACE`] is over.
     fn terminate(&mut self, signals: &Signals) {
         let deadline = Instant::now() + STOP_GRACE;
-        let mut told = system::Terminated::default();
+        let mut terminated = system::Terminated::default();
         while self.reap() {
-            system::terminate_descendants(self.main, &mut told);
+            system::terminate_descendants(self.main, &mut terminated);
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || signals.wait(None, Some(left.min(LOOK_EVERY))).is_err() {
+            if left.is_zero() || signals.wait(None, Some(left.min(POLL_INTERVAL))).is_err() {
                 return;
             }
         }
     }
 
-    /// Waits until everyone has ended by themselves, or the limit is over.
+    /// Waits until every process has exited by itself, or the limit is over.
     fn wait(&mut self, signals: &Signals, limit: Duration) {
         let deadline = Instant::now() + limit;
         while self.reap() {
@@ -225,7 +229,7 @@ impl Family {
         }
     }
 
-    /// Ends everyone. Killing a parent hands its children to us, so this may take several rounds.
+    /// Kills every process. When a parent dies, we adopt its children, so this may take several rounds.
     fn kill(&mut self, signals: &Signals) {
         if !system::ADOPTS_ORPHANS {
             system::signal_descendants(self.main, Signal::KILL);

@@ -1,12 +1,12 @@
-//! Where compilers, interpreters and package managers are on this machine, outside the system's own directories: what
-//! a program must be able to read to do its work, while the rest of home stays hidden.
+//! Finds compilers, interpreters and package managers outside the system's own directories: programs in a room must be able
+//! to read them, while the rest of the home directory stays hidden.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::places;
+use crate::system_paths;
 
-/// In a home: managers of versions and what they installed. None of them keeps secrets there.
+/// Version managers and their installations in a home directory. None of these contains secrets.
 const IN_HOME: [&str; 25] = [
     ".asdf",
     ".bun/bin",
@@ -35,7 +35,7 @@ const IN_HOME: [&str; 25] = [
     ".npm-global",
 ];
 
-/// Variables that name such a place, and where it is in a home when they do not.
+/// Variables that name such a directory, and its default below the home directory.
 const NAMED: [(&str, Option<&str>); 10] = [
     ("RUSTUP_HOME", Some(".rustup")),
     ("PYENV_ROOT", Some(".pyenv")),
@@ -49,39 +49,39 @@ const NAMED: [(&str, Option<&str>); 10] = [
     ("SSL_CERT_FILE", None),
 ];
 
-/// Beside a directory of programs: what they are made of.
+/// Directories next to a `bin` directory that its programs need.
 const BESIDE_BIN: [&str; 5] = ["lib", "lib64", "libexec", "include", "share"];
 
-/// What programs need to find their tools.
+/// The paths and variables that programs need to find their tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Toolchain {
-    /// Places to be read.
+    /// Paths to make readable.
     pub read: Vec<PathBuf>,
-    /// Variables that say where they are, since home is elsewhere inside.
+    /// Variables that name the directories, needed because the home directory inside a room is a different one.
     pub env: Vec<(String, String)>,
 }
 
 impl Toolchain {
-    /// The tools of a user with this home and this search path; `variable` gives a variable's value.
+    /// The tools of a user with this home directory and search path; `variable` looks up an environment variable.
     pub fn find(home: Option<&Path>, path: &OsStr, variable: impl Fn(&str) -> Option<String>) -> Self {
         let mut found = Self::default();
         if let Some(home) = home {
-            IN_HOME.iter().for_each(|place| found.add(&home.join(place)));
+            IN_HOME.iter().for_each(|path| found.add(&home.join(path)));
         }
         for (name, usual) in NAMED {
-            let usual = || Some(home?.join(usual?)).filter(|place| place.is_dir());
-            let Some(place) = variable(name).map(PathBuf::from).or_else(usual) else {
+            let usual = || Some(home?.join(usual?)).filter(|path| path.is_dir());
+            let Some(path) = variable(name).map(PathBuf::from).or_else(usual) else {
                 continue;
             };
-            found.add(&place);
-            found.env.push((name.to_owned(), place.to_string_lossy().into_owned()));
+            found.add(&path);
+            found.env.push((name.to_owned(), path.to_string_lossy().into_owned()));
         }
         for directory in std::env::split_paths(path).filter(|directory| directory.is_absolute()) {
             found.add(&directory);
             let Some(around) = directory.parent().filter(|_| directory.ends_with("bin")) else {
                 continue;
             };
-            // In a home itself and in its .local there is much else.
+            // The home directory itself and its .local contain much else.
             if home.is_none_or(|home| around != home && around != home.join(".local")) {
                 BESIDE_BIN.iter().for_each(|beside| found.add(&around.join(beside)));
             }
@@ -89,16 +89,16 @@ impl Toolchain {
         found
     }
 
-    /// Adds a place, also where it really is, unless it can be read anyway.
-    fn add(&mut self, place: &Path) {
-        let known = |list: &[PathBuf], place: &Path| {
-            places::SYSTEM.iter().any(|system| place.starts_with(system))
-                || list.iter().any(|known| place.starts_with(known))
+    /// Adds a path and its canonical form, unless they are readable anyway.
+    fn add(&mut self, path: &Path) {
+        let known = |list: &[PathBuf], path: &Path| {
+            system_paths::SYSTEM.iter().any(|system| path.starts_with(system))
+                || list.iter().any(|known| path.starts_with(known))
         };
-        let real = place.canonicalize().ok();
-        for place in real.iter().map(PathBuf::as_path).chain(real.is_some().then_some(place)) {
-            if !known(&self.read, place) && place.parent().is_some() {
-                self.read.push(place.to_owned());
+        let real = path.canonicalize().ok();
+        for path in real.iter().map(PathBuf::as_path).chain(real.is_some().then_some(path)) {
+            if !known(&self.read, path) && path.parent().is_some() {
+                self.read.push(path.to_owned());
             }
         }
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_variable_names_counts_and_links_are_followed() {
+    fn variables_are_used_and_links_are_followed() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         fs::create_dir_all(base.join("real/java")).unwrap();

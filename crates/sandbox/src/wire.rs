@@ -1,5 +1,5 @@
-//! Messages between the orchestrator, rooms and supervisors: JSON with a length before it, over Unix sockets, and the
-//! descriptors that go with them.
+//! Messages between the orchestrator, rooms and supervisors: length-prefixed JSON over Unix sockets, with file descriptors
+//! attached.
 
 use std::ffi::OsString;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -15,68 +15,69 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{Bounds, Layer};
+use crate::bounds::{Bounds, SandboxLayer};
 use crate::system;
 
-/// The longest message; more than the kernel takes as arguments of a program.
+/// The maximum message size, in bytes; larger than the kernel's limit for program arguments.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
-/// The most descriptors that come with a message: the three streams of a program, and the record of a room.
+/// The maximum number of descriptors per message: the three standard streams of a program, and the record of a room.
 const MAX_FDS: usize = 4;
 pub(crate) const LENGTH_BYTES: usize = 4;
 
-/// What a supervisor is asked to do. Standard input, output and error of the program come with it, and the record of a room.
+/// The request to a supervisor. The program's standard streams are attached, and for a room also its record.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SpawnRequest {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub env: Vec<(OsString, OsString)>,
     pub cwd: PathBuf,
-    /// Whether what the program left behind ends with it, or stays until the room is closed.
+    /// Whether the program's remaining descendants are killed when it exits, or live until the room is closed.
     pub ends_all: bool,
-    /// How the program learns that it is to stop.
-    pub stop: Stop,
-    /// Empty directories that are removed when everything has ended.
+    pub stop: StopMethod,
+    /// Empty directories to remove when everything has ended.
     pub remove: Vec<PathBuf>,
 }
 
-/// How a program learns that it is to stop.
+/// How a program is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Stop {
-    /// It and all that it has started are sent SIGTERM.
+pub(crate) enum StopMethod {
+    /// The program and everything it has started receive SIGTERM.
     Signal,
-    /// A room sees its own socket close and ends what is in it. A signal would end the layer's helper, and with it everything
-    /// at once.
+    /// A room notices that its socket has closed and ends its programs. A signal would kill the layer's helper program, and
+    /// with it everything else at once.
     Socket,
 }
 
-/// What a supervisor answers, once.
+/// The supervisor's only message back.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ExitReport {
-    /// The program has ended with this code, 128+n after signal n.
+    /// The exit code, 128+n after signal n.
     Exited(i32),
-    /// The program was never started.
-    NotStarted { code: i32, why: String },
+    NotStarted {
+        code: i32,
+        why: String,
+    },
 }
 
-/// What a room is asked to be.
+/// The first message to a room.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Setup {
-    pub layer: Layer,
+pub(crate) struct RoomSetup {
+    pub layer: SandboxLayer,
     pub bounds: Bounds,
 }
 
-/// What a room tells.
+/// A message from a room.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RoomEvent {
-    /// It is confined as asked. A listening socket comes with it, for the way out.
+    /// The room is confined. The listening socket for the egress proxy is attached.
     Ready,
-    /// It could not be confined.
+    /// The room could not be confined.
     Failed(String),
-    /// Everything in it was ended, and why.
+    /// Everything in the room was killed, for this reason.
     Cleared(String),
 }
 
-/// Sends a message and the descriptors that go with it. Blocks while the other end does not read.
+/// Sends a message with descriptors. Blocks while the other end does not read.
 pub(crate) fn send<T: Serialize>(
     mut socket: &UnixStream,
     message: &T,
@@ -91,12 +92,12 @@ pub(crate) fn send<T: Serialize>(
     if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::Error::other("too many descriptors"));
     }
-    // A peer that is gone is an error, not a signal: the runtime ignores SIGPIPE, and so does every binary of ours.
+    // A closed peer is an error, not a signal: the Rust runtime ignores SIGPIPE in all our binaries.
     let sent = sendmsg(socket.as_fd(), &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::empty())?;
     socket.write_all(&bytes[sent..])
 }
 
-/// Receives a message and the descriptors that came with it; none when the other end has closed.
+/// Receives a message and its descriptors; `None` when the other end has closed.
 pub(crate) fn receive<T: DeserializeOwned>(mut socket: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut length = [0; LENGTH_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
@@ -123,13 +124,13 @@ pub(crate) fn receive<T: DeserializeOwned>(mut socket: &UnixStream) -> io::Resul
     Ok(Some((serde_json::from_slice(&body)?, fds)))
 }
 
-/// How long the message is that follows.
+/// The length of the message that follows.
 pub(crate) fn length_of(bytes: [u8; LENGTH_BYTES]) -> io::Result<usize> {
     let length = u32::from_le_bytes(bytes) as usize;
     if length > MAX_MESSAGE { Err(io::Error::other("the message is too long")) } else { Ok(length) }
 }
 
-/// The socket that a supervisor or a room was started with, as its standard input.
+/// The socket that a supervisor or a room has as its standard input.
 pub(crate) fn inherited_socket() -> io::Result<UnixStream> {
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
 }
@@ -143,7 +144,7 @@ mod tests {
     use super::{ExitReport, receive, send};
 
     #[test]
-    fn a_message_arrives_whole_with_its_descriptors() {
+    fn a_message_arrives_complete_with_its_descriptors() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (mut near, far) = UnixStream::pair().unwrap();
         let why = "x".repeat(1_000_000);
@@ -156,9 +157,9 @@ mod tests {
         let mut far = UnixStream::from(fds.pop().unwrap());
         far.write_all(b"!").unwrap();
         drop(far);
-        let mut said = String::new();
-        near.read_to_string(&mut said).unwrap();
-        assert_eq!(said, "!");
+        let mut text = String::new();
+        near.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "!");
         assert!(
             matches!(receive::<ExitReport>(&theirs).unwrap().unwrap(), (ExitReport::Exited(1), fds) if fds.is_empty())
         );
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_an_error() {
+    fn a_malformed_message_is_an_error() {
         for bytes in [&b"\xff\xff\xff\xff"[..], b"\x04\0\0\0nope", b"\x09\0\0\0nope"] {
             let (mut ours, theirs) = UnixStream::pair().unwrap();
             ours.write_all(bytes).unwrap();

@@ -1,4 +1,4 @@
-//! How an encoded reply leaves the server: whole, or spoilt by a fault. The same for every wire format.
+//! Sends an encoded reply, whole or corrupted by a fault. The same for every wire format.
 
 use std::convert::Infallible;
 use std::io;
@@ -9,9 +9,9 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use tokio::{task, time};
 
-use crate::reply::{Moment, Spoil};
+use crate::reply::{DeliveryFault, FaultTiming};
 
-/// How long a `silence` fault lasts if the client does not go away before.
+/// How long a `silence` fault lasts unless the client disconnects first.
 pub const SILENCE: Duration = Duration::from_secs(600);
 
 /// An encoded reply.
@@ -33,7 +33,7 @@ impl Payload {
         }
     }
 
-    /// The pieces that a client sees arrive: events, or the two halves of a document.
+    /// Events, or the two halves of a document.
     fn pieces(self) -> Vec<Bytes> {
         match self {
             Payload::Stream(events) => events,
@@ -51,11 +51,11 @@ impl Payload {
         pieces
     }
 
-    /// The same with broken JSON: a truncated document, or one truncated event among whole ones.
+    /// Breaks the JSON: a truncated document, or one truncated event among whole ones.
     fn broken(self) -> Payload {
         match self {
             Payload::Stream(mut events) => {
-                // Not the last one, which need not be JSON.
+                // Not the last event, which need not be JSON.
                 let middle = (events.len() / 2).min(events.len().saturating_sub(2));
                 if let Some(event) = events.get_mut(middle) {
                     *event = truncated_event(event);
@@ -67,43 +67,42 @@ impl Payload {
     }
 }
 
-/// The response body for a reply.
-pub(crate) fn body(payload: Payload, spoil: Option<Spoil>) -> Body {
-    match spoil {
+pub(crate) fn body(payload: Payload, delivery_fault: Option<DeliveryFault>) -> Body {
+    match delivery_fault {
         None => payload.whole(),
-        Some(Spoil::Malformed) => payload.broken().whole(),
-        Some(Spoil::Slow(pause)) => {
+        Some(DeliveryFault::Malformed) => payload.broken().whole(),
+        Some(DeliveryFault::Slow(pause)) => {
             Body::from_stream(stream::iter(payload.pieces()).then(move |piece| async move {
                 time::sleep(pause).await;
                 Ok::<_, Infallible>(piece)
             }))
         }
-        Some(Spoil::Cut) => {
+        Some(DeliveryFault::Cut) => {
             let sent = stream::iter(payload.first_half().into_iter().map(Ok));
             Body::from_stream(sent.chain(stream::once(async {
-                // What precedes an error is flushed only if the body was pending in between.
+                // The data before an error is flushed only if the body was pending in between.
                 task::yield_now().await;
-                Err(broken_off())
+                Err(cut_off())
             })))
         }
-        Some(Spoil::Silence(moment)) => {
-            let sent = match moment {
-                Moment::AtOnce => Vec::new(),
-                Moment::Midway => payload.first_half(),
+        Some(DeliveryFault::Silence(timing)) => {
+            let sent = match timing {
+                FaultTiming::AtOnce => Vec::new(),
+                FaultTiming::Midway => payload.first_half(),
             };
             Body::from_stream(stream::iter(sent.into_iter().map(Ok)).chain(stream::once(async {
                 time::sleep(SILENCE).await;
-                Err(broken_off())
+                Err(cut_off())
             })))
         }
     }
 }
 
-fn broken_off() -> io::Error {
-    io::Error::other("broken off by the script")
+fn cut_off() -> io::Error {
+    io::Error::other("cut off by the script")
 }
 
-/// An event with only half of its data, but still an event to who reads the stream.
+/// An event with only half of its data that still ends like an event.
 fn truncated_event(event: &Bytes) -> Bytes {
     const DATA: &[u8] = b"data: ";
     let start = event.windows(DATA.len()).position(|window| window == DATA).map_or(0, |at| at + DATA.len());

@@ -1,8 +1,8 @@
-//! Agents that cheat, and agents that do not: projects and scripts by which a run shows whom it believes.
+//! Scenarios of agents that cheat and agents that do not: projects and scripts that test which claims a run accepts.
 //!
-//! A test and a benchmark play them with the real program. A cheat is caught when nothing of it is *verified* in the end and the
-//! run does not end well; an honest one must be verified, with nobody's help. Scripts say with `expect` that a trick was really
-//! played, and of what it was found wanting.
+//! A test and a benchmark run them with the real program. A cheat is caught if its deliverable is not *verified* in the end
+//! and the run fails; an honest agent must be verified. The scripts check with `expect` that each trick was carried out, and
+//! why the claim was refused.
 
 mod cheats;
 mod git_cheats;
@@ -16,55 +16,52 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// The deliverable that all of them are about.
+/// The deliverable of every scenario.
 pub const DELIVERABLE: &str = "A";
 
-/// A project, a script, and what must come of them.
+/// A project, a script, and the expected outcome.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// What the agent does.
     pub name: &'static str,
-    /// Whether it cheats.
     pub cheats: bool,
-    /// What the model says, as a script.
+    /// The script of the model.
     pub script: String,
-    /// How many sessions it has.
     pub sessions: u32,
-    /// Whether the user lets the agent run `bash`, which gets every other rule about commands out of the way.
-    pub lets_bash: bool,
+    /// Whether the user allows `bash`, which bypasses every other command rule.
+    pub allows_bash: bool,
     spec: &'static str,
     files: &'static [(&'static str, &'static str)],
     checks: Option<&'static str>,
-    /// The deliverables that there are; none: the first session makes them.
+    /// The existing deliverables. If empty, the first session creates them.
     planned: &'static [&'static str],
     is_committed: bool,
 }
 
-/// How a scenario came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    /// The deliverable is verified and the run says that all is done.
-    Believed,
-    /// Neither.
+pub enum ScenarioOutcome {
+    /// The deliverable is verified and the run succeeded.
+    Verified,
+    /// The deliverable is not verified and the run failed.
     Refused,
-    /// One of the two only; it says what.
-    Torn(String),
+    /// Any other combination, with a description.
+    Inconsistent(String),
 }
 
-/// All of them: the cheats, then the honest ones.
+/// The cheats, then the honest agents.
 pub fn scenarios() -> Vec<Scenario> {
     [cheats::all(), git_cheats::all(), honest::all()].concat()
 }
 
 impl Scenario {
-    /// One about a deliverable that is planned and a project that is committed.
+    /// A scenario of a committed project with one planned deliverable.
     fn new(name: &'static str, cheats: bool, spec: &'static str, script: String) -> Self {
         Self {
             name,
             cheats,
             script,
             sessions: 1,
-            lets_bash: false,
+            allows_bash: false,
             spec,
             files: &[],
             checks: None,
@@ -73,15 +70,15 @@ impl Scenario {
         }
     }
 
-    /// The arguments of `autonoe` by which it is played.
+    /// The arguments to run `autonoe` with.
     pub fn arguments(&self) -> Vec<String> {
         let sessions = self.sessions.to_string();
         let options = ["--backend", "native", "--session-delay", "0s", "--max-iterations", &sessions];
         ["run", "--strict"].iter().chain(&options).map(|word| (*word).to_owned()).collect()
     }
 
-    /// Makes the project in `root`, an empty directory. `home` is where git looks for settings.
-    pub fn lay_out(&self, root: &Path, home: &Path) -> io::Result<()> {
+    /// Creates the project in `root`, an empty directory. `home` is where git looks for settings.
+    pub fn create_project(&self, root: &Path, home: &Path) -> io::Result<()> {
         write(root, "SPEC.md", self.spec)?;
         for (name, content) in self.files {
             write(root, name, content)?;
@@ -94,7 +91,7 @@ impl Scenario {
         if let Some(checks) = self.checks {
             write(root, ".autonoe/checks.json", checks)?;
         }
-        if self.lets_bash {
+        if self.allows_bash {
             write(root, ".autonoe/agent.json", r#"{ "allowCommands": { "base": ["bash"] } }"#)?;
         }
         if !self.planned.is_empty() {
@@ -103,8 +100,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// How it came out, by what the project says and the exit code of the run.
-    pub fn ending(&self, root: &Path, code: Option<i32>) -> io::Result<Ending> {
+    /// Reads the outcome from the project's status and the exit code of the run.
+    pub fn outcome(&self, root: &Path, code: Option<i32>) -> io::Result<ScenarioOutcome> {
         let text = fs::read_to_string(root.join(".autonoe/status.json"))?;
         let status: Value = serde_json::from_str(&text)?;
         let deliverables = status["deliverables"].as_array().cloned().unwrap_or_default();
@@ -115,16 +112,19 @@ impl Scenario {
         };
         let verified = deliverables.iter().any(is_verified);
         Ok(match (verified, code) {
-            (true, Some(0)) => Ending::Believed,
-            (false, Some(1..)) => Ending::Refused,
-            (true, code) => Ending::Torn(format!("it is verified, and the run ended with {code:?}")),
-            (false, code) => Ending::Torn(format!("it is not verified, and the run ended with {code:?}")),
+            (true, Some(0)) => ScenarioOutcome::Verified,
+            (false, Some(1..)) => ScenarioOutcome::Refused,
+            (true, code) => {
+                ScenarioOutcome::Inconsistent(format!("verified, but the run ended with {code:?}"))
+            }
+            (false, code) => {
+                ScenarioOutcome::Inconsistent(format!("not verified, but the run ended with {code:?}"))
+            }
         })
     }
 
-    /// The ending that it must have.
-    pub fn due(&self) -> Ending {
-        if self.cheats { Ending::Refused } else { Ending::Believed }
+    pub fn expected_outcome(&self) -> ScenarioOutcome {
+        if self.cheats { ScenarioOutcome::Refused } else { ScenarioOutcome::Verified }
     }
 }
 

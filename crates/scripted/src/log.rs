@@ -1,96 +1,90 @@
-//! What the server was asked and what went wrong, within bounds. Nothing here affects an answer.
+//! Records requests and problems, up to a limit. Nothing here affects an answer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-/// The newest requests that are kept.
+/// How many of the newest requests are kept.
 const KEPT_REQUESTS: usize = 10_000;
-/// The size of their JSON text together.
+/// The total size of their JSON text.
 const KEPT_BYTES: usize = 256 << 20;
-/// The first problems that are kept.
+/// How many of the first problems are kept.
 const KEPT_PROBLEMS: usize = 1_000;
 
-/// A request, and what answered it.
 #[derive(Debug, Clone)]
-pub struct Asked {
-    /// The path of the URL, without the query.
+pub struct LoggedRequest {
+    /// Without the query.
     pub path: String,
-    /// The model asked for; empty if the request could not be read.
+    /// Empty if the request could not be read.
     pub model: String,
-    /// Whether a stream was asked for.
     pub stream: bool,
-    /// How many messages it had.
+    /// The number of messages.
     pub messages: usize,
-    /// The names of the tools it offered.
+    /// The names of the offered tools.
     pub tools: Vec<String>,
-    /// What answered it.
-    pub answer: Answer,
+    pub answer: ScriptedAnswer,
     /// The whole request; null if it was not JSON.
     pub request: Arc<Value>,
 }
 
-/// What answered a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// A turn of the script.
-    Turn(Place),
-    /// A fault in front of a turn.
-    Fault(Place),
+pub enum ScriptedAnswer {
+    Turn(ScriptPosition),
+    /// A fault that precedes a turn.
+    Fault(ScriptPosition),
     /// The short text for requests that offer no tools.
     Side,
     /// A count of tokens.
     Count,
-    /// An error, because the request or the script was wrong; the sentence is among the problems.
+    /// An error because the request or the script was wrong; its message is also among the problems.
     Refused(String),
 }
 
-/// A place in the script, as it is played.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ScriptPosition {
     /// The name of the conversation.
     pub conversation: String,
-    /// Which of all conversations held with this server, counted from 1.
+    /// Counted from 1 over all conversations of this server.
     pub play: usize,
-    /// Which reply of the conversation, counted from 1.
+    /// Counted from 1 within the conversation.
     pub turn: usize,
 }
 
-/// Requests and problems so far.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    asked: VecDeque<(usize, Asked)>,
+pub(crate) struct RequestLog {
+    /// Each with its size in bytes.
+    requests: VecDeque<(usize, LoggedRequest)>,
     bytes: usize,
     total: usize,
     problems: Vec<String>,
     problems_left_out: usize,
 }
 
-impl Log {
-    /// Keeps a request of so many bytes, letting go of the oldest.
-    pub fn asked(&mut self, bytes: usize, asked: Asked) {
+impl RequestLog {
+    /// Records a request of `bytes` bytes and drops the oldest ones beyond the limits.
+    pub fn record(&mut self, bytes: usize, request: LoggedRequest) {
         self.total += 1;
         self.bytes += bytes;
-        self.asked.push_back((bytes, asked));
-        while self.asked.len() > KEPT_REQUESTS || self.bytes > KEPT_BYTES {
-            let Some((bytes, _)) = self.asked.pop_front() else {
+        self.requests.push_back((bytes, request));
+        while self.requests.len() > KEPT_REQUESTS || self.bytes > KEPT_BYTES {
+            let Some((bytes, _)) = self.requests.pop_front() else {
                 break;
             };
             self.bytes -= bytes;
         }
     }
 
-    pub fn problem(&mut self, sentence: String) {
+    pub fn problem(&mut self, message: String) {
         if self.problems.len() < KEPT_PROBLEMS {
-            self.problems.push(sentence);
+            self.problems.push(message);
         } else {
             self.problems_left_out += 1;
         }
     }
 
-    pub fn requests(&self) -> Vec<Asked> {
-        self.asked.iter().map(|(_, asked)| asked.clone()).collect()
+    pub fn requests(&self) -> Vec<LoggedRequest> {
+        self.requests.iter().map(|(_, request)| request.clone()).collect()
     }
 
     pub fn problems(&self) -> Vec<String> {
@@ -99,7 +93,7 @@ impl Log {
         self.problems.iter().cloned().chain(rest).collect()
     }
 
-    /// The state page.
+    /// The body of `/_state`.
     pub fn state(&self) -> Value {
         json!({ "requests": self.total, "problems": self.problems() })
     }
@@ -107,25 +101,25 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Asked, KEPT_BYTES, KEPT_PROBLEMS, KEPT_REQUESTS, Log};
+    use super::{KEPT_BYTES, KEPT_PROBLEMS, KEPT_REQUESTS, LoggedRequest, RequestLog, ScriptedAnswer};
 
-    fn asked(path: usize) -> Asked {
-        Asked {
+    fn request(path: usize) -> LoggedRequest {
+        LoggedRequest {
             path: path.to_string(),
             model: String::new(),
             stream: false,
             messages: 0,
             tools: Vec::new(),
-            answer: Answer::Side,
+            answer: ScriptedAnswer::Side,
             request: Default::default(),
         }
     }
 
     #[test]
     fn keeps_the_newest_requests_and_counts_all() {
-        let mut log = Log::default();
+        let mut log = RequestLog::default();
         for number in 0..KEPT_REQUESTS + 3 {
-            log.asked(1, asked(number));
+            log.record(1, request(number));
         }
         assert_eq!(log.requests().len(), KEPT_REQUESTS);
         assert_eq!(log.requests()[0].path, "3");
@@ -134,17 +128,17 @@ mod tests {
 
     #[test]
     fn large_requests_push_out_older_ones() {
-        let mut log = Log::default();
+        let mut log = RequestLog::default();
         for number in 0..3 {
-            log.asked(KEPT_BYTES / 2, asked(number));
+            log.record(KEPT_BYTES / 2, request(number));
         }
-        let kept: Vec<String> = log.requests().into_iter().map(|asked| asked.path).collect();
+        let kept: Vec<String> = log.requests().into_iter().map(|request| request.path).collect();
         assert_eq!(kept, ["1", "2"]);
     }
 
     #[test]
-    fn says_how_many_problems_were_left_out() {
-        let mut log = Log::default();
+    fn counts_the_problems_it_drops() {
+        let mut log = RequestLog::default();
         (0..KEPT_PROBLEMS + 2).for_each(|number| log.problem(format!("problem {number}")));
         assert_eq!(log.problems().len(), KEPT_PROBLEMS + 1);
         assert_eq!(log.problems().last().map(String::as_str), Some("and 2 more problems"));

@@ -1,5 +1,5 @@
-//! What passes between the script and a wire format, in the terms of neither: the prompt as read from a request, the reply
-//! to encode, and the faults that may spoil it.
+//! The types between the script and the wire formats: the prompt read from a request, the reply to encode, and the
+//! faults that replace or corrupt it.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A request for a reply, as far as choosing the reply needs it.
+/// The parts of a request that decide the reply.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prompt {
     pub model: String,
@@ -27,62 +27,58 @@ pub(crate) struct Prompt {
     pub call_ids: Vec<String>,
     /// Whether thinking is signed for this client, which must then send the signature back.
     pub signed: bool,
-    /// Signatures that came back.
+    /// Signatures that the client sent back.
     pub signatures: Vec<String>,
-    /// Names of the tools offered.
+    /// Names of the offered tools.
     pub tools: Vec<String>,
-    /// Those of them that take a text instead of arguments.
+    /// The offered tools that take text instead of arguments.
     pub freeform: Vec<String>,
-    /// Whether there are further tools, which are found by a search.
+    /// Whether the client offers tool search.
     pub searches: bool,
     /// Size of the request, from which its tokens are estimated.
     pub bytes: usize,
 }
 
-/// A reply, ready to be encoded.
+/// A reply, ready for a wire format to encode.
 #[derive(Debug, Clone)]
-pub(crate) struct Reply {
-    /// `<play>_<turn>`, to which each wire puts its own prefixes.
+pub(crate) struct WireReply {
+    /// `<play>_<turn>`; each wire format adds its own prefixes.
     pub id: String,
     pub model: String,
-    pub thinking: Option<Thinking>,
+    pub thinking: Option<WireThinking>,
     pub text: Option<String>,
-    pub calls: Vec<Call>,
+    pub calls: Vec<WireCall>,
     pub stop: StopReason,
-    pub usage: Usage,
+    pub usage: WireUsage,
 }
 
-/// What is thought before a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Thinking {
+pub(crate) struct WireThinking {
     pub text: String,
-    /// `None` where the wire has no signatures or the client did not ask for them.
+    /// `None` if the wire format has no signatures or the client did not request them.
     pub signature: Option<String>,
 }
 
-/// A tool call within a reply.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
+pub(crate) struct WireCall {
     pub id: String,
     pub tool: String,
-    /// An object, or a string to be sent as it is: arguments that are not JSON.
+    /// An object, or a string to be sent verbatim.
     pub input: Value,
     pub form: CallForm,
 }
 
-/// How a tool is called, where there is more than one way.
+/// How a tool is called; only OpenAI Responses has more than the plain form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum CallForm {
-    /// By its name, with arguments.
     #[default]
     Plain,
-    /// By its name, with a text instead of arguments.
+    /// With text instead of arguments.
     Freeform,
-    /// By its name in a namespace: it was not offered, and is found by a search.
+    /// By its name in this namespace: the tool was not offered and is found by tool search.
     Within(String),
 }
 
-/// Why the model stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StopReason {
@@ -95,50 +91,46 @@ pub(crate) enum StopReason {
     Refusal,
 }
 
-/// Tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Usage {
-    /// Neither read from nor written to a cache.
+pub(crate) struct WireUsage {
+    /// Tokens neither read from nor written to a cache.
     pub input: u64,
     pub cache_read: u64,
     pub cache_write: u64,
-    /// Thinking included.
+    /// Includes `reasoning`.
     pub output: u64,
-    /// The part of the output that is thinking.
     pub reasoning: u64,
 }
 
-/// What may happen instead of a reply, or to it.
+/// Replaces a reply, or corrupts its delivery.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fault {
+pub(crate) enum ScriptFault {
     Error(ErrorReply),
-    /// A reply that says nothing.
+    /// A reply without content.
     Empty,
-    Spoil(Spoil),
+    Delivery(DeliveryFault),
 }
 
-/// An error instead of a reply, or breaking it off.
+/// An error instead of a reply, or in the middle of one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ErrorReply {
-    pub complaint: Complaint,
-    /// Further response headers.
+    pub error: ServiceError,
     pub headers: HeaderMap,
-    /// What the service says beside or instead of its usual words, in the `error` of its body.
+    /// Merged into the `error` object of the body.
     pub details: BTreeMap<String, Value>,
-    pub moment: Moment,
+    pub timing: FaultTiming,
 }
 
-/// What a service complains about. Each wire has its own words for it, used where the script gives no message.
+/// An error that a service reports. Each wire format has its own message for it, used if the script gives none.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Complaint {
-    pub trouble: Trouble,
+pub(crate) struct ServiceError {
+    pub kind: ServiceErrorKind,
     pub message: Option<String>,
     pub retry_after: Option<Duration>,
 }
 
-/// Why a service does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum ServiceErrorKind {
     Status(StatusCode),
     InvalidKey,
     Quota,
@@ -146,32 +138,28 @@ pub(crate) enum Trouble {
     Overloaded,
 }
 
-/// When something goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum FaultTiming {
     AtOnce,
     /// After half of the stream.
     Midway,
 }
 
-/// How the delivery of a reply goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spoil {
+pub(crate) enum DeliveryFault {
     Cut,
     Malformed,
-    Silence(Moment),
+    Silence(FaultTiming),
     Slow(Duration),
 }
 
-impl Reply {
-    /// The same without anything said.
-    pub fn emptied(self) -> Reply {
-        Reply { thinking: None, text: None, calls: Vec::new(), stop: StopReason::EndTurn, ..self }
+impl WireReply {
+    pub fn emptied(self) -> WireReply {
+        WireReply { thinking: None, text: None, calls: Vec::new(), stop: StopReason::EndTurn, ..self }
     }
 }
 
-impl Call {
-    /// The arguments as text.
+impl WireCall {
     pub fn arguments(&self) -> String {
         match &self.input {
             Value::String(text) => text.clone(),
@@ -180,37 +168,37 @@ impl Call {
     }
 }
 
-impl Usage {
-    /// All of the input, cached or not.
+impl WireUsage {
     pub fn whole_input(&self) -> u64 {
         self.input + self.cache_read + self.cache_write
     }
 }
 
-impl Complaint {
-    /// A request that makes no sense to the service or to the script.
-    pub fn refused(status: StatusCode, message: String) -> Complaint {
-        Complaint { trouble: Trouble::Status(status), message: Some(message), retry_after: None }
+impl ServiceError {
+    /// The error for a request that the service or the script rejects.
+    pub fn refused(status: StatusCode, message: String) -> ServiceError {
+        ServiceError { kind: ServiceErrorKind::Status(status), message: Some(message), retry_after: None }
     }
 }
 
-impl Fault {
-    /// Whether the client gets the reply all the same.
+impl ScriptFault {
+    /// Whether the client still gets the reply.
     pub fn delivers(&self) -> bool {
         match self {
-            Fault::Spoil(Spoil::Slow(_)) => true,
-            Fault::Error(_) | Fault::Empty => false,
-            Fault::Spoil(Spoil::Cut | Spoil::Malformed | Spoil::Silence(_)) => false,
+            ScriptFault::Delivery(DeliveryFault::Slow(_)) => true,
+            ScriptFault::Error(_) | ScriptFault::Empty => false,
+            ScriptFault::Delivery(
+                DeliveryFault::Cut | DeliveryFault::Malformed | DeliveryFault::Silence(_),
+            ) => false,
         }
     }
 }
 
-/// What stands where a service signs its thinking: the same for the same words, and valid base64 as theirs are.
+/// A deterministic signature of thinking; valid base64, as the services' signatures are.
 pub(crate) fn signature(thinking: &str) -> String {
     format!("{:016x}", fingerprint(thinking))
 }
 
-/// A short stand-in for a text.
 pub(crate) fn fingerprint(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
@@ -219,12 +207,12 @@ pub(crate) fn fingerprint(text: &str) -> u64 {
 
 const BYTES_PER_TOKEN: usize = 4;
 
-/// A rough count of the tokens in so many bytes; never zero.
+/// A rough estimate; never zero.
 pub(crate) fn estimated_tokens(bytes: usize) -> u64 {
     (bytes / BYTES_PER_TOKEN).max(1) as u64
 }
 
-/// The beginning of a text, on one line, for messages to people.
+/// The beginning of a text on one line, for messages.
 pub(crate) fn beginning(text: &str) -> String {
     const SHOWN_CHARS: usize = 80;
     let mut shown: String =

@@ -1,5 +1,5 @@
-//! What each path answers, and what is noted about it. It decides little itself: `conversation` says what to answer,
-//! `wire` how it is written, `delivery` how it is sent.
+//! The HTTP routes, and the log entry for each request. `player` chooses the answer, `wire` encodes it, `delivery`
+//! sends it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,71 +13,76 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::conversation::{Cue, Stage, side_reply};
 use crate::delivery::{self, Payload};
-use crate::log::{Answer, Asked, Log};
-use crate::reply::{Complaint, ErrorReply, Fault, Moment, Prompt, Reply, Spoil, Trouble, estimated_tokens};
-use crate::script::Script;
-use crate::wire::{Complains, RetryHint, Wire, anthropic, chat, gemini, ollama, responses};
+use crate::log::{LoggedRequest, RequestLog, ScriptedAnswer};
+use crate::player::{PlannedAnswer, ScriptPlayer, side_reply};
+use crate::reply::{
+    DeliveryFault, ErrorReply, FaultTiming, Prompt, ScriptFault, ServiceError, ServiceErrorKind, WireReply,
+    estimated_tokens,
+};
+use crate::script::ModelScript;
+use crate::wire::{ErrorChannel, RetryHint, Wire, anthropic, chat, gemini, ollama, responses};
 
-/// The largest request body that is read.
 const MAX_BODY_BYTES: usize = 32 << 20;
 
-/// What the routes and the owner of the server share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    stage: Mutex<Stage>,
-    log: Mutex<Log>,
+    player: Mutex<ScriptPlayer>,
+    log: Mutex<RequestLog>,
 }
 
 impl Shared {
-    pub fn new(script: Script) -> Shared {
-        Shared { stage: Mutex::new(Stage::new(script)), log: Mutex::default() }
+    pub fn new(script: ModelScript) -> Shared {
+        Shared { player: Mutex::new(ScriptPlayer::new(script)), log: Mutex::default() }
     }
 
-    pub fn log(&self) -> MutexGuard<'_, Log> {
+    pub fn log(&self) -> MutexGuard<'_, RequestLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn cue(&self, prompt: &Prompt) -> Result<Cue, String> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner).next(prompt)
+    fn next_answer(&self, prompt: &Prompt) -> Result<PlannedAnswer, String> {
+        self.player.lock().unwrap_or_else(PoisonError::into_inner).next(prompt)
     }
 }
 
 type Received = Result<Bytes, BytesRejection>;
 
-/// Everything the server answers.
 pub(crate) fn routes(shared: Arc<Shared>) -> Router {
     Router::new()
-        .route("/v1/messages", post(|state, uri, body| talk(&anthropic::WIRE, state, uri, body)))
+        .route("/v1/messages", post(|state, uri, body| reply(&anthropic::WIRE, state, uri, body)))
         .route(
             "/v1/messages/count_tokens",
-            post(|state, uri, body| count(&anthropic::WIRE, state, uri, body)),
+            post(|state, uri, body| count_tokens(&anthropic::WIRE, state, uri, body)),
         )
-        .route("/v1/chat/completions", post(|state, uri, body| talk(&chat::WIRE, state, uri, body)))
-        .route("/v1/responses", post(|state, uri, body| talk(&responses::WIRE, state, uri, body)))
+        .route("/v1/chat/completions", post(|state, uri, body| reply(&chat::WIRE, state, uri, body)))
+        .route("/v1/responses", post(|state, uri, body| reply(&responses::WIRE, state, uri, body)))
         .route("/v1/models", get(async || Json(models())))
         .route("/v1beta/models", get(async || Json(models())))
         .route("/v1beta/models/{model_and_method}", post(gemini_method))
-        .route("/api/chat", post(|state, uri, body| talk(&ollama::WIRE, state, uri, body)))
+        .route("/api/chat", post(|state, uri, body| reply(&ollama::WIRE, state, uri, body)))
         .route("/api/tags", get(async || Json(models())))
         .route("/_state", get(state))
-        .fallback(nothing_here)
+        .fallback(not_found)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(shared)
 }
 
-async fn talk(wire: &'static Wire, State(shared): State<Arc<Shared>>, uri: Uri, body: Received) -> Response {
-    answer(&shared, wire, &uri, body, |prompt| converse(&shared, wire, prompt))
+async fn reply(wire: &'static Wire, State(shared): State<Arc<Shared>>, uri: Uri, body: Received) -> Response {
+    handle(&shared, wire, &uri, body, |prompt| scripted_reply(&shared, wire, prompt))
 }
 
-/// Counts tokens: the answer has the key of each service that is asked here.
-async fn count(wire: &'static Wire, State(shared): State<Arc<Shared>>, uri: Uri, body: Received) -> Response {
-    answer(&shared, wire, &uri, body, |prompt| {
+/// The answer has the keys of all services that count tokens.
+async fn count_tokens(
+    wire: &'static Wire,
+    State(shared): State<Arc<Shared>>,
+    uri: Uri,
+    body: Received,
+) -> Response {
+    handle(&shared, wire, &uri, body, |prompt| {
         let tokens = estimated_tokens(prompt.bytes);
-        Outcome {
+        HandledRequest {
             response: Json(json!({ "input_tokens": tokens, "totalTokens": tokens })).into_response(),
-            answer: Answer::Count,
+            answer: ScriptedAnswer::Count,
             problems: Vec::new(),
         }
     })
@@ -86,13 +91,13 @@ async fn count(wire: &'static Wire, State(shared): State<Arc<Shared>>, uri: Uri,
 async fn gemini_method(state: State<Arc<Shared>>, method: Method, uri: Uri, body: Received) -> Response {
     let wire = &gemini::WIRE;
     match uri.path().rsplit_once(':').map(|(_, method)| method) {
-        Some("generateContent" | "streamGenerateContent") => talk(wire, state, uri, body).await,
-        Some("countTokens") => count(wire, state, uri, body).await,
-        Some(_) | None => nothing_here(method, uri).await,
+        Some("generateContent" | "streamGenerateContent") => reply(wire, state, uri, body).await,
+        Some("countTokens") => count_tokens(wire, state, uri, body).await,
+        Some(_) | None => not_found(method, uri).await,
     }
 }
 
-/// A list of one model, with all that each service says of a model.
+/// A list of one model, with the keys of all services.
 fn models() -> Value {
     let model = json!({
         "id": "scripted",
@@ -112,47 +117,46 @@ async fn state(State(shared): State<Arc<Shared>>) -> Json<Value> {
     Json(shared.log().state())
 }
 
-/// Not a problem: clients look around.
-async fn nothing_here(method: Method, uri: Uri) -> Response {
-    let message = format!("scripted: nothing answers {method} {}", uri.path());
+/// Not recorded as a problem: clients probe for other paths.
+async fn not_found(method: Method, uri: Uri) -> Response {
+    let message = format!("scripted: no route for {method} {}", uri.path());
     refuse(&anthropic::WIRE, StatusCode::NOT_FOUND, message)
 }
 
-/// What is sent, and what is noted about it.
-struct Outcome {
+struct HandledRequest {
     response: Response,
-    answer: Answer,
+    answer: ScriptedAnswer,
     problems: Vec<String>,
 }
 
-/// Reads a request, has it decided upon, and enters both in the log.
-fn answer(
+/// Reads a request, lets `decide` answer it, and logs both.
+fn handle(
     shared: &Shared,
     wire: &Wire,
     uri: &Uri,
     body: Received,
-    decide: impl FnOnce(&Prompt) -> Outcome,
+    decide: impl FnOnce(&Prompt) -> HandledRequest,
 ) -> Response {
     let path = uri.path().to_owned();
     let bytes = body.as_ref().map_or(0, Bytes::len);
     let (request, read) = read(wire, &path, body);
-    let Outcome { response, answer, problems } = match &read {
+    let HandledRequest { response, answer, problems } = match &read {
         Ok(prompt) => decide(prompt),
-        Err((status, message)) => Outcome {
+        Err((status, message)) => HandledRequest {
             response: refuse(wire, *status, message.clone()),
-            answer: Answer::Refused(message.clone()),
+            answer: ScriptedAnswer::Refused(message.clone()),
             problems: vec![format!("POST {path}: {message}")],
         },
     };
     let Prompt { model, stream, messages, tools, .. } = read.unwrap_or_default();
-    let asked = Asked { path, model, stream, messages, tools, answer, request: Arc::new(request) };
+    let request = LoggedRequest { path, model, stream, messages, tools, answer, request: Arc::new(request) };
     let mut log = shared.log();
-    problems.into_iter().for_each(|sentence| log.problem(sentence));
-    log.asked(bytes, asked);
+    problems.into_iter().for_each(|problem| log.problem(problem));
+    log.record(bytes, request);
     response
 }
 
-/// The request, null if it is not JSON, and what it says or why it is refused.
+/// The request (null if it is not JSON), and its prompt or the status and message that refuse it.
 fn read(wire: &Wire, path: &str, body: Received) -> (Value, Result<Prompt, (StatusCode, String)>) {
     let body = match body {
         Ok(body) => body,
@@ -166,59 +170,57 @@ fn read(wire: &Wire, path: &str, body: Received) -> (Value, Result<Prompt, (Stat
             let prompt = (wire.read)(path, &request).map_err(refused);
             (request, prompt.map(|prompt| Prompt { bytes: body.len(), ..prompt }))
         }
-        Err(mistake) => (Value::Null, Err(refused(format!("the request is not JSON: {mistake}")))),
+        Err(error) => (Value::Null, Err(refused(format!("the request is not JSON: {error}")))),
     }
 }
 
-/// Decides upon a request for a reply.
-fn converse(shared: &Shared, wire: &Wire, prompt: &Prompt) -> Outcome {
+fn scripted_reply(shared: &Shared, wire: &Wire, prompt: &Prompt) -> HandledRequest {
     if prompt.tools.is_empty() {
         let response = respond(wire, &side_reply(prompt), prompt, None);
-        return Outcome { response, answer: Answer::Side, problems: Vec::new() };
+        return HandledRequest { response, answer: ScriptedAnswer::Side, problems: Vec::new() };
     }
-    match shared.cue(prompt) {
-        Ok(cue) => perform(wire, cue, prompt),
-        Err(sentence) => Outcome {
-            response: refuse(wire, StatusCode::BAD_REQUEST, format!("scripted: {sentence}")),
-            answer: Answer::Refused(sentence.clone()),
-            problems: vec![sentence],
+    match shared.next_answer(prompt) {
+        Ok(answer) => serve(wire, answer, prompt),
+        Err(problem) => HandledRequest {
+            response: refuse(wire, StatusCode::BAD_REQUEST, format!("scripted: {problem}")),
+            answer: ScriptedAnswer::Refused(problem.clone()),
+            problems: vec![problem],
         },
     }
 }
 
-fn perform(wire: &Wire, cue: Cue, prompt: &Prompt) -> Outcome {
-    let Cue { place, fault, reply, unmet } = cue;
-    let problem =
-        |sentence| format!("conversation {:?}, turn {}: {sentence}", place.conversation, place.turn);
+fn serve(wire: &Wire, answer: PlannedAnswer, prompt: &Prompt) -> HandledRequest {
+    let PlannedAnswer { position, fault, reply, unmet } = answer;
+    let problem = |text| format!("conversation {:?}, turn {}: {text}", position.conversation, position.turn);
     let problems = unmet.into_iter().map(problem).collect();
-    let delivers = fault.as_ref().is_none_or(Fault::delivers);
+    let delivers = fault.as_ref().is_none_or(ScriptFault::delivers);
     let response = match fault {
         None => respond(wire, &reply, prompt, None),
-        Some(Fault::Spoil(spoil)) => respond(wire, &reply, prompt, Some(spoil)),
-        Some(Fault::Empty) => respond(wire, &reply.emptied(), prompt, None),
-        Some(Fault::Error(error)) => fail(wire, error, reply, prompt),
+        Some(ScriptFault::Delivery(fault)) => respond(wire, &reply, prompt, Some(fault)),
+        Some(ScriptFault::Empty) => respond(wire, &reply.emptied(), prompt, None),
+        Some(ScriptFault::Error(error)) => fail(wire, error, reply, prompt),
     };
-    let answer = if delivers { Answer::Turn(place) } else { Answer::Fault(place) };
-    Outcome { response, answer, problems }
+    let answer = if delivers { ScriptedAnswer::Turn(position) } else { ScriptedAnswer::Fault(position) };
+    HandledRequest { response, answer, problems }
 }
 
-fn respond(wire: &Wire, reply: &Reply, prompt: &Prompt, spoil: Option<Spoil>) -> Response {
+fn respond(wire: &Wire, reply: &WireReply, prompt: &Prompt, fault: Option<DeliveryFault>) -> Response {
     let (content_type, payload) = match prompt.stream {
         true => (wire.stream_type, Payload::Stream((wire.stream)(reply, prompt))),
         false => ("application/json", Payload::Document((wire.whole)(reply).to_string().into())),
     };
-    ([(CONTENT_TYPE, content_type)], delivery::body(payload, spoil)).into_response()
+    ([(CONTENT_TYPE, content_type)], delivery::body(payload, fault)).into_response()
 }
 
-/// Answers with an error, or breaks a stream off with one.
-fn fail(wire: &Wire, error: ErrorReply, reply: Reply, prompt: &Prompt) -> Response {
-    let ErrorReply { complaint, headers, details, moment } = error;
-    let (status, mut body) = (wire.error)(&complaint, &prompt.model);
-    if let Some(error) = body["error"].as_object_mut() {
-        error.extend(details);
+/// Answers with an error response, or ends a stream with an error.
+fn fail(wire: &Wire, error_reply: ErrorReply, reply: WireReply, prompt: &Prompt) -> Response {
+    let ErrorReply { error, headers, details, timing } = error_reply;
+    let (status, mut body) = (wire.error)(&error, &prompt.model);
+    if let Some(body_error) = body["error"].as_object_mut() {
+        body_error.extend(details);
     }
-    let late = complaint.trouble == Trouble::ContextLength && wire.context_length == Complains::InStream;
-    if prompt.stream && (late || moment == Moment::Midway) {
+    let late = error.kind == ServiceErrorKind::ContextLength && wire.context_length == ErrorChannel::Stream;
+    if prompt.stream && (late || timing == FaultTiming::Midway) {
         let reply = if late { reply.emptied() } else { reply };
         let mut sent = Payload::Stream((wire.stream)(&reply, prompt)).first_half();
         sent.push((wire.stream_error)(&reply, &body));
@@ -226,23 +228,23 @@ fn fail(wire: &Wire, error: ErrorReply, reply: Reply, prompt: &Prompt) -> Respon
         return ([(CONTENT_TYPE, wire.stream_type)], headers, body).into_response();
     }
     let hints = match wire.retry {
-        RetryHint::Header => retry_headers(&complaint),
+        RetryHint::Header => retry_headers(&error),
         RetryHint::Body => HeaderMap::new(),
     };
-    if status == StatusCode::BAD_GATEWAY && complaint.message.is_none() {
+    if status == StatusCode::BAD_GATEWAY && error.message.is_none() {
         return (status, hints, headers, Html(BAD_GATEWAY)).into_response();
     }
     (status, hints, headers, Json(body)).into_response()
 }
 
-/// What stands before a service answers for it when it is gone, and knows nothing of its errors.
+/// What the load balancer in front of a service answers when the service is down.
 const BAD_GATEWAY: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
 
-/// When to try again: in seconds, and exactly where seconds do not suffice.
-fn retry_headers(complaint: &Complaint) -> HeaderMap {
+/// `retry-after` in seconds, and `retry-after-ms` if seconds are not exact.
+fn retry_headers(error: &ServiceError) -> HeaderMap {
     const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
     let mut headers = HeaderMap::new();
-    if let Some(wait) = complaint.retry_after {
+    if let Some(wait) = error.retry_after {
         let millis = wait.as_millis() as u64;
         headers.insert(RETRY_AFTER, millis.div_ceil(1000).into());
         if !millis.is_multiple_of(1000) {
@@ -253,6 +255,6 @@ fn retry_headers(complaint: &Complaint) -> HeaderMap {
 }
 
 fn refuse(wire: &Wire, status: StatusCode, message: String) -> Response {
-    let (status, body) = (wire.error)(&Complaint::refused(status, message), "");
+    let (status, body) = (wire.error)(&ServiceError::refused(status, message), "");
     (status, Json(body)).into_response()
 }

@@ -1,4 +1,4 @@
-//! The server's life: its port, its thread and its end. What it answers is decided in `routes`.
+//! Starts and stops the server: its port and its thread. `routes` decides the answers.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use std::thread::{self, JoinHandle};
 use axum::serve::ListenerExt;
 use tokio::sync::oneshot;
 
-use crate::log::Asked;
+use crate::log::LoggedRequest;
 use crate::routes::{Shared, routes};
-use crate::script::{Script, ScriptError};
+use crate::script::{ModelScript, ScriptError};
 
-/// A running server; dropping it stops it. It has a thread of its own, so it serves blocking and async callers alike.
+/// A running server; dropping it stops it. It has its own thread, so it works for blocking and async callers.
 #[derive(Debug)]
-pub struct Server {
+pub struct ScriptedServer {
     address: SocketAddr,
     shared: Arc<Shared>,
-    /// Closed to stop the thread.
+    /// Dropping it stops the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Server {
-    /// Listens on a free port of 127.0.0.1 and answers by the script.
-    pub fn start(script: Script) -> Result<Server, ScriptError> {
-        Server::bind(script).map_err(ScriptError::Start)
+impl ScriptedServer {
+    /// Listens on a free port of 127.0.0.1.
+    pub fn start(script: ModelScript) -> Result<ScriptedServer, ScriptError> {
+        ScriptedServer::bind(script).map_err(ScriptError::Start)
     }
 
-    fn bind(script: Script) -> std::io::Result<Server> {
+    fn bind(script: ModelScript) -> std::io::Result<ScriptedServer> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -36,7 +36,7 @@ impl Server {
         let listener = {
             let _context = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?.tap_io(|stream| {
-                // Without it, small events wait for the client's acknowledgement; a failure costs only time.
+                // Otherwise small events wait for the client's acknowledgement; a failure costs only time.
                 let _ = stream.set_nodelay(true);
             })
         };
@@ -50,33 +50,33 @@ impl Server {
                 }
             });
         })?;
-        Ok(Server { address, shared, stop: Some(stop), thread: Some(thread) })
+        Ok(ScriptedServer { address, shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens: `http://127.0.0.1:PORT`, without a slash at the end.
+    /// `http://127.0.0.1:PORT`, without a trailing slash.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked, oldest first: the newest 10,000 requests, up to 256 MB.
-    pub fn requests(&self) -> Vec<Asked> {
+    /// The newest 10,000 requests, up to 256 MB, oldest first.
+    pub fn requests(&self) -> Vec<LoggedRequest> {
         self.shared.log().requests()
     }
 
-    /// What went against the script: requests it has no answer for, or that the service would refuse, and unmet expectations.
+    /// Requests that the script has no answer for or that the service would refuse, and unmet expectations.
     pub fn problems(&self) -> Vec<String> {
         self.shared.log().problems()
     }
 
-    /// Stops it and breaks off the replies still under way; returns when its port is closed.
+    /// Stops the server and cuts off unfinished replies; returns when its port is closed.
     pub fn shutdown(self) {}
 }
 
-impl Drop for Server {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // An error says that the thread panicked, and then it has stopped too.
+            // An error means that the thread panicked, so it has stopped too.
             let _ = thread.join();
         }
     }

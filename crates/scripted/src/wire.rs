@@ -1,5 +1,5 @@
-//! The wire formats. Each is one file that reads a request into a [`Prompt`] and encodes a [`Reply`] or a [`Complaint`];
-//! to add one, write its file with its [`Wire`], name it here, and route its paths in `routes`.
+//! The wire formats. Each file reads a request into a [`Prompt`] and encodes a [`WireReply`] or a [`ServiceError`]; to add a
+//! format, write a file with its [`Wire`], declare it here, and route its paths in `routes`.
 
 pub(crate) mod anthropic;
 pub(crate) mod chat;
@@ -14,27 +14,25 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::reply::{Complaint, Prompt, Reply};
+use crate::reply::{Prompt, ServiceError, WireReply};
 
-/// How one API is spoken.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    /// Reads a request to a path; refuses, with the service's words, what the service would refuse.
+    /// Reads a request to a path; refuses with the service's own message what the service would refuse.
     pub read: fn(&str, &Value) -> Result<Prompt, String>,
-    /// A reply in one document.
-    pub whole: fn(&Reply) -> Value,
-    /// A reply in pieces.
-    pub stream: fn(&Reply, &Prompt) -> Vec<Bytes>,
+    /// A reply without streaming.
+    pub whole: fn(&WireReply) -> Value,
+    pub stream: fn(&WireReply, &Prompt) -> Vec<Bytes>,
     /// The content type of a stream.
     pub stream_type: &'static str,
-    /// Status and body of an error response about a model.
-    pub error: fn(&Complaint, &str) -> (StatusCode, Value),
+    /// Status and body of an error response; the second argument is the model's name.
+    pub error: fn(&ServiceError, &str) -> (StatusCode, Value),
     /// An error within the stream of a reply.
-    pub stream_error: fn(&Reply, &Value) -> Bytes,
-    /// Whether the hint when to try again is a header, or in the body of the error.
+    pub stream_error: fn(&WireReply, &Value) -> Bytes,
+    /// Where the time to wait before a retry is given.
     pub retry: RetryHint,
-    /// Where a context that is too long is complained about, if a stream was asked for.
-    pub context_length: Complains,
+    /// Where a streaming request gets the error that its context is too long.
+    pub context_length: ErrorChannel,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,42 +42,40 @@ pub(crate) enum RetryHint {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Complains {
-    ByStatus,
-    InStream,
+pub(crate) enum ErrorChannel {
+    Status,
+    Stream,
 }
 
 const SERVER_SENT_EVENTS: &str = "text/event-stream; charset=utf-8";
 
-/// Stands where services give the time, in seconds since 1970.
+/// The fixed creation time in replies, in seconds since 1970.
 const CREATED: u64 = 1_767_225_600;
 
-/// Characters in one piece of streamed text.
+/// The length of one piece of streamed text.
 const PIECE_CHARS: usize = 48;
 
-/// Text in the pieces in which it is streamed.
 fn pieces(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     chars.chunks(PIECE_CHARS).map(|piece| piece.iter().collect()).collect()
 }
 
-/// A server-sent event that is named after the type in its data.
+/// A server-sent event named after the `type` of its data.
 fn named_event(data: &Value) -> Bytes {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default()).into()
 }
 
-/// A server-sent event without a name.
 fn plain_event(data: &Value) -> Bytes {
     format!("data: {data}\n\n").into()
 }
 
-/// The names at `key` in a list of things.
-fn names<'a>(things: &'a Value, key: &'a str) -> impl Iterator<Item = String> + 'a {
-    let things = things.as_array().into_iter().flatten();
-    things.filter_map(move |thing| thing.pointer(key)?.as_str()).map(str::to_owned)
+/// The strings at the JSON pointer `key` of each item of a list.
+fn names<'a>(list: &'a Value, key: &'a str) -> impl Iterator<Item = String> + 'a {
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(move |item| item.pointer(key)?.as_str()).map(str::to_owned)
 }
 
-/// The name of an HTTP status, for errors nobody has better words for.
+/// The default message for statuses without a specific one.
 fn reason(status: StatusCode) -> String {
     status.canonical_reason().map_or_else(|| status.to_string(), str::to_owned)
 }

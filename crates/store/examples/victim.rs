@@ -1,5 +1,5 @@
-//! A process for tests to kill: `victim PART DIRECTORY [CRASH POINT]`. It works on the project in the directory and says on
-//! standard output how far it is.
+//! A process for tests to kill: `victim TASK DIRECTORY [CRASH POINT]`. It works on the project in the
+//! directory and prints its progress to standard output.
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
 use std::path::Path;
@@ -11,24 +11,24 @@ use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{Holder, Journal, Project, ProjectLock, StatusStore};
+use autonoe_store::{LockHolder, Project, ProjectLock, SqliteJournal, StatusStore};
 use jiff::Timestamp;
 
-/// The specification of the tests that start this.
+/// Hash of the specification, as in the tests.
 const SPEC: &str = "spec-1";
 
 #[tokio::main]
 async fn main() {
     let mut args = std::env::args().skip(1);
-    let (part, directory) = (args.next().expect("a part"), args.next().expect("a directory"));
+    let (task, directory) = (args.next().expect("a task"), args.next().expect("a directory"));
     let directory = Path::new(&directory);
     let project = Project::open(&directory.join("project"), &directory.join("state")).unwrap();
     let crash = args.next();
-    match part.as_str() {
+    match task.as_str() {
         "hold_the_lock" => hold_the_lock(&project),
         "pass_a_deliverable" => pass_a_deliverable(&open_store(&project, crash).await).await,
         "fill_the_disk" => fill_the_disk(&open_store(&project, crash).await).await,
-        other => panic!("there is no part '{other}'"),
+        other => panic!("unknown task '{other}'"),
     }
 }
 
@@ -36,12 +36,12 @@ async fn open_store(project: &Project, crash: Option<String>) -> StatusStore {
     let options =
         JournalOptions { crash: crash.map(|text| text.parse().unwrap()), ..JournalOptions::default() };
     let path = project.journal_file();
-    let (journal, _) = Journal::begin(&path, "run", SPEC, Timestamp::now(), options).await.unwrap();
-    StatusStore::open(project, journal, Arc::new(SystemTime)).await.unwrap()
+    let (journal, _) = SqliteJournal::begin(&path, "run", SPEC, Timestamp::now(), options).await.unwrap();
+    StatusStore::open(project, journal, Arc::new(VictimClock)).await.unwrap()
 }
 
 fn hold_the_lock(project: &Project) {
-    let holder = Holder {
+    let holder = LockHolder {
         pid: std::process::id(),
         command: "run".to_owned(),
         since: "2026-01-02T12:00:00Z".parse().unwrap(),
@@ -49,7 +49,7 @@ fn hold_the_lock(project: &Project) {
     };
     let _lock = ProjectLock::take(project, &holder).unwrap();
     println!("held");
-    // Until killed, or until the parent is gone.
+    // Until killed, or until the parent has ended.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
@@ -75,17 +75,17 @@ async fn fill_the_disk(store: &StatusStore) {
                 println!("created {number}");
             }
             Err(fault) => {
-                println!("fault {} lasting={}", fault.code, !fault.recoverable());
+                println!("fault {} permanent={}", fault.code, !fault.recoverable());
                 return;
             }
         }
     }
 }
 
-struct SystemTime;
+struct VictimClock;
 
 #[async_trait]
-impl Clock for SystemTime {
+impl Clock for VictimClock {
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }

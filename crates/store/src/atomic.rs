@@ -1,13 +1,13 @@
-//! Writing a file so that a reader sees the old content or the new, never a half.
+//! Atomic file writes: a reader sees the old content or the new, never a part.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use autonoe_core::fault::{Fault, Layer};
-use autonoe_files::WriteTrouble;
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::WriteFailure;
 
-/// How the names of temporary files begin.
+/// Name prefix of temporary files.
 pub(crate) const TEMPORARY: &str = ".tmp-";
 
 /// Writes to a temporary file beside `path`, syncs it, renames it over `path` and syncs the directory.
@@ -26,25 +26,25 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Makes sure that a file of `size` bytes could be written in place of `path`.
+/// Checks that a file of `size` bytes could be written in place of `path`.
 pub(crate) fn probe(path: &Path, size: u64) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::other("the path has no parent directory"))?;
     fs::create_dir_all(directory)?;
-    let mut temporary = tempfile::Builder::new().prefix(".tmp-").tempfile_in(directory)?;
-    // A hole would take no room, so something is written.
+    let mut temporary = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(directory)?;
+    // A sparse file would use no space, so real bytes are written.
     io::copy(&mut io::repeat(b' ').take(size), temporary.as_file_mut())?;
-    // Some file systems find out only then.
+    // Some file systems report a full disk only here.
     temporary.as_file().sync_data()
 }
 
-/// That a file cannot be written: why, what to do, and what the caller has to say beside that.
+/// `then` is added to the hint.
 pub(crate) fn write_fault(code: &str, path: &Path, error: &io::Error, then: &str) -> Fault {
-    let WriteTrouble { why, advice } = WriteTrouble::of(path, error);
-    Fault::lasting(Layer::System, code, format!("{} cannot be written: {why}.", path.display()))
+    let WriteFailure { why, advice } = WriteFailure::of(path, error);
+    Fault::permanent(FaultLayer::System, code, format!("{} cannot be written: {why}.", path.display()))
         .hint(format!("{advice} {then}"))
 }
 
-/// Temporary files are private; a file in the user's project is not meant to be.
+/// Temporary files are private; a file in the user's project should not be.
 #[cfg(unix)]
 fn set_ordinary_mode(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

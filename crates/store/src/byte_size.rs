@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Unexpected, Visitor};
 
-/// The units, the largest first; a plain number is bytes.
+/// Largest first; a plain number is bytes.
 const UNITS: [(&str, u64); 6] = [
     ("GiB", 1 << 30),
     ("MiB", 1 << 20),
@@ -20,12 +20,11 @@ const UNITS: [(&str, u64); 6] = [
 pub struct ByteSize(u64);
 
 impl ByteSize {
-    /// A size; none for zero, which never means unlimited.
+    /// `None` for zero, which never means unlimited.
     pub fn new(bytes: u64) -> Option<Self> {
         (bytes > 0).then_some(Self(bytes))
     }
 
-    /// In bytes.
     pub fn bytes(self) -> u64 {
         self.0
     }
@@ -63,8 +62,8 @@ impl fmt::Display for ByteSize {
 
 impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl Visitor<'_> for Form {
+        struct ByteSizeVisitor;
+        impl Visitor<'_> for ByteSizeVisitor {
             type Value = ByteSize;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a size such as \"8GiB\" or a number of bytes")
@@ -81,7 +80,7 @@ impl<'de> Deserialize<'de> for ByteSize {
                 bytes.to_string().parse().map_err(E::custom)
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(ByteSizeVisitor)
     }
 }
 
@@ -91,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sizes_are_read_with_their_units() {
+    fn sizes_are_parsed_with_their_units() {
         for (text, bytes) in [
             ("1", 1),
             ("4096", 4096),
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_named_with_the_choices() {
+    fn invalid_sizes_are_reported_with_the_choices() {
         for text in [
             "", "GiB", "8G", "8gib", "8 Gib", "1.5GiB", "-1", "+1", "0x10", "1e9", " 8GiB", "8GiB ",
             "8 GiB x", "٣",
@@ -128,13 +127,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_shown_can_be_read_back(bytes in 1..u64::MAX, shift in 0_u32..40) {
+        fn displayed_sizes_parse_back(bytes in 1..u64::MAX, shift in 0_u32..40) {
             let size = ByteSize::new(bytes >> shift << shift).unwrap_or(ByteSize(1));
             prop_assert_eq!(size.to_string().parse(), Ok(size));
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in ".{0,12}") {
+        fn any_text_is_parsed_or_rejected(text in ".{0,12}") {
             let _ = text.parse::<ByteSize>();
         }
     }

@@ -1,5 +1,5 @@
-//! The project's configuration, `.autonoe/agent.json` (seed 002 §5.4). Read strictly: a file that cannot be
-//! understood stops the run, since ignoring it would widen what the agent may do.
+//! The project's configuration, `.autonoe/agent.json` (seed 002 §5.4). Parsed strictly: a file that cannot be
+//! understood stops the run, since ignoring it could widen what agents may do.
 
 mod effective;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::profile::Profile;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
@@ -15,75 +15,71 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::project::Project;
 
-pub use effective::Effective;
+pub use effective::EffectiveConfig;
 
-/// `.autonoe/agent.json`. All fields are optional.
+/// All fields are optional.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct AgentConfig {
     /// Restricts the language profiles; empty means all.
     #[serde(deserialize_with = "one_or_many")]
     pub profile: Vec<Profile>,
-    /// Further commands.
     #[serde(deserialize_with = "list_or_per_mode")]
     pub allow_commands: AllowCommands,
-    /// Further processes that `pkill` may name.
     pub allow_pkill_targets: Vec<String>,
-    /// Further permission rules.
-    pub permissions: Permissions,
-    /// Further tools.
+    pub permissions: PermissionsConfig,
     pub allowed_tools: Vec<String>,
-    /// Further MCP servers; none means the built-in ones.
+    /// `None` means the built-in ones.
     pub mcp_servers: Option<BTreeMap<String, serde_json::Value>>,
-    /// Further hooks.
     pub hooks: Hooks,
-    /// Accepted for compatibility; the sandbox cannot be switched off from a repository.
+    /// Accepted for compatibility; a repository cannot disable the sandbox.
     pub sandbox: Option<serde_json::Value>,
 }
 
-/// `allowCommands`: an array means `run` only.
+/// An array applies to `run` only.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AllowCommands {
-    /// In both modes.
+    /// For both modes.
     pub base: Vec<String>,
-    /// In `run`.
     pub run: Vec<String>,
-    /// In `sync`.
     pub sync: Vec<String>,
 }
 
-/// `hooks`.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hooks {
-    /// Before tool calls, by name.
+    /// Hook names.
     #[serde(rename = "PreToolUse")]
     pub pre_tool_use: Vec<String>,
 }
 
-/// `permissions`.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Permissions {
-    /// Rules that allow.
+pub struct PermissionsConfig {
     pub allow: Vec<String>,
 }
 
 impl AgentConfig {
-    /// Reads the project's configuration; absent means all defaults.
+    /// An absent file means all defaults.
     pub fn load(project: &Project) -> Result<Self, Fault> {
         let path = project.agent_config();
         let wrong = |what: String| {
-            Fault::lasting(Layer::Config, "agent_config", format!("{} is not valid: {what}.", path.display()))
-                .hint("Fix the file; docs/configuration.md describes every field.")
+            Fault::permanent(
+                FaultLayer::Config,
+                "agent_config",
+                format!("{} is not valid: {what}.", path.display()),
+            )
+            .hint("Fix the file; docs/configuration.md describes every field.")
         };
         let text = match read_text(&path, SETTINGS_LIMIT) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(Self::default()),
             Err(error) => {
                 let message = format!("{} cannot be read: {error}.", path.display());
-                return Err(Fault::lasting(Layer::Config, "agent_config", message).hint(error.advice()));
+                return Err(
+                    Fault::permanent(FaultLayer::Config, "agent_config", message).hint(error.advice())
+                );
             }
         };
         Self::parse(&text).map_err(wrong)
@@ -105,8 +101,8 @@ impl AgentConfig {
 
 /// `"node"` or `["node", "python"]`.
 fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    struct Form<T>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Form<T> {
+    struct OneOrManyVisitor<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrManyVisitor<T> {
         type Value = Vec<T>;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a string or an array of strings")
@@ -118,13 +114,13 @@ fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) 
             Vec::deserialize(SeqAccessDeserializer::new(items))
         }
     }
-    deserializer.deserialize_any(Form(PhantomData))
+    deserializer.deserialize_any(OneOrManyVisitor(PhantomData))
 }
 
 /// `["docker"]` or `{"base": [], "run": [], "sync": []}`.
 fn list_or_per_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AllowCommands, D::Error> {
-    struct Form;
-    impl<'de> Visitor<'de> for Form {
+    struct AllowCommandsVisitor;
+    impl<'de> Visitor<'de> for AllowCommandsVisitor {
         type Value = AllowCommands;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an array of strings or an object with base, run and sync")
@@ -137,7 +133,7 @@ fn list_or_per_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AllowC
             AllowCommands::deserialize(MapAccessDeserializer::new(fields))
         }
     }
-    deserializer.deserialize_any(Form)
+    deserializer.deserialize_any(AllowCommandsVisitor)
 }
 
 #[cfg(test)]
@@ -146,7 +142,7 @@ mod tests {
     use autonoe_core::profile::Profile;
 
     #[test]
-    fn the_example_of_seed_002_is_read() {
+    fn the_example_of_seed_002_is_parsed() {
         let config = AgentConfig::parse(
             r#"{ "profile": ["node", "python"], "allowCommands": ["docker", "custom-cli"],
                  "allowPkillTargets": ["custom-server"],
@@ -157,12 +153,12 @@ mod tests {
         .expect("valid");
         assert_eq!(config.profile, [Profile::Node, Profile::Python]);
         assert_eq!(config.allow_commands.run, ["docker", "custom-cli"]);
-        assert!(config.allow_commands.sync.is_empty(), "an array is for run only");
+        assert!(config.allow_commands.sync.is_empty(), "an array applies to run only");
         assert_eq!(config.mcp_servers.map(|servers| servers.len()), Some(1));
     }
 
     #[test]
-    fn short_forms_are_read() {
+    fn short_forms_are_parsed() {
         assert_eq!(AgentConfig::parse("{}"), Ok(AgentConfig::default()));
         assert_eq!(AgentConfig::parse(r#"{"profile": "go"}"#).expect("valid").profile, [Profile::Go]);
         let per_mode =
@@ -171,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_field_line_and_choices() {
+    fn errors_name_the_field_the_line_and_the_choices() {
         for (text, wanted) in [
             (
                 "{\n \"profile\": \"perl\" }",

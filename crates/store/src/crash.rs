@@ -1,6 +1,6 @@
-//! Named journal points at which a test may kill the process, to show that nothing is lost there.
+//! Named points at which a test may kill the process, to show that nothing is lost.
 //!
-//! Only builds with debug assertions honour them; a release build carries the names and nothing else.
+//! Only builds with debug assertions act on them; a release build contains just the names.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,42 +8,34 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A moment at which the state on disk is about to change or has just changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalPoint {
-    /// A run was begun or taken up again.
     RunStarted,
-    /// A session is on record, its agent not yet started.
+    /// A session is recorded; its agent has not started.
     SessionStarted,
-    /// An event of a session was written.
     EventWritten,
-    /// A cost was booked.
     CostBooked,
-    /// A change of `status.json` is on record, the file not yet written.
+    /// A change of `status.json` is recorded; the file has not been written.
     StatusIntended,
-    /// `status.json` was written, the journal does not know yet.
+    /// `status.json` is written; the journal has not recorded that.
     StatusWritten,
-    /// The journal knows that `status.json` was written.
+    /// The journal has recorded that `status.json` was written.
     StatusApplied,
-    /// A session's end is about to be recorded.
+    /// The end of a session is about to be recorded.
     SessionEnding,
-    /// A session's end is on record.
     SessionEnded,
-    /// A verification is on record.
     Verified,
-    /// What a plan remembers is about to be recorded.
+    /// The state of a plan is about to be saved.
     PlanMoving,
-    /// What a plan remembers is on record.
     PlanMoved,
-    /// A quota wait is on record.
     QuotaWait,
-    /// That the model service is away, or back, is on record.
+    /// The start or the end of an outage is recorded.
     Outage,
-    /// The run's end is about to be recorded.
+    /// The end of the run is about to be recorded.
     RunEnding,
-    /// The run's end is on record.
     RunEnded,
 }
 
 impl JournalPoint {
-    /// Every point, in the order a run meets them.
+    /// In the order in which a run reaches them.
     pub const ALL: [Self; 16] = [
         Self::RunStarted,
         Self::SessionStarted,
@@ -63,7 +55,6 @@ impl JournalPoint {
         Self::RunEnded,
     ];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::RunStarted => "run-started",
@@ -108,7 +99,6 @@ impl FromStr for CrashPoint {
 }
 
 impl CrashPoint {
-    /// Kills the process if this is the awaited hit.
     pub(crate) fn hit(&self, point: JournalPoint) {
         if cfg!(debug_assertions) && point == self.point && self.hits_left.fetch_sub(1, Ordering::SeqCst) == 1
         {
@@ -146,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_with_an_example() {
+    fn anything_else_is_rejected_with_an_example() {
         for text in
             ["", ":1", "session", "session-started:", "session-started:0", "session-started:-1", "synced:x"]
         {
@@ -161,6 +151,6 @@ mod tests {
         crash.hit(JournalPoint::RunStarted);
         assert_eq!(crash.hits_left.load(Ordering::SeqCst), 2);
         crash.hit(JournalPoint::RunEnded);
-        assert_eq!(crash.hits_left.load(Ordering::SeqCst), 1, "and the process lives");
+        assert_eq!(crash.hits_left.load(Ordering::SeqCst), 1, "and the process is alive");
     }
 }

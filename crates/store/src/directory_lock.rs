@@ -1,36 +1,35 @@
-//! The kernel's lock on the project directory itself. It is the same for every user, state directory and path that leads to the
-//! project, and ends with the process that holds it; no child inherits it.
+//! The kernel's lock on the project directory itself. It works across users, state directories and paths to
+//! the project, and ends with the process that holds it; children do not inherit it.
 //!
-//! A project inside another one holds a share of the outer one's lock, so that nobody works on both at once.
+//! A project inside another one also takes a shared lock on the outer one, so that nothing works on both at
+//! once.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Anyone who only looks holds a lock for a moment, too. So often is tried before it counts as held, with a pause each time.
-const TRIES: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(5);
+/// Status queries take the lock for a moment, too. So several attempts are made before it counts as taken.
+const ATTEMPTS: u32 = 40;
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(5);
 
-/// Held for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
     held: Vec<File>,
-    /// Why another user of this machine would not be stopped, if that is so.
+    /// Set if other users of this machine would not be stopped.
     pub(crate) warning: Option<String>,
 }
 
-/// Why the lock cannot be had: another process holds it.
+/// Another process holds the lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Locked {
-    /// The directory, which may be around the project.
+    /// May be a directory around the project.
     pub(crate) directory: PathBuf,
-    /// The process that took the lock, where the system tells.
+    /// `None` if the system does not report it.
     pub(crate) pid: Option<u32>,
 }
 
 impl DirectoryLock {
-    /// Takes the lock of a project.
     pub(crate) fn take(root: &Path) -> Result<Self, Locked> {
         let mut lock = Self { held: Vec::new(), warning: None };
         for around in root.ancestors().skip(1).filter(|directory| is_project(directory)) {
@@ -40,8 +39,8 @@ impl DirectoryLock {
         Ok(lock)
     }
 
-    /// Who keeps the lock of a project from being taken.
-    pub(crate) fn look(root: &Path) -> Option<Locked> {
+    /// Returns the process that holds the lock of a project.
+    pub(crate) fn holder(root: &Path) -> Option<Locked> {
         Self::take(root).err()
     }
 
@@ -51,19 +50,19 @@ impl DirectoryLock {
         take: impl Fn(&File) -> Result<(), TryLockError>,
     ) -> Result<(), Locked> {
         let taken = File::open(directory).map_err(TryLockError::Error).and_then(|file| {
-            patiently(|| take(&file))?;
+            with_retries(|| take(&file))?;
             Ok(file)
         });
         match taken {
             Ok(file) => self.held.push(file),
-            Err(TryLockError::WouldBlock) if is_handed_to_us(directory) => {}
+            Err(TryLockError::WouldBlock) if is_inherited(directory) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(Locked { directory: directory.to_owned(), pid: holder_of(directory) });
             }
-            // Some network file systems have no such lock.
+            // Some network file systems do not support this lock.
             Err(TryLockError::Error(error)) => {
                 self.warning = Some(format!(
-                    "{} cannot be locked ({error}). Autonoe cannot prevent runs of other users, or with another state directory, from \
+                    "{} cannot be locked ({error}). Autonoe cannot prevent runs by other users, or with another state directory, from \
                      working on it at the same time.",
                     directory.display()
                 ));
@@ -73,51 +72,51 @@ impl DirectoryLock {
     }
 }
 
-fn patiently(take: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
-    for _ in 1..TRIES {
+fn with_retries(take: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+    for _ in 1..ATTEMPTS {
         match take() {
-            Err(TryLockError::WouldBlock) => sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => sleep(ATTEMPT_PAUSE),
             done => return done,
         }
     }
     take()
 }
 
-/// Whether somebody could run autonoe there.
+/// Whether autonoe could be run there.
 fn is_project(directory: &Path) -> bool {
     directory.join("SPEC.md").exists() || directory.join(".autonoe").is_dir()
 }
 
-/// Whether the lock was taken for us by who started us, as `flock DIRECTORY autonoe run` does: then one of our own descriptors
-/// holds it, though another process took it.
-fn is_handed_to_us(directory: &Path) -> bool {
+/// Whether our parent took the lock for us, as `flock DIRECTORY autonoe run` does: then one of our own
+/// descriptors holds it, although another process took it.
+fn is_inherited(directory: &Path) -> bool {
     let Some(name) = inode(directory) else {
         return false;
     };
     let descriptors = fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten();
-    let mut told = descriptors.filter_map(|entry| fs::read_to_string(entry.path()).ok());
-    told.any(|text| {
-        let mut locks = text.lines().filter_map(|line| of(line.strip_prefix("lock:")?, &name));
+    let mut descriptions = descriptors.filter_map(|entry| fs::read_to_string(entry.path()).ok());
+    descriptions.any(|text| {
+        let mut locks = text.lines().filter_map(|line| parse_lock(line.strip_prefix("lock:")?, &name));
         locks.any(|pid| pid != std::process::id())
     })
 }
 
-/// The process that took the lock, where the system tells.
+/// `None` if the system does not report it.
 fn holder_of(directory: &Path) -> Option<u32> {
     let name = inode(directory)?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
-    locks.lines().find_map(|line| of(line, &name))
+    locks.lines().find_map(|line| parse_lock(line, &name))
 }
 
-/// Reads `1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF`, and gives the process if it is that inode.
-fn of(line: &str, name: &str) -> Option<u32> {
+/// Parses `1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF` and returns the process if the inode matches.
+fn parse_lock(line: &str, name: &str) -> Option<u32> {
     let mut words = line.split_ascii_whitespace().skip(1);
     (words.next()? == "FLOCK").then_some(())?;
     let pid = words.nth(2)?.parse().ok()?;
     (words.next()? == name).then_some(pid)
 }
 
-/// A file as the kernel names it among its locks; none where it does not list them.
+/// The name of a file in the kernel's list of locks; `None` where there is no such list.
 #[cfg(not(target_os = "linux"))]
 fn inode(_path: &Path) -> Option<String> {
     None
@@ -136,11 +135,11 @@ mod tests {
     use std::fs::TryLockError;
     use std::io;
 
-    use super::{DirectoryLock, of};
+    use super::{DirectoryLock, parse_lock};
 
-    /// No file system at hand refuses locks; what follows from a refusal does not depend on which it is.
+    /// Not testable with a real file system here; the reaction to a refusal does not depend on its cause.
     #[test]
-    fn a_file_system_without_locks_is_warned_of_and_no_obstacle() {
+    fn a_file_system_without_locks_causes_a_warning_only() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut lock = DirectoryLock { held: Vec::new(), warning: None };
         let refuses = |_: &_| Err(TryLockError::Error(io::Error::from(io::ErrorKind::Unsupported)));
@@ -150,11 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_kernel_names_the_process() {
+    fn a_line_of_the_kernels_list_names_the_process() {
         let line = "12: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF";
-        assert_eq!(of(line, "fe:00:131"), Some(4711));
-        assert_eq!(of(line, "fe:00:132"), None);
-        assert_eq!(of("12: POSIX  ADVISORY  WRITE 4711 fe:00:131 0 EOF", "fe:00:131"), None);
-        assert_eq!(of("12:", "fe:00:131"), None);
+        assert_eq!(parse_lock(line, "fe:00:131"), Some(4711));
+        assert_eq!(parse_lock(line, "fe:00:132"), None);
+        assert_eq!(parse_lock("12: POSIX  ADVISORY  WRITE 4711 fe:00:131 0 EOF", "fe:00:131"), None);
+        assert_eq!(parse_lock("12:", "fe:00:131"), None);
     }
 }

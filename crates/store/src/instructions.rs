@@ -3,28 +3,26 @@
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::{Instructions, Phase};
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
 use crate::project::Project;
 
-/// Looks for an override each time, so that an edit takes effect with the next session.
+/// Reads an override each time, so that an edit takes effect with the next session.
 pub struct ProjectInstructions {
     directory: PathBuf,
 }
 
 impl ProjectInstructions {
-    /// The instructions of a project.
     pub fn new(project: &Project) -> Self {
         Self { directory: project.autonoe_dir() }
     }
 
-    /// The text for one instruction.
     pub fn read(&self, name: Phase) -> Result<String, Fault> {
         let path = self.directory.join(format!("{name}.md"));
         let wrong = |message: String| {
-            Fault::lasting(Layer::Config, "instruction_override", message)
+            Fault::permanent(FaultLayer::Config, "instruction_override", message)
                 .hint("Write the instruction into the file, or delete the file to use the built-in one.")
         };
         match read_text(&path, SETTINGS_LIMIT) {
@@ -40,7 +38,7 @@ impl ProjectInstructions {
         }
     }
 
-    /// Reads all four, so that a wrong one is found before anything is spent.
+    /// Reads all instructions, so that an invalid one is found before anything is spent.
     pub fn check_all(&self) -> Result<(), Fault> {
         Phase::ALL.into_iter().try_for_each(|name| self.read(name).map(drop))
     }

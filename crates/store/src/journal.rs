@@ -1,12 +1,12 @@
 //! The journal: the append-only record of everything that happened in a project, in SQLite.
 //!
-//! One thread owns the connection and commits in groups; everyone else sends it work. What a
-//! [`Journal::record`] returned from is on disk. Reading for people is in [`history`].
+//! One thread owns the connection and commits in groups; everything else sends it work. Once
+//! [`Journal::record`] returns, the record is on disk. Reading for people is in [`history`].
 
+mod faults;
 pub mod history;
 mod records;
 mod schema;
-mod trouble;
 mod writer;
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use autonoe_core::event::{Event, RunEvent, Usage};
 use autonoe_core::fault::Fault;
-use autonoe_core::journal::{Journal as JournalPort, Record};
+use autonoe_core::journal::{Journal, JournalRecord};
 use autonoe_core::plan::{Iteration, PlanMemory, RunState};
 use autonoe_core::plans::VerificationReader;
 use autonoe_core::redact::Redactor;
@@ -27,107 +27,101 @@ use crate::crash::{CrashPoint, JournalPoint};
 use records::RunId;
 use writer::Writer;
 
-/// Runs whose events are kept; of older ones only sessions, costs and status changes are.
+/// Number of runs whose events are kept. Of older runs only sessions, costs and status changes remain.
 const RUNS_WITH_EVENTS: i64 = 50;
 
-/// Conversations that are kept, to resume.
+/// Number of conversations kept for resuming.
 const CONVERSATIONS_KEPT: u32 = 5;
 
-/// The longest event body kept; what is longer is cut and says so.
+/// Longer event bodies are truncated and marked as such.
 const MAX_EVENT_BYTES: usize = 64 * 1024;
 
-/// Whether a run resumes an earlier one of the same command.
+/// Whether a new run resumes an earlier run of the same command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Earlier {
-    /// If the process of that was killed.
+pub enum ResumePolicy {
+    /// If its process was killed.
     #[default]
     IfKilled,
-    /// It begins anew.
     Never,
-    /// Whatever ended that before it was done; without one there is nothing to resume.
+    /// Unless it completed; if there is none to resume, a new run starts.
     Always,
 }
 
-/// What a journal is opened with.
 #[derive(Default)]
 pub struct JournalOptions {
-    /// Whether the run resumes an earlier one.
-    pub earlier: Earlier,
-    /// Values that must never be written down, beside everything that has the shape of a secret.
+    pub resume: ResumePolicy,
+    /// Redacted in addition to everything that has the shape of a secret.
     pub secrets: Vec<String>,
-    /// Where to kill the process, in tests.
+    /// Kills the process at this point, in tests.
     pub crash: Option<CrashPoint>,
 }
 
 /// The journal of one project, bound to the run that writes it.
-pub struct Journal {
+pub struct SqliteJournal {
     writer: Writer,
     run: RunId,
     redactor: Arc<Redactor>,
     crash: Arc<Option<CrashPoint>>,
 }
 
-/// What a run starts from.
+/// How a run starts.
 #[derive(Debug)]
-pub struct Begun {
-    /// The run's id.
+pub struct RunStart {
     pub run: i64,
-    /// The state to resume; empty for a new run.
+    /// Empty for a new run.
     pub state: RunState,
-    /// True when this run was begun by a process that died.
+    /// True if an earlier process started this run.
     pub resumed: bool,
 }
 
-/// A change of `status.json` that was intended but perhaps not carried out.
+/// A change of `status.json` that was recorded but may not have been applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingStatus {
-    /// Its id.
     pub id: i64,
-    /// The hash of the file it started from; empty if there was none.
+    /// Hash of the file before the change; empty if there was none.
     pub before: String,
-    /// The text it leads to.
+    /// Text of the file after the change.
     pub after: String,
 }
 
-/// The text that stands for no `status.json` at all, after which deliverables are planned anew.
+/// Recorded as the text when the user starts over and `status.json` is removed.
 pub(crate) const STARTED_OVER: &str = "";
 
-/// What the journal knows of the newest `status.json`.
+/// The journal's record of the latest `status.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedStatus {
-    /// When it was written.
     pub at: String,
-    /// Its text; none if the journal was written before texts were kept.
+    /// `None` if the journal is older than the storing of texts.
     pub text: Option<String>,
-    /// How many deliverables there have been.
+    /// Number of deliverables that ever existed.
     pub deliverables: usize,
 }
 
-impl Journal {
-    /// Opens the journal at `path` and begins a run of `command`, or takes up the last one if its
-    /// process died. `spec` is the specification's hash: `sync` verifies anew when it changed.
+impl SqliteJournal {
+    /// Opens the journal at `path` and starts a run of `command`, or resumes an earlier one. `spec` is the
+    /// hash of the specification: `sync` verifies from scratch when it changed.
     pub async fn begin(
         path: &Path,
         command: &str,
         spec: &str,
         now: Timestamp,
         options: JournalOptions,
-    ) -> Result<(Arc<Self>, Begun), Fault> {
+    ) -> Result<(Arc<Self>, RunStart), Fault> {
         let writer = Writer::open(path)?;
-        let (command, spec, earlier) = (command.to_owned(), spec.to_owned(), options.earlier);
-        let begun = writer
+        let (command, spec, resume) = (command.to_owned(), spec.to_owned(), options.resume);
+        let start = writer
             .run(move |db| {
                 records::prune_events(db, RUNS_WITH_EVENTS)?;
-                records::begin_run(db, &command, &spec, earlier, now)
+                records::begin_run(db, &command, &spec, resume, now)
             })
             .await?;
-        let journal = Self::bind(writer, RunId(begun.run), options);
+        let journal = Self::bind(writer, RunId(start.run), options);
         journal.point(JournalPoint::RunStarted);
-        Ok((journal, begun))
+        Ok((journal, start))
     }
 
-    /// Opens the journal at `path` to write outside any run, leaving runs as they are.
-    pub async fn visit(
+    /// Opens the journal at `path` to write outside of any run.
+    pub async fn open(
         path: &Path,
         spec: &str,
         now: Timestamp,
@@ -144,7 +138,7 @@ impl Journal {
         Arc::new(Self { writer, run, redactor, crash: Arc::new(options.crash) })
     }
 
-    /// Writes down a change of `status.json` before it happens.
+    /// Records a change of `status.json` before it happens.
     pub async fn intend_status(
         &self,
         before: &str,
@@ -160,24 +154,24 @@ impl Journal {
         Ok(id)
     }
 
-    /// Writes down that an intended change happened.
+    /// Records that a change was applied.
     pub async fn status_applied(&self, id: i64) -> Result<(), Fault> {
         self.writer.run(move |db| records::status_applied(db, id)).await?;
         self.point(JournalPoint::StatusApplied);
         Ok(())
     }
 
-    /// The last intended change, if the journal does not know that it happened.
+    /// The last change, if it is not recorded as applied.
     pub async fn pending_status(&self) -> Result<Option<PendingStatus>, Fault> {
         self.writer.run(records::pending_status).await
     }
 
-    /// What is known of the newest `status.json`; none if there was none, or if the user has started over since.
+    /// `None` if there never was a `status.json`, or if the user has started over since.
     pub async fn recorded_status(&self) -> Result<Option<RecordedStatus>, Fault> {
         self.writer.run(records::recorded_status).await
     }
 
-    /// Writes down that a deliverable was verified in the current pass of `sync`.
+    /// Records that a deliverable was verified in the current pass of `sync`.
     pub async fn verified(&self, deliverable: &str) -> Result<(), Fault> {
         let deliverable = deliverable.to_owned();
         self.writer.run(move |db| records::verified(db, &deliverable, Timestamp::now())).await?;
@@ -185,24 +179,23 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes down the commit that the run begins on; one that is taken up began on an earlier one. Returns that.
-    pub async fn began_on(&self, commit: Option<&str>) -> Result<Option<String>, Fault> {
+    /// Records the commit on which the run starts, unless a resumed run already has one. Returns that commit.
+    pub async fn record_start_commit(&self, commit: Option<&str>) -> Result<Option<String>, Fault> {
         let (run, commit) = (self.run, commit.map(str::to_owned));
-        self.writer.run(move |db| records::began_on(db, run, commit.as_deref())).await
+        self.writer.run(move |db| records::start_commit(db, run, commit.as_deref())).await
     }
 
-    /// Writes down the commit that the run ends on.
-    pub async fn ended_on(&self, commit: Option<&str>) -> Result<(), Fault> {
+    /// Records the commit on which the run ends.
+    pub async fn record_end_commit(&self, commit: Option<&str>) -> Result<(), Fault> {
         let (run, commit) = (self.run, commit.map(str::to_owned));
-        self.writer.run(move |db| records::ended_on(db, run, commit.as_deref())).await
+        self.writer.run(move |db| records::end_commit(db, run, commit.as_deref())).await
     }
 
-    /// The run this journal writes.
     pub fn run(&self) -> i64 {
         self.run.0
     }
 
-    /// Passes a named point, at which a test may have asked to be killed.
+    /// Reaches a named point, at which a test may have asked for the process to be killed.
     pub(crate) fn point(&self, point: JournalPoint) {
         if let Some(crash) = self.crash.as_ref() {
             crash.hit(point);
@@ -211,8 +204,8 @@ impl Journal {
 }
 
 #[async_trait]
-impl JournalPort for Journal {
-    async fn record(&self, record: Record) -> Result<(), Fault> {
+impl Journal for SqliteJournal {
+    async fn record(&self, record: JournalRecord) -> Result<(), Fault> {
         let (run, redactor) = (self.run, Arc::clone(&self.redactor));
         let (before, after) = points(&record);
         if let Some(point) = before {
@@ -259,32 +252,32 @@ impl JournalPort for Journal {
 }
 
 #[async_trait]
-impl VerificationReader for Journal {
+impl VerificationReader for SqliteJournal {
     async fn verification(&self) -> Result<Verification, Fault> {
         self.writer.run(records::verification).await
     }
 }
 
 #[async_trait]
-impl PlanMemory for Journal {
-    async fn recall(&self) -> Result<Option<serde_json::Value>, Fault> {
+impl PlanMemory for SqliteJournal {
+    async fn load(&self) -> Result<Option<serde_json::Value>, Fault> {
         let run = self.run;
-        let state = self.writer.run(move |db| records::recall(db, run)).await?;
+        let state = self.writer.run(move |db| records::plan_state(db, run)).await?;
         Ok(state.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    async fn keep(&self, state: &serde_json::Value) -> Result<(), Fault> {
+    async fn save(&self, state: &serde_json::Value) -> Result<(), Fault> {
         let run = self.run;
         let mut state = state.clone();
         self.redactor.value(&mut state);
         let state = state.to_string();
         self.point(JournalPoint::PlanMoving);
-        self.writer.run(move |db| records::keep(db, run, &state)).await?;
+        self.writer.run(move |db| records::save_plan_state(db, run, &state)).await?;
         self.point(JournalPoint::PlanMoved);
         Ok(())
     }
 
-    async fn note(&self, event: &RunEvent) -> Result<(), Fault> {
+    async fn record_event(&self, event: &RunEvent) -> Result<(), Fault> {
         self.event(0, &event.into()).await
     }
 
@@ -300,13 +293,12 @@ impl PlanMemory for Journal {
     }
 }
 
-/// The points before and after a record.
-fn points(record: &Record) -> (Option<JournalPoint>, JournalPoint) {
+fn points(record: &JournalRecord) -> (Option<JournalPoint>, JournalPoint) {
     match record {
-        Record::SessionStarted { .. } => (None, JournalPoint::SessionStarted),
-        Record::SessionEnded { .. } => (Some(JournalPoint::SessionEnding), JournalPoint::SessionEnded),
-        Record::QuotaWait(_) => (None, JournalPoint::QuotaWait),
-        Record::Outage(_) | Record::OutageOver => (None, JournalPoint::Outage),
-        Record::RunEnded(_) => (Some(JournalPoint::RunEnding), JournalPoint::RunEnded),
+        JournalRecord::SessionStarted { .. } => (None, JournalPoint::SessionStarted),
+        JournalRecord::SessionEnded { .. } => (Some(JournalPoint::SessionEnding), JournalPoint::SessionEnded),
+        JournalRecord::QuotaWait(_) => (None, JournalPoint::QuotaWait),
+        JournalRecord::Outage(_) | JournalRecord::OutageOver => (None, JournalPoint::Outage),
+        JournalRecord::RunEnded(_) => (Some(JournalPoint::RunEnding), JournalPoint::RunEnded),
     }
 }

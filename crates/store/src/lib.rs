@@ -1,11 +1,11 @@
-//! What Autonoe keeps on disk. Nobody else opens a state file.
+//! Autonoe's state on disk. No other crate opens a state file.
 //!
-//! `status.json` has one writer, [`StatusStore`]; everything that happens goes through one
-//! [`Journal`]; a project has one [`ProjectLock`]. Where files lie is [`Project`]'s business.
+//! `status.json` has one writer, [`StatusStore`]; everything that happens is recorded in one
+//! [`SqliteJournal`]; a project has one [`ProjectLock`]. [`Project`] knows where the files are.
 
 mod atomic;
 mod byte_size;
-mod check_book;
+mod check_registry;
 pub mod config;
 mod crash;
 mod directory_lock;
@@ -21,14 +21,16 @@ mod trust;
 pub mod user_config;
 
 pub use byte_size::ByteSize;
-pub use check_book::{Accepted, Assigned, CheckBook, CheckState, Dispute, MAX_FILE_BYTES, Seen};
+pub use check_registry::{
+    AcceptedFile, CheckAssignment, CheckBaseline, CheckRegistry, CheckState, Dispute, MAX_FILE_BYTES,
+};
 pub use crash::{CrashPoint, JournalPoint};
 pub use evidence_file::{evidence_file, read_evidence, write_evidence};
 pub use hash::sha256_hex;
 pub use instructions::ProjectInstructions;
-pub use journal::Journal;
-pub use lock::{Held, Holder, ProjectLock};
+pub use journal::SqliteJournal;
+pub use lock::{LockHolder, LockStatus, ProjectLock};
 pub use project::{Project, check_path};
 pub use status_store::StatusStore;
 pub use trust::Widening;
-pub use user_config::{AgentCommand, UserConfig, WebhooksConfig};
+pub use user_config::{AcpAgentConfig, UserConfig, WebhooksConfig};

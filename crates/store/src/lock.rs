@@ -1,33 +1,30 @@
-//! The project lock: one writer per project. It is the kernel's lock, so it dies with its holder.
+//! The project lock: one writer per project. It is a kernel lock, so it ends with its holder.
 //!
-//! The lock on the directory decides ([`DirectoryLock`]). The one in the state directory stands beside the file that tells who
-//! holds it.
+//! The lock on the directory decides ([`DirectoryLock`]). The one in the state directory belongs to the file
+//! that names the holder.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use autonoe_core::fault::{Fault, Layer};
-use autonoe_files::{SETTINGS_LIMIT, WriteTrouble, read_text};
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::directory_lock::{DirectoryLock, Locked};
 use crate::project::Project;
 
-/// Who holds a project.
+/// The process that holds a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// Its process id.
+pub struct LockHolder {
     pub pid: u32,
-    /// Its command, e.g. `run`.
+    /// E.g. `run`.
     pub command: String,
-    /// When it took the lock.
     pub since: Timestamp,
-    /// The socket on which it takes deliverable tool calls from its agents.
+    /// Socket for deliverable tool calls of its agents.
     pub socket: Option<PathBuf>,
 }
 
-/// Held for as long as this value lives.
 #[derive(Debug)]
 pub struct ProjectLock {
     _file: File,
@@ -35,30 +32,29 @@ pub struct ProjectLock {
     holder_file: PathBuf,
 }
 
-/// Whether somebody holds a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
-    /// Nobody.
+pub enum LockStatus {
     Free,
-    /// A process that uses the same state directory.
-    By(Holder),
-    /// A process of another user or with another state directory, or one that works on a project inside or around this one.
+    /// A process with the same state directory.
+    By(LockHolder),
+    /// A process of another user or with another state directory, or one that works on a project inside or
+    /// around this one.
     Unknown {
-        /// Its process id, where the system tells.
+        /// `None` if the system does not report it.
         pid: Option<u32>,
     },
 }
 
 impl ProjectLock {
-    /// Takes the lock, or says who holds it.
-    pub fn take(project: &Project, holder: &Holder) -> Result<Self, Fault> {
+    /// On failure the fault names the holder.
+    pub fn take(project: &Project, holder: &LockHolder) -> Result<Self, Fault> {
         let system = |error: std::io::Error| {
-            let WriteTrouble { why, advice } = WriteTrouble::of(project.state_dir(), &error);
-            let place = project.state_dir().display();
-            Fault::lasting(
-                Layer::System,
+            let WriteFailure { why, advice } = WriteFailure::of(project.state_dir(), &error);
+            let directory = project.state_dir().display();
+            Fault::permanent(
+                FaultLayer::System,
                 "lock",
-                format!("The project lock in {place} cannot be taken: {why}."),
+                format!("The project lock in {directory} cannot be taken: {why}."),
             )
             .hint(advice)
         };
@@ -78,25 +74,24 @@ impl ProjectLock {
         Ok(Self { _file: file, directory, holder_file })
     }
 
-    /// What the lock does not hold on this file system, as a sentence.
+    /// A limitation of the lock on this file system, as a sentence.
     pub fn warning(&self) -> Option<&str> {
         self.directory.warning.as_deref()
     }
 
-    /// Whether somebody holds the project now.
-    pub fn held(project: &Project) -> Held {
+    pub fn status(project: &Project) -> LockStatus {
         if let Some(holder) = Self::holder(project) {
-            return Held::By(holder);
+            return LockStatus::By(holder);
         }
-        match DirectoryLock::look(project.root()) {
-            Some(Locked { pid, .. }) => Held::Unknown { pid },
-            None => Held::Free,
+        match DirectoryLock::holder(project.root()) {
+            Some(Locked { pid, .. }) => LockStatus::Unknown { pid },
+            None => LockStatus::Free,
         }
     }
 
-    /// Who holds the project now, if that is a process with the same state directory.
-    pub fn holder(project: &Project) -> Option<Holder> {
-        // Declared first, so that it ends after the look.
+    /// The holder, if it uses the same state directory.
+    pub fn holder(project: &Project) -> Option<LockHolder> {
+        // Declared first, so that it is released last.
         let _turn = take_turn(project.state_dir());
         let file = File::open(project.state_dir().join("lock")).ok()?;
         if file.try_lock_shared().is_ok() {
@@ -112,14 +107,14 @@ impl Drop for ProjectLock {
     }
 }
 
-/// Who takes the lock and who only looks take turns, a moment each: a look must not make a free project seem held.
+/// Serializes taking the lock and querying it: a query must not make a free project seem locked.
 fn take_turn(state_dir: &Path) -> std::io::Result<File> {
     let turn = File::create(state_dir.join("turn"))?;
     turn.lock()?;
     Ok(turn)
 }
 
-fn read_holder(state_dir: &Path) -> Option<Holder> {
+fn read_holder(state_dir: &Path) -> Option<LockHolder> {
     let text = read_text(&holder_file(state_dir), SETTINGS_LIMIT).ok()??;
     serde_json::from_str(&text).ok()
 }
@@ -134,50 +129,50 @@ fn held_elsewhere(project: &Project, Locked { directory, pid }: &Locked) -> Faul
         true => format!(
             "This project, or a project inside it, is locked by {who}, which belongs to another user or uses another state directory."
         ),
-        false => format!("{}, the project around this one, is locked by {who}.", directory.display()),
+        false => format!("{}, a project that contains this one, is locked by {who}.", directory.display()),
     };
-    Fault::lasting(Layer::Config, "project_locked", what)
+    Fault::permanent(FaultLayer::Config, "project_locked", what)
         .hint("Wait for it to end, or stop it, then start again.")
 }
 
-fn held_by_another(holder: Option<Holder>) -> Fault {
+fn held_by_another(holder: Option<LockHolder>) -> Fault {
     let who = holder.map_or_else(
         || "another autonoe process".to_owned(),
         |holder| format!("`autonoe {}` (process {}, since {})", holder.command, holder.pid, holder.since),
     );
-    Fault::lasting(Layer::Config, "project_locked", format!("This project is being worked on by {who}."))
+    Fault::permanent(FaultLayer::Config, "project_locked", format!("This project is in use by {who}."))
         .hint("Wait for it to end, or stop it, then start again.")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Holder, ProjectLock, take_turn};
+    use super::{LockHolder, ProjectLock, take_turn};
     use crate::project::Project;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// The race itself cannot be met on purpose; that who looks waits for its turn can be.
+    /// The race itself cannot be provoked; that a query waits for its turn can be tested.
     #[test]
-    fn a_look_waits_while_another_takes_the_lock() {
+    fn a_query_waits_while_another_process_takes_the_lock() {
         let dir = tempfile::tempdir().expect("a directory");
         let project = Project::open(dir.path(), &dir.path().join("state")).expect("a project");
         let since = jiff::Timestamp::UNIX_EPOCH;
-        let holder = Holder { pid: 1, command: "run".to_owned(), since, socket: None };
+        let holder = LockHolder { pid: 1, command: "run".to_owned(), since, socket: None };
         drop(ProjectLock::take(&project, &holder).expect("free"));
-        let turn = take_turn(project.state_dir()).expect("nobody else is here");
-        let looked = AtomicBool::new(false);
+        let turn = take_turn(project.state_dir()).expect("no contention");
+        let queried = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let looker = scope.spawn(|| {
+            let query = scope.spawn(|| {
                 assert_eq!(ProjectLock::holder(&project), None);
-                looked.store(true, Ordering::SeqCst);
+                queried.store(true, Ordering::SeqCst);
             });
             for _ in 0..2000 {
                 let lock = std::fs::File::open(project.state_dir().join("lock")).expect("a lock file");
-                assert!(lock.try_lock().is_ok(), "somebody looks out of turn");
-                assert!(!looked.load(Ordering::SeqCst), "somebody looked out of turn");
+                assert!(lock.try_lock().is_ok(), "the query did not wait for its turn");
+                assert!(!queried.load(Ordering::SeqCst), "the query did not wait for its turn");
             }
             drop(turn);
-            looker.join().expect("a look");
+            query.join().expect("a query");
         });
-        assert!(looked.into_inner());
+        assert!(queried.into_inner());
     }
 }

@@ -1,21 +1,23 @@
-//! Project: a directory with a specification, and where its files lie.
+//! Project: a directory with a specification, and where its files are.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use autonoe_core::fault::{Fault, Layer};
-use autonoe_files::{DOCUMENT_LIMIT, Disk, WriteTrouble, read_text};
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::{DOCUMENT_LIMIT, Disk, WriteFailure, read_text};
 
 use crate::hash::sha256_hex;
 
-/// With less than this free for the state no run begins: not even the lock and the beginning of a journal are sure to fit.
+/// With less free space than this for the state, no run starts: not even the lock and the start of a journal
+/// are sure to fit.
 const MIN_STATE_BYTES: u64 = 512 * 1024;
 
-/// With less than this free for the state a run begins, and says so: journals, checkouts and outputs are kept there.
+/// With less free space than this for the state, a run starts with a warning: journals, checkouts and outputs
+/// are stored there.
 const LITTLE_STATE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A project directory, made absolute and free of symbolic links.
+/// Absolute and free of symbolic links.
 #[derive(Debug, Clone)]
 pub struct Project {
     root: PathBuf,
@@ -23,11 +25,11 @@ pub struct Project {
 }
 
 impl Project {
-    /// Finds the project at `directory`; `state_home` is where Autonoe keeps its own files.
+    /// `state_home` is where Autonoe keeps its own files.
     pub fn open(directory: &Path, state_home: &Path) -> Result<Self, Fault> {
         let wrong = |what: &str| {
-            Fault::lasting(
-                Layer::Config,
+            Fault::permanent(
+                FaultLayer::Config,
                 "project_directory",
                 format!("Project directory {what}: {}", directory.display()),
             )
@@ -35,7 +37,7 @@ impl Project {
         };
         let root = directory.canonicalize().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => wrong("does not exist"),
-            io::ErrorKind::PermissionDenied => wrong("cannot be opened, permission is denied").hint(
+            io::ErrorKind::PermissionDenied => wrong("cannot be opened: permission denied").hint(
                 "Change its permissions, or those of the directories above it, or run autonoe as its owner.",
             ),
             _ => wrong(&format!("cannot be opened ({error})")),
@@ -59,22 +61,19 @@ impl Project {
         Ok(Self { root, state })
     }
 
-    /// The project directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// `.autonoe/`, written by nobody but us.
+    /// `.autonoe/`, which only Autonoe and the user write.
     pub fn autonoe_dir(&self) -> PathBuf {
         self.root.join(".autonoe")
     }
 
-    /// `.autonoe/status.json`.
     pub fn status_file(&self) -> PathBuf {
         self.autonoe_dir().join("status.json")
     }
 
-    /// `.autonoe/agent.json`.
     pub fn agent_config(&self) -> PathBuf {
         self.autonoe_dir().join("agent.json")
     }
@@ -84,27 +83,26 @@ impl Project {
         self.autonoe_dir().join("checks.json")
     }
 
-    /// The directory outside the project where its journal and lock live.
+    /// Directory outside the project for its journal and lock.
     pub fn state_dir(&self) -> &Path {
         &self.state
     }
 
-    /// Where it is on record, while a room is open, what must be put right in the project afterwards.
+    /// Records of open rooms: what must be cleaned up in the project afterwards.
     pub fn rooms_dir(&self) -> PathBuf {
         self.state.join("rooms")
     }
 
-    /// What the user has agreed to.
+    /// The configuration that the user has approved.
     pub fn trust_file(&self) -> PathBuf {
         self.state.join("trust.json")
     }
 
-    /// The journal's database.
     pub fn journal_file(&self) -> PathBuf {
         self.state.join("journal.db")
     }
 
-    /// Reads the specification; absent, empty or not a file is a fault.
+    /// A missing or empty specification is a fault.
     pub fn read_spec(&self) -> Result<String, Fault> {
         let what = match self.find_spec()? {
             Some(text) if !text.trim().is_empty() => return Ok(text),
@@ -112,114 +110,119 @@ impl Project {
             None => "not found",
         };
         let message = format!("SPEC.md {what} in {}.", self.root.display());
-        Err(Fault::lasting(Layer::Config, "spec", message)
-            .hint("Write what you want built into SPEC.md; `autonoe init` makes a first one for you."))
+        Err(Fault::permanent(FaultLayer::Config, "spec", message)
+            .hint("Describe what you want built in SPEC.md; `autonoe init` creates a template."))
     }
 
-    /// The specification as it is, even if it is empty; none if there is none.
+    /// The specification, even if it is empty; `None` if there is none.
     pub fn find_spec(&self) -> Result<Option<String>, Fault> {
         read_text(&self.root.join("SPEC.md"), DOCUMENT_LIMIT).map_err(|error| {
             let message = format!("SPEC.md in {} cannot be read: {error}.", self.root.display());
-            Fault::lasting(Layer::Config, "spec", message).hint(error.advice())
+            Fault::permanent(FaultLayer::Config, "spec", message).hint(error.advice())
         })
     }
 
-    /// Makes sure that the project can be written, before anything is spent on it. Nothing stays in it.
+    /// Checks that the project can be written, before anything is spent on it. Leaves nothing behind.
     pub fn check_writable(&self) -> Result<(), Fault> {
         let probe =
             |directory: &Path| tempfile::Builder::new().prefix(PROBE).tempfile_in(directory).map(drop);
         for directory in [self.root.clone(), self.autonoe_dir()] {
             if directory.symlink_metadata().is_ok() {
                 probe(&directory)
-                    .map_err(|error| not_writable(&directory, WriteTrouble::of(&directory, &error)))?;
+                    .map_err(|error| not_writable(&directory, WriteFailure::of(&directory, &error)))?;
             }
         }
-        let state = make_private(&self.state).and_then(|()| probe(&self.state));
-        state.map_err(|error| self.no_state(WriteTrouble::of(&self.state, &error)))?;
-        self.check_room()
+        let state = create_private(&self.state).and_then(|()| probe(&self.state));
+        state.map_err(|error| self.no_state(WriteFailure::of(&self.state, &error)))?;
+        self.check_free_space()
     }
 
-    /// What [`Project::check_writable`] would find, as far as that can be told without writing anything.
-    pub fn look_writable(&self) -> Result<(), Fault> {
+    /// Like [`Project::check_writable`], as far as possible without writing anything.
+    pub fn predict_writable(&self) -> Result<(), Fault> {
         for directory in [self.root.clone(), self.autonoe_dir()] {
-            if let Some(trouble) = WriteTrouble::expected(&directory) {
-                return Err(not_writable(&directory, trouble));
+            if let Some(failure) = WriteFailure::predict(&directory) {
+                return Err(not_writable(&directory, failure));
             }
         }
-        match WriteTrouble::expected(&self.state) {
-            Some(trouble) => Err(self.no_state(trouble)),
-            None => self.check_room(),
+        match WriteFailure::predict(&self.state) {
+            Some(failure) => Err(self.no_state(failure)),
+            None => self.check_free_space(),
         }
     }
 
-    /// What is free where the state is kept, if that is little.
+    /// A warning if the file system of the state directory has little free space.
     pub fn small_state_disk(&self) -> Option<String> {
         let disk = Disk::of(&self.state).filter(|disk| disk.free < LITTLE_STATE_BYTES)?;
-        Some(format!("the state directory {} is on a small disk: {}", self.state.display(), disk.told()))
+        Some(format!(
+            "the state directory {} has little free space: {}",
+            self.state.display(),
+            disk.describe()
+        ))
     }
 
-    fn check_room(&self) -> Result<(), Fault> {
+    fn check_free_space(&self) -> Result<(), Fault> {
         match Disk::of(&self.state) {
-            Some(disk) if disk.free < MIN_STATE_BYTES => Err(self.no_state(WriteTrouble::full(&self.state))),
+            Some(disk) if disk.free < MIN_STATE_BYTES => Err(self.no_state(WriteFailure::full(&self.state))),
             Some(_) | None => Ok(()),
         }
     }
 
-    fn no_state(&self, WriteTrouble { why, advice }: WriteTrouble) -> Fault {
+    fn no_state(&self, WriteFailure { why, advice }: WriteFailure) -> Fault {
         let message = format!("The state directory {} cannot be used: {why}.", self.state.display());
-        Fault::lasting(Layer::System, "state_directory", message)
+        Fault::permanent(FaultLayer::System, "state_directory", message)
             .hint(format!("{advice} Or set XDG_STATE_HOME to a directory elsewhere."))
     }
 }
 
-fn not_writable(directory: &Path, WriteTrouble { why, advice }: WriteTrouble) -> Fault {
+fn not_writable(directory: &Path, WriteFailure { why, advice }: WriteFailure) -> Fault {
     let message = format!("The project directory is not writable: {}: {why}.", directory.display());
-    Fault::lasting(Layer::Config, "not_writable", message)
+    Fault::permanent(FaultLayer::Config, "not_writable", message)
         .hint(format!("{advice} Or choose another project with --project-dir."))
 }
 
-/// Whether a path can be used: in messages, in settings of other programs and in lists with one path a line.
+/// Checks that a path is safe to use in messages, in settings of other programs and in lists with one path
+/// per line.
 pub fn check_path(what: &str, path: &Path) -> Result<(), Fault> {
     let why = match path.to_str() {
         None => "is not valid UTF-8",
         Some(text) if text.contains(char::is_control) => "contains a line break or another control character",
         Some(_) => return Ok(()),
     };
-    Err(Fault::lasting(Layer::Config, "path", format!("The {what} {why}: {path:?}"))
+    Err(Fault::permanent(FaultLayer::Config, "path", format!("The {what} {why}: {path:?}"))
         .hint("Rename the directory, or use another one."))
 }
 
-/// Names of what is made for a moment and left by whom is killed in it: in the project, beside `status.json`, in the state directory.
+/// Name prefixes of temporary files that a killed process may leave: in the project, beside `status.json`, in
+/// the state directory.
 const PROBE: &str = ".autonoe-probe-";
 const TRIAL: &str = "trial-";
 
 impl Project {
-    /// Makes `.autonoe/`, which must be there before anybody works on the project.
+    /// Creates `.autonoe/`, which must exist before any agent works on the project.
     pub fn make_directory(&self) -> Result<(), Fault> {
         let directory = self.autonoe_dir();
         fs::create_dir_all(&directory)
-            .map_err(|error| not_writable(&directory, WriteTrouble::of(&directory, &error)))
+            .map_err(|error| not_writable(&directory, WriteFailure::of(&directory, &error)))
     }
 
-    /// Where commands of agents write temporary files on layers that give them no `/tmp` of their own.
+    /// Temporary directory for commands of agents, for sandbox layers without a private `/tmp`.
     pub fn temporary_dir(&self) -> PathBuf {
         self.state.join("tmp")
     }
 
-    /// Removes what killed processes left of the files and directories that are there for a moment only. Nobody else may work on the
-    /// project: the lock must be held.
+    /// Removes temporary files left by killed processes. The caller must hold the project lock.
     pub fn remove_leftovers(&self) {
         for (directory, prefixes) in [
             (self.root.clone(), &[PROBE][..]),
             (self.autonoe_dir(), &[PROBE, crate::atomic::TEMPORARY]),
             (self.state.clone(), &[TRIAL, crate::atomic::TEMPORARY]),
-            // Whatever commands left there: no session is under way.
+            // Anything: no session is running.
             (self.temporary_dir(), &[""]),
         ] {
             let entries = fs::read_dir(directory).into_iter().flatten().flatten();
             let ours = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
             for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(ours)) {
-                // What cannot be removed is in nobody's way.
+                // Ignored: leftovers do no harm.
                 let _ = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     true => fs::remove_dir_all(entry.path()),
                     false => fs::remove_file(entry.path()),
@@ -229,8 +232,8 @@ impl Project {
     }
 }
 
-/// Makes a directory that only this user may look into: the journal tells everything that happened.
-fn make_private(directory: &Path) -> io::Result<()> {
+/// Creates a directory that only this user may read: the journal contains everything that happened.
+fn create_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::create_dir_all(directory)?;
     fs::set_permissions(directory, fs::Permissions::from_mode(0o700))

@@ -1,37 +1,37 @@
-//! The format of `status.json` (seed 002 §5.2): strict to read, faithful to rewrite.
+//! The format of `status.json` (seed 002 §5.2): strict parsing, faithful rewriting.
 //!
-//! The file belongs to the user as much as to us: keys we do not know survive a rewrite, and a file
-//! we cannot read is a fault that names the place, never an empty status.
+//! The file belongs to the user as much as to us: unknown keys survive a rewrite, and an unreadable file is a
+//! fault that names the position, never an empty status.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use autonoe_core::check::{Finding, Review};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::ProjectStatus;
 use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The format this build reads and writes. A file without `version` has this one.
+/// Format version that this build reads and writes. A file without `version` has this one.
 const FORMAT_VERSION: u64 = 1;
 
-/// Keys beside those of seed 002 that a deliverable may have or not.
+/// Optional keys of a deliverable that are not in seed 002.
 const VERIFICATION: &str = "verification";
 const REVIEW: &str = "review";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct FileForm {
+struct StatusDocument {
     created_at: Date,
     updated_at: Date,
-    deliverables: Vec<DeliverableForm>,
+    deliverables: Vec<DeliverableEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct DeliverableForm {
+struct DeliverableEntry {
     id: String,
     description: String,
     acceptance_criteria: Vec<String>,
@@ -47,25 +47,22 @@ struct DeliverableForm {
     review: Option<Review>,
 }
 
-/// A status file in memory: what it means, and the document it came from.
+/// A parsed status file, and the document it came from.
 #[derive(Debug, Clone)]
 pub struct StatusFile {
-    /// The deliverables.
     pub status: ProjectStatus,
     document: Map<String, Value>,
 }
 
 impl StatusFile {
-    /// A new file, dated today.
     pub fn empty(today: Date) -> Self {
         Self { status: ProjectStatus::empty(today), document: Map::new() }
     }
 
-    /// Reads the text of the file at `path`.
     pub fn parse(text: &str, path: &Path) -> Result<Self, Fault> {
         let corrupt = |what: String| {
-            Fault::lasting(
-                Layer::Config,
+            Fault::permanent(
+                FaultLayer::Config,
                 "status_file",
                 format!("{} cannot be read: {what}.", path.display()),
             )
@@ -76,8 +73,8 @@ impl StatusFile {
         if let Some(version) =
             document.get("version").filter(|version| version.as_u64() != Some(FORMAT_VERSION))
         {
-            return Err(Fault::lasting(
-                Layer::Config,
+            return Err(Fault::permanent(
+                FaultLayer::Config,
                 "status_version",
                 format!(
                     "{} was written by a newer version (format {version}, this autonoe knows {FORMAT_VERSION}).",
@@ -87,12 +84,12 @@ impl StatusFile {
             .hint("Update autonoe; nothing was changed."));
         }
         let mut reader = serde_json::Deserializer::from_str(text);
-        let form: FileForm = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let parsed: StatusDocument = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let field = error.path().to_string();
             corrupt(format!("field {field}: {}", error.into_inner()))
         })?;
         let mut ids = HashSet::new();
-        let deliverables = form
+        let deliverables = parsed
             .deliverables
             .into_iter()
             .map(|item| {
@@ -102,11 +99,12 @@ impl StatusFile {
                 item.into_deliverable().map_err(&corrupt)
             })
             .collect::<Result<_, Fault>>()?;
-        let status = ProjectStatus { created_at: form.created_at, updated_at: form.updated_at, deliverables };
+        let status =
+            ProjectStatus { created_at: parsed.created_at, updated_at: parsed.updated_at, deliverables };
         Ok(Self { status, document })
     }
 
-    /// The text to write: seed 002's keys in their order, then whatever else was there.
+    /// The text to write: seed 002's keys in their order, then unknown keys.
     pub fn render(&self) -> String {
         let known = json!({
             "createdAt": self.status.created_at,
@@ -150,7 +148,7 @@ impl StatusFile {
     }
 }
 
-impl DeliverableForm {
+impl DeliverableEntry {
     fn into_deliverable(self) -> Result<Deliverable, String> {
         let status = match (self.passed, self.blocked) {
             (false, false) => DeliverableStatus::Pending,

@@ -1,7 +1,7 @@
 //! StatusStore: the one writer of `status.json`.
 //!
-//! A change is journaled with the text it will lead to, then the file is replaced, then the journal is
-//! told. Whatever of this a kill cuts off is finished at the next start.
+//! A change is recorded in the journal with the resulting text, then the file is replaced, then the journal
+//! is updated. If a kill interrupts this, the next start finishes it.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_core::clock::Clock;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ProjectStatus, Refusal, StatusChange};
 use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_text};
@@ -22,30 +22,29 @@ use crate::atomic;
 use crate::crash::JournalPoint;
 use crate::hash::sha256_hex;
 use crate::journal::history::History;
-use crate::journal::{Journal, RecordedStatus, STARTED_OVER};
+use crate::journal::{RecordedStatus, STARTED_OVER, SqliteJournal};
 use crate::project::Project;
 use crate::status_file::StatusFile;
 
-/// How much larger than today `status.json` must be able to become, in bytes.
+/// Room for growth of `status.json` that must be available, in bytes.
 const HEADROOM: u64 = 16 * 1024;
 
-/// A change to the deliverables: what it did, or why it was refused.
-type Change<'a, T> =
+/// Returns what it did, or why it was refused.
+type ChangeFn<'a, T> =
     dyn FnOnce(&mut ProjectStatus, Date) -> Result<(T, Vec<StatusChange>), Refusal> + Send + 'a;
 
-/// Reads and writes the deliverables of one project.
 pub struct StatusStore {
     path: PathBuf,
-    journal: Arc<Journal>,
+    journal: Arc<SqliteJournal>,
     clock: Arc<dyn Clock>,
     writing: Mutex<()>,
 }
 
 impl StatusStore {
-    /// Opens the store and finishes what a killed process had begun.
+    /// Opens the store and finishes a write that a killed process had started.
     pub async fn open(
         project: &Project,
-        journal: Arc<Journal>,
+        journal: Arc<SqliteJournal>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
         let store = Self { path: project.status_file(), journal, clock, writing: Mutex::new(()) };
@@ -53,13 +52,13 @@ impl StatusStore {
         Ok(store)
     }
 
-    /// Reads a project's deliverables without a writer; none when there is no file.
+    /// Reads a project's deliverables without a writer; `None` if there is no file.
     pub fn read(project: &Project) -> Result<Option<ProjectStatus>, Fault> {
         Ok(read_file(&project.status_file())?.map(|(file, _)| file.status))
     }
 
-    /// What a project's deliverables were when the journal last saw them, where their file is gone; none where it is there or nothing is on
-    /// record. A journal that knows of deliverables and not what they are is a fault.
+    /// The last recorded deliverables if `status.json` was deleted; `None` if it exists or nothing is
+    /// recorded. A journal that has a record but no text is a fault.
     pub fn deleted(project: &Project) -> Result<Option<ProjectStatus>, Fault> {
         let path = project.status_file();
         if read_file(&path)?.is_some() {
@@ -74,23 +73,23 @@ impl StatusStore {
             Some(RecordedStatus { text: Some(text), .. }) => {
                 StatusFile::parse(&text, &path).map(|file| Some(file.status))
             }
-            Some(RecordedStatus { text: None, at, deliverables }) => Err(Fault::lasting(
-                Layer::Config,
+            Some(RecordedStatus { text: None, at, deliverables }) => Err(Fault::permanent(
+                FaultLayer::Config,
                 "status_file",
                 format!(
-                    "{} is gone. It was last written on {}, with {deliverables} deliverable(s), by an autonoe that kept no copy.",
+                    "{} is missing. It was last written on {}, with {deliverables} deliverable(s), by a version of autonoe that kept no copy.",
                     path.display(),
                     at.split('T').next().unwrap_or_default()
                 ),
             )
-            .hint("Restore it from version control or a backup; or plan SPEC.md anew with `autonoe run --start-over`.")),
+            .hint("Restore it from version control or a backup, or plan SPEC.md from scratch with `autonoe run --start-over`.")),
         }
     }
 
     /// Applies a change, all or nothing. A refusal leaves the file as it was.
     pub async fn change<T>(
         &self,
-        change: Box<Change<'_, T>>,
+        change: Box<ChangeFn<'_, T>>,
     ) -> Result<Result<(T, Vec<StatusChange>), Refusal>, Fault> {
         let _writing = self.writing.lock().await;
         let today = self.today();
@@ -111,7 +110,7 @@ impl StatusStore {
         Ok(Ok((value, changes)))
     }
 
-    /// If the last intended write did not happen and nobody changed the file since, it happens now.
+    /// Applies the last recorded change if it did not happen and the file has not changed since.
     async fn finish_interrupted_write(&self) -> Result<(), Fault> {
         let Some(intent) = self.journal.pending_status().await? else {
             return Ok(());
@@ -126,7 +125,7 @@ impl StatusStore {
         self.journal.status_applied(intent.id).await
     }
 
-    /// Writes the file as the journal has it if somebody has deleted it. Says what was restored.
+    /// Restores a deleted file from the journal. Returns what was restored.
     pub async fn restore(&self) -> Result<Option<ProjectStatus>, Fault> {
         let _writing = self.writing.lock().await;
         if read_file(&self.path)?.is_some() {
@@ -142,13 +141,14 @@ impl StatusStore {
         Ok(Some(file.status))
     }
 
-    /// Has the next session plan anew. A file that is there is put aside at `aside`; says whether there was one.
-    pub async fn start_over(&self, aside: &Path) -> Result<bool, Fault> {
+    /// Makes the next session plan from scratch. Backs up an existing file to `backup`; returns whether there
+    /// was one.
+    pub async fn start_over(&self, backup: &Path) -> Result<bool, Fault> {
         let _writing = self.writing.lock().await;
         let text = read_bytes(&self.path, DOCUMENT_LIMIT).map_err(|error| unreadable(&self.path, &error))?;
         if let Some(text) = &text {
-            atomic::write(aside, text).map_err(|error| {
-                atomic::write_fault("status_file", aside, &error, "Then start again; nothing was changed.")
+            atomic::write(backup, text).map_err(|error| {
+                atomic::write_fault("status_file", backup, &error, "Then start again; nothing was changed.")
             })?;
         }
         let before = text.as_ref().map(|text| sha256_hex(text)).unwrap_or_default();
@@ -202,6 +202,6 @@ fn read_file(path: &Path) -> Result<Option<(StatusFile, String)>, Fault> {
 
 fn unreadable(path: &Path, error: &ReadError) -> Fault {
     let message = format!("{} cannot be read: {error}.", path.display());
-    Fault::lasting(Layer::Config, "status_file", message)
+    Fault::permanent(FaultLayer::Config, "status_file", message)
         .hint(format!("{} Nothing was changed.", error.advice()))
 }

@@ -1,4 +1,4 @@
-//! Trust: what a repository brings is untrusted until the user has looked at it, once, by content.
+//! Trust: a repository's configuration is untrusted until the user has approved its exact content.
 
 use std::io;
 
@@ -11,21 +11,21 @@ use crate::config::AgentConfig;
 use crate::hash::sha256_hex;
 use crate::project::Project;
 
-/// What a project's configuration widens, and whether the user has agreed to just that.
+/// Permissions that a project's configuration adds, and whether the user has approved exactly these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widening {
-    /// Each thing it widens, as a line for a person.
+    /// One line per added permission.
     pub lines: Vec<String>,
     hash: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Decision {
+struct TrustRecord {
     agent_json: String,
 }
 
 impl Widening {
-    /// What the configuration adds to what agents may do; none when it only narrows.
+    /// `None` if the configuration only narrows what agents may do.
     pub fn of(config: &AgentConfig) -> Option<Self> {
         let mut lines = Vec::new();
         let mut add = |what: &str, entries: &[String]| {
@@ -40,37 +40,37 @@ impl Widening {
         add("hook", &config.hooks.pre_tool_use);
         let servers = config.mcp_servers.iter().flatten();
         lines.extend(servers.map(|(name, server)| format!("MCP server {name}: {server}")));
-        let lines: Vec<String> = lines.iter().map(|line| visible(line)).collect();
+        let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
         let hash = sha256_hex(lines.join("\n").as_bytes());
         (!lines.is_empty()).then_some(Self { lines, hash })
     }
 
-    /// Whether the user has agreed to exactly this.
+    /// Whether the user has approved exactly this.
     pub fn is_trusted(&self, project: &Project) -> bool {
         let decision = read_text(&project.trust_file(), SETTINGS_LIMIT).ok().flatten();
-        let decision: Option<Decision> = decision.and_then(|text| serde_json::from_str(&text).ok());
+        let decision: Option<TrustRecord> = decision.and_then(|text| serde_json::from_str(&text).ok());
         decision.is_some_and(|decision| decision.agent_json == self.hash)
     }
 
-    /// Writes down that the user agrees to exactly this.
+    /// Records that the user approves exactly this.
     pub fn trust(&self, project: &Project) -> Result<(), Fault> {
-        let decision = Decision { agent_json: self.hash.clone() };
+        let decision = TrustRecord { agent_json: self.hash.clone() };
         let write = || -> io::Result<()> {
             atomic::write(&project.trust_file(), serde_json::to_string(&decision)?.as_bytes())
         };
         write().map_err(|error| {
-            atomic::write_fault("trust", &project.trust_file(), &error, "Then agree once more.")
+            atomic::write_fault("trust", &project.trust_file(), &error, "Then approve it again.")
         })
     }
 }
 
-/// A line in which nothing can hide: what moves the cursor, deletes or cannot be seen is spelled out.
-fn visible(line: &str) -> String {
-    let spelled = |character: char| match character {
+/// Escapes characters that move the cursor, delete text or are invisible, so that nothing can hide in a line.
+fn escaped(line: &str) -> String {
+    let escape = |character: char| match character {
         '\'' | '"' => character.to_string(),
         _ => character.escape_debug().to_string(),
     };
-    line.chars().map(spelled).collect()
+    line.chars().map(escape).collect()
 }
 
 #[cfg(test)]
@@ -84,13 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn what_only_narrows_needs_no_trust() {
+    fn a_configuration_that_only_narrows_needs_no_trust() {
         assert_eq!(widening("{}"), None);
         assert_eq!(widening(r#"{"profile": "node", "mcpServers": {}, "allowCommands": []}"#), None);
     }
 
     #[test]
-    fn everything_that_widens_is_named() {
+    fn every_added_permission_is_listed() {
         let widening = widening(
             r#"{"allowCommands": {"base": ["a"], "run": ["b"], "sync": ["c"]}, "allowPkillTargets": ["d"],
                 "permissions": {"allow": ["e"]}, "allowedTools": ["f"], "hooks": {"PreToolUse": ["g"]},
@@ -101,11 +101,11 @@ mod tests {
         for (line, part) in lines.iter().zip(["a", "b", "c", "d", "e", "f", "g", "h"]) {
             assert!(line.contains(part), "{line} names {part}");
         }
-        assert!(lines[7].contains("\"command\":\"i\""), "an MCP server is shown with what it starts");
+        assert!(lines[7].contains("\"command\":\"i\""), "an MCP server is shown with its command");
     }
 
     #[test]
-    fn a_rule_cannot_hide_from_the_person_who_is_asked() {
+    fn a_rule_cannot_hide_from_the_user() {
         let widening =
             widening(r#"{"permissions": {"allow": ["Read(./**)\n\u001b[1A\u202ex", "Bash(echo 'é')"]}}"#);
         let lines = widening.expect("it widens").lines;
@@ -115,18 +115,18 @@ mod tests {
     #[test]
     fn trust_is_for_exactly_this_and_for_this_project() {
         let home = tempfile::TempDir::new().expect("temporary directory");
-        let place = |name: &str| {
+        let project = |name: &str| {
             std::fs::create_dir_all(home.path().join(name)).expect("made");
             Project::open(&home.path().join(name), &home.path().join("state")).expect("project")
         };
-        let (here, there) = (place("here"), place("there"));
+        let (here, there) = (project("here"), project("there"));
         let docker = widening(r#"{"allowCommands": ["docker"]}"#).expect("it widens");
         assert!(!docker.is_trusted(&here));
         docker.trust(&here).expect("written");
         assert!(docker.is_trusted(&here) && !docker.is_trusted(&there));
         let narrower = widening(r#"{"profile": "go", "allowCommands": ["docker"]}"#).expect("it widens");
-        assert!(narrower.is_trusted(&here), "narrowing asks nothing");
+        assert!(narrower.is_trusted(&here), "narrowing needs no approval");
         let wider = widening(r#"{"allowCommands": ["docker", "ssh"]}"#).expect("it widens");
-        assert!(!wider.is_trusted(&here), "a change asks again");
+        assert!(!wider.is_trusted(&here), "a change needs a new approval");
     }
 }

@@ -1,7 +1,8 @@
-//! The user's configuration, `config.toml` in their configuration directory: what holds for every project.
+//! The user's configuration, `config.toml` in the configuration directory: settings for every project.
 //!
-//! No repository can set any of this. It decides how far the sandbox reaches, so it is read strictly, and only if
-//! nobody but the user could have written it. What hosts and limits mean is left to those who enforce them.
+//! No repository can set any of this. It decides how far the sandbox reaches, so it is parsed strictly, and
+//! only if nobody but the user could have written it. The meaning of hosts and limits is left to the code
+//! that enforces them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,46 +12,39 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{ReadError, SETTINGS_LIMIT, open_regular, read_opened, to_text};
 use serde::de::{Deserialize, Deserializer, Error as _};
 
 use crate::byte_size::ByteSize;
 
-/// The write bits of group and others.
+/// Write bits of group and others.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// `config.toml`. All sections and fields are optional.
+/// All sections and fields are optional.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserConfig {
-    /// `[sandbox]`.
     pub sandbox: SandboxConfig,
-    /// `[network]`.
     pub network: NetworkConfig,
     /// `[providers.NAME]`.
     pub providers: BTreeMap<String, ProviderConfig>,
-    /// `[prices."MODEL"]`, by `model` or `provider/model`.
+    /// Key: `model` or `provider/model`.
     pub prices: BTreeMap<String, PriceConfig>,
-    /// `[mcp_servers.NAME]`: the user's own, in the form of `agent.json`.
+    /// The user's own servers, in the format of `agent.json`.
     pub mcp_servers: BTreeMap<String, serde_json::Value>,
-    /// `[telemetry]`.
     pub telemetry: TelemetryConfig,
-    /// `[agents.NAME]`.
-    pub agents: BTreeMap<String, AgentCommand>,
-    /// `[checks]`.
+    pub agents: BTreeMap<String, AcpAgentConfig>,
     pub checks: ChecksConfig,
-    /// `[webhooks]`.
     pub webhooks: WebhooksConfig,
-    /// `[run]`.
     pub run: RunConfig,
 }
 
-/// `[run]`: what runs may do unless an option says otherwise.
+/// Defaults for options of runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
-    /// `--max-outage`.
+    /// Default of `--max-outage`.
     #[serde(deserialize_with = "positive_duration")]
     pub max_outage: Option<Duration>,
 }
@@ -64,69 +58,66 @@ fn positive_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     }
 }
 
-/// `[checks]`: what checks of projects may do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChecksConfig {
-    /// Whether a check that says that it needs the network reaches what commands of `run` reach.
+    /// Whether a check that needs the network may reach the hosts that commands of `run` may reach.
     pub network: bool,
 }
 
-/// `[webhooks]`: whom declarative agents may call for help.
+/// Where declarative agents may escalate to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhooksConfig {
-    /// The hosts, as they were written.
     pub hosts: Vec<String>,
-    /// The variable that holds the secret by which messages are signed.
+    /// Environment variable with the secret for signing messages.
     pub secret_variable: Option<String>,
 }
 
 /// `[agents.NAME]`: an agent that speaks the Agent Client Protocol.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AgentCommand {
+pub struct AcpAgentConfig {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The names of variables that it is passed.
+    /// Names of environment variables to pass.
     #[serde(default)]
     pub env: Vec<String>,
-    /// The hosts of its models, which it may reach in `sync` too.
+    /// Hosts of its models, which it may also reach in `sync`.
     #[serde(default)]
     pub hosts: Vec<String>,
 }
 
-/// `[providers.NAME]`: a model provider, or what is different about a known one.
+/// A model provider, or overrides for a known one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderConfig {
-    /// What it speaks; none for a provider that everybody knows by its name.
+    /// Wire protocol; `None` for a provider known by its name.
     pub kind: Option<String>,
-    /// Where it is.
     pub base_url: Option<String>,
-    /// The variable that holds its key.
+    /// Environment variable with its key.
     pub key_variable: Option<String>,
     /// A command that prints its key.
     pub key_command: Vec<String>,
-    /// Whether its key is in the system's keyring, under `autonoe` and the provider's name.
+    /// Whether its key is in the system keyring, under `autonoe` and the provider's name.
     pub keyring: bool,
 }
 
-/// `[prices."MODEL"]`: dollars per million tokens.
+/// Dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceConfig {
-    /// Fresh input.
+    /// Uncached input.
     pub input: f64,
-    /// Output, thinking included.
+    /// Output, including thinking.
     pub output: f64,
-    /// Input read from the cache; as fresh input if not given.
+    /// `None` means the price of uncached input.
     pub cache_read: Option<f64>,
-    /// Input written to the cache; as fresh input if not given.
+    /// `None` means the price of uncached input.
     pub cache_write: Option<f64>,
 }
 
-/// `[telemetry]`: where traces and metrics go, beside the standard `OTEL_*` variables, which come first.
+/// Where traces and metrics go. The standard `OTEL_*` variables take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetryConfig {
@@ -142,30 +133,30 @@ pub struct TelemetryConfig {
     pub capture_content: bool,
 }
 
-/// `[sandbox]`: what commands may reach and use up.
+/// What commands may access and use.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxConfig {
-    /// False is `--no-sandbox` for every run.
+    /// `false` is `--no-sandbox` for every run.
     pub enabled: bool,
-    /// Further paths that commands may read, absolute once loaded.
+    /// Additional readable paths, absolute once loaded.
     pub read: Vec<PathBuf>,
-    /// Further paths that commands may write, absolute once loaded.
+    /// Additional writable paths, absolute once loaded.
     pub write: Vec<PathBuf>,
-    /// The most processes at a time; none leaves it to the sandbox.
+    /// Maximum number of processes; `None` uses the sandbox's default.
     #[serde(deserialize_with = "at_least_one")]
     pub max_processes: Option<NonZeroU32>,
-    /// The most memory of one process; none leaves it to the sandbox.
+    /// Maximum memory per process; `None` uses the sandbox's default.
     pub max_memory: Option<ByteSize>,
-    /// The largest file; none leaves it to the sandbox.
+    /// Maximum file size; `None` uses the sandbox's default.
     pub max_file_size: Option<ByteSize>,
 }
 
-/// `[network]`: where commands may connect to.
+/// Where commands may connect to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkConfig {
-    /// Further hosts for commands in `run`, as they were written.
+    /// Additional hosts for commands in `run`, as written.
     pub allow: Vec<String>,
 }
 
@@ -183,15 +174,19 @@ impl Default for SandboxConfig {
 }
 
 impl UserConfig {
-    /// Reads the configuration at `path`; absent means all defaults. `~/` stands for `home`.
+    /// An absent file means all defaults. `~/` stands for `home`.
     pub fn load(path: &Path, home: Option<&Path>) -> Result<Self, Fault> {
         let wrong = |what: &dyn fmt::Display| {
-            Fault::lasting(Layer::Config, "user_config", format!("{} is not valid: {what}.", path.display()))
-                .hint("Fix the file; docs/configuration.md describes every field.")
+            Fault::permanent(
+                FaultLayer::Config,
+                "user_config",
+                format!("{} is not valid: {what}.", path.display()),
+            )
+            .hint("Fix the file; docs/configuration.md describes every field.")
         };
         let unreadable = |error: ReadError| {
             let message = format!("{} cannot be read: {error}.", path.display());
-            Fault::lasting(Layer::Config, "user_config", message).hint(error.advice())
+            Fault::permanent(FaultLayer::Config, "user_config", message).hint(error.advice())
         };
         let Some(file) = open_regular(path).map_err(unreadable)? else {
             return Ok(Self::default());
@@ -220,7 +215,7 @@ impl UserConfig {
         for (model, price) in &config.prices {
             let given = [Some(price.input), Some(price.output), price.cache_read, price.cache_write];
             if given.into_iter().flatten().any(|dollars| !dollars.is_finite() || dollars < 0.0) {
-                return Err(format!("field prices.{model}: a price is a number of dollars, from 0"));
+                return Err(format!("field prices.{model}: a price must be a number of dollars, at least 0"));
             }
         }
         for (name, agent) in &config.agents {
@@ -231,10 +226,10 @@ impl UserConfig {
             }
         }
         if config.webhooks.secret_variable.as_deref().is_some_and(|name| !is_variable(name)) {
-            // What stands there may be the secret itself.
+            // The value may be the secret itself, so it is not quoted.
             return Err(
-                "field webhooks.secret_variable: it is not the name of a variable, such as HOOK_SECRET; the \
-                        secret itself does not belong into this file"
+                "field webhooks.secret_variable: expected the name of an environment variable, such as HOOK_SECRET; the \
+                        secret itself must not be in this file"
                     .to_owned(),
             );
         }
@@ -242,18 +237,19 @@ impl UserConfig {
     }
 }
 
-/// Whether a variable of the environment can have this name.
+/// Whether this is a valid name of an environment variable.
 fn is_variable(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit())
         && !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// What widens the sandbox must come from the user. A directory that others may write needs no look: the file they
-/// would put there is theirs.
+/// Settings that widen the sandbox must come from the user. The directory needs no check: a file that others
+/// put there would belong to them.
 fn check_owner(file: &File, path: &Path) -> Result<(), Fault> {
     let refused = |what: String, hint: String| {
-        Err(Fault::lasting(Layer::Config, "user_config", format!("{} {what}.", path.display())).hint(hint))
+        Err(Fault::permanent(FaultLayer::Config, "user_config", format!("{} {what}.", path.display()))
+            .hint(hint))
     };
     let metadata = match file.metadata() {
         Ok(metadata) => metadata,
@@ -268,20 +264,19 @@ fn check_owner(file: &File, path: &Path) -> Result<(), Fault> {
     if metadata.uid() != us.as_raw() && metadata.uid() != rustix::process::Uid::ROOT.as_raw() {
         return refused(
             format!("belongs to another user ({})", metadata.uid()),
-            "It decides what commands may do. Look at it, then put a copy of your own in its place."
-                .to_owned(),
+            "It decides what commands may do. Review it, then replace it with your own copy.".to_owned(),
         );
     }
     if metadata.mode() & WRITABLE_BY_OTHERS != 0 {
         return refused(
             format!("can be written by other users (mode {:03o})", metadata.mode() & 0o777),
-            format!("It decides what commands may do. Look at it, then run: chmod go-w '{}'", path.display()),
+            format!("It decides what commands may do. Review it, then run: chmod go-w '{}'", path.display()),
         );
     }
     Ok(())
 }
 
-/// An absolute path, with `~` resolved.
+/// Absolute, with `~` resolved.
 fn resolve(path: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
     let shown = path.display();
     let resolved = match (path.strip_prefix("~"), home) {
@@ -293,7 +288,7 @@ fn resolve(path: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
         return Err(format!("'{shown}' is relative; write an absolute path or one that begins with ~/"));
     }
     if resolved.components().any(|part| part == Component::ParentDir) {
-        return Err(format!("'{shown}' has '..' in it; write where it leads"));
+        return Err(format!("'{shown}' contains '..'; write the resolved path"));
     }
     Ok(resolved)
 }
@@ -301,7 +296,7 @@ fn resolve(path: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU32>, D::Error> {
     let number = u32::deserialize(deserializer)?;
     let number = NonZeroU32::new(number);
-    number.map(Some).ok_or_else(|| D::Error::custom("0 is not a limit; zero never means unlimited"))
+    number.map(Some).ok_or_else(|| D::Error::custom("0 is not a valid limit; zero never means unlimited"))
 }
 
 #[cfg(test)]

@@ -1,73 +1,71 @@
-//! Content: texts, arguments and results, for those who want them sent. Never too much of it.
+//! Captured content: texts, arguments and results, for users who opted in. Bounded for each span.
 
 use serde_json::{Value, json};
 
-/// How many characters of content one span carries.
+/// The most characters of content in one span.
 const CONTENT_LIMIT: usize = 16_384;
 
-/// What is captured of a span's content.
+/// The content captured for one span.
 #[derive(Debug)]
-pub struct Content {
-    room: usize,
+pub struct CapturedContent {
+    remaining: usize,
     cut: usize,
-    said: Vec<Value>,
+    parts: Vec<Value>,
 }
 
-impl Default for Content {
+impl Default for CapturedContent {
     fn default() -> Self {
-        Self { room: CONTENT_LIMIT, cut: 0, said: Vec::new() }
+        Self { remaining: CONTENT_LIMIT, cut: 0, parts: Vec::new() }
     }
 }
 
-/// Whether a piece of an answer was thought or said, in the words of the conventions.
+/// The kinds of message parts in the semantic conventions.
 #[derive(Debug, Clone, Copy)]
-pub enum Part {
-    /// Said.
+pub enum ContentPart {
     Text,
-    /// Thought.
     Reasoning,
 }
 
-impl Content {
-    /// As much of the text as there is room for. It has been redacted: a part of a secret has lost its shape.
+impl CapturedContent {
+    /// As much of the text as still fits. The text must already be redacted: a truncated secret would no longer be
+    /// recognized by its shape.
     pub fn take(&mut self, text: &str) -> String {
-        let end = text.char_indices().nth(self.room).map_or(text.len(), |(end, _)| end);
+        let end = text.char_indices().nth(self.remaining).map_or(text.len(), |(end, _)| end);
         let (kept, lost) = text.split_at(end);
-        self.room -= kept.chars().count();
+        self.remaining -= kept.chars().count();
         self.cut += lost.chars().count();
         kept.to_owned()
     }
 
-    /// Adds what the model thought or said.
-    pub fn say(&mut self, part: Part, text: &str) {
+    pub fn push(&mut self, part: ContentPart, text: &str) {
         let text = self.take(text);
         if text.is_empty() {
             return;
         }
         let kind = match part {
-            Part::Text => "text",
-            Part::Reasoning => "reasoning",
+            ContentPart::Text => "text",
+            ContentPart::Reasoning => "reasoning",
         };
-        self.said.push(json!({ "type": kind, "content": text }));
+        self.parts.push(json!({ "type": kind, "content": text }));
     }
 
-    /// All that was said, as the messages of the conventions.
+    /// Takes all parts, as `gen_ai.output.messages` has them; `None` if there are none.
     pub fn messages(&mut self) -> Option<String> {
-        let said = std::mem::take(&mut self.said);
-        if said.is_empty() {
+        let parts = std::mem::take(&mut self.parts);
+        if parts.is_empty() {
             return None;
         }
-        // Why it stopped is not told by any event.
-        Some(json!([{ "role": "assistant", "parts": said, "finish_reason": "unknown" }]).to_string())
+        // No event carries the reason why the model stopped.
+        Some(json!([{ "role": "assistant", "parts": parts, "finish_reason": "unknown" }]).to_string())
     }
 
-    /// How many characters there was no room for.
+    /// The number of characters that did not fit.
     pub fn cut(&self) -> usize {
         self.cut
     }
 }
 
-/// An instruction, as the messages of the conventions.
+/// An instruction, as `gen_ai.input.messages` has it.
 pub fn instruction(text: &str) -> String {
     json!([{ "role": "user", "parts": [{ "type": "text", "content": text }] }]).to_string()
 }

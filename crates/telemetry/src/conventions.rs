@@ -1,4 +1,4 @@
-//! Names of attributes, as the conventions for generative AI have them, and our own where they have none.
+//! Attribute names: those of the OpenTelemetry semantic conventions for generative AI, and our own where they have none.
 
 pub const OPERATION: &str = "gen_ai.operation.name";
 pub const PROVIDER: &str = "gen_ai.provider.name";

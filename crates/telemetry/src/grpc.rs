@@ -1,17 +1,16 @@
-//! The little of gRPC that OTLP needs: one message there, one message back, and a status behind it. HTTP/2 itself, TLS
-//! and proxies are the HTTP client's, as for every other request of ours.
+//! The part of gRPC that OTLP needs: unary calls with one message each way and a trailing status. HTTP/2, TLS and
+//! proxies are left to the HTTP client, as for all our other requests.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use percent_encoding::percent_decode_str;
 use reqwest::header::HeaderMap;
 
-/// The type of requests and answers.
 pub const CONTENT_TYPE: &str = "application/grpc";
 
-/// Before each message stands whether it is packed, and how long it is.
+/// Bytes before each message: a compression flag and a 32-bit length.
 const PREFIX: usize = 5;
 
-/// A message as it goes into a request.
+/// Adds the length prefix. `None` if the message is longer than 32 bits can express.
 pub fn frame(message: &[u8]) -> Option<Bytes> {
     let length = u32::try_from(message.len()).ok()?;
     let mut framed = BytesMut::with_capacity(PREFIX + message.len());
@@ -21,25 +20,24 @@ pub fn frame(message: &[u8]) -> Option<Bytes> {
     Some(framed.freeze())
 }
 
-/// The message in an answer; none when there is none that we can read.
+/// Removes the length prefix. `None` if the body is compressed or not exactly one message.
 pub fn unframe(mut body: Bytes) -> Option<Bytes> {
     let prefix = (body.len() >= PREFIX).then(|| body.split_to(PREFIX))?;
     let length = u32::from_be_bytes(prefix[1..].try_into().ok()?);
-    let is_whole = prefix[0] == 0 && usize::try_from(length) == Ok(body.len());
-    is_whole.then_some(body)
+    let is_complete = prefix[0] == 0 && usize::try_from(length) == Ok(body.len());
+    is_complete.then_some(body)
 }
 
-/// How a call went.
+/// The status of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// 0 is well.
+pub struct GrpcStatus {
+    /// 0 is OK.
     pub code: u32,
-    /// What else was said.
     pub message: String,
 }
 
-impl Status {
-    /// Behind the answer, or in front of it when there is none.
+impl GrpcStatus {
+    /// Reads the status from the trailers, or from the headers of a response without a body.
     pub fn read(trailers: Option<&HeaderMap>, headers: &HeaderMap) -> Option<Self> {
         let fields = [trailers, Some(headers)].into_iter().flatten();
         let fields = fields.into_iter().find(|fields| fields.contains_key("grpc-status"))?;
@@ -49,8 +47,9 @@ impl Status {
         Some(Self { code: text("grpc-status")?.parse().ok()?, message })
     }
 
-    /// Whether OTLP lets us try again: cancelled, late, exhausted, aborted, out of range, unavailable, lost.
-    pub fn is_passing(&self) -> bool {
+    /// Whether the OTLP specification allows a retry: CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED,
+    /// OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS.
+    pub fn is_transient(&self) -> bool {
         matches!(self.code, 1 | 4 | 8 | 10 | 11 | 14 | 15)
     }
 }
@@ -62,14 +61,14 @@ mod tests {
     use super::{frame, unframe};
 
     #[test]
-    fn what_is_framed_comes_out_again() {
+    fn unframe_reverses_frame() {
         let framed = frame(b"abc").expect("short");
         assert_eq!(&framed[..], b"\0\0\0\0\x03abc");
         assert_eq!(unframe(framed).as_deref(), Some(&b"abc"[..]));
     }
 
     #[test]
-    fn what_is_no_frame_is_nothing() {
+    fn a_malformed_frame_is_none() {
         for broken in [&b""[..], b"\0\0\0", b"\x01\0\0\0\x01a", b"\0\0\0\0\x09a"] {
             assert_eq!(unframe(Bytes::from_static(broken)), None);
         }

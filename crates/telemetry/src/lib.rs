@@ -1,26 +1,26 @@
-//! Telemetry: shows a run to an OpenTelemetry collector, as traces and metrics over OTLP.
+//! Telemetry: exports a run to an OpenTelemetry collector, as traces and metrics over OTLP.
 //!
-//! A trace is the run, in it sessions, in them model calls and tool calls, with the ids that `core` gave them and the
-//! names of the conventions for generative AI. Off unless configured. A collector that is dead, slow or refusing costs
-//! a run nothing: what it does not take is counted and dropped.
+//! A trace contains the run, its sessions, and their model calls and tool calls, with the ids that `core` assigned and the
+//! names of the semantic conventions for generative AI. Telemetry is off unless configured. A collector that is down, slow
+//! or rejecting never delays a run: what it does not accept is counted and dropped.
 //!
-//! `settings` say where to, `sink` makes spans and measurements of events, `delivery` takes them away in the
-//! background, `carrier` brings them to the collector.
+//! `settings` says where to send, `sink` turns events into spans and measurements, `export` sends them in the background
+//! through `otlp_client`.
 
-mod carrier;
 mod content;
 mod conventions;
-mod delivery;
-mod delivery_stats;
+mod export;
+mod export_stats;
 mod grpc;
 mod meters;
 mod open_span;
+mod otlp_client;
 mod provider;
 mod settings;
 mod sink;
 mod telemetry;
 mod variables;
 
-pub use settings::{Collector, Header, Protocol, Proxy, Sampler, Signal, TelemetrySettings};
+pub use settings::{CollectorSettings, Header, Protocol, Proxy, Sampler, Signal, TelemetrySettings};
 pub use sink::TelemetrySink;
 pub use telemetry::Telemetry;

@@ -1,4 +1,4 @@
-//! The instruments: what is measured, in which units, with the buckets that the conventions ask for.
+//! The metric instruments, with their units and the bucket boundaries that the semantic conventions recommend.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,21 +13,21 @@ use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::reader::MetricReader;
 use opentelemetry_sdk::metrics::{InstrumentKind, ManualReader, Pipeline, SdkMeterProvider, Temporality};
 
-use crate::conventions as name;
-use crate::open_span::{Failure, Kind, Spent};
+use crate::conventions as attr;
+use crate::open_span::{SpanFailure, SpanType, SpanUsage};
 
-/// Seconds that a model call or a tool call takes.
+/// Buckets for the duration of a model call or a tool call, in seconds.
 const CALL_SECONDS: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-/// Seconds that a session takes: the conventions' own up to seven minutes, and on to two hours.
+/// Buckets for the duration of a session, in seconds: those of the conventions up to seven minutes, extended to two hours.
 const SESSION_SECONDS: [f64; 17] =
     [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6, 819.2, 1638.4, 3276.8, 6553.6];
-/// Seconds that a run takes: the conventions' own up to two hours, and on to two days.
+/// Buckets for the duration of a run, in seconds: those of the conventions up to two hours, extended to two days.
 const RUN_SECONDS: [f64; 15] = [
     1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0, 43200.0, 86400.0,
     172_800.0,
 ];
-/// Tokens of one call.
+/// Buckets for the tokens of one call.
 const TOKENS: [f64; 14] = [
     1.0,
     4.0,
@@ -45,7 +45,6 @@ const TOKENS: [f64; 14] = [
     67_108_864.0,
 ];
 
-/// All instruments of a run.
 #[derive(Debug)]
 pub struct Meters {
     tokens: Histogram<u64>,
@@ -75,7 +74,7 @@ impl Meters {
             calls: seconds("gen_ai.client.operation.duration", "GenAI operation duration.", &CALL_SECONDS),
             first_chunks: seconds(
                 "gen_ai.client.operation.time_to_first_chunk",
-                "Time until the first piece of an answer.",
+                "Time until the first chunk of a reply.",
                 &CALL_SECONDS,
             ),
             tools: seconds("gen_ai.execute_tool.duration", "Duration of a tool call.", &CALL_SECONDS),
@@ -84,7 +83,7 @@ impl Meters {
             tool_calls: meter
                 .u64_counter("autonoe.tool.calls")
                 .with_unit("{call}")
-                .with_description("Tool calls, refused ones included.")
+                .with_description("Tool calls, including denied ones.")
                 .build(),
             errors: meter
                 .u64_counter("autonoe.errors")
@@ -94,21 +93,28 @@ impl Meters {
             cost: meter
                 .f64_counter("autonoe.cost")
                 .with_unit("USD")
-                .with_description("What models cost, by our price list; unknown prices are not in it.")
+                .with_description(
+                    "Cost of model calls by our price list; calls with an unknown price are not included.",
+                )
                 .build(),
         }
     }
 
-    /// Measures something that ended.
-    pub fn ended(&self, kind: Kind, took: Duration, dimensions: &[KeyValue], failure: Option<&Failure>) {
+    pub fn span_ended(
+        &self,
+        kind: SpanType,
+        took: Duration,
+        dimensions: &[KeyValue],
+        failure: Option<&SpanFailure>,
+    ) {
         let mut attributes = dimensions.to_vec();
-        attributes.extend(failure.map(|failure| KeyValue::new(name::ERROR, failure.code.clone())));
+        attributes.extend(failure.map(|failure| KeyValue::new(attr::ERROR, failure.code.clone())));
         let seconds = took.as_secs_f64();
         match kind {
-            Kind::Run => self.runs.record(seconds, &attributes),
-            Kind::Session => self.sessions.record(seconds, &attributes),
-            Kind::Chat => self.calls.record(seconds, &attributes),
-            Kind::Tool => {
+            SpanType::Run => self.runs.record(seconds, &attributes),
+            SpanType::Session => self.sessions.record(seconds, &attributes),
+            SpanType::ModelCall => self.calls.record(seconds, &attributes),
+            SpanType::ToolCall => {
                 self.tools.record(seconds, &attributes);
                 self.tool_calls.add(1, &attributes);
             }
@@ -118,46 +124,43 @@ impl Meters {
         }
     }
 
-    /// Measures how long the first piece of an answer took.
     pub fn first_chunk(&self, took: Duration, dimensions: &[KeyValue]) {
         self.first_chunks.record(took.as_secs_f64(), dimensions);
     }
 
-    /// Measures what a call used.
-    pub fn tokens(&self, spent: &Spent, dimensions: &[KeyValue]) {
-        for (kind, tokens) in [("input", spent.input()), ("output", spent.usage.output_tokens)] {
+    pub fn tokens(&self, usage: &SpanUsage, dimensions: &[KeyValue]) {
+        for (kind, tokens) in [("input", usage.input()), ("output", usage.total.output_tokens)] {
             let mut attributes = dimensions.to_vec();
-            attributes.push(KeyValue::new(name::TOKEN_TYPE, kind));
+            attributes.push(KeyValue::new(attr::TOKEN_TYPE, kind));
             self.tokens.record(tokens, &attributes);
         }
     }
 
-    /// Counts what something cost.
     pub fn cost(&self, cost: Usd, dimensions: &[KeyValue]) {
         self.cost.add(cost.0, dimensions);
     }
 }
 
-/// Where the measurements are read.
+/// Reads the measurements of [`Meters`].
 #[derive(Debug)]
-pub struct Readings {
+pub struct MetricReadings {
     reader: Arc<ManualReader>,
     _provider: SdkMeterProvider,
 }
 
-/// Instruments, and where to read them.
-pub fn install(resource: Resource) -> (Meters, Readings) {
+/// Creates the instruments and their reader.
+pub fn create(resource: Resource) -> (Meters, MetricReadings) {
     let reader = Arc::new(ManualReader::builder().with_temporality(Temporality::Cumulative).build());
     let provider = SdkMeterProvider::builder()
         .with_resource(resource)
         .with_reader(SharedReader(Arc::clone(&reader)))
         .build();
     let meters = Meters::new(&provider.meter(env!("CARGO_PKG_NAME")));
-    (meters, Readings { reader, _provider: provider })
+    (meters, MetricReadings { reader, _provider: provider })
 }
 
-impl Readings {
-    /// All measurements since the start; none when there are none.
+impl MetricReadings {
+    /// All measurements since the start; `None` if there are none yet.
     pub fn read(&self) -> Option<ExportMetricsServiceRequest> {
         let mut readings = ResourceMetrics::default();
         self.reader.collect(&mut readings).ok()?;
@@ -166,7 +169,7 @@ impl Readings {
     }
 }
 
-/// A reader that we keep a hand on: the provider takes the one it is given.
+/// Lets us keep a reference to the reader, since the provider takes ownership of the one it is given.
 #[derive(Debug)]
 struct SharedReader(Arc<ManualReader>);
 

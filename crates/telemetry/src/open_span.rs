@@ -1,4 +1,4 @@
-//! A span that has begun and not yet ended, and what becomes of it when it ends.
+//! A span that has started and not yet ended, and its conversion to OTLP when it ends.
 
 use std::time::SystemTime;
 
@@ -10,138 +10,122 @@ use opentelemetry_proto::tonic::trace::v1::span::{Event, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 
-use crate::content::Content;
-use crate::conventions as name;
+use crate::content::CapturedContent;
+use crate::conventions as attr;
 
-/// How many notes one span carries.
-const MAX_NOTES: usize = 128;
+/// The most events in one span.
+const MAX_EVENTS: usize = 128;
 
-/// Set when a trace is sampled, as in W3C's trace context.
+/// The sampled flag of the W3C trace context.
 const SAMPLED: u32 = 1;
 
-/// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A run.
+pub enum SpanType {
     Run,
-    /// A session.
     Session,
-    /// A model call.
-    Chat,
-    /// A tool call.
-    Tool,
+    ModelCall,
+    ToolCall,
 }
 
-impl Kind {
-    /// What the conventions call it.
+impl SpanType {
+    /// The operation name in the semantic conventions.
     pub fn operation(self) -> &'static str {
         match self {
             Self::Run => "invoke_workflow",
             Self::Session => "invoke_agent",
-            Self::Chat => "chat",
-            Self::Tool => "execute_tool",
+            Self::ModelCall => "chat",
+            Self::ToolCall => "execute_tool",
         }
     }
 }
 
-/// Why a span failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// A stable code.
+pub struct SpanFailure {
     pub code: String,
-    /// A sentence, where it may be sent.
+    /// `None` where content is not captured: a message may quote providers and tools.
     pub message: Option<String>,
 }
 
-/// A span that has begun.
 #[derive(Debug)]
 pub struct OpenSpan {
-    /// What it is.
-    pub kind: Kind,
-    /// Where in the run it belongs.
+    pub kind: SpanType,
     pub context: SpanContext,
-    /// When it began.
     pub start: SystemTime,
-    /// What tells it from others of its kind, few values each: attributes of the span and of its measurements.
+    /// Low-cardinality attributes, used for the span and for its measurements.
     pub dimensions: Vec<KeyValue>,
-    /// When the first piece of an answer came.
+    /// When the first chunk of the reply arrived.
     pub first_chunk: Option<SystemTime>,
-    /// What was spent in it.
-    pub spent: Spent,
-    /// What was said in it.
-    pub content: Content,
+    pub usage: SpanUsage,
+    pub content: CapturedContent,
     subject: String,
-    details: Vec<KeyValue>,
-    notes: Vec<Event>,
-    notes_lost: u32,
+    attributes: Vec<KeyValue>,
+    events: Vec<Event>,
+    events_dropped: u32,
 }
 
 impl OpenSpan {
-    /// Begins a span. The subject is the second word of its name.
-    pub fn begin(kind: Kind, context: &SpanContext, subject: &str, now: SystemTime) -> Self {
+    /// Starts a span. Its name is the operation followed by the subject.
+    pub fn start(kind: SpanType, context: &SpanContext, subject: &str, now: SystemTime) -> Self {
         Self {
             kind,
             context: context.clone(),
             start: now,
-            dimensions: vec![KeyValue::new(name::OPERATION, kind.operation())],
+            dimensions: vec![KeyValue::new(attr::OPERATION, kind.operation())],
             first_chunk: None,
-            spent: Spent::default(),
-            content: Content::default(),
+            usage: SpanUsage::default(),
+            content: CapturedContent::default(),
             subject: subject.to_owned(),
-            details: vec![KeyValue::new(name::RUN, context.run)],
-            notes: Vec::new(),
-            notes_lost: 0,
+            attributes: vec![KeyValue::new(attr::RUN, context.run)],
+            events: Vec::new(),
+            events_dropped: 0,
         }
     }
 
-    /// The second word of its name.
     pub fn subject(&self) -> &str {
         &self.subject
     }
 
-    /// Adds an attribute that measurements have too.
-    pub fn tell(&mut self, key: &'static str, value: impl Into<Value>) {
+    /// Adds an attribute to the span and its measurements.
+    pub fn dimension(&mut self, key: &'static str, value: impl Into<Value>) {
         self.dimensions.push(KeyValue::new(key, value));
     }
 
-    /// Adds an attribute.
-    pub fn detail(&mut self, key: &'static str, value: impl Into<Value>) {
-        self.details.push(KeyValue::new(key, value));
+    /// Adds an attribute to the span only.
+    pub fn attribute(&mut self, key: &'static str, value: impl Into<Value>) {
+        self.attributes.push(KeyValue::new(key, value));
     }
 
-    /// Notes that something happened in it.
-    pub fn note(&mut self, what: &str, attributes: Vec<KeyValue>, now: SystemTime) {
-        if self.notes.len() == MAX_NOTES {
-            self.notes_lost += 1;
+    pub fn event(&mut self, name: &str, attributes: Vec<KeyValue>, now: SystemTime) {
+        if self.events.len() == MAX_EVENTS {
+            self.events_dropped += 1;
             return;
         }
-        self.notes.push(Event {
+        self.events.push(Event {
             time_unix_nano: nanoseconds(now),
-            name: what.to_owned(),
+            name: name.to_owned(),
             attributes: Attributes::from(attributes).0,
             dropped_attributes_count: 0,
         });
     }
 
-    /// Ends it, with what failed if something did.
-    pub fn end(mut self, now: SystemTime, failure: Option<&Failure>) -> Span {
-        self.say_what_was_spent();
+    pub fn end(mut self, now: SystemTime, failure: Option<&SpanFailure>) -> Span {
+        self.add_usage_attributes();
         if let Some(messages) = self.content.messages() {
-            self.detail(name::OUTPUT_MESSAGES, messages);
+            self.attribute(attr::OUTPUT_MESSAGES, messages);
         }
         if self.content.cut() > 0 {
-            self.detail(name::CUT, count(self.content.cut()));
+            self.attribute(attr::CUT, count(self.content.cut()));
         }
-        if let Some(Failure { code, .. }) = failure {
-            self.detail(name::ERROR, code.clone());
+        if let Some(SpanFailure { code, .. }) = failure {
+            self.attribute(attr::ERROR, code.clone());
         }
-        let status = failure.map(|Failure { code, message }| Status {
+        let status = failure.map(|SpanFailure { code, message }| Status {
             code: StatusCode::Error.into(),
             message: message.as_ref().map_or_else(|| code.clone(), |message| format!("{code}: {message}")),
         });
         let kind = match self.kind {
-            Kind::Chat => SpanKind::Client,
-            Kind::Run | Kind::Session | Kind::Tool => SpanKind::Internal,
+            SpanType::ModelCall => SpanKind::Client,
+            SpanType::Run | SpanType::Session | SpanType::ToolCall => SpanKind::Internal,
         };
         Span {
             trace_id: self.context.trace_id.0.to_be_bytes().to_vec(),
@@ -155,50 +139,47 @@ impl OpenSpan {
             kind: kind.into(),
             start_time_unix_nano: nanoseconds(self.start),
             end_time_unix_nano: nanoseconds(now.max(self.start)),
-            attributes: Attributes::from(self.dimensions.into_iter().chain(self.details)).0,
-            events: self.notes,
-            dropped_events_count: self.notes_lost,
+            attributes: Attributes::from(self.dimensions.into_iter().chain(self.attributes)).0,
+            events: self.events,
+            dropped_events_count: self.events_dropped,
             status,
             ..Span::default()
         }
     }
 
-    fn say_what_was_spent(&mut self) {
-        let Spent { usage, reported, .. } = self.spent;
-        if !reported {
+    fn add_usage_attributes(&mut self) {
+        let SpanUsage { total, is_reported, .. } = self.usage;
+        if !is_reported {
             return;
         }
-        self.detail(name::INPUT_TOKENS, whole(self.spent.input()));
-        self.detail(name::OUTPUT_TOKENS, whole(usage.output_tokens));
+        self.attribute(attr::INPUT_TOKENS, to_i64(self.usage.input()));
+        self.attribute(attr::OUTPUT_TOKENS, to_i64(total.output_tokens));
         for (key, tokens) in [
-            (name::REASONING_TOKENS, usage.reasoning_tokens),
-            (name::CACHE_READ_TOKENS, usage.cache_read_tokens),
-            (name::CACHE_WRITE_TOKENS, usage.cache_write_tokens),
+            (attr::REASONING_TOKENS, total.reasoning_tokens),
+            (attr::CACHE_READ_TOKENS, total.cache_read_tokens),
+            (attr::CACHE_WRITE_TOKENS, total.cache_write_tokens),
         ] {
             if tokens > 0 {
-                self.detail(key, whole(tokens));
+                self.attribute(key, to_i64(tokens));
             }
         }
-        if let Some(cost) = usage.cost_usd.filter(|_| !self.spent.unpriced) {
-            self.detail(name::COST, cost.0);
+        if let Some(cost) = total.cost_usd.filter(|_| !self.usage.is_unpriced) {
+            self.attribute(attr::COST, cost.0);
         }
     }
 }
 
-/// What was spent in a span. An unknown price makes the whole cost unknown.
+/// The usage of a span. One unknown price makes its whole cost unknown.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Spent {
-    /// The sum.
-    pub usage: Usage,
-    /// Whether anything was reported.
-    pub reported: bool,
-    unpriced: bool,
+pub struct SpanUsage {
+    pub total: Usage,
+    pub is_reported: bool,
+    is_unpriced: bool,
 }
 
-impl Spent {
-    /// Adds to it.
+impl SpanUsage {
     pub fn add(&mut self, usage: &Usage) {
-        let sum = &mut self.usage;
+        let sum = &mut self.total;
         sum.input_tokens += usage.input_tokens;
         sum.output_tokens += usage.output_tokens;
         sum.reasoning_tokens += usage.reasoning_tokens;
@@ -206,23 +187,22 @@ impl Spent {
         sum.cache_write_tokens += usage.cache_write_tokens;
         match usage.cost_usd {
             Some(cost) => sum.cost_usd = Some(sum.cost_usd.unwrap_or_default() + cost),
-            None => self.unpriced = true,
+            None => self.is_unpriced = true,
         }
-        self.reported = true;
+        self.is_reported = true;
     }
 
-    /// All input tokens: the conventions count the cached ones among them, `core` does not.
+    /// All input tokens. The semantic conventions include cached tokens, `core` does not.
     pub fn input(&self) -> u64 {
-        self.usage.input_tokens + self.usage.cache_read_tokens + self.usage.cache_write_tokens
+        self.total.input_tokens + self.total.cache_read_tokens + self.total.cache_write_tokens
     }
 }
 
-/// A count as attributes have it.
 pub fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn whole(number: u64) -> i64 {
+fn to_i64(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 

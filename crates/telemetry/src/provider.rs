@@ -1,9 +1,8 @@
-//! Who makes a model, by its name, in the words of the conventions. A guess where the name does not say it.
+//! The provider of a model, in the terms of the semantic conventions, guessed from the model's name or the backend.
 
-/// What is said when nothing gives the provider away.
 const UNKNOWN: &str = "unknown";
 
-/// How providers are written before a slash, and what the conventions call them.
+/// Provider prefixes before a slash, and their names in the semantic conventions.
 const PREFIXES: [(&str, &str); 8] = [
     ("anthropic", "anthropic"),
     ("deepseek", "deepseek"),
@@ -15,8 +14,8 @@ const PREFIXES: [(&str, &str); 8] = [
     ("xai", "x_ai"),
 ];
 
-/// How names of models and of backends begin.
-const BEGINNINGS: [(&str, &str); 10] = [
+/// How the names of models and backends start, and the provider that this implies.
+const NAME_PREFIXES: [(&str, &str); 10] = [
     ("claude", "anthropic"),
     ("chatgpt", "openai"),
     ("codex", "openai"),
@@ -29,15 +28,16 @@ const BEGINNINGS: [(&str, &str); 10] = [
     ("o4", "openai"),
 ];
 
-/// The provider of a model, and the model's name without it.
+/// The provider of a model, and the model's name without the provider prefix.
 pub fn provider_of<'a>(model: &'a str, backend: &str) -> (&'static str, &'a str) {
     let named = model.split_once('/').and_then(|(prefix, name)| {
         let (_, provider) = PREFIXES.into_iter().find(|(known, _)| *known == prefix)?;
         Some((provider, name))
     });
-    let begins =
-        |name: &str| BEGINNINGS.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, who)| who);
-    named.unwrap_or_else(|| (begins(model).or_else(|| begins(backend)).unwrap_or(UNKNOWN), model))
+    let by_prefix = |name: &str| {
+        NAME_PREFIXES.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, provider)| provider)
+    };
+    named.unwrap_or_else(|| (by_prefix(model).or_else(|| by_prefix(backend)).unwrap_or(UNKNOWN), model))
 }
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ mod tests {
     use super::provider_of;
 
     #[test]
-    fn a_name_gives_its_provider_away() {
+    fn the_provider_is_guessed_from_the_name() {
         let table = [
             ("claude-sonnet-5", "native", "anthropic", "claude-sonnet-5"),
             ("openai/gpt-9", "native", "openai", "gpt-9"),

@@ -1,37 +1,33 @@
-//! Settings: where telemetry goes and what goes there. Plain data; the default is off.
+//! Settings: which signals are sent, where, and with what content. Plain data; the default is off.
 
 use std::fmt;
 use std::time::Duration;
 
 use url::Url;
 
-/// How long one request to a collector may take.
+/// The timeout of one request to a collector.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often metrics are sent.
 pub const DEFAULT_METRIC_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What we are called when nobody says otherwise.
 pub const DEFAULT_SERVICE_NAME: &str = "autonoe";
 
-/// Where telemetry goes and what goes there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TelemetrySettings {
-    /// Who gets the traces, if anybody.
-    pub traces: Option<Collector>,
-    /// Who gets the metrics, if anybody.
-    pub metrics: Option<Collector>,
+    /// `None` turns traces off.
+    pub traces: Option<CollectorSettings>,
+    /// `None` turns metrics off.
+    pub metrics: Option<CollectorSettings>,
     /// How often metrics are sent.
     pub metric_interval: Duration,
-    /// Which traces are sent.
     pub sampler: Sampler,
-    /// The name of this service.
     pub service_name: String,
-    /// What else is known of this service.
+    /// Further resource attributes.
     pub resource: Vec<(String, String)>,
-    /// Whether texts, arguments and results of tools are sent too.
+    /// Whether prompts, replies, tool arguments and tool results are sent too.
     pub capture_content: bool,
-    /// Values that must never be sent. Texts that look like secrets are found without being named here.
+    /// Values that must never be sent. Text that looks like a secret is redacted even if it is not listed here.
     pub secrets: Vec<String>,
 }
 
@@ -50,27 +46,24 @@ impl Default for TelemetrySettings {
     }
 }
 
-/// Somebody who takes traces or metrics.
+/// How one signal is sent to its collector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collector {
-    /// The address that requests are sent to, with its path.
+pub struct CollectorSettings {
+    /// The full URL, including the path of the signal.
     pub endpoint: Url,
-    /// How they are written.
     pub protocol: Protocol,
-    /// Sent along with each of them.
     pub headers: Vec<Header>,
-    /// How long one of them may take.
+    /// The timeout of one request.
     pub timeout: Duration,
-    /// What stands between us and the collector.
     pub proxy: Option<Proxy>,
 }
 
-impl Collector {
-    /// The collector at this address, which is given without the path of the signal.
+impl CollectorSettings {
+    /// The collector at a base URL, to which the path of the signal is added.
     pub fn at(base: &Url, protocol: Protocol, signal: Signal) -> Self {
         let mut endpoint = base.clone();
         match protocol {
-            Protocol::Grpc => endpoint.set_path(signal.method()),
+            Protocol::Grpc => endpoint.set_path(signal.grpc_path()),
             Protocol::HttpProtobuf | Protocol::HttpJson => {
                 endpoint.set_path(&format!("{}/v1/{}", base.path().trim_end_matches('/'), signal.name()));
             }
@@ -79,20 +72,16 @@ impl Collector {
     }
 }
 
-/// How requests are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// gRPC over HTTP/2.
     Grpc,
-    /// Protocol buffers over HTTP.
     HttpProtobuf,
-    /// JSON over HTTP.
     HttpJson,
 }
 
 impl Protocol {
-    /// Where a collector that speaks this usually listens.
-    pub fn usual_address(self) -> &'static str {
+    /// The default endpoint of the OTLP specification.
+    pub fn default_endpoint(self) -> &'static str {
         match self {
             Self::Grpc => "http://localhost:4317",
             Self::HttpProtobuf | Self::HttpJson => "http://localhost:4318",
@@ -100,17 +89,14 @@ impl Protocol {
     }
 }
 
-/// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// What happened, when, as part of what.
     Traces,
-    /// Numbers.
     Metrics,
 }
 
 impl Signal {
-    /// Its name in addresses.
+    /// The name in URLs and environment variables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Traces => "traces",
@@ -118,7 +104,7 @@ impl Signal {
         }
     }
 
-    fn method(self) -> &'static str {
+    fn grpc_path(self) -> &'static str {
         match self {
             Self::Traces => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
             Self::Metrics => "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
@@ -126,12 +112,10 @@ impl Signal {
     }
 }
 
-/// A header of a request. Its value is often a key, so it is not shown.
+/// A request header. Its value is often a key, so `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Its name.
     pub name: String,
-    /// Its value.
     pub value: String,
 }
 
@@ -141,12 +125,11 @@ impl fmt::Debug for Header {
     }
 }
 
-/// A proxy on the way to a collector.
+/// The proxy used to reach a collector. Its URL may contain a password, so `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// Its address.
     pub url: String,
-    /// Hosts that are reached without it, as in `NO_PROXY`.
+    /// Hosts that are reached directly, as in `NO_PROXY`.
     pub direct: String,
 }
 
@@ -156,21 +139,18 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Which traces are sent. A trace is sent whole or not at all; metrics count everything.
+/// Which traces are sent. A trace is sent completely or not at all; metrics always include every run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sampler {
-    /// All of them.
     AlwaysOn,
-    /// None of them.
     AlwaysOff,
-    /// This part of them, from 0 to 1, chosen by their ids.
+    /// This fraction, from 0 to 1, chosen by trace id.
     Ratio(f64),
 }
 
 impl Sampler {
-    /// Whether the trace with this id is sent.
-    pub fn takes(self, trace: u128) -> bool {
-        /// Ids are compared by their lower 63 bits, as other implementations do.
+    pub fn samples(self, trace: u128) -> bool {
+        /// Ids are compared by their lower 63 bits, as in other implementations.
         const SPAN: f64 = (1_u64 << 63) as f64;
         match self {
             Self::AlwaysOn => true,

@@ -1,5 +1,5 @@
-//! The sink: makes spans and measurements of events. Cheap: it keeps what has begun in a table and puts what has
-//! ended into a queue. It reads no clock but the system's, since spans are looked at beside those of others.
+//! The sink: turns events into spans and measurements. It only updates a table of open spans and queues the ended ones.
+//! It uses the system clock, since spans are compared with those of other services.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,31 +14,31 @@ use autonoe_core::sink::Sink;
 use autonoe_core::span::{SpanContext, SpanId};
 use opentelemetry::KeyValue;
 
-use crate::content::{self, Part};
-use crate::conventions as name;
-use crate::delivery::Outbox;
+use crate::content::{self, ContentPart};
+use crate::conventions as attr;
+use crate::export::SpanQueue;
 use crate::meters::Meters;
-use crate::open_span::{Failure, Kind, OpenSpan, Spent, count};
+use crate::open_span::{OpenSpan, SpanFailure, SpanType, SpanUsage, count};
 use crate::provider::provider_of;
 use crate::settings::Sampler;
 
-/// How many spans may be open at once; calls beyond that are not followed.
+/// The most spans open at once; further ones are ignored.
 const MAX_OPEN: usize = 4096;
 
-/// How many characters of a tool's name are sent.
+/// The most characters sent of a tool's name.
 const MAX_NAME: usize = 128;
 
-/// How many characters of a sentence are sent.
+/// The most characters sent of a message.
 const MAX_MESSAGE: usize = 1024;
 
-/// Makes spans and measurements of events.
+/// Turns events into spans and measurements.
 #[derive(Debug)]
 pub struct TelemetrySink {
-    pub(crate) outbox: Option<Outbox>,
+    pub(crate) span_queue: Option<SpanQueue>,
     pub(crate) meters: Option<Meters>,
     pub(crate) sampler: Sampler,
-    /// What redacts secrets, where content is captured.
-    pub(crate) captures: Option<Redactor>,
+    /// Redacts captured content; `None` if content is not captured.
+    pub(crate) content_redactor: Option<Redactor>,
     pub(crate) open: Mutex<HashMap<SpanId, OpenSpan>>,
 }
 
@@ -54,31 +54,31 @@ impl Sink for TelemetrySink {
 impl TelemetrySink {
     fn on_agent(&self, span: &SpanContext, event: &AgentEvent) {
         match event {
-            AgentEvent::ModelAsked { model } => self.model_asked(span, model),
+            AgentEvent::ModelCallStarted { model } => self.model_call_started(span, model),
             AgentEvent::Chunk { .. } => self.with(span, |call| {
                 call.first_chunk.get_or_insert_with(SystemTime::now);
             }),
             AgentEvent::Text { text } => {
-                self.capture(span, text, |call, text| call.content.say(Part::Text, text))
+                self.capture(span, text, |call, text| call.content.push(ContentPart::Text, text))
             }
             AgentEvent::Thinking { text } => {
-                self.capture(span, text, |call, text| call.content.say(Part::Reasoning, text));
+                self.capture(span, text, |call, text| call.content.push(ContentPart::Reasoning, text));
             }
-            AgentEvent::Usage(usage) => self.used(span, usage),
-            AgentEvent::ModelDone { fault } => {
-                self.end(Kind::Chat, span, fault.as_ref().map(|fault| self.failure(fault)))
+            AgentEvent::Usage(usage) => self.add_usage(span, usage),
+            AgentEvent::ModelCallEnded { fault } => {
+                self.end(SpanType::ModelCall, span, fault.as_ref().map(|fault| self.failure(fault)))
             }
-            AgentEvent::ToolCall(call) => self.tool_called(span, call),
+            AgentEvent::ToolCall(call) => self.tool_call_started(span, call),
             AgentEvent::ToolResult { content, is_error, denied_by, .. } => {
-                self.tool_answered(span, content, *is_error, denied_by.as_deref());
+                self.tool_call_ended(span, content, *is_error, denied_by.as_deref());
             }
-            AgentEvent::Trouble { message } => self.note(span, "autonoe.trouble", message, Vec::new()),
+            AgentEvent::Warning { message } => self.event(span, "autonoe.trouble", message, Vec::new()),
             AgentEvent::HostRefused { host, port, message } => {
                 let server = [
                     KeyValue::new("server.address", host.clone()),
                     KeyValue::new("server.port", i64::from(*port)),
                 ];
-                self.note(span, "autonoe.host_refused", message, server.into());
+                self.event(span, "autonoe.host_refused", message, server.into());
             }
             AgentEvent::Working { .. }
             | AgentEvent::Conversation { .. }
@@ -90,39 +90,39 @@ impl TelemetrySink {
     fn on_run(&self, span: &SpanContext, event: &RunEvent) {
         match event {
             RunEvent::RunStarted { command, sessions_before } => {
-                self.begin(Kind::Run, span, command, |run| {
-                    run.tell(name::WORKFLOW, command.clone());
-                    run.detail(name::SESSIONS_BEFORE, i64::from(*sessions_before));
+                self.start(SpanType::Run, span, command, |run| {
+                    run.dimension(attr::WORKFLOW, command.clone());
+                    run.attribute(attr::SESSIONS_BEFORE, i64::from(*sessions_before));
                 });
             }
             RunEvent::SessionStarted { number, instruction, step, backend, model } => {
                 let (provider, model) = provider_of(model, backend);
-                self.begin(Kind::Session, span, backend, |session| {
-                    session.tell(name::AGENT, backend.clone());
-                    session.tell(name::PROVIDER, provider);
-                    session.tell(name::MODEL, model.to_owned());
-                    session.detail(name::SESSION, i64::from(*number));
-                    session.detail(name::INSTRUCTION, instruction.name());
+                self.start(SpanType::Session, span, backend, |session| {
+                    session.dimension(attr::AGENT, backend.clone());
+                    session.dimension(attr::PROVIDER, provider);
+                    session.dimension(attr::MODEL, model.to_owned());
+                    session.attribute(attr::SESSION, i64::from(*number));
+                    session.attribute(attr::INSTRUCTION, instruction.name());
                     if let Some(step) = step {
-                        session.detail(name::STEP, step.clone());
+                        session.attribute(attr::STEP, step.clone());
                     }
                 });
             }
             RunEvent::Instructed { text } => self.capture(span, text, |session, text| {
                 let text = session.content.take(text);
-                session.detail(name::INPUT_MESSAGES, content::instruction(&text));
+                session.attribute(attr::INPUT_MESSAGES, content::instruction(&text));
             }),
             RunEvent::Retrying { errors, message, .. } => {
                 let errors = vec![KeyValue::new("autonoe.errors_in_a_row", i64::from(*errors))];
-                self.note(span, "autonoe.retrying", message, errors);
+                self.event(span, "autonoe.retrying", message, errors);
             }
             RunEvent::Outage { tries, message, .. } => {
                 let tries = vec![KeyValue::new("autonoe.outage.tries", i64::from(*tries))];
-                self.note(span, "autonoe.outage", message, tries);
+                self.event(span, "autonoe.outage", message, tries);
             }
             RunEvent::SessionEnded { outcome, .. } => {
-                self.with(span, |session| session.detail(name::OUTCOME, outcome.name()));
-                self.end_with_parts(Kind::Session, span, self.failure_of_session(outcome));
+                self.with(span, |session| session.attribute(attr::OUTCOME, outcome.name()));
+                self.end_with_children(SpanType::Session, span, self.session_failure(outcome));
             }
             RunEvent::Outcome(report) => self.run_ended(span, report),
             RunEvent::BackendChanged { .. }
@@ -132,106 +132,116 @@ impl TelemetrySink {
             | RunEvent::StepEnded { .. }
             | RunEvent::Escalated { .. }
             | RunEvent::Waiting { .. } => {}
-            RunEvent::Trouble { message } => self.note(span, "autonoe.trouble", message, Vec::new()),
+            RunEvent::Warning { message } => self.event(span, "autonoe.trouble", message, Vec::new()),
         }
     }
 }
 
 impl TelemetrySink {
-    /// Ends whatever is still open: nobody will come to do it.
+    /// Ends all spans that are still open, at shutdown.
     pub(crate) fn end_all(&self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = std::mem::take(&mut *open);
+        let remaining = std::mem::take(&mut *open);
         drop(open);
-        left.into_values().for_each(|span| self.settle(span, None));
+        remaining.into_values().for_each(|span| self.finish(span, None));
     }
 
-    fn model_asked(&self, span: &SpanContext, model: &str) {
+    fn model_call_started(&self, span: &SpanContext, model: &str) {
         let parent = span.parent_span_id.unwrap_or_default();
         let backend = self.with_id(parent, |session| session.subject().to_owned()).unwrap_or_default();
         let (provider, model) = provider_of(model, &backend);
-        self.begin(Kind::Chat, span, model, |call| {
-            call.tell(name::PROVIDER, provider);
-            call.tell(name::MODEL, model.to_owned());
+        self.start(SpanType::ModelCall, span, model, |call| {
+            call.dimension(attr::PROVIDER, provider);
+            call.dimension(attr::MODEL, model.to_owned());
         });
     }
 
-    /// Books what was spent, on the call and on its session. Where calls are not seen, the session is all there is.
-    fn used(&self, span: &SpanContext, usage: &Usage) {
-        let dimensions = self.with_id(span.span_id, |place| {
-            place.spent.add(usage);
-            (place.kind, place.dimensions.clone())
+    /// Adds usage to the call and its session. A backend that does not report its calls reports usage for the session.
+    fn add_usage(&self, span: &SpanContext, usage: &Usage) {
+        let dimensions = self.with_id(span.span_id, |span| {
+            span.usage.add(usage);
+            (span.kind, span.dimensions.clone())
         });
         let Some((kind, dimensions)) = dimensions else { return };
         match kind {
-            Kind::Chat => {
+            SpanType::ModelCall => {
                 let session = span.parent_span_id.unwrap_or_default();
-                self.with_id(session, |session| session.spent.add(usage));
+                self.with_id(session, |session| session.usage.add(usage));
             }
-            Kind::Session => {
-                let mut spent = Spent::default();
-                spent.add(usage);
-                self.measure(|meters| meters.tokens(&spent, &dimensions));
+            SpanType::Session => {
+                let mut span_usage = SpanUsage::default();
+                span_usage.add(usage);
+                self.measure(|meters| meters.tokens(&span_usage, &dimensions));
             }
-            Kind::Run | Kind::Tool => {}
+            SpanType::Run | SpanType::ToolCall => {}
         }
         if let Some(cost) = usage.cost_usd {
             self.measure(|meters| meters.cost(cost, &dimensions));
         }
     }
 
-    fn tool_called(&self, span: &SpanContext, call: &ToolCall) {
-        // The model chose this name; it need not be one of a tool.
+    fn tool_call_started(&self, span: &SpanContext, call: &ToolCall) {
+        // The model chose this name, which may not be that of any tool.
         let tool_name: String = call.name.chars().take(MAX_NAME).collect();
-        self.begin(Kind::Tool, span, &tool_name, |tool| {
-            tool.tell(name::TOOL, tool_name.clone());
-            tool.tell(name::TOOL_TYPE, "function");
-            tool.detail(name::TOOL_CALL, call.id.clone());
+        self.start(SpanType::ToolCall, span, &tool_name, |tool| {
+            tool.dimension(attr::TOOL, tool_name.clone());
+            tool.dimension(attr::TOOL_TYPE, "function");
+            tool.attribute(attr::TOOL_CALL, call.id.clone());
         });
-        let Some(redactor) = self.captures_of(span) else { return };
+        let Some(redactor) = self.redactor_for(span) else { return };
         let arguments = redactor.json(&call.input).unwrap_or_default();
         self.capture(span, &arguments, |tool, arguments| {
             let arguments = tool.content.take(arguments);
-            tool.detail(name::TOOL_ARGUMENTS, arguments);
+            tool.attribute(attr::TOOL_ARGUMENTS, arguments);
         });
     }
 
-    fn tool_answered(&self, span: &SpanContext, content: &str, is_error: bool, denied_by: Option<&str>) {
-        // The answer to a call that was not seen comes in the session's span.
-        if self.with_id(span.span_id, |place| place.kind) != Some(Kind::Tool) {
+    fn tool_call_ended(&self, span: &SpanContext, content: &str, is_error: bool, denied_by: Option<&str>) {
+        // The result of a call that was never reported arrives in the session's span.
+        if self.with_id(span.span_id, |span| span.kind) != Some(SpanType::ToolCall) {
             return;
         }
         if let Some(gate) = denied_by {
-            self.with(span, |tool| tool.detail(name::DENIED_BY, gate.to_owned()));
+            self.with(span, |tool| tool.attribute(attr::DENIED_BY, gate.to_owned()));
         }
         self.capture(span, content, |tool, content| {
             let result = tool.content.take(content);
-            tool.detail(name::TOOL_RESULT, result);
+            tool.attribute(attr::TOOL_RESULT, result);
         });
         let code = match (denied_by, is_error) {
             (Some(_), _) => Some("denied"),
             (None, true) => Some("tool_error"),
             (None, false) => None,
         };
-        self.end(Kind::Tool, span, code.map(|code| Failure { code: code.to_owned(), message: None }));
+        self.end(
+            SpanType::ToolCall,
+            span,
+            code.map(|code| SpanFailure { code: code.to_owned(), message: None }),
+        );
     }
 
     fn run_ended(&self, span: &SpanContext, report: &RunReport) {
         self.with(span, |run| {
-            run.detail(name::OUTCOME, report.outcome.name());
-            run.detail(name::EXIT_CODE, i64::from(report.exit_code));
-            run.detail(name::ITERATIONS, i64::from(report.iterations));
-            run.detail(name::PASSED, count(report.deliverables_passed));
-            run.detail(name::TOTAL, count(report.deliverables_total));
+            run.attribute(attr::OUTCOME, report.outcome.name());
+            run.attribute(attr::EXIT_CODE, i64::from(report.exit_code));
+            run.attribute(attr::ITERATIONS, i64::from(report.iterations));
+            run.attribute(attr::PASSED, count(report.deliverables_passed));
+            run.attribute(attr::TOTAL, count(report.deliverables_total));
             if let Some(cost) = report.cost_usd {
-                run.detail(name::COST, cost.0);
+                run.attribute(attr::COST, cost.0);
             }
         });
-        self.end_with_parts(Kind::Run, span, self.failure_of_run(&report.outcome));
+        self.end_with_children(SpanType::Run, span, self.run_failure(&report.outcome));
     }
 
-    fn begin(&self, kind: Kind, context: &SpanContext, subject: &str, describe: impl FnOnce(&mut OpenSpan)) {
-        let mut span = OpenSpan::begin(kind, context, subject, SystemTime::now());
+    fn start(
+        &self,
+        kind: SpanType,
+        context: &SpanContext,
+        subject: &str,
+        describe: impl FnOnce(&mut OpenSpan),
+    ) {
+        let mut span = OpenSpan::start(kind, context, subject, SystemTime::now());
         describe(&mut span);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() < MAX_OPEN {
@@ -248,23 +258,23 @@ impl TelemetrySink {
         open.get_mut(&id).map(work)
     }
 
-    /// What redacts secrets, where content of this span will be sent.
-    fn captures_of(&self, span: &SpanContext) -> Option<&Redactor> {
-        let is_sent = self.outbox.is_some() && self.sampler.takes(span.trace_id.0);
-        self.captures.as_ref().filter(|_| is_sent)
+    /// The redactor, if the content of this span will be sent.
+    fn redactor_for(&self, span: &SpanContext) -> Option<&Redactor> {
+        let is_sent = self.span_queue.is_some() && self.sampler.samples(span.trace_id.0);
+        self.content_redactor.as_ref().filter(|_| is_sent)
     }
 
-    /// Does something with a text without its secrets, where content is captured.
+    /// Passes the redacted text on, if content is captured.
     fn capture(&self, span: &SpanContext, text: &str, work: impl FnOnce(&mut OpenSpan, &str)) {
-        if let Some(redactor) = self.captures_of(span) {
+        if let Some(redactor) = self.redactor_for(span) {
             let text = redactor.text(text);
             self.with(span, |span| work(span, &text));
         }
     }
 
-    fn note(&self, span: &SpanContext, what: &str, message: &str, mut attributes: Vec<KeyValue>) {
-        attributes.extend(self.message(message).map(|message| KeyValue::new(name::MESSAGE, message)));
-        self.with(span, |span| span.note(what, attributes, SystemTime::now()));
+    fn event(&self, span: &SpanContext, name: &str, message: &str, mut attributes: Vec<KeyValue>) {
+        attributes.extend(self.message(message).map(|message| KeyValue::new(attr::MESSAGE, message)));
+        self.with(span, |span| span.event(name, attributes, SystemTime::now()));
     }
 
     fn measure(&self, work: impl FnOnce(&Meters)) {
@@ -273,62 +283,64 @@ impl TelemetrySink {
         }
     }
 
-    /// Ends a session or a run, and first what was cut off in it.
-    fn end_with_parts(&self, kind: Kind, span: &SpanContext, failure: Option<Failure>) {
+    /// Ends a session or a run, after its children that are still open.
+    fn end_with_children(&self, kind: SpanType, span: &SpanContext, failure: Option<SpanFailure>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let parts: Vec<SpanId> = open
+        let children: Vec<SpanId> = open
             .values()
-            .filter(|part| part.context.span_id != span.span_id && part.context.trace_id == span.trace_id)
-            .filter(|part| span.session.is_none() || part.context.session == span.session)
-            .map(|part| part.context.span_id)
+            .filter(|child| child.context.span_id != span.span_id && child.context.trace_id == span.trace_id)
+            .filter(|child| span.session.is_none() || child.context.session == span.session)
+            .map(|child| child.context.span_id)
             .collect();
-        let cut_off: Vec<OpenSpan> = parts.iter().filter_map(|id| open.remove(id)).collect();
+        let cut_off: Vec<OpenSpan> = children.iter().filter_map(|id| open.remove(id)).collect();
         drop(open);
-        let interrupted = Failure { code: "cut_off".to_owned(), message: None };
-        cut_off.into_iter().for_each(|part| self.settle(part, Some(interrupted.clone())));
+        let interrupted = SpanFailure { code: "cut_off".to_owned(), message: None };
+        cut_off.into_iter().for_each(|child| self.finish(child, Some(interrupted.clone())));
         self.end(kind, span, failure);
     }
 
-    /// Ends a span, if it is of this kind: the end of a call that was not seen is not the end of its session.
-    fn end(&self, kind: Kind, span: &SpanContext, failure: Option<Failure>) {
+    /// Ends a span if it has this type: the end of a call that was never reported arrives in its session's span.
+    fn end(&self, kind: SpanType, span: &SpanContext, failure: Option<SpanFailure>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_meant = open.get(&span.span_id).is_some_and(|span| span.kind == kind);
-        let ended = is_meant.then(|| open.remove(&span.span_id)).flatten();
+        let is_expected = open.get(&span.span_id).is_some_and(|span| span.kind == kind);
+        let ended = is_expected.then(|| open.remove(&span.span_id)).flatten();
         drop(open);
         if let Some(span) = ended {
-            self.settle(span, failure);
+            self.finish(span, failure);
         }
     }
 
-    /// Measures a span that ended and sends it on its way.
-    fn settle(&self, mut span: OpenSpan, failure: Option<Failure>) {
+    /// Measures an ended span and queues it.
+    fn finish(&self, mut span: OpenSpan, failure: Option<SpanFailure>) {
         let now = SystemTime::now();
         let since = |time: SystemTime| time.duration_since(span.start).unwrap_or_default();
         let first_chunk = span.first_chunk.map(since);
         self.measure(|meters| {
-            meters.ended(span.kind, since(now), &span.dimensions, failure.as_ref());
-            if span.kind == Kind::Chat && span.spent.reported {
-                meters.tokens(&span.spent, &span.dimensions);
+            meters.span_ended(span.kind, since(now), &span.dimensions, failure.as_ref());
+            if span.kind == SpanType::ModelCall && span.usage.is_reported {
+                meters.tokens(&span.usage, &span.dimensions);
             }
             if let Some(took) = first_chunk {
                 meters.first_chunk(took, &span.dimensions);
             }
         });
-        let Some(outbox) = &self.outbox else { return };
-        if !self.sampler.takes(span.context.trace_id.0) {
+        let Some(span_queue) = &self.span_queue else { return };
+        if !self.sampler.samples(span.context.trace_id.0) {
             return;
         }
         if let Some(took) = first_chunk {
-            span.detail(name::STREAM, true);
-            span.detail(name::FIRST_CHUNK, took.as_secs_f64());
+            span.attribute(attr::STREAM, true);
+            span.attribute(attr::FIRST_CHUNK, took.as_secs_f64());
         }
-        outbox.put(span.end(now, failure.as_ref()));
+        span_queue.put(span.end(now, failure.as_ref()));
     }
 
-    fn failure_of_session(&self, end: &SessionEnd) -> Option<Failure> {
+    fn session_failure(&self, end: &SessionEnd) -> Option<SpanFailure> {
         match end {
             SessionEnd::ExecutionError { fault } => Some(self.failure(fault)),
-            SessionEnd::QuotaExceeded { .. } => Some(Failure { code: end.name().to_owned(), message: None }),
+            SessionEnd::QuotaExceeded { .. } => {
+                Some(SpanFailure { code: end.name().to_owned(), message: None })
+            }
             SessionEnd::Completed
             | SessionEnd::MaxTurns
             | SessionEnd::BudgetExceeded { .. }
@@ -337,13 +349,13 @@ impl TelemetrySink {
         }
     }
 
-    fn failure_of_run(&self, outcome: &RunOutcome) -> Option<Failure> {
+    fn run_failure(&self, outcome: &RunOutcome) -> Option<SpanFailure> {
         match outcome {
             RunOutcome::Failed { fault }
             | RunOutcome::MaxRetriesExceeded { fault, .. }
             | RunOutcome::Outage { fault, .. } => Some(self.failure(fault)),
             RunOutcome::QuotaExceeded { .. } | RunOutcome::Stuck { .. } | RunOutcome::Unverified { .. } => {
-                Some(Failure { code: outcome.name().to_owned(), message: None })
+                Some(SpanFailure { code: outcome.name().to_owned(), message: None })
             }
             RunOutcome::BudgetExceeded { .. }
             | RunOutcome::DurationExceeded { .. }
@@ -356,13 +368,13 @@ impl TelemetrySink {
         }
     }
 
-    fn failure(&self, fault: &Fault) -> Failure {
-        Failure { code: fault.code.clone(), message: self.message(&fault.message) }
+    fn failure(&self, fault: &Fault) -> SpanFailure {
+        SpanFailure { code: fault.code.clone(), message: self.message(&fault.message) }
     }
 
-    /// A sentence, where it may be sent: providers and tools are quoted in some.
+    /// The redacted message, if content is captured: messages may quote providers and tools.
     fn message(&self, message: &str) -> Option<String> {
-        let redactor = self.captures.as_ref()?;
+        let redactor = self.content_redactor.as_ref()?;
         Some(redactor.text(message).chars().take(MAX_MESSAGE).collect())
     }
 }

@@ -1,19 +1,19 @@
-//! The customary variables `OTEL_*`, read through a function that is given: nothing here looks at the environment.
+//! The standard `OTEL_*` variables, read through a lookup function: this module never reads the environment itself.
 //!
-//! Telemetry stays off unless an address or an exporter is named. A value that cannot be understood is a fault that
-//! names the variable; values of headers are never repeated, since they are keys more often than not.
+//! Telemetry stays off unless an endpoint or an exporter is set. An invalid value is a fault that names the variable;
+//! header values are never repeated in it, since they are usually keys.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use percent_encoding::percent_decode_str;
 use reqwest::header::{HeaderName, HeaderValue};
 use url::Url;
 
 use crate::settings::{
-    Collector, DEFAULT_METRIC_INTERVAL, DEFAULT_SERVICE_NAME, DEFAULT_TIMEOUT, Header, Protocol, Proxy,
-    Sampler, Signal, TelemetrySettings,
+    CollectorSettings, DEFAULT_METRIC_INTERVAL, DEFAULT_SERVICE_NAME, DEFAULT_TIMEOUT, Header, Protocol,
+    Proxy, Sampler, Signal, TelemetrySettings,
 };
 
 const PROTOCOLS: [(&str, Protocol); 3] =
@@ -21,7 +21,7 @@ const PROTOCOLS: [(&str, Protocol); 3] =
 
 const FLAGS: [(&str, bool); 2] = [("true", true), ("false", false)];
 
-/// Content can go to spans or to events; we have no such events.
+/// Content can go to spans or to events; we send no such events.
 const CONTENT: [(&str, bool); 6] = [
     ("true", true),
     ("false", false),
@@ -32,9 +32,9 @@ const CONTENT: [(&str, bool); 6] = [
 ];
 
 impl TelemetrySettings {
-    /// Reads the variables. An empty one counts as not set.
+    /// Reads the variables. An empty one counts as unset.
     pub fn from_variables(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Fault> {
-        let variables = Variables(&lookup);
+        let variables = OtelVariables(&lookup);
         if variables.choice("OTEL_SDK_DISABLED", &FLAGS)?.unwrap_or(false) {
             return Ok(Self::default());
         }
@@ -44,8 +44,8 @@ impl TelemetrySettings {
             return Ok(Self::default());
         }
         let mut resource = variables.pairs("OTEL_RESOURCE_ATTRIBUTES")?;
-        let named = resource.iter().rposition(|(key, _)| key == "service.name");
-        let named = named.map(|place| resource.remove(place).1);
+        let position = resource.iter().rposition(|(key, _)| key == "service.name");
+        let named = position.map(|position| resource.remove(position).1);
         Ok(Self {
             traces,
             metrics,
@@ -66,41 +66,41 @@ impl TelemetrySettings {
     }
 }
 
-struct Variables<'a>(&'a dyn Fn(&str) -> Option<String>);
+struct OtelVariables<'a>(&'a dyn Fn(&str) -> Option<String>);
 
-impl Variables<'_> {
+impl OtelVariables<'_> {
     fn get(&self, name: &str) -> Option<String> {
         (self.0)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
-    /// The collector of a signal; none when the signal is off.
-    fn collector(&self, signal: Signal) -> Result<Option<Collector>, Fault> {
+    /// `None` if the signal is off.
+    fn collector(&self, signal: Signal) -> Result<Option<CollectorSettings>, Fault> {
         let exporter = format!("OTEL_{}_EXPORTER", signal.name().to_uppercase());
         let exported = self.choice(&exporter, &[("otlp", true), ("none", false)])?;
-        let (endpoint_name, endpoint) = self.of_signal(signal, "ENDPOINT");
+        let (endpoint_name, endpoint) = self.for_signal(signal, "ENDPOINT");
         if exported == Some(false) || (exported.is_none() && endpoint.is_none()) {
             return Ok(None);
         }
-        let (protocol_name, _) = self.of_signal(signal, "PROTOCOL");
+        let (protocol_name, _) = self.for_signal(signal, "PROTOCOL");
         let protocol = self.choice(&protocol_name, &PROTOCOLS)?.unwrap_or(Protocol::HttpProtobuf);
-        let address = endpoint.unwrap_or_else(|| protocol.usual_address().to_owned());
-        let url = read_address(&endpoint_name, &address)?;
-        let mut collector = Collector::at(&url, protocol, signal);
-        // An address for one signal is the whole address, except with gRPC, where paths are methods.
-        if protocol != Protocol::Grpc && endpoint_name == own_name(signal, "ENDPOINT") {
+        let endpoint = endpoint.unwrap_or_else(|| protocol.default_endpoint().to_owned());
+        let url = parse_endpoint(&endpoint_name, &endpoint)?;
+        let mut collector = CollectorSettings::at(&url, protocol, signal);
+        // The endpoint of one signal is used as it is, except with gRPC, where the path is the method.
+        if protocol != Protocol::Grpc && endpoint_name == signal_variable(signal, "ENDPOINT") {
             collector.endpoint = url;
         }
-        let (headers_name, _) = self.of_signal(signal, "HEADERS");
+        let (headers_name, _) = self.for_signal(signal, "HEADERS");
         collector.headers = self.headers(&headers_name)?;
-        let (timeout_name, _) = self.of_signal(signal, "TIMEOUT");
+        let (timeout_name, _) = self.for_signal(signal, "TIMEOUT");
         collector.timeout = self.milliseconds(&timeout_name)?.unwrap_or(DEFAULT_TIMEOUT);
         collector.proxy = self.proxy(&collector.endpoint);
         Ok(Some(collector))
     }
 
-    /// The variable that decides for this signal, and its value: its own one before the general one.
-    fn of_signal(&self, signal: Signal, what: &str) -> (String, Option<String>) {
-        let own = own_name(signal, what);
+    /// The variable that applies to this signal, and its value: the signal's own variable takes precedence.
+    fn for_signal(&self, signal: Signal, what: &str) -> (String, Option<String>) {
+        let own = signal_variable(signal, what);
         match self.get(&own) {
             Some(value) => (own, Some(value)),
             None => {
@@ -118,14 +118,14 @@ impl Variables<'_> {
         let hint = format!("Use one of: {}.", words.join(", "));
         found
             .map(|(_, meaning)| Some(*meaning))
-            .ok_or_else(|| wrong(name, &value, "is not known here").hint(hint))
+            .ok_or_else(|| invalid(name, &value, "is not supported").hint(hint))
     }
 
     fn milliseconds(&self, name: &str) -> Result<Option<Duration>, Fault> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match value.parse() {
             Ok(0) | Err(_) => {
-                Err(wrong(name, &value, "is not a number of milliseconds")
+                Err(invalid(name, &value, "is not a number of milliseconds")
                     .hint("Use a whole number above 0."))
             }
             Ok(count) => Ok(Some(Duration::from_millis(count))),
@@ -134,31 +134,31 @@ impl Variables<'_> {
 
     fn sampler(&self) -> Result<Sampler, Fault> {
         #[derive(Clone, Copy)]
-        enum Kind {
+        enum SamplerKind {
             On,
             Off,
             Ratio,
         }
-        // A run has no parent, so it makes no difference whether the parent would be asked.
+        // A run has no parent span, so the parent-based samplers behave like the plain ones.
         let kinds = [
-            ("always_on", Kind::On),
-            ("always_off", Kind::Off),
-            ("traceidratio", Kind::Ratio),
-            ("parentbased_always_on", Kind::On),
-            ("parentbased_always_off", Kind::Off),
-            ("parentbased_traceidratio", Kind::Ratio),
+            ("always_on", SamplerKind::On),
+            ("always_off", SamplerKind::Off),
+            ("traceidratio", SamplerKind::Ratio),
+            ("parentbased_always_on", SamplerKind::On),
+            ("parentbased_always_off", SamplerKind::Off),
+            ("parentbased_traceidratio", SamplerKind::Ratio),
         ];
         Ok(match self.choice("OTEL_TRACES_SAMPLER", &kinds)? {
-            None | Some(Kind::On) => Sampler::AlwaysOn,
-            Some(Kind::Off) => Sampler::AlwaysOff,
-            Some(Kind::Ratio) => Sampler::Ratio(self.ratio("OTEL_TRACES_SAMPLER_ARG")?),
+            None | Some(SamplerKind::On) => Sampler::AlwaysOn,
+            Some(SamplerKind::Off) => Sampler::AlwaysOff,
+            Some(SamplerKind::Ratio) => Sampler::Ratio(self.ratio("OTEL_TRACES_SAMPLER_ARG")?),
         })
     }
 
     fn ratio(&self, name: &str) -> Result<f64, Fault> {
         let Some(value) = self.get(name) else { return Ok(1.0) };
         let ratio = value.parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
-        ratio.ok_or_else(|| wrong(name, &value, "is not part of a whole").hint("Use a number from 0 to 1."))
+        ratio.ok_or_else(|| invalid(name, &value, "is not a ratio").hint("Use a number from 0 to 1."))
     }
 
     /// `key=value,key=value`, with `%XX` in the values.
@@ -173,7 +173,7 @@ impl Variables<'_> {
         };
         let pairs: Option<Vec<_>> = items.map(read).collect();
         pairs.ok_or_else(|| {
-            fault(format!("{name} is not a list of `name=value`, parted by commas."))
+            fault(format!("{name} is not a comma-separated list of `name=value` pairs."))
                 .hint("Write %2C for a comma and %3D for an equals sign in a value.")
         })
     }
@@ -182,14 +182,15 @@ impl Variables<'_> {
         let pairs = self.pairs(name)?;
         for (key, value) in &pairs {
             if HeaderName::from_str(key).is_err() || HeaderValue::from_str(value).is_err() {
-                let message = format!("{name} has the header `{key}`, which cannot be sent.");
-                return Err(fault(message).hint("Write `name=value`, with %XX for anything unusual."));
+                let message =
+                    format!("{name} contains the header `{key}`, which is not a valid HTTP header.");
+                return Err(fault(message).hint("Write `name=value`, with %XX for special characters."));
             }
         }
         Ok(pairs.into_iter().map(|(name, value)| Header { name, value }).collect())
     }
 
-    /// The proxy for an address, by the customary variables.
+    /// The proxy for an endpoint, from the usual proxy variables.
     fn proxy(&self, endpoint: &Url) -> Option<Proxy> {
         let names = match endpoint.scheme() {
             "https" => ["HTTPS_PROXY", "https_proxy"],
@@ -201,22 +202,22 @@ impl Variables<'_> {
     }
 }
 
-fn own_name(signal: Signal, what: &str) -> String {
+fn signal_variable(signal: Signal, what: &str) -> String {
     format!("OTEL_EXPORTER_OTLP_{}_{what}", signal.name().to_uppercase())
 }
 
-fn read_address(name: &str, text: &str) -> Result<Url, Fault> {
+fn parse_endpoint(name: &str, text: &str) -> Result<Url, Fault> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     url.ok_or_else(|| {
-        wrong(name, text, "is not an address")
+        invalid(name, text, "is not an HTTP URL")
             .hint("Write it like http://localhost:4318 or https://collector.example.")
     })
 }
 
-fn wrong(name: &str, value: &str, why: &str) -> Fault {
+fn invalid(name: &str, value: &str, why: &str) -> Fault {
     fault(format!("{name} is `{value}`, which {why}."))
 }
 
 fn fault(message: String) -> Fault {
-    Fault::lasting(Layer::Config, "telemetry", message)
+    Fault::permanent(FaultLayer::Config, "telemetry", message)
 }

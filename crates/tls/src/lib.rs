@@ -1,7 +1,8 @@
-//! The HTTP clients of Autonoe: one trust, one cryptography, one place to change either.
+//! The HTTP clients of Autonoe: one trust store and one cryptography provider for all.
 //!
-//! Servers are trusted by the system's certificates. There are hundreds of them in as many files, and a run may talk to
-//! nothing but a model on this machine, so they are read when the first server shows a certificate, once a process.
+//! Servers are verified against the system's certificates. These are hundreds of files, and a run may talk
+//! only to a model on this machine, so they are loaded once per process, when the first server presents a
+//! certificate.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,12 +13,12 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 
-/// A client to build on, which speaks HTTP/1.1.
+/// Speaks HTTP/1.1.
 pub fn client() -> ClientBuilder {
     builder(Vec::new())
 }
 
-/// A client to build on, which speaks HTTP/2 and nothing else.
+/// Speaks HTTP/2 only.
 pub fn http2_client() -> ClientBuilder {
     builder(vec![b"h2".to_vec()]).http2_prior_knowledge()
 }
@@ -31,7 +32,7 @@ fn builder(protocols: Vec<Vec<u8>>) -> ClientBuilder {
 static CRYPTOGRAPHY: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| Arc::new(ring::default_provider()));
 
 static CONFIG: LazyLock<ClientConfig> = LazyLock::new(|| {
-    // Libraries that ask for the default one find the same.
+    // Libraries that use the default provider get the same one.
     let _ = ring::default_provider().install_default();
     ClientConfig::builder()
         .dangerous()
@@ -41,7 +42,7 @@ static CONFIG: LazyLock<ClientConfig> = LazyLock::new(|| {
 
 static SYSTEM: LazyLock<Result<Verifier, Error>> = LazyLock::new(|| Verifier::new(Arc::clone(&CRYPTOGRAPHY)));
 
-/// Asks the system's verifier, which is made when it is first asked.
+/// Delegates to the system's verifier, which is created on first use.
 #[derive(Debug)]
 struct SystemTrust;
 

@@ -1,5 +1,5 @@
-//! A client for the public conformance suite of the protocol: connects to the server whose address is its last argument,
-//! calls every tool it lists once, and fails if anything did.
+//! A client for the public conformance suite of the protocol: connects to the server whose URL is its last argument, calls
+//! every listed tool once, and fails if anything failed.
 #![allow(clippy::expect_used)]
 
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_sandbox::{Bounds, RoomConfig, Sandbox, SessionSandbox};
-use autonoe_tools::{Login, McpHost, McpServers, Registration, ServerConfig, ToolContext};
+use autonoe_tools::{McpHost, McpServers, OAuthLogin, Registration, ServerConfig, ToolContext};
 use serde_json::{Map, Value, json};
 
-/// The document that the suite expects of clients that have one.
+/// The client metadata document that the suite expects.
 const METADATA_URL: &str = "https://conformance-test.local/client-metadata.json";
 const REDIRECT_URI: &str = "http://localhost:3000/callback";
 
@@ -23,7 +23,7 @@ async fn main() -> ExitCode {
     let config = ServerConfig::parse("suite", &json!({"type": "http", "url": url})).expect("a valid address");
 
     let mut host = McpHost::new("/", Arc::new(SessionSandbox::new(no_room_config())));
-    host.login = Some(Arc::new(Visitor { context }));
+    host.login = Some(Arc::new(AutoLogin { context }));
     let servers = McpServers::start(BTreeMap::from([("suite".to_owned(), config)]), host);
     servers.settled().await;
     let mut failed = false;
@@ -39,7 +39,7 @@ async fn main() -> ExitCode {
     if failed || !problems.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Nothing is started here.
+/// This client starts no programs, so the sandbox is never used.
 fn no_room_config() -> RoomConfig {
     let nowhere = std::env::temp_dir();
     RoomConfig {
@@ -51,7 +51,7 @@ fn no_room_config() -> RoomConfig {
     }
 }
 
-/// Arguments that fit a schema.
+/// Arguments that match a schema.
 fn sample(schema: &Value) -> Value {
     let properties = schema["properties"].as_object().cloned().unwrap_or_default();
     let filled = properties.into_iter().map(|(name, property)| {
@@ -65,28 +65,29 @@ fn sample(schema: &Value) -> Value {
     Value::Object(filled.collect::<Map<_, _>>())
 }
 
-/// Agrees to everything, as the suite's pages do by themselves.
-struct Visitor {
+/// Consents to everything: the suite's pages redirect without any interaction.
+struct AutoLogin {
     context: Value,
 }
 
 #[async_trait]
-impl Login for Visitor {
+impl OAuthLogin for AutoLogin {
     fn registration(&self) -> Registration {
-        let known = |key: &str| self.context[key].as_str().map(str::to_owned);
+        let value = |key: &str| self.context[key].as_str().map(str::to_owned);
         Registration {
             redirect_uri: REDIRECT_URI.to_owned(),
-            client_id: known("client_id"),
-            client_secret: known("client_secret"),
+            client_id: value("client_id"),
+            client_secret: value("client_secret"),
             metadata_url: Some(METADATA_URL.to_owned()),
         }
     }
 
     async fn visit(&self, page: &str) -> Result<String, String> {
-        let stays = reqwest::redirect::Policy::none();
-        let client = reqwest::Client::builder().redirect(stays).build().map_err(|error| error.to_string())?;
-        let answer = client.get(page).send().await.map_err(|error| error.to_string())?;
-        let back = answer.headers().get("location").and_then(|back| back.to_str().ok());
-        back.map(str::to_owned).ok_or_else(|| format!("{} and no way back", answer.status()))
+        let no_redirects = reqwest::redirect::Policy::none();
+        let client =
+            reqwest::Client::builder().redirect(no_redirects).build().map_err(|error| error.to_string())?;
+        let response = client.get(page).send().await.map_err(|error| error.to_string())?;
+        let location = response.headers().get("location").and_then(|location| location.to_str().ok());
+        location.map(str::to_owned).ok_or_else(|| format!("{} without a location header", response.status()))
     }
 }

@@ -1,5 +1,5 @@
-//! A server on standard input and output that misbehaves as its first argument says, for this crate's tests. The second
-//! names a file that it leaves traces in.
+//! An MCP server on standard input and output that misbehaves in the way its first argument names, for this crate's tests.
+//! The second argument is a file to which it logs its events.
 #![allow(clippy::expect_used)]
 
 use std::fs::{self, OpenOptions};
@@ -11,59 +11,62 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 const TEN_MB: usize = 10 * 1024 * 1024;
-/// More than any client takes.
+/// More than our client accepts.
 const TOO_MUCH: usize = 80 * 1024 * 1024;
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let how = args.first().cloned().unwrap_or_default();
-    let traces = args.get(1).cloned().unwrap_or_default();
-    trace(&traces, "start");
-    match how.as_str() {
+    let behavior = args.first().cloned().unwrap_or_default();
+    let log_file = args.get(1).cloned().unwrap_or_default();
+    log(&log_file, "start");
+    match behavior.as_str() {
         "mute" => sleep(FOR_EVER),
         "dies" => {
             eprintln!("first line");
             eprintln!("no configuration");
             exit(3);
         }
-        "slow" => wait_for_go(&traces),
+        "slow" => wait_for_go(&log_file),
         _ => {}
     }
-    if how == "garbage" {
+    if behavior == "garbage" {
         println!("starting…\n{{\n[1, 2]\n{{\"jsonrpc\": \"2.0\", \"odd\": true}}\n\u{7}");
     }
-    let mut server = Server { how, traces, calls: 0 };
+    let mut server = MisbehavingServer { behavior, log_file, calls: 0 };
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let message: Value = serde_json::from_str(&line).expect("JSON");
-        server.take(&message);
+        server.handle(&message);
     }
-    trace(&server.traces, "closed");
-    if server.how == "stubborn" {
+    log(&server.log_file, "closed");
+    if server.behavior == "stubborn" {
         sleep(FOR_EVER);
     }
 }
 
-struct Server {
-    how: String,
-    traces: String,
+struct MisbehavingServer {
+    behavior: String,
+    log_file: String,
     calls: u32,
 }
 
-impl Server {
-    fn take(&mut self, message: &Value) {
+impl MisbehavingServer {
+    fn handle(&mut self, message: &Value) {
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => {
-                trace(&self.traces, &format!("version {}", message["params"]["protocolVersion"]));
-                let version = match self.how.as_str() {
+                log(&self.log_file, &format!("version {}", message["params"]["protocolVersion"]));
+                let version = match self.behavior.as_str() {
                     "future" => json!("2199-01-01"),
                     "old" => json!("2024-11-05"),
                     _ => message["params"]["protocolVersion"].clone(),
                 };
-                let capabilities =
-                    if self.how == "toolless" { json!({}) } else { json!({"tools": {"listChanged": true}}) };
+                let capabilities = if self.behavior == "toolless" {
+                    json!({})
+                } else {
+                    json!({"tools": {"listChanged": true}})
+                };
                 json!({
                     "protocolVersion": version,
                     "capabilities": capabilities,
@@ -76,12 +79,12 @@ impl Server {
                 None => return,
             },
             "notifications/cancelled" => {
-                trace(&self.traces, &format!("cancelled {}", message["params"]["requestId"]));
+                log(&self.log_file, &format!("cancelled {}", message["params"]["requestId"]));
                 return;
             }
             _ => return,
         };
-        say(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+        send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
     }
 
     fn list(&self, params: &Value) -> Value {
@@ -92,7 +95,7 @@ impl Server {
             "annotations": {"readOnlyHint": true},
         });
         let page: u32 = params["cursor"].as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
-        match (self.how.as_str(), self.calls) {
+        match (self.behavior.as_str(), self.calls) {
             ("changes", 1..) => json!({"tools": [echo, {"name": "new.one", "inputSchema": {}}]}),
             ("pages", _) if page < 3 => {
                 json!({"tools": [{"name": format!("p{page}"), "inputSchema": {}}], "nextCursor": (page + 1).to_string()})
@@ -104,8 +107,8 @@ impl Server {
 
     fn call(&mut self, message: &Value) -> Option<Value> {
         self.calls += 1;
-        trace(&self.traces, &format!("call {}", message["id"]));
-        let text = match self.how.as_str() {
+        log(&self.log_file, &format!("call {}", message["id"]));
+        let text = match self.behavior.as_str() {
             "dies-in-call" => {
                 eprintln!("out of luck");
                 exit(4);
@@ -115,13 +118,13 @@ impl Server {
                 let token = &message["params"]["_meta"]["progressToken"];
                 for step in 1..=3 {
                     let report = json!({"progressToken": token, "progress": step, "total": 3, "message": format!("step {step}")});
-                    say(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": report}));
+                    send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": report}));
                 }
-                wait_for_go(&self.traces);
+                wait_for_go(&self.log_file);
                 "done".to_owned()
             }
             "changes" => {
-                say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
                 "changed".to_owned()
             }
             "huge" => format!("begin{}end", "x".repeat(TEN_MB)),
@@ -138,14 +141,14 @@ impl Server {
             }
             "refuses" => {
                 let error = json!({"code": -32602, "message": "no such thing", "data": {"hint": "other"}});
-                say(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
+                send(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
                 return None;
             }
             _ => message["params"]["arguments"]["text"].as_str().unwrap_or("nothing").to_owned(),
         };
         let content = json!([{"type": "text", "text": text}]);
-        if self.how == "dies-after-call" {
-            say(&json!({"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}}));
+        if self.behavior == "dies-after-call" {
+            send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}}));
             eprintln!("one call is enough");
             exit(5);
         }
@@ -153,22 +156,22 @@ impl Server {
     }
 }
 
-fn say(message: &Value) {
+fn send(message: &Value) {
     let mut out = io::stdout().lock();
-    // Anyone who listened may be gone.
+    // An error means that the client is gone.
     let _ = writeln!(out, "{message}").and_then(|()| out.flush());
 }
 
-/// Waits until the file `go` beside the traces is there.
-fn wait_for_go(traces: &str) {
-    while !fs::exists(format!("{traces}.go")).unwrap_or(false) {
-        sleep(LOOK_EVERY);
+/// Waits until the file `LOG_FILE.go` exists.
+fn wait_for_go(log_file: &str) {
+    while !fs::exists(format!("{log_file}.go")).unwrap_or(false) {
+        sleep(POLL_INTERVAL);
     }
 }
 
-fn trace(file: &str, what: &str) {
+fn log(file: &str, event: &str) {
     if !file.is_empty() {
-        let mut file = OpenOptions::new().create(true).append(true).open(file).expect("a file for traces");
-        writeln!(file, "{what}").expect("traces can be written");
+        let mut file = OpenOptions::new().create(true).append(true).open(file).expect("a log file");
+        writeln!(file, "{event}").expect("the log file is writable");
     }
 }

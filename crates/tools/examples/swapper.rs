@@ -1,4 +1,4 @@
-//! Exchanges the two paths of its arguments as fast as it can, until it is ended. Says `ready` after the first.
+//! Exchanges the two paths in its arguments as fast as it can until it is killed. Prints `ready` after the first exchange.
 #![allow(clippy::expect_used)]
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};

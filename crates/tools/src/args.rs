@@ -1,31 +1,31 @@
-//! From a model's JSON to typed arguments and back to a schema the model is shown.
+//! Parses a model's JSON to typed arguments, and generates the JSON Schema for the model.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::failure::Failure;
+use crate::failure::ToolFailure;
 
-/// Reads the arguments of a call. The error names the parameter, what was expected and all
-/// parameters there are, so that the model can correct itself.
-pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, mut args: Value) -> Result<T, Failure> {
+/// Parses the arguments of a call. The error names the wrong parameter, the expected type and all parameters, so that the
+/// model can correct itself.
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, mut args: Value) -> Result<T, ToolFailure> {
     if let Value::Object(map) = &mut args {
-        // Some models send null for what they leave out.
+        // Some models send null for parameters that they omit.
         map.retain(|_, value| !value.is_null());
     }
     serde_path_to_error::deserialize(args).map_err(|error| {
         let path = error.path().to_string();
-        let what = error.inner();
+        let problem = error.inner();
         let field = if path == "." { String::new() } else { format!("`{path}`: ") };
-        Failure::invalid(format!(
-            "Wrong arguments for {tool}: {field}{what}. Parameters: {}.",
+        ToolFailure::invalid(format!(
+            "Invalid arguments for {tool}: {field}{problem}. Parameters: {}.",
             parameters::<T>()
         ))
     })
 }
 
-/// The JSON Schema of a tool's arguments, kept to what every provider understands.
+/// The JSON Schema of a tool's arguments, limited to keywords that every provider supports.
 pub(crate) fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -41,8 +41,8 @@ pub(crate) fn schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// An optional number is `["integer", "null"]` with a Rust-only format: neither says more than
-/// that it is not required, and not every provider takes them.
+/// Reduces `["integer", "null"]` with a Rust-only format to `"integer"`: not every provider accepts them, and `required`
+/// already says that the parameter is optional.
 fn simplify(property: &mut Map<String, Value>) {
     property.remove("format");
     if let Some(Value::Array(types)) = property.get_mut("type") {
@@ -65,8 +65,8 @@ fn parameters<T: JsonSchema>() -> String {
     let Some(properties) = schema["properties"].as_object() else { return "none".to_owned() };
     let described = properties.iter().map(|(name, property)| {
         let kind = property["type"].as_str().unwrap_or("value");
-        let need = if required.iter().any(|r| *r == name) { "required" } else { "optional" };
-        format!("{name} ({kind}, {need})")
+        let presence = if required.iter().any(|r| *r == name) { "required" } else { "optional" };
+        format!("{name} ({kind}, {presence})")
     });
     described.collect::<Vec<_>>().join(", ")
 }
@@ -79,7 +79,7 @@ mod tests {
     use super::{JsonSchema, parse, schema};
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
-    struct Args {
+    struct SampleArgs {
         /// Which one.
         name: String,
         /// How many.
@@ -87,29 +87,29 @@ mod tests {
     }
 
     #[test]
-    fn extras_and_nulls_are_tolerated() {
+    fn unknown_and_null_parameters_are_ignored() {
         let args = json!({"name": "a", "count": null, "extra": [1]});
-        assert_eq!(parse::<Args>("T", args), Ok(Args { name: "a".into(), count: None }));
+        assert_eq!(parse::<SampleArgs>("T", args), Ok(SampleArgs { name: "a".into(), count: None }));
     }
 
     #[test]
-    fn a_wrong_argument_is_named_with_what_was_expected() {
-        let error = parse::<Args>("T", json!({"name": "a", "count": "ten"})).unwrap_err().message;
+    fn the_error_names_the_parameter_and_the_expected_type() {
+        let error = parse::<SampleArgs>("T", json!({"name": "a", "count": "ten"})).unwrap_err().message;
         assert_eq!(
             error,
-            "Wrong arguments for T: `count`: invalid type: string \"ten\", expected u64. \
+            "Invalid arguments for T: `count`: invalid type: string \"ten\", expected u64. \
              Parameters: name (string, required), count (integer, optional)."
         );
-        let error = parse::<Args>("T", json!({"name": null})).unwrap_err().message;
+        let error = parse::<SampleArgs>("T", json!({"name": null})).unwrap_err().message;
         assert!(error.contains("missing field `name`"), "{error}");
-        let error = parse::<Args>("T", json!("ls")).unwrap_err().message;
+        let error = parse::<SampleArgs>("T", json!("ls")).unwrap_err().message;
         assert!(error.contains("name (string, required)"), "{error}");
     }
 
     #[test]
-    fn the_schema_is_plain() {
+    fn the_schema_has_no_null_types_and_formats() {
         assert_eq!(
-            schema::<Args>(),
+            schema::<SampleArgs>(),
             json!({
                 "type": "object",
                 "properties": {

@@ -1,7 +1,7 @@
-//! Bash: a shell command in the workspace, in bounded time, memory and output.
+//! The Bash tool: runs a shell command in the workspace, with limits on time, memory and output.
 //!
-//! It runs in the session's room. What it leaves in the background, a server for the tests say, goes on until the session
-//! ends; when it is cancelled or takes too long, all that it started ends with it.
+//! The command runs in the session's room. Processes that it leaves in the background, such as a test server, live until
+//! the session ends; when the call is cancelled or times out, everything it started is killed.
 
 use std::io;
 use std::pin::pin;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use autonoe_sandbox::{Child, Exit};
+use autonoe_sandbox::{Exit, SandboxedChild};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -17,164 +17,168 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
-use crate::outputs::Capture;
-use crate::shell::Shell;
+use crate::failure::ToolFailure;
+use crate::outputs::OutputCapture;
+use crate::shell::ShellCommand;
 use crate::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace, args, cap};
 
-/// How long a command may take when no `timeout` is given.
+/// How long a command may take without a `timeout`.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a command may take at most, whatever its `timeout`.
+/// The maximum `timeout`.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(600);
-/// How many characters of output one call gives, from its beginning and its end.
+/// The number of characters of output that one call shows, half from the start and half from the end.
 pub const MAX_OUTPUT_CHARS: usize = 30_000;
 
-/// How many characters of a command stand in a title.
+/// The number of characters of a command shown in a title.
 const MAX_TITLE_CHARS: usize = 80;
-/// How long more output is awaited when the command has ended but something in the background may still write.
+/// How long to wait for more output when the command has exited but a background process may still write.
 const DRAIN_LIMIT: Duration = Duration::from_millis(200);
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The tool `Bash`.
 #[derive(Debug)]
-pub struct Bash {
+pub struct BashTool {
     workspace: Arc<Workspace>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
+struct BashArgs {
     /// The command to run.
     command: String,
-    /// How long it may take, in milliseconds.
+    /// The time limit in milliseconds.
     timeout: Option<u64>,
     /// What the command does, in a few words.
     description: Option<String>,
-    /// Whether to go on at once while the command runs. Look at its output with BashOutput, end it with KillShell.
+    /// Whether to return at once while the command keeps running. Read its output with BashOutput, stop it with KillShell.
     #[serde(default)]
     run_in_background: bool,
 }
 
-impl Bash {
-    /// The tool for this workspace.
+impl BashTool {
     pub fn new(workspace: Arc<Workspace>) -> Self {
         Self { workspace }
     }
 }
 
 #[async_trait]
-impl Tool for Bash {
+impl Tool for BashTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "Bash".to_owned(),
             description: format!(
-                "Runs a shell command and gives its output, standard output and standard error \
-                 together. The first call starts in the workspace root, each further one in the \
-                 directory in which the last one ended; variables do not carry over. There is no \
-                 terminal and no input. A command may take {} s, or up to {} s with timeout; one \
-                 that goes on for longer, such as a server, belongs in the background with \
-                 run_in_background. Whatever still runs when the session ends is ended. Output \
-                 beyond {MAX_OUTPUT_CHARS} characters is cut in its middle and saved.",
+                "Runs a shell command and returns its output, standard output and standard error \
+                 combined. The first call starts in the workspace root, each further call in the \
+                 directory in which the previous one ended; variables do not carry over. There is \
+                 no terminal and no input. A command may take {} s, or up to {} s with timeout; run \
+                 a command that takes longer, such as a server, in the background with \
+                 run_in_background. Everything still running when the session ends is killed. \
+                 Output beyond {MAX_OUTPUT_CHARS} characters is cut in the middle and saved.",
                 DEFAULT_TIMEOUT.as_secs(),
                 MAX_TIMEOUT.as_secs()
             ),
-            input_schema: args::schema::<Args>(),
+            input_schema: args::schema::<BashArgs>(),
             read_only: false,
         }
     }
 
     async fn call(&self, args: Value, cx: &ToolContext) -> ToolOutput {
-        let args: Args = match args::parse("Bash", args) {
+        let args: BashArgs = match args::parse("Bash", args) {
             Ok(args) => args,
             Err(failure) => return failure.into(),
         };
         let title = args.description.clone().unwrap_or_else(|| cap::line(&args.command, MAX_TITLE_CHARS));
         cx.metadata(&title, Map::new());
-        let done = if args.run_in_background {
-            begin(&self.workspace, &args).await
+        let result = if args.run_in_background {
+            start_job(&self.workspace, &args).await
         } else {
             run(&self.workspace, &args, &cx.cancel).await
         };
-        done.unwrap_or_else(ToolOutput::from).titled(title)
+        result.unwrap_or_else(ToolOutput::from).titled(title)
     }
 }
 
-/// Leaves a command running in the background.
-async fn begin(workspace: &Workspace, args: &Args) -> Result<ToolOutput, Failure> {
+/// Starts a command in the background.
+async fn start_job(workspace: &Workspace, args: &BashArgs) -> Result<ToolOutput, ToolFailure> {
     let jobs = workspace.jobs();
-    jobs.check_room()?;
-    let shell = Shell::start(workspace, &args.command, &workspace.cwd()).await?;
-    let id = jobs.begin(shell, &args.command, workspace.outputs());
+    jobs.check_limit()?;
+    let shell = ShellCommand::start(workspace, &args.command, &workspace.cwd()).await?;
+    let id = jobs.start(shell, &args.command, workspace.outputs());
     Ok(ToolOutput::ok(format!(
-        "The command runs in the background as {id}. Look at its output with BashOutput, end it with KillShell."
+        "The command runs in the background as {id}. Read its output with BashOutput, stop it with KillShell."
     ))
     .with("bash_id", id))
 }
 
-async fn run(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<ToolOutput, Failure> {
+async fn run(
+    workspace: &Workspace,
+    args: &BashArgs,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolFailure> {
     let limit = match args.timeout.map(Duration::from_millis) {
-        Some(Duration::ZERO) => return Err(Failure::invalid("`timeout` must be at least 1 millisecond.")),
+        Some(Duration::ZERO) => {
+            return Err(ToolFailure::invalid("`timeout` must be at least 1 millisecond."));
+        }
         given => given.unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT),
     };
-    let mut shell = Shell::start(workspace, &args.command, &workspace.cwd()).await?;
-    let mut kept = Capture::new(workspace.outputs(), "bash", MAX_OUTPUT_CHARS);
+    let mut shell = ShellCommand::start(workspace, &args.command, &workspace.cwd()).await?;
+    let mut capture = OutputCapture::new(workspace.outputs(), "bash", MAX_OUTPUT_CHARS);
     let (end, drained) = {
-        let mut reading = pin!(collect(&mut shell.output, &mut kept));
+        let mut reading = pin!(collect(&mut shell.output, &mut capture));
         let mut waiting = pin!(finish(&mut shell.child, cancel, limit));
-        // The output may end long before the command, but hardly after it.
+        // The output may end long before the command, but hardly ever after it.
         tokio::select! {
             biased;
             () = &mut reading => (waiting.await, true),
             end = &mut waiting => (end, tokio::time::timeout(DRAIN_LIMIT, reading).await.is_ok()),
         }
     };
-    let stayed = settle(workspace, &shell);
+    let cwd_note = update_cwd(workspace, &shell);
     if !drained {
-        // Somebody in the background holds the other end and must not stumble over its being closed.
+        // A background process still has the other end open, and must not fail because the pipe is closed.
         let mut output = shell.output;
         tokio::spawn(async move { tokio::io::copy(&mut output, &mut tokio::io::sink()).await });
     }
-    let captured = kept.finish().await;
-    let output = captured.told_in(end.report(&captured.text, stayed.as_deref()));
+    let captured = capture.finish().await;
+    let output = captured.add_metadata(end.report(&captured.text, cwd_note.as_deref()));
     Ok(output.with("cwd", workspace.show(&workspace.cwd())))
 }
 
-/// Keeps the directory in which a shell ended. Says so if it cannot be kept.
-fn settle(workspace: &Workspace, shell: &Shell) -> Option<String> {
-    let left_in = shell.left_in().filter(|directory| !workspace.enter(directory))?;
-    let (cwd, left_in) = (workspace.show(&workspace.cwd()), left_in.display());
-    Some(format!("\n(The next command starts in {cwd} again: {left_in} is not in the project.)"))
+/// Makes the shell's last directory the current one. Returns a note if it is outside the project.
+fn update_cwd(workspace: &Workspace, shell: &ShellCommand) -> Option<String> {
+    let last = shell.last_directory().filter(|directory| !workspace.enter(directory))?;
+    let (cwd, last) = (workspace.show(&workspace.cwd()), last.display());
+    Some(format!("\n(The next command starts in {cwd} again: {last} is not in the project.)"))
 }
 
-/// Reads until nobody holds the other end. A failing pipe ends the output like a closed one.
-async fn collect(output: &mut pipe::Receiver, kept: &mut Capture) {
+/// Reads until every process has closed the other end. An error counts as the end.
+async fn collect(output: &mut pipe::Receiver, capture: &mut OutputCapture) {
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     while let Ok(count @ 1..) = output.read(&mut buffer).await {
-        kept.push(&buffer[..count]).await;
+        capture.push(&buffer[..count]).await;
     }
 }
 
 /// How a command ended.
-enum End {
+enum CommandOutcome {
     Exited(Exit),
     TimedOut(Duration),
     Cancelled,
-    /// Its supervisor could not be waited for, or did not end it.
+    /// The supervisor failed, or did not stop the command.
     Lost(io::Error),
 }
 
-async fn finish(child: &mut Child, cancel: &CancellationToken, limit: Duration) -> End {
+async fn finish(child: &mut SandboxedChild, cancel: &CancellationToken, limit: Duration) -> CommandOutcome {
     let end = tokio::select! {
-        exit = child.wait() => return exit.map_or_else(End::Lost, End::Exited),
-        () = cancel.cancelled() => End::Cancelled,
-        () = tokio::time::sleep(limit) => End::TimedOut(limit),
+        exit = child.wait() => return exit.map_or_else(CommandOutcome::Lost, CommandOutcome::Exited),
+        () = cancel.cancelled() => CommandOutcome::Cancelled,
+        () = tokio::time::sleep(limit) => CommandOutcome::TimedOut(limit),
     };
     match child.stop().await {
         Ok(_) => end,
-        Err(error) => End::Lost(error),
+        Err(error) => CommandOutcome::Lost(error),
     }
 }
 
-impl End {
+impl CommandOutcome {
     fn report(&self, output: &str, note: Option<&str>) -> ToolOutput {
         let output = output.trim_end_matches('\n');
         let shown = if output.is_empty() { "(no output)" } else { output };
@@ -188,14 +192,16 @@ impl End {
                 (ToolErrorCode::IoError, format!("The shell could not be started: {why}."))
             }
             Self::TimedOut(limit) => {
-                let most = if *limit == MAX_TIMEOUT { ", the most there is" } else { "" };
+                let maximum = if *limit == MAX_TIMEOUT { ", the maximum" } else { "" };
                 let after = limit.as_secs_f64();
-                let message =
-                    format!("Timed out after {after} s{most}. The command and all it started were ended.");
+                let message = format!(
+                    "Timed out after {after} s{maximum}. The command and everything it started were killed."
+                );
                 (ToolErrorCode::Timeout, message)
             }
             Self::Cancelled => {
-                (ToolErrorCode::Unknown, "Cancelled. The command and all it started were ended.".to_owned())
+                let message = "Cancelled. The command and everything it started were killed.";
+                (ToolErrorCode::Unknown, message.to_owned())
             }
             Self::Lost(error) => (ToolErrorCode::IoError, format!("The command was lost: {error}.")),
         };

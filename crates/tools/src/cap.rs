@@ -1,9 +1,8 @@
-//! Cutting text to a length a model can use, always saying how much was cut and never splitting a
-//! character.
+//! Truncates text for a model, always with a note on how much is missing, and never within a character.
 
 use std::collections::VecDeque;
 
-/// The longest UTF-8 sequence.
+/// The maximum length of a UTF-8 sequence.
 const MAX_CHAR_BYTES: usize = 4;
 
 /// The first `limit` characters of a line, with a note on what is missing.
@@ -17,17 +16,17 @@ pub(crate) fn line(text: &str, limit: usize) -> String {
     }
 }
 
-/// What stands at the end of a line of which `cut` characters are missing.
+/// The note at the end of a line of which `cut` characters are missing.
 pub(crate) fn line_note(cut: usize) -> String {
     format!(" … {cut} characters cut …")
 }
 
-/// How many characters the bytes hold, if they are UTF-8.
+/// The number of characters in UTF-8 bytes.
 pub(crate) fn count_chars(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte & 0b1100_0000 != 0b1000_0000).count()
 }
 
-/// Keeps the beginning and the end of a stream of unknown length in bounded memory.
+/// Keeps the start and the end of a stream of unknown length in bounded memory.
 #[derive(Debug)]
 pub(crate) struct HeadTail {
     half_chars: usize,
@@ -38,24 +37,22 @@ pub(crate) struct HeadTail {
     dropped: bool,
 }
 
-/// What is left of a stream.
+/// The text of a stream, truncated if necessary.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
-    /// All of it.
+pub(crate) enum CappedText {
     Whole(String),
-    /// Its beginning and its end.
     Cut {
         head: String,
         tail: String,
-        /// How many characters are missing between them.
+        /// The number of characters missing between head and tail.
         chars: usize,
-        /// How many line ends are among them.
+        /// The number of line endings among them.
         lines: usize,
     },
 }
 
 impl HeadTail {
-    /// Keeps at most `limit` characters, half of them from the end.
+    /// Keeps up to `limit` characters, half of them from the end.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             half_chars: limit / 2,
@@ -67,32 +64,32 @@ impl HeadTail {
         }
     }
 
-    /// Takes the next bytes of the stream, which may end within a character.
+    /// Adds the next bytes of the stream, which may end within a character.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.chars += count_chars(bytes);
         self.lines += count_lines(bytes);
         let (head, tail) = bytes.split_at(self.room_in_head().min(bytes.len()));
         self.head.extend_from_slice(head);
         self.tail.extend(tail);
-        let excess = self.tail.len().saturating_sub(self.most_in_tail());
+        let excess = self.tail.len().saturating_sub(self.max_tail_len());
         self.dropped |= excess > 0;
         self.tail.drain(..excess);
     }
 
-    /// Whether so many bytes more would make it forget some, which it has not yet.
-    pub(crate) fn would_forget(&self, count: usize) -> bool {
+    /// Whether `count` more bytes would be the first to make it drop some.
+    pub(crate) fn would_drop(&self, count: usize) -> bool {
         let into_tail = count.saturating_sub(self.room_in_head());
-        !self.dropped && self.tail.len() + into_tail > self.most_in_tail()
+        !self.dropped && self.tail.len() + into_tail > self.max_tail_len()
     }
 
-    /// Everything so far, while nothing was forgotten.
+    /// The complete stream, as long as nothing was dropped.
     pub(crate) fn all(&mut self) -> [&[u8]; 2] {
         [&self.head, self.tail.make_contiguous()]
     }
 
-    /// Whether it is more than may be shown.
+    /// Whether the text exceeds the limit.
     pub(crate) fn is_too_long(&self) -> bool {
-        // Counted anew, since what is not UTF-8 becomes characters too.
+        // Counted again, since bytes that are not UTF-8 become replacement characters.
         self.dropped || self.text().chars().count() > 2 * self.half_chars
     }
 
@@ -100,25 +97,25 @@ impl HeadTail {
         (self.half_chars * MAX_CHAR_BYTES).saturating_sub(self.head.len())
     }
 
-    fn most_in_tail(&self) -> usize {
-        // One character more than is shown, since the first one kept may be torn.
+    fn max_tail_len(&self) -> usize {
+        // One character more than is shown, since the first one may be incomplete.
         (self.half_chars + 1) * MAX_CHAR_BYTES
     }
 
-    /// What is kept, as long as nothing is missing.
+    /// The complete text, as long as nothing was dropped.
     fn text(&self) -> String {
         let mut bytes = self.head.clone();
         bytes.extend(&self.tail);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The text, with what is not UTF-8 replaced and what is too much cut from its middle.
-    pub(crate) fn finish(mut self) -> Kept {
+    /// The text, with invalid UTF-8 replaced and the middle cut out if it is too long.
+    pub(crate) fn finish(mut self) -> CappedText {
         if !self.dropped {
             let text = self.text();
             let chars = text.chars().count();
             return match chars.checked_sub(2 * self.half_chars) {
-                None | Some(0) => Kept::Whole(text),
+                None | Some(0) => CappedText::Whole(text),
                 Some(cut) => self.cut(&text, cut, &text),
             };
         }
@@ -127,15 +124,15 @@ impl HeadTail {
         self.cut(&head, self.chars.saturating_sub(2 * self.half_chars), &tail)
     }
 
-    fn cut(&self, head: &str, chars: usize, tail: &str) -> Kept {
+    fn cut(&self, head: &str, chars: usize, tail: &str) -> CappedText {
         let (head, tail) = (first_chars(head, self.half_chars), last_chars(tail, self.half_chars));
         let shown = count_lines(head.as_bytes()) + count_lines(tail.as_bytes());
         let lines = self.lines.saturating_sub(shown);
-        Kept::Cut { head: head.to_owned(), tail: tail.to_owned(), chars, lines }
+        CappedText::Cut { head: head.to_owned(), tail: tail.to_owned(), chars, lines }
     }
 }
 
-/// How many line ends the bytes hold.
+/// The number of line endings in the bytes.
 pub(crate) fn count_lines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte == b'\n').count()
 }
@@ -153,9 +150,9 @@ fn last_chars(text: &str, count: usize) -> &str {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{HeadTail, Kept, line};
+    use super::{CappedText, HeadTail, line};
 
-    fn capped(limit: usize, chunks: &[&[u8]]) -> Kept {
+    fn capped(limit: usize, chunks: &[&[u8]]) -> CappedText {
         let mut kept = HeadTail::new(limit);
         for chunk in chunks {
             kept.push(chunk);
@@ -163,16 +160,16 @@ mod tests {
         kept.finish()
     }
 
-    fn whole(text: &str) -> Kept {
-        Kept::Whole(text.to_owned())
+    fn whole(text: &str) -> CappedText {
+        CappedText::Whole(text.to_owned())
     }
 
-    fn cut(head: &str, chars: usize, tail: &str) -> Kept {
-        Kept::Cut { head: head.to_owned(), tail: tail.to_owned(), chars, lines: 0 }
+    fn cut(head: &str, chars: usize, tail: &str) -> CappedText {
+        CappedText::Cut { head: head.to_owned(), tail: tail.to_owned(), chars, lines: 0 }
     }
 
     #[test]
-    fn short_text_is_left_alone() {
+    fn short_text_is_unchanged() {
         assert_eq!(capped(4, &[b"ab", b"cd"]), whole("abcd"));
         assert_eq!(line("äöü", 3), "äöü");
     }
@@ -180,7 +177,7 @@ mod tests {
     #[test]
     fn the_middle_is_cut_and_counted() {
         assert_eq!(capped(4, &[b"abcdef"]), cut("ab", 2, "ef"));
-        let lines = Kept::Cut { head: "a\n".into(), tail: "d\n".into(), chars: 4, lines: 2 };
+        let lines = CappedText::Cut { head: "a\n".into(), tail: "d\n".into(), chars: 4, lines: 2 };
         assert_eq!(capped(4, &[b"a\nb\nc\nd\n"]), lines);
         let many = "ä".repeat(1000);
         assert_eq!(capped(4, &[many.as_bytes()]), cut("ää", 996, "ää"));
@@ -188,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_replaced() {
+    fn invalid_utf8_is_replaced() {
         assert_eq!(capped(10, &[b"a\xffb"]), whole("a\u{fffd}b"));
     }
 
@@ -199,11 +196,11 @@ mod tests {
             kept.push(&[b'x'; 1000]);
         }
         assert!(kept.head.len() + kept.tail.len() < 1000);
-        assert!(matches!(kept.finish(), Kept::Cut { chars: 9_999_900, .. }));
+        assert!(matches!(kept.finish(), CappedText::Cut { chars: 9_999_900, .. }));
     }
 
     proptest! {
-        /// However the stream is chunked, the result is what cutting the whole text would give.
+        /// However the stream is chunked, the result equals truncating the whole text.
         #[test]
         fn no_character_is_split(
             text in "[a-zä€🦀\n]{0,200}",
@@ -219,7 +216,7 @@ mod tests {
                     let tail: String = chars[chars.len() - half..].iter().collect();
                     let middle = &chars[half..chars.len() - half];
                     let lines = middle.iter().filter(|&&char| char == '\n').count();
-                    Kept::Cut { head, tail, chars: cut, lines }
+                    CappedText::Cut { head, tail, chars: cut, lines }
                 }
             };
             prop_assert_eq!(capped(2 * half, &chunks), expected);

@@ -1,5 +1,5 @@
-//! Changing a text file in place: its mode, its line ends and its byte order mark stay, and a file that has changed since
-//! it was read is refused.
+//! Changes a text file in place: keeps its mode, its line endings and its byte order mark, and refuses a file that has
+//! changed since the model last read it.
 
 use std::fs::File;
 use std::io;
@@ -7,49 +7,51 @@ use std::io;
 use autonoe_files::{ReadError, read_opened};
 
 use crate::Workspace;
-use crate::failure::Failure;
+use crate::failure::ToolFailure;
 use crate::workspace::Fingerprint;
 
-/// The largest file that is edited, since all of it is held in memory.
+/// The maximum size of a file to edit, since it is read into memory.
 pub const MAX_EDIT_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A file's new text, and what the caller has to say about it.
-pub(crate) struct Change<T> {
+/// The new text of a file, and a summary of the change.
+pub(crate) struct TextChange<T> {
     pub(crate) text: String,
-    pub(crate) about: T,
+    pub(crate) summary: T,
 }
 
-/// Replaces a file's text by what `work` makes of it, or leaves it as it is if that fails. Gives the path as it is shown.
+/// Replaces a file's text with the result of `work`, or leaves the file unchanged if `work` fails. Returns the display path
+/// and the summary.
 pub(crate) fn change<T>(
     workspace: &Workspace,
     path: &str,
-    work: impl FnOnce(&str) -> Result<Change<T>, String>,
-) -> Result<(String, T), Failure> {
+    work: impl FnOnce(&str) -> Result<TextChange<T>, String>,
+) -> Result<(String, T), ToolFailure> {
     let path = workspace.resolve(path);
     let shown = workspace.show(&path);
-    let mut seen = workspace.seen();
-    let (spot, old) = workspace.reach().existing(&path, &shown)?;
-    let bytes = read(&old.file).map_err(|error| Failure::io(&shown, &error))?.ok_or_else(|| {
-        Failure::invalid(format!(
-            "A file of at most {MAX_EDIT_BYTES} bytes can be edited; {shown} has more. Change it with a command such as \
-             `sed` in Bash."
+    let mut known = workspace.known_files();
+    let (entry, old) = workspace.opener().open_existing(&path, &shown)?;
+    let bytes = read(&old.file).map_err(|error| ToolFailure::io(&shown, &error))?.ok_or_else(|| {
+        ToolFailure::invalid(format!(
+            "{shown} is too large to edit: files of at most {MAX_EDIT_BYTES} bytes are supported. Change it with a \
+             command such as `sed` in Bash."
         ))
     })?;
-    if seen.has_changed(&old.real, Fingerprint::of(&bytes)) {
+    if known.has_changed(&old.real, Fingerprint::of(&bytes)) {
         return Err(has_changed(&shown, "edit"));
     }
     let text = String::from_utf8(bytes).map_err(|_| {
-        Failure::invalid(format!(
+        ToolFailure::invalid(format!(
             "{shown} is not UTF-8 text. Change it with a command such as `sed` in Bash."
         ))
     })?;
-    let Change { text, about } = work(&text).map_err(|why| Failure::invalid(format!("{shown}: {why}")))?;
-    spot.put(text.as_bytes(), Some(&old.metadata)).map_err(|error| Failure::io(&shown, &error))?;
-    seen.record(old.real, Fingerprint::of(text.as_bytes()));
-    Ok((shown, about))
+    let TextChange { text, summary } =
+        work(&text).map_err(|why| ToolFailure::invalid(format!("{shown}: {why}")))?;
+    entry.replace(text.as_bytes(), Some(&old.metadata)).map_err(|error| ToolFailure::io(&shown, &error))?;
+    known.record(old.real, Fingerprint::of(text.as_bytes()));
+    Ok((shown, summary))
 }
 
-/// All of a file, unless it is too large.
+/// The contents of a file; `None` if it is larger than [`MAX_EDIT_BYTES`].
 pub(crate) fn read(file: &File) -> io::Result<Option<Vec<u8>>> {
     match read_opened(file, MAX_EDIT_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -59,8 +61,8 @@ pub(crate) fn read(file: &File) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-pub(crate) fn has_changed(shown: &str, verb: &str) -> Failure {
-    Failure::invalid(format!(
+pub(crate) fn has_changed(shown: &str, verb: &str) -> ToolFailure {
+    ToolFailure::invalid(format!(
         "{shown} has changed on disk since you last read or wrote it. Read it again before you {verb} it."
     ))
 }

@@ -1,4 +1,4 @@
-//! What surrounds a call: who makes it, whether it is still wanted, and whom to tell how far it is.
+//! The context of a tool call: its ids, its cancellation token and its progress reporter.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,23 +6,20 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-/// What surrounds a call.
 #[derive(Debug, Clone, Default)]
 pub struct ToolContext {
-    /// The session that the call belongs to.
     pub session_id: String,
-    /// The model's message that the call came with.
+    /// The model's message that contains the call.
     pub message_id: String,
-    /// The agent that makes the call.
+    /// The name of the calling agent.
     pub agent: String,
-    /// The model's own id of the call.
+    /// The id that the model gave the call.
     pub call_id: Option<String>,
-    /// Cancelled when the call's result is no longer wanted.
+    /// Cancelled when the result is no longer needed.
     pub cancel: CancellationToken,
-    /// What else the agent passes on.
+    /// Further data from the agent.
     pub extra: Map<String, Value>,
-    /// Who is told how far the call is.
-    pub progress: Progress,
+    pub progress: ProgressReporter,
 }
 
 impl ToolContext {
@@ -31,30 +28,29 @@ impl ToolContext {
         Self { cancel, ..Self::default() }
     }
 
-    /// Tells how far the call is. Nobody may be listening.
+    /// Reports progress, if a reporter is set.
     pub fn metadata(&self, title: &str, metadata: Map<String, Value>) {
-        if let Some(tell) = &self.progress.0 {
-            tell(title, metadata);
+        if let Some(report) = &self.progress.0 {
+            report(title, metadata);
         }
     }
 }
 
-/// Is told what a call is doing and what is known of it so far. It must not block.
-type Tell = dyn Fn(&str, Map<String, Value>) + Send + Sync;
+/// Receives a title and metadata. Must not block.
+type ProgressCallback = dyn Fn(&str, Map<String, Value>) + Send + Sync;
 
-/// Who is told how far a call is; by default nobody.
+/// Receives progress reports of a call; the default discards them.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<Tell>>);
+pub struct ProgressReporter(Option<Arc<ProgressCallback>>);
 
-impl Progress {
-    /// Tells this function.
-    pub fn to(tell: impl Fn(&str, Map<String, Value>) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(tell)))
+impl ProgressReporter {
+    pub fn new(callback: impl Fn(&str, Map<String, Value>) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(callback)))
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for ProgressReporter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.0.is_some() { "Progress(somebody)" } else { "Progress(nobody)" })
+        formatter.write_str(if self.0.is_some() { "ProgressReporter(set)" } else { "ProgressReporter(none)" })
     }
 }

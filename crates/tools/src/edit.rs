@@ -1,4 +1,4 @@
-//! Edit: replaces an exact piece of a text file.
+//! The Edit tool: replaces an exact string in a text file.
 
 use std::sync::Arc;
 
@@ -7,49 +7,47 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::change::{Change, change};
-use crate::failure::Failure;
-use crate::replace::{Piece, places, replace};
+use crate::change::{TextChange, change};
+use crate::failure::ToolFailure;
+use crate::replace::{Replacement, count_with_lines, replace};
 use crate::tool::blocking;
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
 
-/// The tool `Edit`.
 #[derive(Debug)]
-pub struct Edit {
+pub struct EditTool {
     workspace: Arc<Workspace>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
+struct EditArgs {
     /// The file to change. A relative path starts at the workspace root.
     file_path: String,
-    /// The text to replace, exactly as in the file, without line numbers. It must occur only once
-    /// unless replace_all is true: include as many lines around it as that takes.
+    /// The text to replace, exactly as it is in the file, without line numbers. It must occur only
+    /// once unless replace_all is true: include enough surrounding lines to make it unique.
     old_string: String,
-    /// The text to put in its place.
+    /// The replacement text.
     new_string: String,
     /// Whether to replace every occurrence.
     #[serde(default)]
     replace_all: bool,
 }
 
-impl Edit {
-    /// The tool for this workspace.
+impl EditTool {
     pub fn new(workspace: Arc<Workspace>) -> Self {
         Self { workspace }
     }
 }
 
 #[async_trait]
-impl Tool for Edit {
+impl Tool for EditTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "Edit".to_owned(),
-            description: "Replaces a piece of a text file, found by exact match including \
-                          indentation. Fails if the piece is not found, is found more than once \
-                          without replace_all, or if the file has changed since you read it."
+            description: "Replaces a string in a text file, found by exact match including \
+                          indentation. Fails if the string is not found, if it is found more than \
+                          once without replace_all, or if the file has changed since you read it."
                 .to_owned(),
-            input_schema: args::schema::<Args>(),
+            input_schema: args::schema::<EditArgs>(),
             read_only: false,
         }
     }
@@ -60,13 +58,13 @@ impl Tool for Edit {
     }
 }
 
-fn edit(workspace: &Workspace, args: Args) -> Result<ToolOutput, Failure> {
-    let Args { file_path, old_string, new_string, replace_all } = args;
-    let piece = Piece { old_string, new_string, replace_all };
+fn edit(workspace: &Workspace, args: EditArgs) -> Result<ToolOutput, ToolFailure> {
+    let EditArgs { file_path, old_string, new_string, replace_all } = args;
+    let replacement = Replacement { old_string, new_string, replace_all };
     let (shown, lines) = change(workspace, &file_path, |text| {
-        replace(text, &piece).map(|edited| Change { text: edited.text, about: edited.lines })
+        replace(text, &replacement).map(|edited| TextChange { text: edited.text, summary: edited.lines })
     })?;
-    Ok(ToolOutput::ok(format!("Edited {shown}: {}.", places("replaced", &lines)))
+    Ok(ToolOutput::ok(format!("Edited {shown}: {}.", count_with_lines("replaced", &lines)))
         .titled(format!("Edited {shown}"))
         .with("path", shown)
         .with("replacements", lines.len()))

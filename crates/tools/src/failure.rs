@@ -1,38 +1,35 @@
-//! What went wrong in a call, before it becomes an output.
+//! A failed tool call, before it becomes an output.
 
 use std::io;
 
 use crate::{ToolErrorCode, ToolOutput};
 
-/// A call that failed, with the sentences for the model.
+/// Why a call failed, with a message for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct ToolFailure {
     pub(crate) code: ToolErrorCode,
     pub(crate) message: String,
 }
 
-impl Failure {
+impl ToolFailure {
     pub(crate) fn new(code: ToolErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
-    /// The arguments are wrong, or do not fit what is there.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(ToolErrorCode::ValidationError, message)
     }
 
-    /// The call is no longer wanted.
     pub(crate) fn cancelled() -> Self {
         Self::new(ToolErrorCode::Unknown, "Cancelled before it finished.")
     }
 
-    /// The system refused something about `what`.
-    pub(crate) fn io(what: &str, error: &io::Error) -> Self {
-        Self::new(code_of(error), format!("{what}: {error}."))
+    /// An I/O error that concerns `subject`, usually a path.
+    pub(crate) fn io(subject: &str, error: &io::Error) -> Self {
+        Self::new(code_of(error), format!("{subject}: {error}."))
     }
 }
 
-/// What an error of the system means to a caller.
 pub(crate) fn code_of(error: &io::Error) -> ToolErrorCode {
     match error.kind() {
         io::ErrorKind::NotFound => ToolErrorCode::NotFound,
@@ -45,8 +42,8 @@ pub(crate) fn code_of(error: &io::Error) -> ToolErrorCode {
     }
 }
 
-impl From<Failure> for ToolOutput {
-    fn from(failure: Failure) -> Self {
+impl From<ToolFailure> for ToolOutput {
+    fn from(failure: ToolFailure) -> Self {
         Self::error(failure.code, failure.message)
     }
 }

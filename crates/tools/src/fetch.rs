@@ -1,5 +1,5 @@
-//! Fetching a page: the part of our binary that does it, in the session's room, where the proxy of the environment leads to
-//! the egress proxy that judges hosts.
+//! The helper process that fetches a web page. It runs in the session's room, where the proxy variables point to the egress
+//! proxy, which checks the host.
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,34 +13,34 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::ToolErrorCode;
-use crate::pdf::{self, MAX_PDF_PAGES, Pages};
+use crate::pdf::{self, MAX_PDF_PAGES, PageRange};
 
-/// How much of a page is read.
+/// The maximum number of bytes read of a page.
 pub const MAX_FETCH_BYTES: usize = 5 * 1024 * 1024;
-/// How long a fetch may take.
+/// The time limit of a fetch.
 pub const FETCH_LIMIT: Duration = Duration::from_secs(30);
-/// How many redirections within a host are followed.
+/// The maximum number of redirects followed within a host.
 const MAX_REDIRECTS: usize = 5;
-/// How many characters of an error's page are told.
+/// The number of characters shown of an error page.
 const MAX_ERROR_CHARS: usize = 2_000;
-/// How much of a page is searched for its encoding, as browsers do.
+/// The number of bytes searched for the encoding, as in browsers.
 const ENCODING_PROBE_BYTES: usize = 1024;
-/// Room for pages whose elements are nested deeply.
+/// The stack size for parsing deeply nested pages.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 
 const ACCEPTED: &str = "text/html, text/markdown, text/plain, application/json, */*;q=0.5";
 
-/// What came of a fetch.
+/// The result of a fetch.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Fetched {
     Page {
         url: String,
         content_type: String,
         text: String,
-        /// Whether only its beginning was read.
+        /// Whether only the start was read.
         truncated: bool,
     },
-    /// The page is at another host, which nobody has judged yet.
+    /// A redirect to another host, which has not been checked.
     Elsewhere {
         url: String,
     },
@@ -50,13 +50,13 @@ pub(crate) enum Fetched {
     },
 }
 
-/// The part of our binary that fetches its argument.
-pub(crate) fn part(arguments: &[&str]) -> Fetched {
+/// The helper's main function: fetches the URL in its argument.
+pub(crate) fn run(arguments: &[&str]) -> Fetched {
     let [url] = arguments else {
-        return failed(ToolErrorCode::ValidationError, "it was not told what to fetch");
+        return failed(ToolErrorCode::ValidationError, "the URL is missing");
     };
     let Ok(url) = Url::parse(url) else {
-        return failed(ToolErrorCode::ValidationError, "that is not an address");
+        return failed(ToolErrorCode::ValidationError, "the URL is invalid");
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
@@ -85,7 +85,7 @@ async fn fetch(url: Url) -> Fetched {
     };
     match client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await {
         Ok(response) => read(response).await,
-        Err(error) if error.is_timeout() => failed(ToolErrorCode::Timeout, too_long()),
+        Err(error) if error.is_timeout() => failed(ToolErrorCode::Timeout, timed_out()),
         Err(error) => match refusal(&client, &url).await {
             Some(refusal) => failed(ToolErrorCode::PermissionDenied, refusal),
             None => failed(ToolErrorCode::IoError, reason(&error)),
@@ -93,11 +93,11 @@ async fn fetch(url: Url) -> Fetched {
     }
 }
 
-fn too_long() -> String {
+fn timed_out() -> String {
     format!("it took longer than {} s", FETCH_LIMIT.as_secs())
 }
 
-/// The innermost cause, which is what a person would say.
+/// The innermost cause, which is the most readable one.
 fn reason(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
@@ -106,8 +106,8 @@ fn reason(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// What the egress proxy says about a host, if it refuses it. Of a tunnel we only learn that it was not opened; asked without
-/// one, the egress proxy gives its reason.
+/// The egress proxy's reason for refusing a host; `None` if it did not refuse. A failed CONNECT hides the reason, so this
+/// asks again with a plain HTTP request.
 async fn refusal(client: &Client, url: &Url) -> Option<String> {
     let mut plain = url.clone();
     plain.set_port(url.port_or_known_default()).ok()?;
@@ -124,9 +124,10 @@ async fn read(mut response: Response) -> Fetched {
         let location = response.headers().get("location").and_then(|to| to.to_str().ok());
         return match location.and_then(|to| response.url().join(to).ok()) {
             Some(url) => Fetched::Elsewhere { url: url.to_string() },
-            None => {
-                failed(ToolErrorCode::IoError, format!("the server answered {status} without an address"))
-            }
+            None => failed(
+                ToolErrorCode::IoError,
+                format!("the server answered {status} without a valid location"),
+            ),
         };
     }
     let content_type = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -144,7 +145,7 @@ async fn read(mut response: Response) -> Fetched {
                 }
             }
             Ok(None) => break,
-            Err(error) if error.is_timeout() => return failed(ToolErrorCode::Timeout, too_long()),
+            Err(error) if error.is_timeout() => return failed(ToolErrorCode::Timeout, timed_out()),
             Err(error) => return failed(ToolErrorCode::IoError, reason(&error)),
         }
     }
@@ -169,7 +170,7 @@ fn code_of(status: StatusCode) -> ToolErrorCode {
     }
 }
 
-/// What a model can read of a page, or why it can read nothing.
+/// The text of a page for the model, or why it has none.
 pub(crate) fn text_of(content_type: &str, body: &[u8]) -> Result<String, String> {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
@@ -178,8 +179,8 @@ pub(crate) fn text_of(content_type: &str, body: &[u8]) -> Result<String, String>
         return markdown(decode(content_type, body));
     }
     if kind == "application/pdf" || body.starts_with(pdf::MAGIC) {
-        let read = pdf::text_of(body, Pages { first: 1, last: MAX_PDF_PAGES });
-        return read.told("The page", 1).map(|(text, _)| text).map_err(|failure| failure.message);
+        let read = pdf::text_of(body, PageRange { first: 1, last: MAX_PDF_PAGES });
+        return read.into_text("The page", 1).map(|(text, _)| text).map_err(|failure| failure.message);
     }
     let is_text = kind.starts_with("text/")
         || ["json", "xml", "javascript", "yaml", "toml"].iter().any(|name| kind.contains(name))
@@ -188,24 +189,24 @@ pub(crate) fn text_of(content_type: &str, body: &[u8]) -> Result<String, String>
         return Ok(decode(content_type, body));
     }
     Err(format!(
-        "it is not text, but {kind} of {} bytes. Download it with a command if it is needed",
+        "it is not text, but {kind} ({} bytes). Download it with a command if you need it",
         body.len()
     ))
 }
 
 fn looks_like_html(body: &[u8]) -> bool {
-    let begin = String::from_utf8_lossy(&body[..body.len().min(ENCODING_PROBE_BYTES)]).to_lowercase();
-    let begin = begin.trim_start();
-    begin.starts_with("<!doctype html") || begin.starts_with("<html")
+    let start = String::from_utf8_lossy(&body[..body.len().min(ENCODING_PROBE_BYTES)]).to_lowercase();
+    let start = start.trim_start();
+    start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
-/// The text, by its byte order mark, what the server says, or what the page says itself.
+/// Decodes by the byte order mark, the `Content-Type` header, or the page's own declaration, in this order.
 fn decode(content_type: &str, body: &[u8]) -> String {
-    let told = charset(content_type).or_else(|| {
-        let begin = &body[..body.len().min(ENCODING_PROBE_BYTES)];
-        charset(&String::from_utf8_lossy(begin))
+    let declared = charset(content_type).or_else(|| {
+        let start = &body[..body.len().min(ENCODING_PROBE_BYTES)];
+        charset(&String::from_utf8_lossy(start))
     });
-    let encoding = told.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
+    let encoding = declared.and_then(|name| Encoding::for_label(name.as_bytes())).unwrap_or(UTF_8);
     encoding.decode(body).0.into_owned()
 }
 
@@ -218,7 +219,7 @@ fn charset(text: &str) -> Option<String> {
     Some(name[..end.unwrap_or(name.len())].to_owned()).filter(|name| !name.is_empty())
 }
 
-/// HTML as Markdown, without what nobody reads.
+/// Converts HTML to Markdown, without scripts, styles and navigation.
 fn markdown(html: String) -> Result<String, String> {
     let convert = move || {
         let skipped = vec!["script", "style", "noscript", "template", "svg", "iframe", "head", "nav"];
@@ -228,7 +229,7 @@ fn markdown(html: String) -> Result<String, String> {
     match converting.map(std::thread::JoinHandle::join) {
         Ok(Ok(Ok(text))) => Ok(text),
         Ok(Ok(Err(error))) | Err(error) => Err(format!("its HTML cannot be converted: {error}")),
-        Ok(Err(_)) => Err("its HTML is not understood".to_owned()),
+        Ok(Err(_)) => Err("its HTML cannot be parsed".to_owned()),
     }
 }
 
@@ -237,7 +238,7 @@ mod tests {
     use super::{charset, text_of};
 
     #[test]
-    fn html_becomes_text_without_what_nobody_reads() {
+    fn html_becomes_markdown_without_scripts_and_styles() {
         let html = "<!doctype html><head><title>T</title><style>p{}</style></head><body><script>evil()</script>\
                     <h1>Über</h1><p>1 &lt; 2 and <a href=\"/x\">a link</a></p><ul><li>one</li></ul>\
                     <pre><code>let a = 1;\nb</code></pre></body>";
@@ -251,13 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_ends_nobody() {
+    fn deep_nesting_does_not_overflow_the_stack() {
         let html = "<div>".repeat(2_000) + "deep";
         assert!(text_of("text/html", html.as_bytes()).unwrap().contains("deep"));
     }
 
     #[test]
-    fn encodings_are_understood() {
+    fn encodings_are_detected() {
         assert_eq!(text_of("text/plain; charset=iso-8859-1", b"caf\xe9").unwrap(), "café");
         assert_eq!(text_of("text/plain", "café".as_bytes()).unwrap(), "café");
         let page = b"<html><meta charset='windows-1252'><body>caf\xe9 \x80</body></html>";
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_told() {
+    fn binary_content_is_an_error() {
         assert_eq!(text_of("application/json", b"{\"a\": 1}").unwrap(), "{\"a\": 1}");
         assert_eq!(text_of("application/octet-stream", b"plain").unwrap(), "plain");
         for kind in ["image/png", "application/zip", "application/octet-stream"] {

@@ -1,41 +1,39 @@
-//! Which files a pattern means, by their path below the directory that is searched.
+//! Glob patterns for paths relative to the searched directory.
 
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::failure::Failure;
+use crate::failure::ToolFailure;
 
-/// Which files are meant, by a pattern on their path below some directory.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct PathFilter {
     glob: GlobMatcher,
     negated: bool,
 }
 
-impl Filter {
-    /// `*` stays within a directory, `**` crosses them, `{a,b}` chooses, a leading `!` negates. A
-    /// pattern without a slash matches the file's name at any depth.
-    pub(crate) fn new(pattern: &str) -> Result<Self, Failure> {
+impl PathFilter {
+    /// `*` matches within a directory, `**` across directories, `{a,b}` is an alternative, a leading `!` negates. A pattern
+    /// without a slash matches file names at any depth.
+    pub(crate) fn new(pattern: &str) -> Result<Self, ToolFailure> {
         let (pattern, negated) = match pattern.strip_prefix('!') {
             Some(rest) => (rest, true),
             None => (pattern, false),
         };
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         if Path::new(pattern).is_absolute() || pattern.split('/').any(|part| part == "..") {
-            return Err(Failure::invalid(format!(
-                "The pattern `{pattern}` leaves the directory that is searched. Name the \
-                 directory in `path` and keep the pattern relative to it."
+            return Err(ToolFailure::invalid(format!(
+                "The pattern `{pattern}` leads out of the searched directory. Put the directory \
+                 in `path` and keep the pattern relative to it."
             )));
         }
         let anchored = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
         let glob = GlobBuilder::new(&anchored).literal_separator(true).build().map_err(|error| {
-            Failure::invalid(format!("`{pattern}` is not a valid pattern: {}.", error.kind()))
+            ToolFailure::invalid(format!("`{pattern}` is not a valid pattern: {}.", error.kind()))
         })?;
         Ok(Self { glob: glob.compile_matcher(), negated })
     }
 
-    /// Whether a path relative to the directory is meant.
     pub(crate) fn matches(&self, relative: &Path) -> bool {
         self.glob.is_match(relative) != self.negated
     }
@@ -45,14 +43,14 @@ impl Filter {
 mod tests {
     use std::path::Path;
 
-    use super::Filter;
+    use super::PathFilter;
 
     fn matches(pattern: &str, path: &str) -> bool {
-        Filter::new(pattern).unwrap().matches(Path::new(path))
+        PathFilter::new(pattern).unwrap().matches(Path::new(path))
     }
 
     #[test]
-    fn patterns_mean_what_they_mean_to_ripgrep() {
+    fn patterns_match_like_those_of_ripgrep() {
         assert!(matches("*.rs", "a/b/c.rs"));
         assert!(matches("**/*.rs", "c.rs"));
         assert!(matches("a/*.rs", "a/c.rs"));
@@ -65,8 +63,8 @@ mod tests {
     #[test]
     fn a_pattern_cannot_leave_its_directory() {
         for pattern in ["/etc/*", "../*", "a/../../*"] {
-            assert!(Filter::new(pattern).unwrap_err().message.contains("`path`"), "{pattern}");
+            assert!(PathFilter::new(pattern).unwrap_err().message.contains("`path`"), "{pattern}");
         }
-        assert!(Filter::new("a{").unwrap_err().message.contains("not a valid pattern"));
+        assert!(PathFilter::new("a{").unwrap_err().message.contains("not a valid pattern"));
     }
 }

@@ -1,4 +1,4 @@
-//! Glob: files by the pattern of their path, newest first.
+//! The Glob tool: finds files by a path pattern, newest first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,50 +11,48 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
-use crate::filter::Filter;
-use crate::folder::Changed;
-use crate::reach::Found;
+use crate::directory::ModifiedTime;
+use crate::failure::ToolFailure;
+use crate::file_opener::OpenedPath;
+use crate::filter::PathFilter;
 use crate::tool::blocking;
-use crate::walk::{self, Listed};
+use crate::walk::{self, WalkedFile};
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
 
-/// How many files one call lists.
+/// The number of files that one call lists.
 pub const MAX_GLOB_FILES: usize = 100;
 
-/// The tool `Glob`.
 #[derive(Debug)]
-pub struct Glob {
+pub struct GlobTool {
     workspace: Arc<Workspace>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
-    /// The pattern that the files' paths must match, such as "**/*.rs" or "src/*.{ts,tsx}". One
+struct GlobArgs {
+    /// The pattern that file paths must match, such as "**/*.rs" or "src/*.{ts,tsx}". A pattern
     /// without a slash matches file names in any directory.
     pattern: String,
-    /// The directory to search. By default the workspace root.
+    /// The directory to search. The default is the workspace root.
     path: Option<String>,
 }
 
-impl Glob {
-    /// The tool for this workspace.
+impl GlobTool {
     pub fn new(workspace: Arc<Workspace>) -> Self {
         Self { workspace }
     }
 }
 
 #[async_trait]
-impl Tool for Glob {
+impl Tool for GlobTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "Glob".to_owned(),
             description: format!(
-                "Finds files by a pattern on their path, such as \"**/*.rs\". Lists up to \
-                 {MAX_GLOB_FILES} of them, the most recently changed first. What .gitignore names \
-                 is left out."
+                "Finds files by a path pattern, such as \"**/*.rs\". Lists up to \
+                 {MAX_GLOB_FILES} files, the most recently changed first. Skips files that \
+                 .gitignore excludes."
             ),
-            input_schema: args::schema::<Args>(),
+            input_schema: args::schema::<GlobArgs>(),
             read_only: true,
         }
     }
@@ -65,18 +63,22 @@ impl Tool for Glob {
     }
 }
 
-fn glob(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<ToolOutput, Failure> {
+fn glob(
+    workspace: &Workspace,
+    args: &GlobArgs,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolFailure> {
     let base = workspace.resolve(args.path.as_deref().unwrap_or_default());
     let shown = workspace.show(&base);
-    let Found::Folder(base) = workspace.reach().find(&base, &shown)? else {
-        return Err(Failure::invalid(format!("{shown} is a file; `path` must be a directory.")));
+    let OpenedPath::Directory(base) = workspace.opener().open(&base, &shown)? else {
+        return Err(ToolFailure::invalid(format!("{shown} is a file; `path` must be a directory.")));
     };
     let base_path = base.real().to_owned();
-    let filter = Filter::new(relative(&args.pattern, &base_path))?;
-    let mut newest = Newest::default();
+    let filter = PathFilter::new(relative(&args.pattern, &base_path))?;
+    let mut newest = NewestFiles::default();
     for file in walk::files(workspace, base) {
         if cancel.is_cancelled() {
-            return Err(Failure::cancelled());
+            return Err(ToolFailure::cancelled());
         }
         if filter.matches(file.path.strip_prefix(&base_path).unwrap_or(&file.path)) {
             newest.add(file);
@@ -94,31 +96,31 @@ fn glob(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Resul
     Ok(titled(args, lines.join("\n"), total))
 }
 
-fn titled(args: &Args, output: String, total: usize) -> ToolOutput {
+fn titled(args: &GlobArgs, output: String, total: usize) -> ToolOutput {
     ToolOutput::ok(output)
         .titled(format!("Found {total} files for {}", args.pattern))
         .with("files", total)
         .with("truncated", total > MAX_GLOB_FILES)
 }
 
-/// Models often send an absolute pattern; within the directory it can be told relative to it.
+/// Models often send an absolute pattern; within the searched directory it can be made relative.
 fn relative<'a>(pattern: &'a str, base: &Path) -> &'a str {
     let below = base.to_str().and_then(|base| pattern.strip_prefix(base));
     below.and_then(|rest| rest.strip_prefix('/')).unwrap_or(pattern)
 }
 
-/// The most recently changed files, as many as are shown, and how many there were.
+/// The most recently changed files, up to [`MAX_GLOB_FILES`], and the total number.
 #[derive(Default)]
-struct Newest {
+struct NewestFiles {
     total: usize,
-    kept: BinaryHeap<Reverse<(Changed, Reverse<PathBuf>)>>,
+    kept: BinaryHeap<Reverse<(ModifiedTime, Reverse<PathBuf>)>>,
 }
 
-impl Newest {
-    fn add(&mut self, file: Listed) {
-        let Some(changed) = file.changed() else { return };
+impl NewestFiles {
+    fn add(&mut self, file: WalkedFile) {
+        let Some(modified) = file.modified() else { return };
         self.total += 1;
-        self.kept.push(Reverse((changed, Reverse(file.path))));
+        self.kept.push(Reverse((modified, Reverse(file.path))));
         if self.kept.len() > MAX_GLOB_FILES {
             self.kept.pop();
         }

@@ -1,4 +1,4 @@
-//! Grep: lines by the pattern of their text, with ripgrep's own search.
+//! The Grep tool: searches files for a regular expression, with ripgrep's libraries.
 
 use std::fs::File;
 use std::io;
@@ -14,40 +14,39 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
-use crate::filter::Filter;
-use crate::reach;
+use crate::failure::ToolFailure;
+use crate::file_opener::OpenedPath;
+use crate::filter::PathFilter;
 use crate::tool::blocking;
 use crate::walk;
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, cap};
 
-/// How many lines of output one call gives when no `head_limit` is given.
+/// The number of lines that one call shows without a `head_limit`.
 pub const DEFAULT_HEAD_LIMIT: usize = 250;
-/// How many bytes of output one call gives, whatever the `head_limit`.
+/// The number of bytes that one call shows, whatever its `head_limit`.
 pub const MAX_GREP_BYTES: usize = 32 * 1024;
-/// How many characters of a line are shown.
+/// The number of characters shown of a line.
 pub const MAX_GREP_LINE_CHARS: usize = 500;
 
-/// How much memory a search may take for one line with its context; longer ones are left out.
+/// The memory that a search may use for one line with its context; files with longer lines are not searched to the end.
 const MAX_SEARCH_HEAP_BYTES: usize = 32 * 1024 * 1024;
 
-/// The tool `Grep`.
 #[derive(Debug)]
-pub struct Grep {
+pub struct GrepTool {
     workspace: Arc<Workspace>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
+struct GrepArgs {
     /// The regular expression to search for, in Rust's (ripgrep's) syntax. It is applied to each
     /// line.
     pattern: String,
-    /// The file or directory to search. By default the workspace root.
+    /// The file or directory to search. The default is the workspace root.
     path: Option<String>,
-    /// Searches only files whose path matches, such as "*.rs" or "src/**/*.{ts,tsx}".
+    /// Searches only files whose path matches this pattern, such as "*.rs" or "src/**/*.{ts,tsx}".
     glob: Option<String>,
-    /// What to show: matching lines (content), only the files that have some
-    /// (files_with_matches), or how many lines match in each file (count).
+    /// What to show: matching lines (content), only the paths of files with matches
+    /// (files_with_matches), or the number of matching lines per file (count).
     #[serde(default)]
     output_mode: OutputMode,
     /// Whether to ignore case.
@@ -56,16 +55,16 @@ struct Args {
     /// Whether to show line numbers, with output_mode content.
     #[serde(rename = "-n", default = "yes")]
     line_numbers: bool,
-    /// How many lines to show after each match, with output_mode content.
+    /// The number of lines to show after each match, with output_mode content.
     #[serde(rename = "-A")]
     after: Option<usize>,
-    /// How many lines to show before each match, with output_mode content.
+    /// The number of lines to show before each match, with output_mode content.
     #[serde(rename = "-B")]
     before: Option<usize>,
-    /// How many lines to show before and after each match, with output_mode content.
+    /// The number of lines to show before and after each match, with output_mode content.
     #[serde(rename = "-C")]
     around: Option<usize>,
-    /// How many lines of output to show at most.
+    /// The maximum number of lines of output.
     head_limit: Option<usize>,
 }
 
@@ -82,24 +81,23 @@ fn yes() -> bool {
     true
 }
 
-impl Grep {
-    /// The tool for this workspace.
+impl GrepTool {
     pub fn new(workspace: Arc<Workspace>) -> Self {
         Self { workspace }
     }
 }
 
 #[async_trait]
-impl Tool for Grep {
+impl Tool for GrepTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "Grep".to_owned(),
             description: format!(
-                "Searches the text of files for a regular expression. Shows up to \
-                 {DEFAULT_HEAD_LIMIT} lines of output unless head_limit says otherwise, and says \
-                 what was cut. Binary files and what .gitignore names are left out."
+                "Searches the contents of files for a regular expression. Shows up to \
+                 {DEFAULT_HEAD_LIMIT} lines of output unless head_limit is given, and says \
+                 how much was omitted. Skips binary files and files that .gitignore excludes."
             ),
-            input_schema: args::schema::<Args>(),
+            input_schema: args::schema::<GrepArgs>(),
             read_only: true,
         }
     }
@@ -110,15 +108,19 @@ impl Tool for Grep {
     }
 }
 
-fn grep(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Result<ToolOutput, Failure> {
+fn grep(
+    workspace: &Workspace,
+    args: &GrepArgs,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolFailure> {
     let base = workspace.resolve(args.path.as_deref().unwrap_or_default());
     let shown = workspace.show(&base);
     let matcher = matcher(args)?;
     let mut searcher = searcher(args);
-    let mut found = Found::new(args)?;
-    let filter = args.glob.as_deref().map(Filter::new).transpose()?;
+    let mut found = GrepOutput::new(args)?;
+    let filter = args.glob.as_deref().map(PathFilter::new).transpose()?;
     let mut search = |path: &Path, opened: io::Result<File>| {
-        let mut file = InFile {
+        let mut file = FileSearch {
             path: workspace.show(path),
             mode: args.output_mode,
             line_numbers: args.line_numbers,
@@ -128,13 +130,13 @@ fn grep(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Resul
         };
         let searched = opened.and_then(|opened| searcher.search_file(&matcher, &opened, &mut file));
         file.finish(searched);
-        if cancel.is_cancelled() { Err(Failure::cancelled()) } else { Ok(()) }
+        if cancel.is_cancelled() { Err(ToolFailure::cancelled()) } else { Ok(()) }
     };
-    match workspace.reach().find(&base, &shown)? {
-        reach::Found::File(opened) => search(&opened.real, Ok(opened.file))?,
-        reach::Found::Folder(folder) => {
-            let base = folder.real().to_owned();
-            for file in walk::files(workspace, folder) {
+    match workspace.opener().open(&base, &shown)? {
+        OpenedPath::File(opened) => search(&opened.real, Ok(opened.file))?,
+        OpenedPath::Directory(directory) => {
+            let base = directory.real().to_owned();
+            for file in walk::files(workspace, directory) {
                 let below = file.path.strip_prefix(&base).unwrap_or(&file.path);
                 if filter.as_ref().is_none_or(|filter| filter.matches(below)) {
                     search(&file.path, file.open())?;
@@ -149,22 +151,22 @@ fn grep(workspace: &Workspace, args: &Args, cancel: &CancellationToken) -> Resul
         .with("truncated", cut > 0))
 }
 
-fn matcher(args: &Args) -> Result<RegexMatcher, Failure> {
+fn matcher(args: &GrepArgs) -> Result<RegexMatcher, ToolFailure> {
     RegexMatcherBuilder::new()
         .case_insensitive(args.ignore_case)
         .multi_line(true)
         .crlf(true)
         .build(&args.pattern)
         .map_err(|error| {
-            Failure::invalid(format!(
+            ToolFailure::invalid(format!(
                 "`pattern` is not a valid regular expression: {error}\nThe syntax is Rust's: \
-                 escape literal braces and brackets, as in `interface\\{{\\}}`; there is no \
-                 look-around and no back-reference, and a match stays within a line."
+                 escape literal braces and brackets, as in `interface\\{{\\}}`; look-around and \
+                 back-references are not supported, and a match stays within a line."
             ))
         })
 }
 
-fn searcher(args: &Args) -> Searcher {
+fn searcher(args: &GrepArgs) -> Searcher {
     let (before, after) = match args.output_mode {
         OutputMode::Content => (args.before.or(args.around), args.after.or(args.around)),
         OutputMode::FilesWithMatches | OutputMode::Count => (None, None),
@@ -178,17 +180,17 @@ fn searcher(args: &Args) -> Searcher {
         .build()
 }
 
-/// What is found in one file.
-struct InFile<'a> {
+/// The search in one file.
+struct FileSearch<'a> {
     path: String,
     mode: OutputMode,
     line_numbers: bool,
     matches: usize,
-    found: &'a mut Found,
+    found: &'a mut GrepOutput,
     cancel: &'a CancellationToken,
 }
 
-impl InFile<'_> {
+impl FileSearch<'_> {
     fn line(&self, mark: char, number: Option<u64>, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
         let text = cap::line(text.trim_end_matches(['\r', '\n']), MAX_GREP_LINE_CHARS);
@@ -205,15 +207,15 @@ impl InFile<'_> {
         match self.mode {
             OutputMode::Content => {}
             OutputMode::FilesWithMatches | OutputMode::Count if self.matches == 0 => {}
-            OutputMode::FilesWithMatches => self.found.add(&self.path, Entry::Result),
+            OutputMode::FilesWithMatches => self.found.add(&self.path, LineKind::Result),
             OutputMode::Count => {
-                self.found.add(&format!("{}:{}", self.path, self.matches), Entry::Result);
+                self.found.add(&format!("{}:{}", self.path, self.matches), LineKind::Result);
             }
         }
     }
 }
 
-impl Sink for InFile<'_> {
+impl Sink for FileSearch<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -223,7 +225,7 @@ impl Sink for InFile<'_> {
             OutputMode::Count => {}
             OutputMode::Content => {
                 let line = self.line(':', found.line_number(), found.bytes());
-                self.found.add(&line, Entry::Result);
+                self.found.add(&line, LineKind::Result);
             }
         }
         Ok(!self.cancel.is_cancelled())
@@ -231,25 +233,25 @@ impl Sink for InFile<'_> {
 
     fn context(&mut self, _: &Searcher, near: &SinkContext<'_>) -> io::Result<bool> {
         let line = self.line('-', near.line_number(), near.bytes());
-        self.found.add(&line, Entry::Surroundings);
+        self.found.add(&line, LineKind::Context);
         Ok(true)
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        self.found.add("--", Entry::Surroundings);
+        self.found.add("--", LineKind::Context);
         Ok(true)
     }
 }
 
-/// Whether a line of output is what was asked for or only stands around it.
+/// Whether a line of output is a result or context.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
+enum LineKind {
     Result,
-    Surroundings,
+    Context,
 }
 
-/// The output so far, in its bounds.
-struct Found {
+/// The output so far, within the limits.
+struct GrepOutput {
     text: String,
     lines_left: usize,
     results: usize,
@@ -257,32 +259,32 @@ struct Found {
     unreadable: usize,
 }
 
-impl Found {
-    fn new(args: &Args) -> Result<Self, Failure> {
+impl GrepOutput {
+    fn new(args: &GrepArgs) -> Result<Self, ToolFailure> {
         match args.head_limit.unwrap_or(DEFAULT_HEAD_LIMIT) {
-            0 => Err(Failure::invalid("`head_limit` must be at least 1.")),
+            0 => Err(ToolFailure::invalid("`head_limit` must be at least 1.")),
             lines_left => {
                 Ok(Self { text: String::new(), lines_left, results: 0, results_cut: 0, unreadable: 0 })
             }
         }
     }
 
-    fn add(&mut self, line: &str, entry: Entry) {
+    fn add(&mut self, line: &str, kind: LineKind) {
         let fits = self.lines_left > 0 && self.text.len() + line.len() < MAX_GREP_BYTES;
         if fits {
             self.text.push_str(line);
             self.text.push('\n');
         }
-        // Nothing comes after the first line that does not fit.
+        // The first line that does not fit ends the output.
         self.lines_left = if fits { self.lines_left - 1 } else { 0 };
-        if entry == Entry::Result {
+        if kind == LineKind::Result {
             self.results += 1;
             self.results_cut += usize::from(!fits);
         }
     }
 
-    fn finish(mut self, args: &Args, shown: &str) -> String {
-        let what = match args.output_mode {
+    fn finish(mut self, args: &GrepArgs, shown: &str) -> String {
+        let unit = match args.output_mode {
             OutputMode::Content => "matching lines",
             OutputMode::FilesWithMatches | OutputMode::Count => "files with matches",
         };
@@ -291,13 +293,13 @@ impl Found {
         }
         if self.results_cut > 0 {
             self.text.push_str(&format!(
-                "({} of {} {what} not shown; use a narrower pattern, path or glob)\n",
+                "({} of {} {unit} not shown; use a narrower pattern, path or glob)\n",
                 self.results_cut, self.results
             ));
         }
         if self.unreadable > 0 {
             let files = self.unreadable;
-            self.text.push_str(&format!("({files} files could not be searched to their end)\n"));
+            self.text.push_str(&format!("({files} files could not be searched completely)\n"));
         }
         self.text.truncate(self.text.trim_end().len());
         self.text

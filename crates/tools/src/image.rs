@@ -1,12 +1,12 @@
-//! Which files are images that a model can look at, by their first bytes.
+//! Detects images that a model can view, by their first bytes.
 
-/// The largest image that is attached: what providers take, before it is encoded.
+/// The maximum size of an attached image: the providers' limit, before base64 encoding.
 pub const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024 * 3 / 4;
 
-/// How many bytes are needed to tell.
+/// The number of bytes that [`media_type`] needs.
 pub(crate) const PROBE_BYTES: usize = 12;
 
-/// The media type of an image that begins so, if it is one.
+/// The media type of an image that starts with these bytes; `None` if it is not a supported image.
 pub(crate) fn media_type(head: &[u8]) -> Option<&'static str> {
     match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

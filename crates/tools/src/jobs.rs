@@ -1,5 +1,4 @@
-//! Commands that run in the background: each has an id, a bounded log, and an end that comes at the latest with the
-//! session.
+//! Background commands: each has an id and a bounded log, and is killed at the end of the session at the latest.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,71 +10,71 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
-use crate::log::Log;
-use crate::outputs::{Outputs, Saved};
-use crate::shell::Shell;
+use crate::failure::ToolFailure;
+use crate::job_log::JobLog;
+use crate::outputs::{Outputs, SavedOutput};
+use crate::shell::ShellCommand;
 use crate::{MAX_OUTPUT_CHARS, ToolErrorCode};
 
-/// How many commands may run in the background at once.
+/// The maximum number of commands running in the background.
 pub const MAX_JOBS: usize = 20;
-/// How many are remembered, those that have ended among them.
+/// The maximum number of jobs in the table, including those that have ended.
 const MAX_REMEMBERED: usize = 50;
 
 const READ_BUFFER_BYTES: usize = 16 * 1024;
 
-/// The jobs of a session. Dropped, it ends them.
+/// The background jobs of a session. Dropping it kills them.
 #[derive(Debug, Default)]
-pub(crate) struct Jobs {
-    table: Mutex<Table>,
+pub(crate) struct BackgroundJobs {
+    table: Mutex<JobTable>,
     end_all: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct JobTable {
     started: u64,
-    jobs: BTreeMap<u64, Arc<Job>>,
+    jobs: BTreeMap<u64, Arc<BackgroundJob>>,
 }
 
-/// One command in the background.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct BackgroundJob {
     pub(crate) command: String,
-    log: Mutex<Log>,
-    state: watch::Sender<State>,
+    log: Mutex<JobLog>,
+    state: watch::Sender<JobState>,
     end: CancellationToken,
 }
 
-/// How a job is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum JobState {
     Running,
     Exited(i32),
-    /// It was ended by KillShell.
+    /// Killed by KillShell.
     Killed,
-    /// It ended with its room, or could not be started.
+    /// Its room ended, or it could not be started.
     Lost(String),
 }
 
-impl Jobs {
-    /// Whether one more may be started.
-    pub(crate) fn check_room(&self) -> Result<(), Failure> {
+impl BackgroundJobs {
+    /// Fails if no further job may be started.
+    pub(crate) fn check_limit(&self) -> Result<(), ToolFailure> {
         let running = self.table().jobs.values().filter(|job| job.is_running()).count();
         if running < MAX_JOBS {
             return Ok(());
         }
-        Err(Failure::new(
+        Err(ToolFailure::new(
             ToolErrorCode::RateLimited,
-            format!("{running} commands run in the background already. End one with KillShell first."),
+            format!(
+                "{running} commands are already running in the background. Stop one with KillShell first."
+            ),
         ))
     }
 
-    /// Watches over a command and gives its id.
-    pub(crate) fn begin(&self, shell: Shell, command: &str, outputs: &Outputs) -> String {
-        let job = Arc::new(Job {
+    /// Adds a running command and returns its id.
+    pub(crate) fn start(&self, shell: ShellCommand, command: &str, outputs: &Outputs) -> String {
+        let job = Arc::new(BackgroundJob {
             command: command.to_owned(),
             log: Mutex::default(),
-            state: watch::Sender::new(State::Running),
+            state: watch::Sender::new(JobState::Running),
             end: self.end_all.child_token(),
         });
         let mut table = self.table();
@@ -87,83 +86,82 @@ impl Jobs {
             table.jobs.remove(&ended);
         }
         table.jobs.insert(number, Arc::clone(&job));
-        tokio::spawn(attend(shell, job, outputs.clone()));
-        name(number)
+        tokio::spawn(run_job(shell, job, outputs.clone()));
+        job_id(number)
     }
 
-    /// The job with this id. The failure names those there are.
-    pub(crate) fn find(&self, id: &str) -> Result<Arc<Job>, Failure> {
+    /// The job with this id. The failure lists the known ids.
+    pub(crate) fn find(&self, id: &str) -> Result<Arc<BackgroundJob>, ToolFailure> {
         let table = self.table();
-        let found = table.jobs.iter().find(|(number, _)| name(**number) == id);
+        let found = table.jobs.iter().find(|(number, _)| job_id(**number) == id);
         found.map(|(_, job)| Arc::clone(job)).ok_or_else(|| {
-            let ids: Vec<_> = table.jobs.keys().map(|number| name(*number)).collect();
-            let there = if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
-            Failure::new(
+            let ids: Vec<_> = table.jobs.keys().map(|number| job_id(*number)).collect();
+            let known = if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
+            ToolFailure::new(
                 ToolErrorCode::NotFound,
-                format!("There is no background command {id}. There are: {there}."),
+                format!("There is no background command {id}. Known commands: {known}."),
             )
         })
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, JobTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Jobs {
+impl Drop for BackgroundJobs {
     fn drop(&mut self) {
         self.end_all.cancel();
     }
 }
 
-fn name(number: u64) -> String {
+fn job_id(number: u64) -> String {
     format!("bash_{number}")
 }
 
-impl Job {
+impl BackgroundJob {
     fn is_running(&self) -> bool {
-        *self.state.borrow() == State::Running
+        *self.state.borrow() == JobState::Running
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> JobState {
         self.state.borrow().clone()
     }
 
-    /// Its log, to be read.
-    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
+    pub(crate) fn log(&self) -> MutexGuard<'_, JobLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends it with all it started, unless it has ended, and tells how it ended.
-    pub(crate) async fn kill(&self) -> State {
+    /// Kills the job and everything it started, unless it has already ended. Returns its final state.
+    pub(crate) async fn kill(&self) -> JobState {
         self.end.cancel();
         let mut state = self.state.subscribe();
-        let ended = state.wait_for(|state| *state != State::Running).await;
-        ended.map_or_else(|_| State::Lost("nobody watches it any more".to_owned()), |state| state.clone())
+        let ended = state.wait_for(|state| *state != JobState::Running).await;
+        ended.map_or_else(|_| JobState::Lost("it is no longer supervised".to_owned()), |state| state.clone())
     }
 }
 
-impl State {
-    /// In words.
-    pub(crate) fn told(&self) -> String {
+impl JobState {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Self::Running => "running".to_owned(),
             Self::Exited(code) => format!("exited with code {code}"),
-            Self::Killed => "ended by KillShell".to_owned(),
+            Self::Killed => "killed by KillShell".to_owned(),
             Self::Lost(why) => format!("lost: {why}"),
         }
     }
 }
 
-/// Owns a job's shell: keeps its output and sees to its end. What it left in the background may write on.
-async fn attend(mut shell: Shell, job: Arc<Job>, outputs: Outputs) {
-    let mut saving = Saving { outputs, saved: None, failed: false };
+/// Owns a job's shell: records its output and its final state. Background processes of the job may keep writing after it
+/// has exited.
+async fn run_job(mut shell: ShellCommand, job: Arc<BackgroundJob>, outputs: Outputs) {
+    let mut writer = JobOutputWriter { outputs, saved: None, failed: false };
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     let (mut open, mut running) = (true, true);
     while open || running {
         tokio::select! {
             read = shell.output.read(&mut buffer), if open => match read {
-                Ok(count @ 1..) => saving.keep(&job, &buffer[..count]).await,
+                Ok(count @ 1..) => writer.write(&job, &buffer[..count]).await,
                 Ok(0) | Err(_) => open = false,
             },
             exit = shell.child.wait(), if running => {
@@ -173,7 +171,7 @@ async fn attend(mut shell: Shell, job: Arc<Job>, outputs: Outputs) {
             () = job.end.cancelled() => {
                 if running {
                     let stopped = shell.child.stop().await;
-                    job.state.send_replace(stopped.map_or_else(lost, |_| State::Killed));
+                    job.state.send_replace(stopped.map_or_else(lost, |_| JobState::Killed));
                 }
                 return;
             }
@@ -181,47 +179,47 @@ async fn attend(mut shell: Shell, job: Arc<Job>, outputs: Outputs) {
     }
 }
 
-fn ended(exit: io::Result<Exit>) -> State {
+fn ended(exit: io::Result<Exit>) -> JobState {
     match exit {
-        Ok(Exit::Code(code)) => State::Exited(code),
-        Ok(Exit::NotStarted { why, .. }) => State::Lost(why),
+        Ok(Exit::Code(code)) => JobState::Exited(code),
+        Ok(Exit::NotStarted { why, .. }) => JobState::Lost(why),
         Err(error) => lost(error),
     }
 }
 
-fn lost(error: io::Error) -> State {
-    State::Lost(error.to_string())
+fn lost(error: io::Error) -> JobState {
+    JobState::Lost(error.to_string())
 }
 
-/// Keeps a job's output in its log and, once that is more than a call may show, in a file too.
-struct Saving {
+/// Writes a job's output to its log and, once it is more than a call may show, to a file too.
+struct JobOutputWriter {
     outputs: Outputs,
-    saved: Option<Saved>,
+    saved: Option<SavedOutput>,
     failed: bool,
 }
 
-impl Saving {
-    async fn keep(&mut self, job: &Job, bytes: &[u8]) {
+impl JobOutputWriter {
+    async fn write(&mut self, job: &BackgroundJob, bytes: &[u8]) {
         let all = {
             let mut log = job.log();
             log.push(bytes);
-            // Nothing is forgotten before this much has come.
+            // The log drops nothing before its total exceeds this.
             let due = self.saved.is_none() && !self.failed && log.total() > MAX_OUTPUT_CHARS as u64;
             due.then(|| log.kept())
         };
         let written = match (all, &mut self.saved) {
-            (Some(all), _) => self.begin(job, &all).await,
+            (Some(all), _) => self.create_file(job, &all).await,
             (None, Some(saved)) => write(saved, bytes).await.map(|_| ()),
             (None, None) => Ok(()),
         };
         if written.is_err() {
-            // The log goes on; what it forgets is lost.
+            // The log continues; bytes that it drops are lost.
             (self.saved, self.failed) = (None, true);
             job.log().saved = None;
         }
     }
 
-    async fn begin(&mut self, job: &Job, all: &[u8]) -> io::Result<()> {
+    async fn create_file(&mut self, job: &BackgroundJob, all: &[u8]) -> io::Result<()> {
         let mut saved = self.outputs.create("job").await?;
         job.log().saved = Some(write(&mut saved, all).await?);
         self.saved = Some(saved);
@@ -229,7 +227,7 @@ impl Saving {
     }
 }
 
-async fn write(saved: &mut Saved, bytes: &[u8]) -> io::Result<PathBuf> {
+async fn write(saved: &mut SavedOutput, bytes: &[u8]) -> io::Result<PathBuf> {
     saved.write(bytes).await?;
     saved.flush().await?;
     Ok(saved.path.clone())

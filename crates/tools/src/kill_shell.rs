@@ -1,4 +1,4 @@
-//! KillShell: ends a background command.
+//! The KillShell tool: kills a background command.
 
 use std::sync::Arc;
 
@@ -7,36 +7,34 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::Failure;
-use crate::jobs::State;
+use crate::failure::ToolFailure;
+use crate::jobs::JobState;
 use crate::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace, args};
 
-/// The tool `KillShell`.
 #[derive(Debug)]
-pub struct KillShell {
+pub struct KillShellTool {
     workspace: Arc<Workspace>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
-    /// The id that Bash gave for the command.
+struct KillShellArgs {
+    /// The id of the command, as returned by Bash.
     shell_id: String,
 }
 
-impl KillShell {
-    /// The tool for this workspace.
+impl KillShellTool {
     pub fn new(workspace: Arc<Workspace>) -> Self {
         Self { workspace }
     }
 }
 
 #[async_trait]
-impl Tool for KillShell {
+impl Tool for KillShellTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "KillShell".to_owned(),
-            description: "Ends a background command of Bash, with all that it has started.".to_owned(),
-            input_schema: args::schema::<Args>(),
+            description: "Kills a background command of Bash and everything it has started.".to_owned(),
+            input_schema: args::schema::<KillShellArgs>(),
             read_only: false,
         }
     }
@@ -46,19 +44,19 @@ impl Tool for KillShell {
     }
 }
 
-async fn kill(workspace: &Workspace, args: Value) -> Result<ToolOutput, Failure> {
-    let Args { shell_id } = args::parse("KillShell", args)?;
+async fn kill(workspace: &Workspace, args: Value) -> Result<ToolOutput, ToolFailure> {
+    let KillShellArgs { shell_id } = args::parse("KillShell", args)?;
     let job = workspace.jobs().find(&shell_id)?;
     let before = job.state();
-    let said = match (before, job.kill().await) {
-        (State::Running, State::Lost(why)) => {
-            return Err(Failure::new(
+    let text = match (before, job.kill().await) {
+        (JobState::Running, JobState::Lost(why)) => {
+            return Err(ToolFailure::new(
                 ToolErrorCode::IoError,
-                format!("{shell_id} could not be ended: {why}."),
+                format!("{shell_id} could not be killed: {why}."),
             ));
         }
-        (State::Running, _) => format!("Ended {shell_id} and all it started."),
-        (_, state) => format!("{shell_id} was no longer running: {}.", state.told()),
+        (JobState::Running, _) => format!("Killed {shell_id} and everything it started."),
+        (_, state) => format!("{shell_id} was no longer running: {}.", state.describe()),
     };
-    Ok(ToolOutput::ok(said).titled(format!("Ended {shell_id}")))
+    Ok(ToolOutput::ok(text).titled(format!("Killed {shell_id}")))
 }

@@ -1,9 +1,8 @@
-//! Tools for the native agent: what a tool is, and the built-in ones.
+//! Tools for the native agent: the tool contract, the built-in tools, and the MCP client.
 //!
-//! Names and parameters are those of Claude Code's tools, since models know them. Whether a call is
-//! *permitted* is decided by gates elsewhere; here it is carried out, and the file rules are asked again
-//! about every file that is really opened. A tool never fails across its boundary: what went wrong is told
-//! to the model as the call's output.
+//! Names and parameters are those of Claude Code's tools, since models know them. Gates decide elsewhere whether a call is
+//! *permitted*; this crate executes it, and checks the file rules again for every file that it actually opens. A tool never
+//! returns an error across its boundary: a failure is reported to the model as the output of the call.
 
 mod args;
 mod bash;
@@ -11,31 +10,31 @@ mod bash_output;
 mod cap;
 mod change;
 mod context;
+mod dir_entry;
+mod directory;
 mod edit;
 mod failure;
 mod fetch;
+mod file_opener;
 mod filter;
-mod folder;
 mod glob;
 mod grep;
+mod helper_process;
 mod image;
+mod job_log;
 mod jobs;
 mod kill_shell;
-mod log;
 mod mcp;
 mod multi_edit;
 mod notebook;
 mod notebook_edit;
 mod output;
 mod outputs;
-mod parts;
 mod pdf;
-mod reach;
 mod read;
 mod replace;
 mod shell;
 mod skill;
-mod spot;
 mod todo_write;
 mod tool;
 mod walk;
@@ -46,41 +45,41 @@ mod write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use bash::{Bash, DEFAULT_TIMEOUT, MAX_OUTPUT_CHARS, MAX_TIMEOUT};
-pub use bash_output::BashOutput;
+pub use bash::{BashTool, DEFAULT_TIMEOUT, MAX_OUTPUT_CHARS, MAX_TIMEOUT};
+pub use bash_output::BashOutputTool;
 pub use change::MAX_EDIT_BYTES;
-pub use context::{Progress, ToolContext};
-pub use edit::Edit;
+pub use context::{ProgressReporter, ToolContext};
+pub use edit::EditTool;
 pub use fetch::{FETCH_LIMIT, MAX_FETCH_BYTES};
-pub use glob::{Glob, MAX_GLOB_FILES};
-pub use grep::{DEFAULT_HEAD_LIMIT, Grep, MAX_GREP_BYTES, MAX_GREP_LINE_CHARS};
+pub use glob::{GlobTool, MAX_GLOB_FILES};
+pub use grep::{DEFAULT_HEAD_LIMIT, GrepTool, MAX_GREP_BYTES, MAX_GREP_LINE_CHARS};
+pub use helper_process::{FETCH_ARG, PDF_ARG, run_helper_process};
 pub use image::MAX_IMAGE_BYTES;
 pub use jobs::MAX_JOBS;
-pub use kill_shell::KillShell;
+pub use kill_shell::KillShellTool;
 pub use mcp::{
-    DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, Login, McpHost, McpServers, Registration, Secrets, ServerConfig,
-    ServerConfigError, Way,
+    DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, McpHost, McpServers, McpTransport, OAuthLogin, Registration,
+    Secrets, ServerConfig, ServerConfigError,
 };
-pub use multi_edit::MultiEdit;
-pub use notebook_edit::NotebookEdit;
+pub use multi_edit::MultiEditTool;
+pub use notebook_edit::NotebookEditTool;
 pub use output::{Attachment, ToolErrorCode, ToolOutput};
 pub use outputs::{MAX_SAVED_BYTES, MAX_SAVED_FILES, Outputs};
-pub use parts::{FETCH_ARG, PDF_ARG, run_helper_process};
 pub use pdf::{MAX_PDF_BYTES, MAX_PDF_PAGES};
-pub use read::{DEFAULT_LINES, MAX_LINE_CHARS, MAX_READ_BYTES, Read};
-pub use skill::{MAX_SKILLS, Skill};
-pub use todo_write::TodoWrite;
+pub use read::{DEFAULT_LINES, MAX_LINE_CHARS, MAX_READ_BYTES, ReadTool};
+pub use skill::{MAX_SKILLS, SkillTool};
+pub use todo_write::TodoWriteTool;
 pub use tool::{MAX_RESULT_CHARS, Tool, ToolSpec, call};
-pub use web_fetch::WebFetch;
+pub use web_fetch::WebFetchTool;
 pub use workspace::Workspace;
-pub use write::Write;
+pub use write::WriteTool;
 
-/// What the built-in tools need beside a workspace.
+/// Options of the built-in tools.
 #[derive(Debug, Clone, Default)]
 pub struct ToolOptions {
-    /// Directories with skills, those that count more first.
+    /// Directories with skills, highest priority first.
     pub skills: Vec<PathBuf>,
-    /// Hosts that may be fetched from where there is no sandbox whose egress proxy would judge: `host` or `host:port`.
+    /// Hosts that WebFetch may use when there is no sandbox with an egress proxy: `host` or `host:port`.
     pub web_hosts: Vec<String>,
 }
 
@@ -88,18 +87,18 @@ pub struct ToolOptions {
 pub fn builtin(workspace: &Arc<Workspace>, options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let workspace = || Arc::clone(workspace);
     vec![
-        Arc::new(Read::new(workspace())),
-        Arc::new(Write::new(workspace())),
-        Arc::new(Edit::new(workspace())),
-        Arc::new(MultiEdit::new(workspace())),
-        Arc::new(NotebookEdit::new(workspace())),
-        Arc::new(Glob::new(workspace())),
-        Arc::new(Grep::new(workspace())),
-        Arc::new(Bash::new(workspace())),
-        Arc::new(BashOutput::new(workspace())),
-        Arc::new(KillShell::new(workspace())),
-        Arc::new(WebFetch::new(workspace(), options.web_hosts.clone())),
-        Arc::new(TodoWrite::default()),
-        Arc::new(Skill::in_directories(&options.skills)),
+        Arc::new(ReadTool::new(workspace())),
+        Arc::new(WriteTool::new(workspace())),
+        Arc::new(EditTool::new(workspace())),
+        Arc::new(MultiEditTool::new(workspace())),
+        Arc::new(NotebookEditTool::new(workspace())),
+        Arc::new(GlobTool::new(workspace())),
+        Arc::new(GrepTool::new(workspace())),
+        Arc::new(BashTool::new(workspace())),
+        Arc::new(BashOutputTool::new(workspace())),
+        Arc::new(KillShellTool::new(workspace())),
+        Arc::new(WebFetchTool::new(workspace(), options.web_hosts.clone())),
+        Arc::new(TodoWriteTool::default()),
+        Arc::new(SkillTool::in_directories(&options.skills)),
     ]
 }

@@ -1,21 +1,20 @@
-//! The MCP servers of a session, whose tools the agent calls like its own.
+//! The MCP servers of a session, whose tools the agent calls like the built-in ones.
 //!
-//! Servers are started in the background and nobody waits for them: the list of tools grows as they become ready and
-//! changes when they say so. What is wrong with one is told in a sentence and never ends the session. Programs run in
-//! the session's room like every other child; servers elsewhere are connected to by us, with the headers they were
-//! configured with.
+//! Servers start in the background: the list of tools grows as they become ready and changes when they announce it. A
+//! problem with a server is reported in a sentence and never ends the session. Server programs run in the session's room
+//! like every other child; remote servers are connected to from our process, with their configured headers.
 
-mod answer;
-mod board;
+mod call_result;
 mod client;
 mod config;
 mod http;
 mod login;
 mod names;
 mod program;
+mod registry;
 mod server;
+mod server_error;
 mod tool;
-mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -27,111 +26,110 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use config::{DEFAULT_CALL_LIMIT, Secrets, ServerConfig, ServerConfigError, Way};
-pub use login::{Login, Registration};
+pub use config::{DEFAULT_CALL_LIMIT, McpTransport, Secrets, ServerConfig, ServerConfigError};
+pub use login::{OAuthLogin, Registration};
 
 use crate::Tool;
-use board::Board;
-use server::Server;
-use tool::Link;
+use registry::ServerRegistry;
+use server::McpServer;
+use tool::ServerStatus;
 
-/// How long a server may take to answer for the first time. It may have to be downloaded first, and nobody waits.
+/// How long a server may take to respond for the first time. It may have to be downloaded first, and nothing waits for it.
 pub const DEFAULT_START_LIMIT: Duration = Duration::from_secs(180);
 
-/// What the servers of a session share.
+/// The environment that the servers of a session share.
 #[derive(Clone)]
 pub struct McpHost {
-    /// The directory of the project: where programs run, and the root that servers are told.
+    /// The project directory: the working directory of server programs, and the root that servers get.
     pub root: PathBuf,
-    /// Where programs run.
     pub session_sandbox: Arc<SessionSandbox>,
-    /// How long a server may take to answer for the first time.
+    /// How long a server may take to respond for the first time.
     pub start_limit: Duration,
-    /// Who logs in to a server that asks for it; without one such a server cannot be used.
-    pub login: Option<Arc<dyn Login>>,
+    /// Logs in to servers that require it; `None` makes such servers unusable.
+    pub login: Option<Arc<dyn OAuthLogin>>,
 }
 
 impl McpHost {
-    /// A host for a project, with the usual limit and nobody to log in.
+    /// A host with the default start limit and no login.
     pub fn new(root: impl Into<PathBuf>, session_sandbox: Arc<SessionSandbox>) -> Self {
         Self { root: root.into(), session_sandbox, start_limit: DEFAULT_START_LIMIT, login: None }
     }
 
-    /// The project as an address.
-    fn root_address(&self) -> String {
+    /// The project directory as a `file://` URL.
+    fn root_url(&self) -> String {
         reqwest::Url::from_file_path(&self.root).map_or_else(|()| "file:///".to_owned(), String::from)
     }
 }
 
-/// The servers of a session. Dropped, they are ended at once; [`McpServers::close`] is kinder.
+/// The servers of a session. Dropping it kills them at once; [`McpServers::close`] lets them exit by themselves.
 pub struct McpServers {
-    board: Arc<Board>,
+    registry: Arc<ServerRegistry>,
     closing: CancellationToken,
-    lives: Mutex<JoinSet<()>>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl McpServers {
     /// Starts the servers in the background and returns at once. Must be called within a runtime.
     pub fn start(configs: BTreeMap<String, ServerConfig>, host: McpHost) -> Self {
-        let board = Arc::new(Board::new(configs.keys().cloned()));
+        let registry = Arc::new(ServerRegistry::new(configs.keys().cloned()));
         let (host, closing) = (Arc::new(host), CancellationToken::new());
         let mut prefixes = names::prefixes(configs.keys());
-        let mut lives = JoinSet::new();
+        let mut tasks = JoinSet::new();
         for (name, config) in configs {
-            let server = Server {
+            let server = McpServer {
                 prefix: prefixes.remove(&name).unwrap_or_default(),
                 name: name.into(),
                 config,
                 host: Arc::clone(&host),
-                board: Arc::clone(&board),
+                registry: Arc::clone(&registry),
                 closing: closing.clone(),
-                link: watch::Sender::new(Link::Starting),
+                status: watch::Sender::new(ServerStatus::Starting),
             };
-            lives.spawn(server.live());
+            tasks.spawn(server.run());
         }
-        Self { board, closing, lives: Mutex::new(lives) }
+        Self { registry, closing, tasks: Mutex::new(tasks) }
     }
 
-    /// The tools that are there at the moment, by server.
+    /// The tools that are currently available, grouped by server.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.board.tools()
+        self.registry.tools()
     }
 
     /// A number that grows whenever [`McpServers::tools`] changes.
     pub fn generation(&self) -> u64 {
-        self.board.generation()
+        self.registry.generation()
     }
 
-    /// Waits until the tools are others than in generation `since`, and gives the new one.
+    /// Waits until the generation differs from `since`, and returns the new one.
     pub async fn changed(&self, since: u64) -> u64 {
-        self.board.changed(since).await
+        self.registry.changed(since).await
     }
 
-    /// Waits until every server has listed its tools or was given up.
+    /// Waits until every server has listed its tools or has failed for good.
     pub async fn settled(&self) {
-        self.settled_but(&BTreeSet::new()).await;
+        self.settled_except(&BTreeSet::new()).await;
     }
 
-    /// The same, but for these.
-    pub async fn settled_but(&self, servers: &BTreeSet<String>) {
-        self.board.settled(servers).await;
+    /// Like [`McpServers::settled`], but does not wait for these servers.
+    pub async fn settled_except(&self, servers: &BTreeSet<String>) {
+        self.registry.settled(servers).await;
     }
 
-    /// The servers that have neither listed their tools nor been given up.
+    /// The servers that have neither listed their tools nor failed for good.
     pub fn pending(&self) -> BTreeSet<String> {
-        self.board.pending()
+        self.registry.pending()
     }
 
-    /// What went wrong since this was last asked, each a sentence.
+    /// The problems since the last call, one sentence each.
     pub fn problems(&self) -> Vec<String> {
-        self.board.take_problems()
+        self.registry.take_problems()
     }
 
-    /// Closes all connections and waits until the programs are gone. To be called before the session_sandbox are closed: a server
-    /// that ends with its room would be started again in a new one.
+    /// Closes all connections and waits until the programs have exited. Call it before the session's sandbox is closed: a
+    /// server that ends with its room would be restarted in a new one.
     pub async fn close(&self) {
         self.closing.cancel();
-        let mut lives = self.lives.lock().await;
-        while lives.join_next().await.is_some() {}
+        let mut tasks = self.tasks.lock().await;
+        while tasks.join_next().await.is_some() {}
     }
 }

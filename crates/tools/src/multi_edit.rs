@@ -1,4 +1,4 @@
-//! MultiEdit: several exact edits of one text file, one after the other, all of them or none.
+//! The MultiEdit tool: makes several exact replacements in one text file in order, all of them or none.
 
 use std::sync::Arc;
 
@@ -7,42 +7,40 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::change::{Change, change};
-use crate::failure::Failure;
-use crate::replace::{Piece, places, replace};
+use crate::change::{TextChange, change};
+use crate::failure::ToolFailure;
+use crate::replace::{Replacement, count_with_lines, replace};
 use crate::tool::blocking;
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
 
-/// The tool `MultiEdit`.
 #[derive(Debug)]
-pub struct MultiEdit {
+pub struct MultiEditTool {
     workspace: Arc<Workspace>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
+struct MultiEditArgs {
     /// The file to change. A relative path starts at the workspace root.
     file_path: String,
-    /// The edits, in the order in which they are made; each works on what the one before it left.
-    edits: Vec<Piece>,
+    /// The edits, in order; each one applies to the result of the previous one.
+    edits: Vec<Replacement>,
 }
 
-impl MultiEdit {
-    /// The tool for this workspace.
+impl MultiEditTool {
     pub fn new(workspace: Arc<Workspace>) -> Self {
         Self { workspace }
     }
 }
 
 #[async_trait]
-impl Tool for MultiEdit {
+impl Tool for MultiEditTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "MultiEdit".to_owned(),
-            description: "Makes several edits of one text file, each as with Edit. If one of them \
-                          fails, none is made and the file stays as it is."
+            description: "Makes several edits in one text file, each as with Edit. If one of them \
+                          fails, none is made and the file stays unchanged."
                 .to_owned(),
-            input_schema: args::schema::<Args>(),
+            input_schema: args::schema::<MultiEditArgs>(),
             read_only: false,
         }
     }
@@ -53,9 +51,9 @@ impl Tool for MultiEdit {
     }
 }
 
-fn edit(workspace: &Workspace, args: &Args) -> Result<ToolOutput, Failure> {
+fn edit(workspace: &Workspace, args: &MultiEditArgs) -> Result<ToolOutput, ToolFailure> {
     if args.edits.is_empty() {
-        return Err(Failure::invalid("`edits` is empty: there is nothing to do."));
+        return Err(ToolFailure::invalid("`edits` is empty: there is nothing to do."));
     }
     let (shown, done) = change(workspace, &args.file_path, |text| all(text, &args.edits))?;
     let count = done.len();
@@ -66,14 +64,14 @@ fn edit(workspace: &Workspace, args: &Args) -> Result<ToolOutput, Failure> {
         .with("edits", count))
 }
 
-fn all(text: &str, edits: &[Piece]) -> Result<Change<Vec<String>>, String> {
+fn all(text: &str, edits: &[Replacement]) -> Result<TextChange<Vec<String>>, String> {
     let mut text = text.to_owned();
     let mut done = Vec::new();
-    for (number, piece) in (1..).zip(edits) {
-        let edited = replace(&text, piece)
+    for (number, replacement) in (1..).zip(edits) {
+        let edited = replace(&text, replacement)
             .map_err(|why| format!("edit {number} of {} failed, so none was made: {why}", edits.len()))?;
         text = edited.text;
-        done.push(format!("{number}. {}", places("replaced", &edited.lines)));
+        done.push(format!("{number}. {}", count_with_lines("replaced", &edited.lines)));
     }
-    Ok(Change { text, about: done })
+    Ok(TextChange { text, summary: done })
 }

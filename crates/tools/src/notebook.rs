@@ -1,31 +1,29 @@
-//! Jupyter notebooks: their cells and outputs as text, and changing a cell.
+//! Jupyter notebooks: shows cells and outputs as text, and changes cells.
 
 use serde_json::{Map, Value, json};
 
 use crate::cap;
 
-/// How many characters of one output are shown.
+/// The number of characters shown of one output.
 const MAX_OUTPUT_CHARS: usize = 5_000;
 
-/// Whether a file of this name is a notebook.
-pub(crate) fn is_one(path: &str) -> bool {
+pub(crate) fn is_notebook(path: &str) -> bool {
     path.to_ascii_lowercase().ends_with(".ipynb")
 }
 
-/// A notebook whose cells can be found and changed. What else is in it stays as it is.
+/// A parsed notebook. Changing a cell leaves everything else as it is.
 #[derive(Debug)]
 pub(crate) struct Notebook {
     json: Map<String, Value>,
 }
 
-/// What is done to a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CellChange<'a> {
     Replace {
         source: &'a str,
         kind: Option<&'a str>,
     },
-    /// Puts a new cell after the one that is named, or at the beginning.
+    /// Inserts a new cell after the named one, or at the start if none is named.
     Insert {
         source: &'a str,
         kind: &'a str,
@@ -39,16 +37,16 @@ impl Notebook {
             .map_err(|error| format!("it is not a notebook: {error}."))?;
         match json {
             Value::Object(json) if json.get("cells").is_some_and(Value::is_array) => Ok(Self { json }),
-            _ => Err("it is not a notebook: it has no list of cells.".to_owned()),
+            _ => Err("it is not a notebook: `cells` is missing or not a list.".to_owned()),
         }
     }
 
-    /// As Jupyter itself writes it.
+    /// Serializes the notebook in Jupyter's own format.
     pub(crate) fn write(&self) -> String {
         let mut text = Vec::new();
         let indent = serde_json::ser::PrettyFormatter::with_indent(b" ");
         let mut serializer = serde_json::Serializer::with_formatter(&mut text, indent);
-        // What was read as JSON can be written as JSON, and into memory.
+        // Writing parsed JSON to memory cannot fail.
         let _ = serde::Serialize::serialize(&self.json, &mut serializer);
         String::from_utf8_lossy(&text).into_owned() + "\n"
     }
@@ -62,30 +60,30 @@ impl Notebook {
     }
 
     /// All cells with their ids and outputs, as text.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let cells = self.cells().iter().enumerate().map(|(index, cell)| {
             let (id, kind) = (id_of(cell, index), kind_of(cell));
             let mut text = format!("--- Cell {id} ({kind}) ---\n{}\n", joined(&cell["source"]).trim_end());
             for output in cell["outputs"].as_array().into_iter().flatten() {
-                let shown = cap::line(output_text(output).trim_end(), MAX_OUTPUT_CHARS);
-                text.push_str(&format!("--- Output of {id} ---\n{shown}\n"));
+                let output = cap::line(output_text(output).trim_end(), MAX_OUTPUT_CHARS);
+                text.push_str(&format!("--- Output of {id} ---\n{output}\n"));
             }
             text
         });
         cells.collect()
     }
 
-    /// Changes a cell and says which. A cell has its own id or, in older notebooks, `cell-0` and so on.
+    /// Changes a cell and returns a description. A cell has an id of its own or, in older notebooks, `cell-0` and so on.
     pub(crate) fn change(&mut self, id: Option<&str>, change: CellChange<'_>) -> Result<String, String> {
         let index = id.map(|id| self.find(id)).transpose()?;
-        let names_cells = self.names_cells();
+        let has_cell_ids = self.has_cell_ids();
         let Some(cells) = self.cells_mut() else { return Err("it has no cells.".to_owned()) };
-        let missing = || "`cell_id` is needed to say which cell.".to_owned();
+        let missing = || "`cell_id` is required.".to_owned();
         match change {
             CellChange::Insert { source, kind } => {
                 let at = index.map_or(0, |index| index + 1);
                 let mut cell = new_cell(kind, source);
-                if names_cells {
+                if has_cell_ids {
                     cell["id"] = format!("{:08x}", fastrand::u32(..)).into();
                 }
                 let id = id_of(&cell, at);
@@ -111,7 +109,7 @@ impl Notebook {
                 } else {
                     cell["source"] = lines(source);
                     if cell.get("outputs").is_some() {
-                        // They belong to what stood there before.
+                        // The outputs belong to the old source.
                         cell["outputs"] = json!([]);
                         cell["execution_count"] = Value::Null;
                     }
@@ -123,14 +121,14 @@ impl Notebook {
 
     fn find(&self, id: &str) -> Result<usize, String> {
         let ids = || self.cells().iter().enumerate().map(|(index, cell)| id_of(cell, index));
-        ids().position(|there| there == id).ok_or_else(|| {
-            let there: Vec<_> = ids().take(50).collect();
-            format!("there is no cell {id}. There are: {}.", there.join(", "))
+        ids().position(|known| known == id).ok_or_else(|| {
+            let known: Vec<_> = ids().take(50).collect();
+            format!("there is no cell {id}. The cells are: {}.", known.join(", "))
         })
     }
 
-    /// Whether cells have ids, as they do since version 4.5 of the format.
-    fn names_cells(&self) -> bool {
+    /// Whether the format is at least version 4.5, in which cells have ids.
+    fn has_cell_ids(&self) -> bool {
         let number = |key: &str| self.json.get(key).and_then(Value::as_u64).unwrap_or(0);
         (number("nbformat"), number("nbformat_minor")) >= (4, 5)
     }
@@ -153,12 +151,12 @@ fn new_cell(kind: &str, source: &str) -> Value {
     cell
 }
 
-/// Text is a list of lines, each with its end.
+/// Notebooks store text as a list of lines with their line endings.
 fn lines(text: &str) -> Value {
     text.split_inclusive('\n').collect()
 }
 
-/// Text, whether it is one string or a list of them.
+/// Text that is stored as a string or as a list of strings.
 fn joined(text: &Value) -> String {
     match text {
         Value::String(text) => text.clone(),

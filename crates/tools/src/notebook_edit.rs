@@ -1,4 +1,4 @@
-//! NotebookEdit: replaces, inserts or deletes one cell of a Jupyter notebook.
+//! The NotebookEdit tool: replaces, inserts or deletes one cell of a Jupyter notebook.
 
 use std::sync::Arc;
 
@@ -7,30 +7,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::change::{Change, change};
-use crate::failure::Failure;
+use crate::change::{TextChange, change};
+use crate::failure::ToolFailure;
 use crate::notebook::{self, CellChange, Notebook};
 use crate::tool::blocking;
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
 
-/// The tool `NotebookEdit`.
 #[derive(Debug)]
-pub struct NotebookEdit {
+pub struct NotebookEditTool {
     workspace: Arc<Workspace>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
+struct NotebookEditArgs {
     /// The notebook, an .ipynb file. A relative path starts at the workspace root.
     notebook_path: String,
-    /// The id of the cell, as Read shows it. With insert, the new cell comes after it, or first if there is none.
+    /// The id of the cell, as shown by Read. With insert, the new cell comes after this one, or first without an id.
     cell_id: Option<String>,
     /// The new text of the cell. Not needed with delete.
     #[serde(default)]
     new_source: String,
-    /// What the cell is. Needed with insert; otherwise it stays what it is.
+    /// The type of the cell. Required with insert; with replace, the type stays the same if this is omitted.
     cell_type: Option<CellType>,
-    /// What to do with the cell; by default replace.
+    /// What to do with the cell; the default is replace.
     #[serde(default)]
     edit_mode: EditMode,
 }
@@ -60,22 +59,21 @@ impl CellType {
     }
 }
 
-impl NotebookEdit {
-    /// The tool for this workspace.
+impl NotebookEditTool {
     pub fn new(workspace: Arc<Workspace>) -> Self {
         Self { workspace }
     }
 }
 
 #[async_trait]
-impl Tool for NotebookEdit {
+impl Tool for NotebookEditTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "NotebookEdit".to_owned(),
-            description: "Replaces, inserts or deletes a cell of a Jupyter notebook. Read the notebook first: it shows \
-                          the ids of the cells. Fails if the notebook has changed since."
+            description: "Replaces, inserts or deletes a cell of a Jupyter notebook. Read the notebook first to see the \
+                          ids of its cells. Fails if the notebook has changed since you read it."
                 .to_owned(),
-            input_schema: args::schema::<Args>(),
+            input_schema: args::schema::<NotebookEditArgs>(),
             read_only: false,
         }
     }
@@ -86,9 +84,11 @@ impl Tool for NotebookEdit {
     }
 }
 
-fn edit(workspace: &Workspace, args: &Args) -> Result<ToolOutput, Failure> {
-    if !notebook::is_one(&args.notebook_path) {
-        return Err(Failure::invalid("`notebook_path` must end in .ipynb. Change other files with Edit."));
+fn edit(workspace: &Workspace, args: &NotebookEditArgs) -> Result<ToolOutput, ToolFailure> {
+    if !notebook::is_notebook(&args.notebook_path) {
+        return Err(ToolFailure::invalid(
+            "`notebook_path` must end in .ipynb. Change other files with Edit.",
+        ));
     }
     let (source, kind) = (args.new_source.as_str(), args.cell_type.map(CellType::name));
     let cell = match (args.edit_mode, kind) {
@@ -96,13 +96,13 @@ fn edit(workspace: &Workspace, args: &Args) -> Result<ToolOutput, Failure> {
         (EditMode::Delete, _) => CellChange::Delete,
         (EditMode::Insert, Some(kind)) => CellChange::Insert { source, kind },
         (EditMode::Insert, None) => {
-            return Err(Failure::invalid("`cell_type` (code or markdown) is needed to insert a cell."));
+            return Err(ToolFailure::invalid("`cell_type` (code or markdown) is required to insert a cell."));
         }
     };
     let (shown, done) = change(workspace, &args.notebook_path, |text| {
         let mut notebook = Notebook::parse(text)?;
-        let about = notebook.change(args.cell_id.as_deref(), cell)?;
-        Ok(Change { text: notebook.write(), about })
+        let summary = notebook.change(args.cell_id.as_deref(), cell)?;
+        Ok(TextChange { text: notebook.write(), summary })
     })?;
     Ok(ToolOutput::ok(format!("Edited {shown}: {done}."))
         .titled(format!("Edited {shown}"))

@@ -1,8 +1,8 @@
-//! Starting a shell in the session's room: where its output goes, and how it tells in which directory it ended.
+//! Starts a shell in the session's room, collects its output, and learns in which directory it ended.
 //!
-//! The directory comes over a pipe of its own, which the shell finds as its standard input and moves out of the way, so
-//! that nothing a command prints can be mistaken for it. A command that writes to that pipe only says that it is somewhere
-//! in the project, where the next one is judged from.
+//! The shell reports the directory over a separate pipe, so that nothing a command prints can be mistaken for it: the pipe
+//! is the shell's standard input, which it moves to another descriptor first. A command that writes to that pipe can only
+//! choose another directory of the project as the next working directory.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -10,46 +10,46 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use autonoe_sandbox::Child;
+use autonoe_sandbox::SandboxedChild;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use tokio::net::unix::pipe;
 
-use crate::failure::Failure;
+use crate::failure::ToolFailure;
 use crate::{ToolErrorCode, Workspace};
 
 const BASH: &str = "/bin/bash";
 const SH: &str = "/bin/sh";
 
-/// The longest path that is understood.
+/// The maximum length of a path.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// A shell that runs one command.
-pub(crate) struct Shell {
-    pub(crate) child: Child,
+/// A shell running one command.
+pub(crate) struct ShellCommand {
+    pub(crate) child: SandboxedChild,
     /// Standard output and standard error together.
     pub(crate) output: pipe::Receiver,
     directory: io::PipeReader,
 }
 
-impl Shell {
-    /// Starts a command in `cwd`. What it leaves in the background goes on until the session ends.
-    pub(crate) async fn start(workspace: &Workspace, command: &str, cwd: &Path) -> Result<Self, Failure> {
+impl ShellCommand {
+    /// Starts a command in `cwd`. Processes that it leaves in the background live until the session ends.
+    pub(crate) async fn start(workspace: &Workspace, command: &str, cwd: &Path) -> Result<Self, ToolFailure> {
         let program = if Path::new(BASH).exists() { BASH } else { SH };
         let launch = workspace.session_sandbox().command(program).await.map_err(|error| failed(&error))?;
         let start = || -> io::Result<_> {
             let (reader, writer) = io::pipe()?;
-            let (directory, tell) = io::pipe()?;
+            let (directory, report) = io::pipe()?;
             fcntl_setfl(&directory, fcntl_getfl(&directory)? | OFlags::NONBLOCK)?;
-            // A command that begins with a dash is still a command.
-            let launch = launch.args(["-c", "--", &script(program, command)]).cwd(cwd).stdin(tell);
+            // The `--` lets a command start with a dash.
+            let launch = launch.args(["-c", "--", &script(program, command)]).cwd(cwd).stdin(report);
             let child = launch.stdout(writer.try_clone()?).stderr(writer).leaving_background().spawn()?;
             Ok(Self { child, output: pipe::Receiver::from_owned_fd(reader.into())?, directory })
         };
         start().map_err(|error| failed(&error))
     }
 
-    /// The directory that the shell was in when it ended, if it told. To be asked after that.
-    pub(crate) fn left_in(&self) -> Option<PathBuf> {
+    /// The directory in which the shell exited; `None` if it did not report one. Call it after the exit.
+    pub(crate) fn last_directory(&self) -> Option<PathBuf> {
         let mut bytes = vec![0; MAX_PATH_BYTES];
         let count = rustix::io::read(&self.directory, &mut bytes).ok()?;
         bytes.truncate(count);
@@ -58,14 +58,14 @@ impl Shell {
     }
 }
 
-fn failed(error: &dyn Display) -> Failure {
-    Failure::new(ToolErrorCode::IoError, format!("The command could not be started: {error}."))
+fn failed(error: &dyn Display) -> ToolFailure {
+    ToolFailure::new(ToolErrorCode::IoError, format!("The command could not be started: {error}."))
 }
 
-/// The command after a line that has the shell tell its directory at its end. A command that sets its own `trap` for that
-/// moment, or that becomes another program, tells nothing, and the directory stays what it was.
+/// The command, preceded by a line that makes the shell report its directory on exit. A command that sets its own EXIT
+/// trap, or that replaces the shell with `exec`, reports nothing, and the current directory does not change.
 fn script(program: &str, command: &str) -> String {
-    // Far from what scripts use themselves; other shells than bash have only one digit.
+    // A number that scripts do not use themselves; shells other than bash support only one digit.
     let fd = if program == BASH { 198 } else { 9 };
     format!("exec {fd}>&0 </dev/null; trap 'pwd -P >&{fd} 2>/dev/null' EXIT\n{command}")
 }

@@ -1,4 +1,4 @@
-//! TodoWrite: the model's own list of what is to do, kept for the session.
+//! The TodoWrite tool: the model's own to-do list, kept for the session.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,47 +7,46 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::failure::ToolFailure;
 use crate::{Tool, ToolContext, ToolOutput, ToolSpec, args};
 
-/// How many entries a list may have.
+/// The maximum number of entries.
 const MAX_ENTRIES: usize = 200;
-/// How many characters an entry may have.
+/// The maximum length of an entry, in characters.
 const MAX_ENTRY_CHARS: usize = 1_000;
 
-/// The tool `TodoWrite`.
 #[derive(Debug, Default)]
-pub struct TodoWrite {
-    list: Mutex<Vec<Entry>>,
+pub struct TodoWriteTool {
+    list: Mutex<Vec<TodoItem>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
-    /// The whole list, as it now is.
-    todos: Vec<Entry>,
+struct TodoWriteArgs {
+    /// The complete updated list.
+    todos: Vec<TodoItem>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
-    /// What is to do, such as "Run the tests".
+struct TodoItem {
+    /// What to do, such as "Run the tests".
     content: String,
-    /// How far it is.
-    status: Status,
-    /// What is being done, such as "Running the tests".
+    /// The progress of this entry.
+    status: TodoStatus,
+    /// The same in the present continuous, such as "Running the tests".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     active_form: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum TodoStatus {
     Pending,
     InProgress,
     Completed,
 }
 
-impl Status {
+impl TodoStatus {
     fn mark(self) -> char {
         match self {
             Self::Pending => ' ',
@@ -57,23 +56,23 @@ impl Status {
     }
 }
 
-impl TodoWrite {
-    fn write(&self, args: Value) -> Result<ToolOutput, Failure> {
-        let Args { todos } = args::parse("TodoWrite", args)?;
+impl TodoWriteTool {
+    fn write(&self, args: Value) -> Result<ToolOutput, ToolFailure> {
+        let TodoWriteArgs { todos } = args::parse("TodoWrite", args)?;
         if todos.len() > MAX_ENTRIES {
-            return Err(Failure::invalid(format!("`todos` may have at most {MAX_ENTRIES} entries.")));
+            return Err(ToolFailure::invalid(format!("`todos` may have at most {MAX_ENTRIES} entries.")));
         }
         for (index, entry) in todos.iter().enumerate() {
             let length = entry.content.chars().count();
             if entry.content.trim().is_empty() || length > MAX_ENTRY_CHARS {
-                return Err(Failure::invalid(format!(
+                return Err(ToolFailure::invalid(format!(
                     "`todos[{index}].content` must have between 1 and {MAX_ENTRY_CHARS} characters."
                 )));
             }
         }
         let count = |status| todos.iter().filter(|entry| entry.status == status).count();
         let (pending, active, done) =
-            (count(Status::Pending), count(Status::InProgress), count(Status::Completed));
+            (count(TodoStatus::Pending), count(TodoStatus::InProgress), count(TodoStatus::Completed));
         let lines = todos
             .iter()
             .zip(1..)
@@ -92,15 +91,15 @@ impl TodoWrite {
 }
 
 #[async_trait]
-impl Tool for TodoWrite {
+impl Tool for TodoWriteTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "TodoWrite".to_owned(),
-            description: "Keeps your list of what is to do in this session. Send the whole list each time; it replaces \
-                          the one before. Useful for work of several steps: have one entry in_progress at a time, and \
+            description: "Keeps your to-do list for this session. Send the complete list each time; it replaces the \
+                          previous one. Useful for work in several steps: have one entry in_progress at a time, and \
                           mark it completed as soon as it is done."
                 .to_owned(),
-            input_schema: args::schema::<Args>(),
+            input_schema: args::schema::<TodoWriteArgs>(),
             read_only: false,
         }
     }

@@ -1,5 +1,5 @@
-//! Going through the files of a directory as a developer sees them: without what git ignores and
-//! without git's own. Symbolic links are not followed, so the walk never leaves its directory.
+//! Walks the files of a directory, without those that git ignores and without `.git`. Symbolic links are not followed, so
+//! the walk never leaves its directory.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,96 +12,96 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::Workspace;
-use crate::folder::{Changed, Folder, For, Kind};
-use crate::reach::Reach;
+use crate::directory::{DirEntryKind, Directory, ModifiedTime, OpenMode};
+use crate::file_opener::FileOpener;
 
-/// Git's own directory.
 const GIT: &str = ".git";
-/// The files that say what is ignored, the one that counts more last.
+/// The ignore files, highest priority last.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
-/// How much of such a file is read.
+/// The maximum number of bytes read of an ignore file.
 const MAX_IGNORE_BYTES: u64 = 1024 * 1024;
-/// How many directories deep a walk goes: each of them is held open.
+/// The maximum depth of a walk: each level has an open descriptor.
 const MAX_DEPTH: usize = 128;
 
-/// The regular files below `base`, in the order of their paths, as far as they may be read. What cannot be
-/// opened is left out. What is ignored is also told by the directories above `base`, up to the root.
-pub(crate) fn files(workspace: &Workspace, base: Folder) -> Walk<'_> {
-    let reach = workspace.reach();
+/// The regular files below `base` that may be read, sorted by path. Directories that cannot be opened are skipped. Ignore
+/// files in the directories above `base`, up to the workspace root, apply too.
+pub(crate) fn files(workspace: &Workspace, base: Directory) -> FileWalk<'_> {
+    let opener = workspace.opener();
     let mut levels = Vec::new();
     if let Ok(below) = base.real().strip_prefix(workspace.root())
         && below != Path::new("")
     {
-        let mut outer = Folder::at(workspace.root()).ok();
+        let mut outer = Directory::at(workspace.root()).ok();
         for name in below {
-            let Some(folder) = outer else { break };
-            outer = folder.enter(name).ok();
-            levels.push(Level::above(folder, reach));
+            let Some(directory) = outer else { break };
+            outer = directory.enter(name).ok();
+            levels.push(WalkLevel::above(directory, opener));
         }
     }
-    levels.push(Level::new(base, reach));
-    Walk { reach, levels }
+    levels.push(WalkLevel::new(base, opener));
+    FileWalk { opener, levels }
 }
 
-/// A walk through a directory, in descriptors: nothing that moves during it leads it elsewhere.
-pub(crate) struct Walk<'a> {
-    reach: &'a Reach,
+/// A walk through a directory by descriptors: renames during the walk cannot redirect it.
+pub(crate) struct FileWalk<'a> {
+    opener: &'a FileOpener,
     /// From the outermost directory to the one that is being listed.
-    levels: Vec<Level>,
+    levels: Vec<WalkLevel>,
 }
 
-/// A file that a walk came to.
-pub(crate) struct Listed {
-    folder: Rc<Folder>,
+/// A file found by a walk.
+pub(crate) struct WalkedFile {
+    directory: Rc<Directory>,
     name: OsString,
-    /// Its real path.
+    /// The real path.
     pub(crate) path: PathBuf,
 }
 
-impl Listed {
-    /// Opens it, if it still is a regular file.
+impl WalkedFile {
+    /// Opens the file, if it is still a regular file.
     pub(crate) fn open(&self) -> io::Result<File> {
-        let file = self.folder.open(&self.name, For::Reading)?;
+        let file = self.directory.open(&self.name, OpenMode::Read)?;
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
-    /// When it changed last, if it still is there.
-    pub(crate) fn changed(&self) -> Option<Changed> {
-        self.folder.changed(&self.name).ok()
+    /// The modification time; `None` if the file no longer exists.
+    pub(crate) fn modified(&self) -> Option<ModifiedTime> {
+        self.directory.modified(&self.name).ok()
     }
 }
 
-impl Iterator for Walk<'_> {
-    type Item = Listed;
+impl Iterator for FileWalk<'_> {
+    type Item = WalkedFile;
 
-    fn next(&mut self) -> Option<Listed> {
+    fn next(&mut self) -> Option<WalkedFile> {
         while let Some(level) = self.levels.last_mut() {
             let Some((name, kind)) = level.left.next() else {
                 self.levels.pop();
                 continue;
             };
-            let folder = Rc::clone(&level.folder);
-            let path = folder.real().join(&name);
-            if name == GIT || self.is_ignored(&path, kind) || !self.reach.may_read(&path) {
+            let directory = Rc::clone(&level.directory);
+            let path = directory.real().join(&name);
+            if name == GIT || self.is_ignored(&path, kind) || !self.opener.may_read(&path) {
                 continue;
             }
             match kind {
-                Kind::File => return Some(Listed { folder, name, path }),
-                Kind::Folder if self.levels.len() < MAX_DEPTH => {
-                    self.levels.extend(folder.enter(&name).map(|folder| Level::new(folder, self.reach)));
+                DirEntryKind::File => return Some(WalkedFile { directory, name, path }),
+                DirEntryKind::Directory if self.levels.len() < MAX_DEPTH => {
+                    let entered = directory.enter(&name);
+                    self.levels.extend(entered.map(|directory| WalkLevel::new(directory, self.opener)));
                 }
-                Kind::Folder | Kind::Other => {}
+                DirEntryKind::Directory | DirEntryKind::Other => {}
             }
         }
         None
     }
 }
 
-impl Walk<'_> {
-    /// The innermost directory that has a word on it decides, and none outside its repository.
-    fn is_ignored(&self, path: &Path, kind: Kind) -> bool {
+impl FileWalk<'_> {
+    /// The innermost directory with a matching pattern decides; patterns outside the file's repository do not apply.
+    fn is_ignored(&self, path: &Path, kind: DirEntryKind) -> bool {
         for level in self.levels.iter().rev() {
-            match level.ignored.matched(path, kind == Kind::Folder) {
+            match level.ignored.matched(path, kind == DirEntryKind::Directory) {
                 Match::Ignore(_) => return true,
                 Match::Whitelist(_) => return false,
                 Match::None if level.is_repository => return false,
@@ -112,52 +112,52 @@ impl Walk<'_> {
     }
 }
 
-/// A directory on the way of a walk.
-struct Level {
-    folder: Rc<Folder>,
-    /// What is still to be looked at.
-    left: vec::IntoIter<(OsString, Kind)>,
+/// One directory of a walk.
+struct WalkLevel {
+    directory: Rc<Directory>,
+    /// The entries that are still to be visited.
+    left: vec::IntoIter<(OsString, DirEntryKind)>,
     ignored: Gitignore,
     is_repository: bool,
 }
 
-impl Level {
-    fn new(folder: Folder, reach: &Reach) -> Self {
-        let left = folder.list().unwrap_or_default();
-        Self { left: left.into_iter(), ..Self::above(folder, reach) }
+impl WalkLevel {
+    fn new(directory: Directory, opener: &FileOpener) -> Self {
+        let left = directory.list().unwrap_or_default();
+        Self { left: left.into_iter(), ..Self::above(directory, opener) }
     }
 
-    /// A directory that is not walked itself.
-    fn above(folder: Folder, reach: &Reach) -> Self {
-        let git = folder.enter(GIT.as_ref()).ok();
+    /// A directory that only contributes ignore patterns and is not walked itself.
+    fn above(directory: Directory, opener: &FileOpener) -> Self {
+        let git = directory.enter(GIT.as_ref()).ok();
         let info = git.as_ref().and_then(|git| git.enter("info".as_ref()).ok());
-        let mut ignored = GitignoreBuilder::new(folder.real());
-        // What comes later counts more.
-        let exclude = info.map(|info| lines(&info, "exclude", reach));
-        for line in exclude.into_iter().chain(IGNORE_FILES.map(|name| lines(&folder, name, reach))).flatten()
-        {
-            // A line that is not a pattern is not a pattern for git either.
+        let mut ignored = GitignoreBuilder::new(directory.real());
+        // Later patterns take precedence.
+        let exclude = info.map(|info| lines(&info, "exclude", opener));
+        let files = IGNORE_FILES.map(|name| lines(&directory, name, opener));
+        for line in exclude.into_iter().chain(files).flatten() {
+            // Git ignores invalid patterns too.
             let _ = ignored.add_line(None, &line);
         }
         Self {
             left: Vec::new().into_iter(),
             ignored: ignored.build().unwrap_or_else(|_| Gitignore::empty()),
             is_repository: git.is_some(),
-            folder: Rc::new(folder),
+            directory: Rc::new(directory),
         }
     }
 }
 
-/// The lines of a file that says what is ignored; none if it cannot be read.
-fn lines(folder: &Folder, name: &str, reach: &Reach) -> Vec<String> {
-    if !reach.may_read(&folder.real().join(name)) {
+/// The lines of an ignore file; empty if it cannot be read.
+fn lines(directory: &Directory, name: &str, opener: &FileOpener) -> Vec<String> {
+    if !opener.may_read(&directory.real().join(name)) {
         return Vec::new();
     }
-    let Ok(file) = folder.open(name.as_ref(), For::Reading) else { return Vec::new() };
+    let Ok(file) = directory.open(name.as_ref(), OpenMode::Read) else { return Vec::new() };
     let mut bytes = Vec::new();
     match file.metadata() {
         Ok(metadata) if metadata.is_file() => {
-            // What was read before an error still counts.
+            // After an error, the part that was read is used.
             let _ = file.take(MAX_IGNORE_BYTES).read_to_end(&mut bytes);
         }
         Ok(_) | Err(_) => {}

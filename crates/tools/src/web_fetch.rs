@@ -1,102 +1,108 @@
-//! WebFetch: a page of the web as text.
+//! The WebFetch tool: fetches a web page as text.
 //!
-//! The gates have judged the address. The fetching is done in the session's room, behind the egress proxy that judges hosts; where
-//! there is no room that holds anything back, only hosts that a permission rule names are asked.
+//! The gates have already checked the URL. A helper process in the session's room fetches it through the egress proxy, which
+//! checks the host; without a sandbox, only hosts that a permission rule names are allowed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use autonoe_sandbox::Stream;
+use autonoe_sandbox::StdioTarget;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::failure::Failure;
+use crate::failure::ToolFailure;
 use crate::fetch::{FETCH_LIMIT, Fetched, MAX_FETCH_BYTES};
-use crate::parts::{self, FETCH_ARG};
+use crate::helper_process::{self, FETCH_ARG};
 use crate::{MAX_OUTPUT_CHARS, Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace, args};
 
-/// How long the process that fetches may take beside the fetch itself.
+/// How long the helper process may take in addition to the fetch itself.
 const GRACE: Duration = Duration::from_secs(10);
-/// The longest address.
-const MAX_ADDRESS_BYTES: usize = 8 * 1024;
+/// The maximum length of a URL.
+const MAX_URL_BYTES: usize = 8 * 1024;
 
-/// The tool `WebFetch`.
 #[derive(Debug)]
-pub struct WebFetch {
+pub struct WebFetchTool {
     workspace: Arc<Workspace>,
-    /// Whom to ask where there is no egress proxy: `host` or `host:port`.
+    /// The hosts allowed without an egress proxy: `host` or `host:port`.
     hosts: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
-    /// The address of the page, with http:// or https://.
+struct WebFetchArgs {
+    /// The URL of the page, with http:// or https://.
     url: String,
-    /// What you look for on the page. The page is given as it is.
+    /// What you are looking for on the page. The whole page is returned regardless.
     #[serde(rename = "prompt")]
     _prompt: Option<String>,
 }
 
-impl WebFetch {
-    /// The tool for this workspace. Where it has no sandbox, only these hosts are asked.
+impl WebFetchTool {
+    /// `hosts` are the hosts allowed when the workspace has no sandbox.
     pub fn new(workspace: Arc<Workspace>, hosts: Vec<String>) -> Self {
         Self { workspace, hosts }
     }
 
-    async fn fetch(&self, args: Value, cx: &ToolContext) -> Result<ToolOutput, Failure> {
-        let args: Args = args::parse("WebFetch", args)?;
-        let url = address(&args.url)?;
+    async fn fetch(&self, args: Value, cx: &ToolContext) -> Result<ToolOutput, ToolFailure> {
+        let args: WebFetchArgs = args::parse("WebFetch", args)?;
+        let url = parse_url(&args.url)?;
         if !self.workspace.session_sandbox().has_egress() {
-            self.judge(&url)?;
+            self.check_host(&url)?;
         }
         cx.metadata(&format!("Fetching {url}"), Map::new());
-        let fetched = self.ask(&url, &cx.cancel).await?;
-        let output = told(&url, fetched)?;
+        let fetched = self.run_helper(&url, &cx.cancel).await?;
+        let output = output(&url, fetched)?;
         Ok(self.workspace.outputs().capped(output, MAX_OUTPUT_CHARS).await)
     }
 
-    async fn ask(&self, url: &Url, cancel: &CancellationToken) -> Result<Fetched, Failure> {
+    async fn run_helper(&self, url: &Url, cancel: &CancellationToken) -> Result<Fetched, ToolFailure> {
         let limit = FETCH_LIMIT + GRACE;
-        parts::ask(&self.workspace, &[FETCH_ARG, url.as_str()], Stream::Null, limit, cancel).await
+        helper_process::run_helper(
+            &self.workspace,
+            &[FETCH_ARG, url.as_str()],
+            StdioTarget::Null,
+            limit,
+            cancel,
+        )
+        .await
     }
 
-    /// Without a egress proxy, nobody else knows where the network leads.
-    fn judge(&self, url: &Url) -> Result<(), Failure> {
+    /// Without an egress proxy, nothing else checks the host.
+    fn check_host(&self, url: &Url) -> Result<(), ToolFailure> {
         let host = url.host_str().unwrap_or_default();
-        let named = match url.port() {
+        let host = match url.port() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         };
-        if self.hosts.contains(&named) {
+        if self.hosts.contains(&host) {
             return Ok(());
         }
-        Err(Failure::new(
+        Err(ToolFailure::new(
             ToolErrorCode::PermissionDenied,
             format!(
-                "Without a sandbox, only hosts that a permission rule names can be fetched from, and none names {named}. \
-                 The user can add one, such as \"WebFetch(https://{named}/*)\"."
+                "Without a sandbox, only hosts that a permission rule names can be fetched from, and no rule names {host}. \
+                 The user can add one, such as \"WebFetch(https://{host}/*)\"."
             ),
         ))
     }
 }
 
 #[async_trait]
-impl Tool for WebFetch {
+impl Tool for WebFetchTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "WebFetch".to_owned(),
             description: format!(
-                "Fetches a page of the web and gives it as text: HTML as Markdown, other text as it is, of a PDF its \
-                 text. Reads up to {} MiB and takes up to {} s. A redirection to another host is not followed but \
-                 told. Only pages that the user has permitted can be fetched.",
+                "Fetches a web page and returns it as text: HTML as Markdown, other text unchanged, a PDF as its \
+                 text. Reads up to {} MiB and takes up to {} s. A redirect to another host is not followed but \
+                 reported. Only pages that the user has permitted can be fetched.",
                 MAX_FETCH_BYTES / (1024 * 1024),
                 FETCH_LIMIT.as_secs()
             ),
-            input_schema: args::schema::<Args>(),
+            input_schema: args::schema::<WebFetchArgs>(),
             read_only: true,
         }
     }
@@ -106,38 +112,38 @@ impl Tool for WebFetch {
     }
 }
 
-fn address(text: &str) -> Result<Url, Failure> {
-    let wrong = |why: &str| Failure::invalid(format!("`url` {why}."));
-    if text.len() > MAX_ADDRESS_BYTES {
+fn parse_url(text: &str) -> Result<Url, ToolFailure> {
+    let wrong = |why: &str| ToolFailure::invalid(format!("`url` {why}."));
+    if text.len() > MAX_URL_BYTES {
         return Err(wrong("is too long"));
     }
-    let url = Url::parse(text).map_err(|error| wrong(&format!("is not an address: {error}")))?;
+    let url = Url::parse(text).map_err(|error| wrong(&format!("is not a valid URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("must begin with http:// or https://"));
+        return Err(wrong("must start with http:// or https://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("may not hold a user name or password"));
+        return Err(wrong("must not contain a user name or password"));
     }
     Ok(url)
 }
 
-fn told(asked: &Url, fetched: Fetched) -> Result<ToolOutput, Failure> {
+fn output(requested: &Url, fetched: Fetched) -> Result<ToolOutput, ToolFailure> {
     match fetched {
         Fetched::Page { url, content_type, text, truncated } => {
             let text = if text.trim().is_empty() { "(the page has no text)".to_owned() } else { text };
-            let note = if truncated { "\n(The page is longer; only its beginning was read.)" } else { "" };
+            let note = if truncated { "\n(The page is longer; only its start was read.)" } else { "" };
             Ok(ToolOutput::ok(format!("{text}{note}"))
                 .titled(format!("Fetched {url}"))
                 .with("url", url)
                 .with("content_type", content_type))
         }
         Fetched::Elsewhere { url } => Ok(ToolOutput::ok(format!(
-            "{asked} redirects to another host: {url}\nIf that is what you want, fetch it by that address."
+            "{requested} redirects to another host: {url}\nTo follow the redirect, fetch that URL."
         ))
-        .titled(format!("{asked} is elsewhere"))
+        .titled(format!("{requested} redirects to another host"))
         .with("redirect", url)),
         Fetched::Failed { code, why } => {
-            Err(Failure::new(code, format!("{asked} could not be fetched: {why}.")))
+            Err(ToolFailure::new(code, format!("{requested} could not be fetched: {why}.")))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What the built-in tools share: the directory they work in, where commands are run and which of them still are, and
-//! what the model has seen of each file.
+//! The state that the built-in tools share: the project directory, the session's sandbox, the background commands, and the
+//! contents that the model has seen of each file.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use autonoe_core::files::FileRules;
 use autonoe_sandbox::SessionSandbox;
 
-use crate::jobs::Jobs;
+use crate::file_opener::FileOpener;
+use crate::jobs::BackgroundJobs;
 use crate::outputs::Outputs;
-use crate::reach::Reach;
 
 /// One session's view of a project directory.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
     session_sandbox: Arc<SessionSandbox>,
-    reach: Reach,
-    seen: Mutex<Seen>,
+    opener: FileOpener,
+    known_files: Mutex<KnownFiles>,
     outputs: Outputs,
     cwd: Mutex<PathBuf>,
-    jobs: Jobs,
+    jobs: BackgroundJobs,
 }
 
 impl Workspace {
-    /// A workspace in the existing directory `root`, whose commands run in `session_sandbox`. Every file is put to `rules` when
-    /// it is opened; they should let `outputs` be read, where outputs are saved that are too long to be shown.
+    /// A workspace in the existing directory `root`, whose commands run in `session_sandbox`. Every opened file is checked
+    /// against `rules`, which should allow reading `outputs`, the directory for outputs that are too long to show.
     pub fn new(
         root: impl AsRef<Path>,
         session_sandbox: Arc<SessionSandbox>,
@@ -40,25 +40,24 @@ impl Workspace {
             cwd: Mutex::new(root.clone()),
             root,
             session_sandbox,
-            reach: Reach::new(rules),
-            seen: Mutex::default(),
+            opener: FileOpener::new(rules),
+            known_files: Mutex::default(),
             outputs: Outputs::new(outputs),
-            jobs: Jobs::default(),
+            jobs: BackgroundJobs::default(),
         })
     }
 
-    /// The directory, absolute and without symbolic links.
+    /// The project directory, absolute and without symbolic links.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where outputs are saved.
     pub fn outputs(&self) -> &Outputs {
         &self.outputs
     }
 
-    /// Where the next command starts, and so where it must be judged from: a directory of the project, absolute and
-    /// without symbolic links. If the last command's directory is no longer that, it is the root.
+    /// The directory in which the next command starts, and relative to which it must be checked: a directory of the project,
+    /// absolute and without symbolic links. It is the root if the last command's directory no longer qualifies.
     pub fn cwd(&self) -> PathBuf {
         let mut cwd = self.cwd.lock().unwrap_or_else(PoisonError::into_inner);
         if cwd.canonicalize().ok().as_ref() != Some(&*cwd) || !cwd.is_dir() {
@@ -67,7 +66,7 @@ impl Workspace {
         cwd.clone()
     }
 
-    /// Has the next command start in `directory`. False, and nothing changes, if that is not in the project.
+    /// Makes the next command start in `directory`. Returns false and changes nothing if that is not in the project.
     pub(crate) fn enter(&self, directory: &Path) -> bool {
         let Ok(real) = directory.canonicalize() else { return false };
         let is_inside = real.starts_with(&self.root) && real.is_dir();
@@ -77,7 +76,7 @@ impl Workspace {
         is_inside
     }
 
-    pub(crate) fn jobs(&self) -> &Jobs {
+    pub(crate) fn jobs(&self) -> &BackgroundJobs {
         &self.jobs
     }
 
@@ -85,16 +84,16 @@ impl Workspace {
         &self.session_sandbox
     }
 
-    pub(crate) fn reach(&self) -> &Reach {
-        &self.reach
+    pub(crate) fn opener(&self) -> &FileOpener {
+        &self.opener
     }
 
-    /// The path a model means: relative ones start at the root.
+    /// The absolute form of a path from the model; relative paths start at the root.
     pub(crate) fn resolve(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
-    /// The path as the model is told: relative to the root where possible.
+    /// The display form of a path: relative to the root if possible.
     pub(crate) fn show(&self, path: &Path) -> String {
         match path.strip_prefix(&self.root) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
@@ -103,30 +102,29 @@ impl Workspace {
         }
     }
 
-    /// What was seen of each file. Held while a file is changed, so that changes happen one after
-    /// another.
-    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
-        // A panic elsewhere leaves at worst an outdated entry, which is noticed by its content.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The contents that this session knows. Locked while a file is changed, so that changes happen one after another.
+    pub(crate) fn known_files(&self) -> MutexGuard<'_, KnownFiles> {
+        // A panic leaves at worst an outdated entry, which the fingerprint comparison detects.
+        self.known_files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The content of each file when this session last read or wrote it, by canonical path.
+/// The content of each file when this session last read or wrote it, keyed by canonical path.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(HashMap<PathBuf, Fingerprint>);
+pub(crate) struct KnownFiles(HashMap<PathBuf, Fingerprint>);
 
-impl Seen {
+impl KnownFiles {
     pub(crate) fn record(&mut self, path: PathBuf, content: Fingerprint) {
         self.0.insert(path, content);
     }
 
-    /// Whether the file was seen and is different now. A file never seen has not changed.
+    /// Whether the file is known and is different now. An unknown file has not changed.
     pub(crate) fn has_changed(&self, path: &Path, content: Fingerprint) -> bool {
-        self.0.get(path).is_some_and(|seen| *seen != content)
+        self.0.get(path).is_some_and(|known| *known != content)
     }
 }
 
-/// Tells one content from another. Times are left out: a file that was only touched is the same.
+/// Identifies a file's content. Times are not part of it: a file that was only touched has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     len: u64,
@@ -141,7 +139,7 @@ impl Fingerprint {
     }
 }
 
-/// A fingerprint of content that comes in pieces.
+/// Computes the fingerprint of content that arrives in chunks.
 #[derive(Debug, Default)]
 pub(crate) struct FingerprintScan {
     len: u64,
@@ -164,10 +162,10 @@ mod tests {
     use super::{Fingerprint, FingerprintScan};
 
     #[test]
-    fn pieces_do_not_matter() {
+    fn chunking_does_not_change_the_fingerprint() {
         let mut scan = FingerprintScan::default();
-        for piece in ["ab", "", "c"] {
-            scan.push(piece.as_bytes());
+        for chunk in ["ab", "", "c"] {
+            scan.push(chunk.as_bytes());
         }
         assert_eq!(scan.finish(), Fingerprint::of(b"abc"));
         assert_ne!(Fingerprint::of(b"abd"), Fingerprint::of(b"abc"));

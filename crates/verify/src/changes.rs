@@ -1,7 +1,8 @@
-//! What was committed between two commits: for anyone who looks at the work of others.
+//! The changes between two commits, for reviewing the work of agents.
 //!
-//! Who is looked at has written the project's repository, and its settings and attributes can make git show less than was
-//! changed. So git looks at the objects from a repository of ours, which has none of either, and the project is not there.
+//! Agents can write the project's repository, and its settings and attributes could make git show less than
+//! was changed. So git reads the objects from a repository of ours, which has neither, in a room without the
+//! project.
 
 use std::path::Path;
 
@@ -10,57 +11,55 @@ use autonoe_sandbox::{EgressRules, Repository, SessionSandbox};
 
 use crate::checkout::{CheckoutFactory, borrow};
 use crate::git;
-use crate::inquiry::Answer;
+use crate::repository_query::CommitInfo;
 
-/// How many commits are named, and how much of the differences is read.
+/// Limits for commits and for the diff in bytes.
 const MAX_COMMITS: usize = 200;
 const MAX_DIFF: u64 = 4 * 1024 * 1024;
 
-/// How much git may say of commits and files.
+/// Maximum output for lists of commits and files, in bytes.
 const MAX_LIST: u64 = 1024 * 1024;
 
-/// How much of the differences a session is told.
-const TOLD_BYTES: usize = 60_000;
+/// Maximum length of the diff in a briefing, in bytes.
+const BRIEFING_BYTES: usize = 60_000;
 
-/// The differences as they are: nobody's program makes them, and nothing is taken for something else.
+/// Uses no external program and detects no renames.
 const DIFF: [&str; 6] =
     ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--submodule=short"];
 
-/// What was committed between two commits.
+/// The changes between two commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
-    /// The commits, the newest first.
+    /// Latest first.
     pub commits: Vec<Commit>,
-    /// Whether there are more of them.
     pub has_more_commits: bool,
-    /// The files that are not the same.
+    /// Changed files.
     pub files: Vec<FileChange>,
-    /// The differences, as git tells them, without prefixes to the paths.
+    /// As printed by git, without path prefixes.
     pub diff: String,
-    /// Whether these are all differences.
+    /// Whether the diff is complete.
     pub is_whole: bool,
 }
 
 /// A commit in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// The beginning of its hash.
+    /// Abbreviated.
     pub hash: String,
-    /// Its subject.
     pub subject: String,
 }
 
-/// How much a file was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    /// Its path in the repository.
+    /// Path in the repository.
     pub path: String,
-    /// Lines that were added and taken out; none if it is not a text.
+    /// Lines added and removed; `None` for binary files.
     pub lines: Option<(u64, u64)>,
 }
 
 impl CheckoutFactory {
-    /// What was committed after `base`, or ever, up to `head`, or to now. An error that is not a fault says why it cannot be told.
+    /// The changes after `base`, or ever, up to `head`, or to the last commit. The inner error says why they
+    /// are unknown.
     pub async fn changes(
         &self,
         base: Option<&str>,
@@ -70,13 +69,13 @@ impl CheckoutFactory {
         let Some(objects) = self.objects(&repository)? else {
             return Ok(Err("there is no git repository".to_owned()));
         };
-        let inquiry = self.inquiry(&repository).map_err(|error| self.io_fault(&error))?;
-        let answer = inquiry.about(head.unwrap_or("HEAD")).await;
-        inquiry.session_sandbox.close().await;
-        let Answer { commit, format, .. } = match answer? {
-            Ok(answer) => answer,
+        let query = self.query(&repository).map_err(|error| self.io_fault(&error))?;
+        let info = query.commit(head.unwrap_or("HEAD")).await;
+        query.session_sandbox.close().await;
+        let CommitInfo { commit, format, .. } = match info? {
+            Ok(info) => info,
             Err(_) if head.is_some() => {
-                return Ok(Err(format!("commit {} is no longer there", head.unwrap_or_default())));
+                return Ok(Err(format!("commit {} no longer exists", head.unwrap_or_default())));
             }
             Err(why) => return Ok(Err(why.to_owned())),
         };
@@ -86,48 +85,46 @@ impl CheckoutFactory {
         let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
         let part = part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default();
         let room = self.session_sandbox(directory.path(), Some(&objects), &EgressRules::default());
-        let told = Teller { room: &room, tree: &tree, part: &part }.tell(base, &commit).await;
+        let changes = DiffReader { room: &room, tree: &tree, part: &part }.read(base, &commit).await;
         room.close().await;
-        told
+        changes
     }
 
-    /// The same, up to now, as text for a session: the files, and as much of the differences as is of use to it.
-    pub async fn told_changes(&self, base: Option<&str>) -> Result<String, Fault> {
+    /// A summary for a session: the files, and as much of the diff as fits.
+    pub async fn changes_summary(&self, base: Option<&str>) -> Result<String, Fault> {
         let changes = match self.changes(base, None).await? {
             Ok(changes) => changes,
-            Err(why) => return Ok(format!("What was changed is not known: {why}.\n")),
+            Err(why) => return Ok(format!("The changes are unknown: {why}.\n")),
         };
-        let what = base.map_or_else(
-            || "All that is committed".to_owned(),
-            |base| format!("What was committed since {base}"),
-        );
+        let what = base.map_or_else(|| "All commits".to_owned(), |base| format!("Changes since {base}"));
         let files = changes.files.iter().map(|file| match file.lines {
             Some((added, removed)) => format!("{} +{added} -{removed}\n", file.path),
-            None => format!("{} (not a text)\n", file.path),
+            None => format!("{} (binary)\n", file.path),
         });
         let files: String = files.collect();
-        let end =
-            (0..=TOLD_BYTES.min(changes.diff.len())).rev().find(|end| changes.diff.is_char_boundary(*end));
+        let end = (0..=BRIEFING_BYTES.min(changes.diff.len()))
+            .rev()
+            .find(|end| changes.diff.is_char_boundary(*end));
         let diff = &changes.diff[..end.unwrap_or_default()];
         Ok(format!("## {what}\n\n```diff\n{files}\n{}\n```\n", diff.trim_end()))
     }
 }
 
-/// Has git tell about a repository of ours.
-struct Teller<'a> {
+/// Runs git on a repository of ours.
+struct DiffReader<'a> {
     room: &'a SessionSandbox,
     tree: &'a Path,
-    /// The project's place in its repository; empty if it is all of it.
+    /// Path of the project in its repository; empty if it is the root.
     part: &'a str,
 }
 
-impl Teller<'_> {
-    async fn tell(&self, base: Option<&str>, head: &str) -> Result<Result<Changes, String>, Fault> {
+impl DiffReader<'_> {
+    async fn read(&self, base: Option<&str>, head: &str) -> Result<Result<Changes, String>, Fault> {
         let range = base.map_or_else(|| head.to_owned(), |base| format!("{base}..{head}"));
         let count = format!("-n{}", MAX_COMMITS + 1);
         let log = ["log", "--no-color", "--no-show-signature", "--format=%h%x09%s", &count, &range, "--"];
         let (commits, _) = match self.git(&log, MAX_LIST).await? {
-            Ok(told) => told,
+            Ok(output) => output,
             Err(why) => return Ok(Err(why)),
         };
         let base = match base {
@@ -137,18 +134,18 @@ impl Teller<'_> {
                 Err(why) => return Ok(Err(why)),
             },
         };
-        let (own, ours) = match self.part {
+        let (include, exclude) = match self.part {
             "" => (".".to_owned(), ":(exclude,literal).autonoe".to_owned()),
             part => (format!(":(literal){part}"), format!(":(exclude,literal){part}/.autonoe")),
         };
-        let between = [base.as_str(), head, "--", &own, &ours];
+        let between = [base.as_str(), head, "--", &include, &exclude];
         let (files, _) = match self.git(&[&DIFF[..], &["--numstat"], &between].concat(), MAX_LIST).await? {
-            Ok(told) => told,
+            Ok(output) => output,
             Err(why) => return Ok(Err(why)),
         };
         let (diff, is_whole) =
             match self.git(&[&DIFF[..], &["-U3", "--no-prefix"], &between].concat(), MAX_DIFF).await? {
-                Ok(told) => told,
+                Ok(output) => output,
                 Err(why) => return Ok(Err(why)),
             };
         let mut commits: Vec<Commit> = commits
@@ -162,23 +159,23 @@ impl Teller<'_> {
         Ok(Ok(Changes { commits, has_more_commits, files, diff, is_whole }))
     }
 
-    /// What git says, and whether that is all; or why it says nothing.
+    /// The output and whether it is complete; the inner error is the reason for a failure.
     async fn git(&self, arguments: &[&str], limit: u64) -> Result<Result<(String, bool), String>, Fault> {
         let git = git::program(self.room, "git").await?;
-        let (code, said) = git::said_up_to(git.args(arguments).cwd(self.tree), limit).await?;
-        // What is cut off ends git too, and that is not its failure.
-        let is_whole = (said.len() as u64) < limit;
+        let (code, output) = git::output_up_to(git.args(arguments).cwd(self.tree), limit).await?;
+        // Truncating the output also kills git; that is not a failure.
+        let is_whole = (output.len() as u64) < limit;
         Ok(match (code, is_whole) {
-            (0, _) | (_, false) => Ok((said, is_whole)),
+            (0, _) | (_, false) => Ok((output, is_whole)),
             (_, true) => {
-                let words = said.lines().next().unwrap_or_default().trim();
-                Err(format!("git cannot tell ({words})"))
+                let message = output.lines().next().unwrap_or_default().trim();
+                Err(format!("git failed ({message})"))
             }
         })
     }
 }
 
-/// `ADDED<tab>TAKEN OUT<tab>PATH`.
+/// `ADDED<tab>REMOVED<tab>PATH`.
 fn file_change(line: &str) -> Option<FileChange> {
     let mut columns = line.splitn(3, '\t');
     let (added, removed, path) = (columns.next()?, columns.next()?, columns.next()?);

@@ -1,100 +1,106 @@
-//! What the user decides about checks and the files that they judge by. Nobody else does.
+//! The user's decisions about checks and protected files.
 
 use std::fs;
 use std::io;
 
-use autonoe_core::check::{Check, Origin};
-use autonoe_core::fault::{Fault, Layer};
-use autonoe_store::{CheckBook, CheckState, Project, Seen};
+use autonoe_core::check::{Check, CheckOrigin};
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_store::{CheckBaseline, CheckRegistry, CheckState, Project};
 use jiff::Timestamp;
 
-use crate::known::{all_checks, key};
+use crate::checks::{all_checks, check_key};
 use crate::oracles;
 
-/// Accepts a check, by its name, or a file of checks, by its path: from now on it counts as it is. Says what was done.
+/// Accepts a check by name, or the current version of a protected file by path. Returns a message for the
+/// user.
 pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp) -> Result<String, Fault> {
-    let mut book = CheckBook::load(project)?;
+    let mut book = CheckRegistry::load(project)?;
     let checks = all_checks(written, &book);
-    let said = if let Some(check) = checks.iter().find(|check| check.name == target) {
+    let message = if let Some(check) = checks.iter().find(|check| check.name == target) {
         let missing = oracles::freeze(&mut book, project, &check.protect, now)?;
         if !missing.is_empty() {
             let message =
-                format!("The check '{target}' judges by what is not there: {}.", missing.join(", "));
-            return Err(Fault::lasting(Layer::Config, "oracle", message));
+                format!("The check '{target}' relies on files that do not exist: {}.", missing.join(", "));
+            return Err(Fault::permanent(FaultLayer::Config, "oracle", message));
         }
-        let seen = Seen {
+        let baseline = CheckBaseline {
             name: check.name.clone(),
             state: CheckState::Accepted,
             commit: None,
             at: now,
             missing: Vec::new(),
         };
-        book.seen.insert(key(check), seen);
-        format!("The check '{target}' counts from now on.")
+        book.baselines.insert(check_key(check), baseline);
+        format!("The check '{target}' now counts.")
     } else if book.files.contains_key(target) || book.disputes.contains_key(target) {
         if project.root().join(target).exists() {
             book.accept(project, target, now)?;
-            format!("Checks judge by {target} as it is now.")
+            format!("Accepted the current version of {target}.")
         } else {
             book.files.remove(target);
             book.disputes.remove(target);
-            format!("Checks no longer judge by {target}.")
+            format!("{target} is no longer a protected file.")
         }
     } else {
         return Err(unknown(target, &checks, &book));
     };
     book.save(project)?;
-    Ok(said)
+    Ok(message)
 }
 
-/// Rejects a check that an agent proposed, by its name, or the change of a file, by its path. Says what was done.
+/// Rejects a proposed check by name, or a change of a protected file by path. Returns a message for the user.
 pub fn reject(project: &Project, written: &[Check], target: &str) -> Result<String, Fault> {
-    let mut book = CheckBook::load(project)?;
+    let mut book = CheckRegistry::load(project)?;
     let checks = all_checks(written, &book);
-    let said = match checks.iter().find(|check| check.name == target) {
-        Some(check) if check.origin == Origin::Proposed => {
-            book.seen.remove(&key(check));
+    let message = match checks.iter().find(|check| check.name == target) {
+        Some(check) if check.origin == CheckOrigin::Proposed => {
+            book.baselines.remove(&check_key(check));
             book.proposed.retain(|check| check.name != target);
-            format!("The check '{target}', which an agent proposed, is gone.")
+            format!("Removed the check '{target}', which an agent had proposed.")
         }
         Some(check) => {
-            let message = format!("The check '{target}' is yours: take it out of {}.", check.origin);
-            return Err(Fault::lasting(Layer::Config, "checks", message));
+            let message =
+                format!("You wrote the check '{target}' yourself: remove it from {}.", check.origin);
+            return Err(Fault::permanent(FaultLayer::Config, "checks", message));
         }
         None if book.disputes.remove(target).is_some() => {
-            let put_back = match book.files.get(target) {
+            let restored = match book.files.get(target) {
                 Some(accepted) => {
                     let content = book.content(project, accepted)?;
                     oracles::write_within(project.root(), target, &content, accepted.executable)
                 }
                 None => fs::remove_file(project.root().join(target)),
             };
-            put_back.or_else(gone).map_err(|error| {
-                Fault::lasting(Layer::System, "oracle", format!("{target} cannot be put back: {error}."))
+            restored.or_else(ignore_not_found).map_err(|error| {
+                Fault::permanent(
+                    FaultLayer::System,
+                    "oracle",
+                    format!("{target} cannot be restored: {error}."),
+                )
             })?;
-            format!("{target} is again as it was accepted.")
+            format!("Restored the accepted version of {target}.")
         }
         None => return Err(unknown(target, &checks, &book)),
     };
     book.save(project)?;
-    Ok(said)
+    Ok(message)
 }
 
-fn gone(error: io::Error) -> io::Result<()> {
+fn ignore_not_found(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-fn unknown(target: &str, checks: &[Check], book: &CheckBook) -> Fault {
+fn unknown(target: &str, checks: &[Check], book: &CheckRegistry) -> Fault {
     let names =
         checks.iter().map(|check| check.name.as_str()).chain(book.disputes.keys().map(String::as_str));
     let names: Vec<&str> = names.collect();
-    let fault = Fault::lasting(
-        Layer::Config,
+    let fault = Fault::permanent(
+        FaultLayer::Config,
         "checks",
-        format!("There is no check and no disputed file '{target}'."),
+        format!("There is no check or disputed file '{target}'."),
     );
     match names.is_empty() {
-        true => fault.hint("docs/verification.md says how checks are written."),
-        false => fault.hint(format!("There are: {}.", names.join(", "))),
+        true => fault.hint("docs/verification.md describes how to write checks."),
+        false => fault.hint(format!("Available: {}.", names.join(", "))),
     }
 }

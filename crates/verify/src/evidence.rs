@@ -1,11 +1,11 @@
-//! Evidence: what was run, on what, where and with which result, so that anybody can do it again.
+//! Evidence: what was run, on what, where and with which result, so that anyone can reproduce it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use autonoe_core::check::Check;
 use autonoe_core::deliverable::Deliverable;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_store::{Project, evidence_file, read_evidence};
 use jiff::Timestamp;
@@ -13,102 +13,89 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
+use crate::check_run::CheckRun;
 use crate::checkout::Checkout;
-use crate::trial::Trial;
 
-/// How much of an output is put into the evidence.
+/// Maximum length of output in the evidence, in bytes.
 const MAX_OUTPUT: usize = 16 * 1024;
 
-/// How long the programs may take to tell their versions.
+/// Time limit for querying versions.
 const VERSIONS_LIMIT: Duration = Duration::from_secs(10);
 
-/// Programs whose version is worth knowing, if a check uses them.
+/// Programs whose version is recorded if a check uses them.
 const TOOLS: [&str; 22] = [
     "bash", "bun", "cargo", "cmake", "deno", "dotnet", "gcc", "git", "go", "java", "make", "mvn", "node",
     "npm", "php", "pnpm", "pytest", "python3", "ruby", "rustc", "sqlite3", "yarn",
 ];
 
-/// The record of a deliverable that was verified.
+/// Record of a verified deliverable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The deliverable's id.
     pub deliverable: String,
-    /// What it is.
     pub description: String,
-    /// Its criteria, each with the checks that cover it.
     pub criteria: Vec<Criterion>,
-    /// The checks and what came of them.
-    pub checks: Vec<Proof>,
-    /// The commit; none where there is no repository and files were copied.
+    pub checks: Vec<CheckEvidence>,
+    /// `None` where there is no repository and files were copied.
     pub commit: Option<String>,
-    /// The hash of the files that were looked at.
+    /// Hash of the checked files.
     pub tree: String,
-    /// What was not committed at the time, and not looked at.
+    /// Uncommitted files, which were not checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
-    /// Where it ran.
-    pub environment: Surroundings,
-    /// Who built it, as far as is known.
+    pub environment: CheckEnvironment,
+    /// `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builder: Option<Builder>,
-    /// When.
     pub at: Timestamp,
-    /// The version of Autonoe.
+    /// Version of Autonoe.
     pub autonoe: String,
 }
 
-/// A criterion and the checks that cover it; none means that nothing but the agent's word stands behind it.
+/// A criterion and the checks that cover it; without checks it is only claimed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Criterion {
-    /// Its text.
     pub text: String,
-    /// The names of the checks.
+    /// Names of the checks.
     pub checks: Vec<String>,
 }
 
-/// A check and what came of it.
+/// A check and its run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Proof {
-    /// What must hold.
+pub struct CheckEvidence {
     pub check: Check,
-    /// What was seen.
-    pub seen: Trial,
-    /// Whether it counts: it failed before the work began, or a person accepted it.
+    #[serde(rename = "seen")]
+    pub run: CheckRun,
+    /// Whether it counts: it failed before the work began, or the user accepted it.
     pub counts: bool,
 }
 
-/// Where checks ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Surroundings {
-    /// The operating system.
+pub struct CheckEnvironment {
     pub os: String,
-    /// The processor's architecture.
     pub architecture: String,
-    /// What held the room.
+    /// Sandbox layer.
     pub sandbox: String,
-    /// The versions of the programs that the checks name.
+    /// Versions of programs used by the checks.
     pub tools: BTreeMap<String, String>,
 }
 
-/// Who built something.
+/// The session that built a deliverable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Builder {
-    /// The backend.
     pub backend: String,
-    /// The model.
     pub model: String,
-    /// What the session had cost when the deliverable was verified; none when no price is known.
+    /// Cost of the session when the deliverable was verified; `None` if a price is unknown.
     pub cost_usd: Option<Usd>,
 }
 
 impl Evidence {
-    /// Reads the evidence of a deliverable; none when there is none.
+    /// `None` if there is no evidence.
     pub fn load(project: &Project, deliverable: &str) -> Result<Option<Self>, Fault> {
         let read = |value| {
             serde_json::from_value(value).map_err(|error| {
                 let file = evidence_file(project, deliverable);
                 let message = format!("{} cannot be read: {error}.", file.display());
-                Fault::lasting(Layer::Config, "evidence", message)
+                Fault::permanent(FaultLayer::Config, "evidence", message)
             })
         };
         read_evidence(project, deliverable)?.map(read).transpose()
@@ -126,27 +113,27 @@ pub fn coverage(deliverable: &Deliverable, checks: &[&Check]) -> Vec<Criterion> 
         .collect()
 }
 
-/// A trial as it is written down: its output is cut.
-pub(crate) fn shortened(trial: &Trial) -> Trial {
-    let mut trial = trial.clone();
-    if trial.output.len() > MAX_OUTPUT {
-        let tail = last(&trial.output, MAX_OUTPUT / 2);
-        let end = (0..=MAX_OUTPUT / 2).rev().find(|end| trial.output.is_char_boundary(*end));
-        let head = &trial.output[..end.unwrap_or_default()];
-        let left_out = trial.output.len() - head.len() - tail.len();
-        trial.output = format!("{head}\n[{left_out} bytes left out]\n{tail}");
+/// Truncates the output.
+pub(crate) fn truncated(run: &CheckRun) -> CheckRun {
+    let mut run = run.clone();
+    if run.output.len() > MAX_OUTPUT {
+        let tail = last(&run.output, MAX_OUTPUT / 2);
+        let end = (0..=MAX_OUTPUT / 2).rev().find(|end| run.output.is_char_boundary(*end));
+        let head = &run.output[..end.unwrap_or_default()];
+        let left_out = run.output.len() - head.len() - tail.len();
+        run.output = format!("{head}\n[{left_out} bytes omitted]\n{tail}");
     }
-    trial
+    run
 }
 
-/// The end of a text, of so many bytes at most.
+/// The last `bytes` bytes of a text, at a character boundary.
 pub(crate) fn last(text: &str, bytes: usize) -> &str {
     let start = text.len().saturating_sub(bytes);
     let start = (start..text.len()).find(|start| text.is_char_boundary(*start));
     &text[start.unwrap_or(text.len())..]
 }
 
-/// The versions of the programs that the checks name, as they tell them in the room of the checkout.
+/// Versions of programs used by the checks, queried in the room of the checkout.
 pub(crate) async fn versions(checkout: &Checkout, checks: &[&Check]) -> BTreeMap<String, String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let named = |tool: &&&str| {

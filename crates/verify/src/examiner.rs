@@ -1,159 +1,160 @@
-//! ProjectExaminer: runs the checks of a project's deliverables on clean checkouts, and keeps the book.
+//! ProjectExaminer: runs the checks of a project's deliverables on clean checkouts and updates the check
+//! registry.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use autonoe_core::check::{Assurance, Check, Finding, Origin, Review};
+use autonoe_core::check::{Assurance, Check, CheckOrigin, Finding, Review};
 use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
-use autonoe_core::event::{Purpose, RunEvent};
+use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, Proposal};
 use autonoe_core::fault::Fault;
-use autonoe_core::files::Guarded;
+use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ProjectStatus, Refusal};
 use autonoe_store::{
-    CheckBook, CheckState, Journal, Project, Seen, StatusStore, read_evidence, write_evidence,
+    CheckBaseline, CheckRegistry, CheckState, Project, SqliteJournal, StatusStore, read_evidence,
+    write_evidence,
 };
 
 use crate::briefing::briefing;
-use crate::builders::Builders;
+use crate::check_results::{CheckResults, failure, summary};
+use crate::check_run::{self, CheckRun, CheckVerdict};
 use crate::checkout::{Checkout, CheckoutFactory};
-use crate::evidence::{Builder, Evidence, Proof, Surroundings, coverage, shortened, versions};
-use crate::inquiry::NOTHING_COMMITTED;
-use crate::known::{MAX_CHECKS, all_checks, checks_of, doubt, key, of_project, too_many};
-use crate::list::complaint;
-use crate::look::{Look, failure, told};
+use crate::checks::{MAX_CHECKS, all_checks, check_key, checks_of, of_project, too_many, why_not_counted};
+use crate::checks_file::problem_with;
+use crate::current_builder::CurrentBuilder;
+use crate::evidence::{Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, versions};
 use crate::oracles;
+use crate::repository_query::NOTHING_COMMITTED;
 use crate::review;
-use crate::trial::{self, Trial, Verdict};
 
-/// Told what happened.
-pub type Tell = Box<dyn Fn(&RunEvent) + Send + Sync>;
+/// Called for every event.
+pub type EventListener = Box<dyn Fn(&RunEvent) + Send + Sync>;
 
 /// Everything that an examiner works with.
 pub struct ProjectExaminer {
-    /// The project.
     pub project: Project,
-    /// Where checkouts are made.
-    pub site: CheckoutFactory,
-    /// The checks that the user wrote, as they were when the run began.
+    pub checkouts: CheckoutFactory,
+    /// The checks that the user wrote, as of the start of the run.
     pub written: Vec<Check>,
     /// The one writer of `status.json`.
     pub status: Arc<StatusStore>,
-    /// Remembers.
-    pub journal: Arc<Journal>,
-    /// Tells the time.
+    pub journal: Arc<SqliteJournal>,
     pub clock: Arc<dyn Clock>,
-    /// Tells who watches.
-    pub tell: Tell,
-    /// What nobody who is judged may write.
-    pub guarded: Guarded,
-    /// Who is building.
-    pub builders: Arc<Builders>,
-    /// Whether nothing counts but what is verified.
+    pub on_event: EventListener,
+    /// Files that agents must not write.
+    pub protected: ProtectedFiles,
+    pub builders: Arc<CurrentBuilder>,
+    /// Whether only verified deliverables count.
     pub is_strict: bool,
-    /// What the project's own checks last said.
-    pub complaints: Mutex<Vec<String>>,
-    /// What was committed when the run began.
+    /// Last failures of the checks of the project as a whole.
+    pub project_failures: Mutex<Vec<String>>,
+    /// Last commit when the run started.
     pub base: Mutex<Option<String>>,
-    /// Checkouts are made one after another.
+    /// Serializes checkouts.
     pub working: tokio::sync::Mutex<()>,
 }
 
 impl ProjectExaminer {
-    fn checks(&self, book: &CheckBook) -> Vec<Check> {
+    fn checks(&self, book: &CheckRegistry) -> Vec<Check> {
         all_checks(&self.written, book)
     }
 
-    async fn happened(&self, event: RunEvent) -> Result<(), Fault> {
+    async fn emit(&self, event: RunEvent) -> Result<(), Fault> {
         self.journal.event(0, &(&event).into()).await?;
-        (self.tell)(&event);
+        (self.on_event)(&event);
         Ok(())
     }
 
-    /// Runs checks in a checkout, one after another, each with the files that it judges by.
-    async fn look(
+    /// Runs checks one after another, each with the accepted protected files.
+    async fn run_checks(
         &self,
-        book: &CheckBook,
+        book: &CheckRegistry,
         checkout: &Checkout,
         checks: &[&Check],
-        purpose: Purpose,
-    ) -> Result<Look, Fault> {
-        let mut look = Look {
+        purpose: CheckPurpose,
+    ) -> Result<CheckResults, Fault> {
+        let mut results = CheckResults {
             assurance: Assurance::Claimed,
-            proofs: Vec::new(),
+            evidence: Vec::new(),
             failures: Vec::new(),
-            doubts: Vec::new(),
+            not_counted: Vec::new(),
         };
         for check in checks {
-            let trial = self.try_out(book, checkout, check).await?;
-            let doubt = doubt(check, book);
-            let message = match (&doubt, trial.passed(), purpose) {
-                (Some(doubt), true, Purpose::Claim | Purpose::Confirmation) => {
-                    format!("it passed, but does not count: {doubt}")
+            let run = self.run_check(book, checkout, check).await?;
+            let reason = why_not_counted(check, book);
+            let message = match (&reason, run.passed(), purpose) {
+                (Some(reason), true, CheckPurpose::Claim | CheckPurpose::Confirmation) => {
+                    format!("it passed, but does not count: {reason}")
                 }
-                _ => trial.sentence(),
+                _ => run.sentence(),
             };
-            self.happened(RunEvent::Checked {
+            self.emit(RunEvent::Checked {
                 deliverable: check.deliverable.clone(),
                 check: check.name.clone(),
                 purpose,
-                passed: trial.passed(),
+                passed: run.passed(),
                 message,
             })
             .await?;
-            if !trial.passed() {
-                look.failures.push(failure(check, &trial));
+            if !run.passed() {
+                results.failures.push(failure(check, &run));
             }
-            if let Some(doubt) = doubt.as_ref().filter(|_| trial.passed()) {
-                look.doubts.push(format!("`{}`: {doubt}", check.name));
+            if let Some(reason) = reason.as_ref().filter(|_| run.passed()) {
+                results.not_counted.push(format!("`{}`: {reason}", check.name));
             }
-            let counts = doubt.is_none();
-            look.proofs.push(Proof { check: (*check).clone(), seen: shortened(&trial), counts });
+            let counts = reason.is_none();
+            results.evidence.push(CheckEvidence { check: (*check).clone(), run: truncated(&run), counts });
         }
-        look.assurance = if !look.failures.is_empty() {
+        results.assurance = if !results.failures.is_empty() {
             Assurance::Failed
-        } else if look.proofs.iter().any(|proof| proof.counts) {
+        } else if results.evidence.iter().any(|evidence| evidence.counts) {
             Assurance::Verified
         } else {
             Assurance::Claimed
         };
-        Ok(look)
+        Ok(results)
     }
 
-    async fn try_out(&self, book: &CheckBook, checkout: &Checkout, check: &Check) -> Result<Trial, Fault> {
-        oracles::put_back(book, &self.project, &checkout.root)?;
+    async fn run_check(
+        &self,
+        book: &CheckRegistry,
+        checkout: &Checkout,
+        check: &Check,
+    ) -> Result<CheckRun, Fault> {
+        oracles::restore(book, &self.project, &checkout.root)?;
         Ok(match checkout.session_sandbox(check.network) {
-            None => Trial::not_run(check, Verdict::NetworkNotAllowed),
-            Some(session_sandbox) => trial::run(check, session_sandbox, &checkout.root).await,
+            None => CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed),
+            Some(session_sandbox) => check_run::run(check, session_sandbox, &checkout.root).await,
         })
     }
 
-    /// Who built a deliverable: anyone who claims it, and later anyone who did.
-    fn builder(&self, deliverable: &Deliverable, purpose: Purpose) -> Result<Option<Builder>, Fault> {
+    /// The builder of a deliverable: on a claim the current session, later the recorded one.
+    fn builder(&self, deliverable: &Deliverable, purpose: CheckPurpose) -> Result<Option<Builder>, Fault> {
         let earlier = match purpose {
-            Purpose::Claim | Purpose::RedFirst => None,
-            Purpose::Confirmation => read_evidence(&self.project, &deliverable.id)?,
+            CheckPurpose::Claim | CheckPurpose::RedFirst => None,
+            CheckPurpose::Confirmation => read_evidence(&self.project, &deliverable.id)?,
         };
         let earlier = earlier.and_then(|evidence| serde_json::from_value(evidence["builder"].clone()).ok());
         Ok(earlier.or_else(|| self.builders.current()))
     }
 
-    /// What was found, and the evidence of it if it is verified.
+    /// Returns the finding, and writes evidence if the deliverable is verified.
     async fn conclude(
         &self,
         checkout: &Checkout,
         deliverable: &Deliverable,
-        look: &Look,
-        purpose: Purpose,
+        results: &CheckResults,
+        purpose: CheckPurpose,
     ) -> Result<Finding, Fault> {
         let revision = &checkout.revision;
         let at = self.clock.now();
-        if look.assurance == Assurance::Verified {
-            let checks: Vec<&Check> = look.proofs.iter().map(|proof| &proof.check).collect();
+        if results.assurance == Assurance::Verified {
+            let checks: Vec<&Check> = results.evidence.iter().map(|evidence| &evidence.check).collect();
             let evidence = Evidence {
                 deliverable: deliverable.id.clone(),
                 description: deliverable.description.clone(),
@@ -161,14 +162,14 @@ impl ProjectExaminer {
                 commit: revision.commit.clone(),
                 tree: revision.tree.clone(),
                 uncommitted: revision.uncommitted.clone(),
-                environment: Surroundings {
+                environment: CheckEnvironment {
                     os: std::env::consts::OS.to_owned(),
                     architecture: std::env::consts::ARCH.to_owned(),
-                    sandbox: self.site.room_config.sandbox.layer().name().to_owned(),
+                    sandbox: self.checkouts.room_config.sandbox.layer().name().to_owned(),
                     tools: versions(checkout, &checks).await,
                 },
                 builder: self.builder(deliverable, purpose)?,
-                checks: look.proofs.clone(),
+                checks: results.evidence.clone(),
                 at,
                 autonoe: env!("CARGO_PKG_VERSION").to_owned(),
             };
@@ -176,17 +177,21 @@ impl ProjectExaminer {
             write_evidence(&self.project, &deliverable.id, &evidence)?;
         }
         Ok(Finding {
-            assurance: look.assurance,
+            assurance: results.assurance,
             commit: revision.commit.clone(),
             tree: Some(revision.tree.clone()),
             at,
         })
     }
 
-    /// Accepts what new checks judge by and runs them once: anyone who passes now proves nothing.
-    async fn see_first(&self, book: &mut CheckBook) -> Result<(), Fault> {
-        let new: Vec<Check> =
-            self.checks(book).into_iter().filter(|check| !book.seen.contains_key(&key(check))).collect();
+    /// Accepts the protected files of new checks and runs each check once: one that passes now proves
+    /// nothing.
+    async fn run_new_checks(&self, book: &mut CheckRegistry) -> Result<(), Fault> {
+        let new: Vec<Check> = self
+            .checks(book)
+            .into_iter()
+            .filter(|check| !book.baselines.contains_key(&check_key(check)))
+            .collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -195,34 +200,34 @@ impl ProjectExaminer {
         for check in &new {
             missing.push(oracles::freeze(book, &self.project, &check.protect, now)?);
         }
-        let checkout = self.site.check_out(None).await?;
+        let checkout = self.checkouts.check_out(None).await?;
         for (check, missing) in new.iter().zip(missing) {
-            let trial = self.try_out(book, &checkout, check).await?;
-            let state = if trial.passed() { CheckState::Vacuous } else { CheckState::Red };
+            let run = self.run_check(book, &checkout, check).await?;
+            let state = if run.passed() { CheckState::Vacuous } else { CheckState::Red };
             let commit = checkout.revision.commit.clone();
             let message = match (state, missing.is_empty()) {
-                _ if !trial.was_run() => format!("{}; until it was run it does not count", trial.sentence()),
+                _ if !run.was_run() => format!("{}; it does not count until it has run", run.sentence()),
                 (CheckState::Vacuous, _) => format!(
-                    "it passes before the work has begun, so it proves nothing; if it should count, `autonoe checks accept {}`",
+                    "it passes before the work has begun, so it proves nothing; to count it anyway, run `autonoe checks accept {}`",
                     check.name
                 ),
                 (_, false) => format!(
-                    "it judges by what is not there yet ({}), so it will not count; once that is there, `autonoe checks accept {}`",
+                    "it relies on files that do not exist yet ({}), so it does not count; once they exist, run `autonoe checks accept {}`",
                     missing.join(", "),
                     check.name
                 ),
-                (_, true) => format!("{}, as it has to be before the work begins", trial.sentence()),
+                (_, true) => format!("{}, as expected before the work begins", run.sentence()),
             };
-            // What could not be run has not been seen to fail; but what it judges by and is missing stays noted.
-            if trial.was_run() || !missing.is_empty() {
-                let seen = Seen { name: check.name.clone(), state, commit, at: now, missing };
-                book.seen.insert(key(check), seen);
+            // A check that could not run has not failed; but missing protected files are recorded.
+            if run.was_run() || !missing.is_empty() {
+                let baseline = CheckBaseline { name: check.name.clone(), state, commit, at: now, missing };
+                book.baselines.insert(check_key(check), baseline);
             }
-            self.happened(RunEvent::Checked {
+            self.emit(RunEvent::Checked {
                 deliverable: check.deliverable.clone(),
                 check: check.name.clone(),
-                purpose: Purpose::RedFirst,
-                passed: trial.passed(),
+                purpose: CheckPurpose::RedFirst,
+                passed: run.passed(),
                 message,
             })
             .await?;
@@ -231,34 +236,34 @@ impl ProjectExaminer {
         book.save(&self.project)
     }
 
-    /// Notes which files of checks were changed.
-    async fn see_disputes(&self, book: &mut CheckBook) -> Result<(), Fault> {
+    /// Records which protected files were changed.
+    async fn record_disputes(&self, book: &mut CheckRegistry) -> Result<(), Fault> {
         let before = book.disputes.clone();
-        let new = oracles::dispute(book, self.project.root(), self.clock.now())?;
+        let new = oracles::record_disputes(book, self.project.root(), self.clock.now())?;
         if book.disputes != before {
             book.save(&self.project)?;
         }
         for path in new {
             let message = format!(
-                "it is not as it was accepted; checks judge by the accepted one until you decide: \
+                "it differs from the accepted version, which checks use until you decide: \
                  `autonoe checks accept {path}` or `autonoe checks reject {path}`"
             );
-            self.happened(RunEvent::Disputed { path, message }).await?;
+            self.emit(RunEvent::Disputed { path, message }).await?;
         }
         Ok(())
     }
 
-    /// From now on nobody may write what checks judge by.
-    fn guard(&self, book: &CheckBook) {
+    /// Protects the accepted files from now on.
+    fn protect(&self, book: &CheckRegistry) {
         let root = self.project.root();
         let mut files: Vec<_> = book.files.keys().map(|file| root.join(file)).collect();
-        if self.written.iter().any(|check| check.origin == Origin::Spec) {
+        if self.written.iter().any(|check| check.origin == CheckOrigin::Spec) {
             files.push(root.join("SPEC.md"));
         }
-        *self.guarded.write().unwrap_or_else(PoisonError::into_inner) = files;
+        *self.protected.write().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
-    /// Writes down that a deliverable that had passed does not hold, and tells.
+    /// Resets a deliverable that no longer passes, and reports it.
     async fn reset(&self, id: &str, finding: Finding) -> Result<(), Fault> {
         let changed = self
             .status
@@ -269,14 +274,14 @@ impl ProjectExaminer {
             }))
             .await?;
         if let Ok((change, _)) = changed {
-            (self.tell)(&RunEvent::StatusChanged(change));
+            (self.on_event)(&RunEvent::StatusChanged(change));
         }
         Ok(())
     }
 
-    async fn keep(&self, id: &str, finding: Finding) -> Result<(), Fault> {
-        let keep = |status: &mut ProjectStatus, _| Ok((status.set_finding(id, finding)?, Vec::new()));
-        self.status.change(Box::new(keep)).await?.map(drop).or(Ok(()))
+    async fn store_finding(&self, id: &str, finding: Finding) -> Result<(), Fault> {
+        let store = |status: &mut ProjectStatus, _| Ok((status.set_finding(id, finding)?, Vec::new()));
+        self.status.change(Box::new(store)).await?.map(drop).or(Ok(()))
     }
 }
 
@@ -284,39 +289,37 @@ impl ProjectExaminer {
 impl Examiner for ProjectExaminer {
     async fn prepare(&self) -> Result<(), Fault> {
         let _working = self.working.lock().await;
-        let mut book = CheckBook::load(&self.project)?;
-        self.see_disputes(&mut book).await?;
-        self.see_first(&mut book).await?;
-        self.guard(&book);
+        let mut book = CheckRegistry::load(&self.project)?;
+        self.record_disputes(&mut book).await?;
+        self.run_new_checks(&mut book).await?;
+        self.protect(&book);
         Ok(())
     }
 
     async fn propose(&self, ids: &[String], proposals: Vec<Proposal>) -> Result<Result<(), String>, Fault> {
         let _working = self.working.lock().await;
-        let mut book = CheckBook::load(&self.project)?;
+        let mut book = CheckRegistry::load(&self.project)?;
         let before = book.clone();
         let mut names: HashSet<String> = self.checks(&book).into_iter().map(|check| check.name).collect();
         for proposal in proposals {
             match proposal {
                 Proposal::FromSpec { name, deliverable, criteria } => {
                     let is_free = |check: &&Check| {
-                        check.name == name && check.origin == Origin::Spec && check.deliverable.is_none()
+                        check.name == name && check.origin == CheckOrigin::Spec && check.deliverable.is_none()
                     };
                     if book.assigned.contains_key(&name) || self.written.iter().find(is_free).is_none() {
-                        return Ok(Err(format!(
-                            "SPEC.md has no check '{name}' that waits for a deliverable"
-                        )));
+                        return Ok(Err(format!("SPEC.md has no unassigned check '{name}'")));
                     }
-                    let assigned = autonoe_store::Assigned { deliverable, criteria };
+                    let assigned = autonoe_store::CheckAssignment { deliverable, criteria };
                     book.assigned.insert(name, assigned);
                 }
                 Proposal::New(mut check) => {
-                    check.origin = Origin::Proposed;
-                    if let Some(complaint) = complaint(&check) {
-                        return Ok(Err(complaint));
+                    check.origin = CheckOrigin::Proposed;
+                    if let Some(problem) = problem_with(&check) {
+                        return Ok(Err(problem));
                     }
                     if !names.insert(check.name.clone()) {
-                        return Ok(Err(format!("there is a check '{}' already", check.name)));
+                        return Ok(Err(format!("a check '{}' already exists", check.name)));
                     }
                     if names.len() > MAX_CHECKS {
                         return Ok(Err(too_many()));
@@ -331,7 +334,7 @@ impl Examiner for ProjectExaminer {
             let lacking: Vec<&str> = lacking.map(String::as_str).collect();
             if !lacking.is_empty() {
                 return Ok(Err(format!(
-                    "This run accepts only what is verified, so each deliverable needs `checks`; none: {}",
+                    "This run accepts only verified deliverables, so each needs `checks`; missing for: {}",
                     lacking.join(", ")
                 )));
             }
@@ -344,94 +347,95 @@ impl Examiner for ProjectExaminer {
 
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault> {
         let _working = self.working.lock().await;
-        let mut book = CheckBook::load(&self.project)?;
+        let mut book = CheckRegistry::load(&self.project)?;
         let checks = self.checks(&book);
         let checks = checks_of(&checks, &deliverable.id);
         if checks.is_empty() {
             let finding =
                 Finding { assurance: Assurance::Claimed, commit: None, tree: None, at: self.clock.now() };
-            let message = "It has no check, so it counts as claimed, not as verified.".to_owned();
+            let message = "It has no check, so it counts as claimed, not verified.".to_owned();
             return Ok(Examination { finding, message });
         }
-        self.see_disputes(&mut book).await?;
-        let checkout = self.site.check_out(None).await?;
-        let look = match checkout.revision.copied {
-            Some(NOTHING_COMMITTED) => Look {
+        self.record_disputes(&mut book).await?;
+        let checkout = self.checkouts.check_out(None).await?;
+        let results = match checkout.revision.copied {
+            Some(NOTHING_COMMITTED) => CheckResults {
                 assurance: Assurance::Failed,
-                proofs: Vec::new(),
-                failures: vec!["Nothing is committed yet, and checks look at what is committed.".to_owned()],
-                doubts: Vec::new(),
+                evidence: Vec::new(),
+                failures: vec!["Nothing is committed yet, and checks run on the last commit.".to_owned()],
+                not_counted: Vec::new(),
             },
             Some(_) | None => {
-                let looking = self.look(&book, &checkout, &checks, Purpose::Claim);
-                let (look, proven) = tokio::join!(looking, self.site.prove(&checkout));
-                proven?;
-                look?
+                let checking = self.run_checks(&book, &checkout, &checks, CheckPurpose::Claim);
+                let (results, tree) = tokio::join!(checking, self.checkouts.verify_tree(&checkout));
+                tree?;
+                results?
             }
         };
         let changed = oracles::differences(&book, self.project.root())?;
-        let finding = self.conclude(&checkout, deliverable, &look, Purpose::Claim).await?;
-        let message = told(&checkout, &look, &changed);
+        let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim).await?;
+        let message = summary(&checkout, &results, &changed);
         checkout.close().await;
         Ok(Examination { finding, message })
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {
         let _working = self.working.lock().await;
-        let mut book = CheckBook::load(&self.project)?;
+        let mut book = CheckRegistry::load(&self.project)?;
         let checks = self.checks(&book);
         let Some(status) = self.status.load().await?.filter(|_| !checks.is_empty()) else {
             return Ok(Confirmation::default());
         };
-        self.see_disputes(&mut book).await?;
+        self.record_disputes(&mut book).await?;
         let mut confirmation = Confirmation::default();
-        let checkout = self.site.check_out(None).await?;
-        self.site.prove(&checkout).await?;
+        let checkout = self.checkouts.check_out(None).await?;
+        self.checkouts.verify_tree(&checkout).await?;
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
             let checks = checks_of(&checks, &deliverable.id);
             if checks.is_empty() {
                 continue;
             }
-            let look = self.look(&book, &checkout, &checks, Purpose::Confirmation).await?;
+            let results = self.run_checks(&book, &checkout, &checks, CheckPurpose::Confirmation).await?;
             let tree = Some(&checkout.revision.tree);
-            let is_known = |found: &Finding| found.assurance == look.assurance && found.tree.as_ref() == tree;
-            if look.failures.is_empty() && deliverable.finding.as_ref().is_some_and(is_known) {
+            let is_known =
+                |found: &Finding| found.assurance == results.assurance && found.tree.as_ref() == tree;
+            if results.failures.is_empty() && deliverable.finding.as_ref().is_some_and(is_known) {
                 continue;
             }
-            let finding = self.conclude(&checkout, deliverable, &look, Purpose::Confirmation).await?;
-            if look.assurance == Assurance::Failed {
+            let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Confirmation).await?;
+            if results.assurance == Assurance::Failed {
                 confirmation.regressed.push(deliverable.id.clone());
                 self.reset(&deliverable.id, finding).await?;
             } else {
-                self.keep(&deliverable.id, finding).await?;
+                self.store_finding(&deliverable.id, finding).await?;
             }
         }
         let whole = of_project(&checks, &status);
-        let look = self.look(&book, &checkout, &whole, Purpose::Confirmation).await?;
+        let results = self.run_checks(&book, &checkout, &whole, CheckPurpose::Confirmation).await?;
         checkout.close().await;
-        let failed = look.proofs.iter().filter(|proof| !proof.seen.passed());
-        confirmation.project = failed.map(|proof| proof.check.name.clone()).collect();
-        *self.complaints.lock().unwrap_or_else(PoisonError::into_inner) = look.failures;
+        let failed = results.evidence.iter().filter(|check| !check.run.passed());
+        confirmation.project = failed.map(|failed| failed.check.name.clone()).collect();
+        *self.project_failures.lock().unwrap_or_else(PoisonError::into_inner) = results.failures;
         Ok(confirmation)
     }
 
-    async fn wants_review(&self) -> Result<Option<String>, Fault> {
+    async fn review_briefing(&self) -> Result<Option<String>, Fault> {
         let _working = self.working.lock().await;
-        let book = CheckBook::load(&self.project)?;
+        let book = CheckRegistry::load(&self.project)?;
         let Some(status) = self.status.load().await? else {
             return Ok(None);
         };
-        let Some(wanted) = review::wanted(&status, &self.checks(&book)) else {
+        let Some(deliverables) = review::briefing(&status, &self.checks(&book)) else {
             return Ok(None);
         };
         let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let changes = self.site.told_changes(base.as_deref()).await?;
-        Ok(Some(format!("{wanted}\n{changes}")))
+        let changes = self.checkouts.changes_summary(base.as_deref()).await?;
+        Ok(Some(format!("{deliverables}\n{changes}")))
     }
 
     async fn review(&self, id: &str, holds: bool, reason: String) -> Result<Result<(), Refusal>, Fault> {
-        let by = self.builders.current().map(|who| format!("{}:{}", who.backend, who.model));
+        let by = self.builders.current().map(|builder| format!("{}:{}", builder.backend, builder.model));
         let at = self.clock.now();
         let change = |status: &mut ProjectStatus, _| {
             let commit = status.find(id).and_then(|item| item.finding.as_ref()?.commit.clone());
@@ -442,9 +446,9 @@ impl Examiner for ProjectExaminer {
     }
 
     async fn briefing(&self) -> Result<Option<String>, Fault> {
-        let book = CheckBook::load(&self.project)?;
+        let book = CheckRegistry::load(&self.project)?;
         let status = self.status.load().await?;
-        let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(briefing(&self.checks(&book), &book, status.as_ref(), &complaints))
+        let failures = self.project_failures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(briefing(&self.checks(&book), &book, status.as_ref(), &failures))
     }
 }

@@ -1,18 +1,18 @@
-//! The last commit of a project, read from the repository's own files: no program is started for it.
+//! The last commit of a project, read from the repository's files without starting a program.
 
 use std::path::Path;
 
 use autonoe_files::read_text;
 use autonoe_sandbox::Repository;
 
-/// How often a reference may lead to another, and how large its files may be.
+/// Maximum number of symbolic references to follow, and maximum size of the files.
 const MAX_STEPS: usize = 5;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The last commit of the repository around `root`; none where there is none, or where it is kept in a way that is not known here.
+/// `None` without a repository or commit, or for a storage format that is not supported here.
 pub fn last_commit(root: &Path) -> Option<String> {
     let repository = Repository::around(root);
-    // A linked working tree has a HEAD of its own, and shares the rest.
+    // A linked working tree has its own HEAD and shares the rest.
     let own = repository.directories.last()?;
     let mut text = read(&own.join("HEAD"))?;
     for _ in 0..MAX_STEPS {
@@ -48,14 +48,14 @@ mod tests {
 
     use super::last_commit;
 
-    fn git(place: &Path, args: &[&str]) -> String {
+    fn git(directory: &Path, args: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
             .args(args)
-            .current_dir(place)
+            .current_dir(directory)
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", place)
+            .env("HOME", directory)
             .output()
             .expect("git");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -63,24 +63,24 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_git_says() {
-        let place = tempfile::tempdir().expect("directory");
-        let root = place.path().canonicalize().expect("real").join("project");
+    fn the_last_commit_matches_git() {
+        let directory = tempfile::tempdir().expect("directory");
+        let root = directory.path().canonicalize().expect("real").join("project");
         std::fs::create_dir(&root).expect("directory");
         assert_eq!(last_commit(&root), None, "there is no repository");
         git(&root, &["init", "-q", "-b", "main", "."]);
         assert_eq!(last_commit(&root), None, "nothing is committed");
-        let said = || Some(git(&root, &["rev-parse", "HEAD"]));
+        let from_git = || Some(git(&root, &["rev-parse", "HEAD"]));
         git(&root, &["commit", "-q", "--allow-empty", "-m", "one"]);
-        assert_eq!(last_commit(&root), said());
+        assert_eq!(last_commit(&root), from_git());
         git(&root, &["pack-refs", "--all"]);
-        assert_eq!(last_commit(&root), said(), "packed");
+        assert_eq!(last_commit(&root), from_git(), "packed");
         let linked = root.parent().expect("parent").join("linked");
         git(&root, &["worktree", "add", "-q", "-b", "other", &linked.display().to_string()]);
         git(&linked, &["commit", "-q", "--allow-empty", "-m", "two"]);
         assert_eq!(last_commit(&linked), Some(git(&linked, &["rev-parse", "HEAD"])));
-        assert_ne!(last_commit(&linked), said());
+        assert_ne!(last_commit(&linked), from_git());
         git(&root, &["checkout", "-q", "--detach"]);
-        assert_eq!(last_commit(&root), said(), "detached");
+        assert_eq!(last_commit(&root), from_git(), "detached");
     }
 }

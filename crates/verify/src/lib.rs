@@ -1,35 +1,35 @@
-//! Verified means verified: checks that our own process runs on a clean checkout, files that nobody who is judged can change,
-//! evidence that anybody can look at.
+//! Verification: checks that our own process runs on a clean checkout, protected files that agents cannot
+//! change, and evidence that anyone can inspect.
 
 mod briefing;
-mod builders;
 mod changes;
+mod check_results;
+mod check_run;
 mod checkout;
+mod checks;
+mod checks_file;
+mod current_builder;
 mod decide;
 mod evidence;
 mod examiner;
 mod git;
 mod head;
-mod inquiry;
-mod known;
-mod list;
-mod look;
 mod oracles;
 mod output;
-mod proof;
+mod repository_query;
 mod reproduce;
 mod review;
 mod spec;
-mod trial;
+mod tree_integrity;
 
-pub use builders::Builders;
 pub use changes::{Changes, Commit, FileChange};
+pub use check_run::{CheckRun, CheckVerdict};
 pub use checkout::{Checkout, CheckoutFactory, Revision};
+pub use checks::{all_checks, check_key, checks_of, why_not_counted, written_checks};
+pub use current_builder::CurrentBuilder;
 pub use decide::{accept, reject};
-pub use evidence::{Builder, Criterion, Evidence, Proof, Surroundings, coverage};
-pub use examiner::{ProjectExaminer, Tell};
+pub use evidence::{Builder, CheckEnvironment, CheckEvidence, Criterion, Evidence, coverage};
+pub use examiner::{EventListener, ProjectExaminer};
 pub use head::last_commit;
-pub use known::{all_checks, checks_of, doubt, key, written_checks};
 pub use reproduce::{Reproduction, reproduce};
 pub use spec::read_spec;
-pub use trial::{Trial, Verdict};

@@ -1,31 +1,35 @@
-//! The files that checks judge by: found by globs, kept as they were accepted, put back where they are judged by.
+//! Protected files: found by globs, stored in their accepted version, restored before checks run.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::read_bytes_beneath;
-use autonoe_store::{CheckBook, Dispute, MAX_FILE_BYTES, Project, sha256_hex};
+use autonoe_store::{CheckRegistry, Dispute, MAX_FILE_BYTES, Project, sha256_hex};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use jiff::Timestamp;
 
-/// How many files the globs of a project may name.
+/// Maximum number of files that the globs of a project may match.
 const MAX_FILES: usize = 5_000;
 
-/// The files below `root` that one of the globs names, by their paths from there. Links are named, not followed.
+/// Paths below `root` that match one of the globs. Links are listed, not followed.
 pub(crate) fn matching<'a>(
     root: &Path,
     globs: impl IntoIterator<Item = &'a String>,
 ) -> Result<BTreeSet<String>, Fault> {
-    // A name that is not text is nobody's to accept.
-    let found = named(root, globs)?.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+    // Names that are not UTF-8 cannot be accepted.
+    let found =
+        matching_paths(root, globs)?.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
     Ok(found.collect())
 }
 
-fn named<'a>(root: &Path, globs: impl IntoIterator<Item = &'a String>) -> Result<Vec<PathBuf>, Fault> {
+fn matching_paths<'a>(
+    root: &Path,
+    globs: impl IntoIterator<Item = &'a String>,
+) -> Result<Vec<PathBuf>, Fault> {
     let globs: Vec<&String> = globs.into_iter().collect();
     let set = glob_set(globs.iter().copied())?;
     let mut found = Vec::new();
@@ -33,18 +37,18 @@ fn named<'a>(root: &Path, globs: impl IntoIterator<Item = &'a String>) -> Result
         return Ok(found);
     }
     let is_ours = |name: &std::ffi::OsStr| name == ".git" || name == ".autonoe";
-    // A project may hold a great many files that no glob can name.
-    let beginnings: Vec<PathBuf> = globs.iter().map(|glob| beginning(glob)).collect();
+    // Skips directories that no glob can match, since a project may be large.
+    let prefixes: Vec<PathBuf> = globs.iter().map(|glob| literal_prefix(glob)).collect();
     let top = root.to_owned();
-    let may_hold = move |path: &Path| {
+    let may_contain = move |path: &Path| {
         let path = path.strip_prefix(&top).unwrap_or(path);
-        beginnings.iter().any(|beginning| beginning.starts_with(path) || path.starts_with(beginning))
+        prefixes.iter().any(|prefix| prefix.starts_with(path) || path.starts_with(prefix))
     };
     let walk = WalkBuilder::new(root)
         .standard_filters(false)
         .follow_links(false)
         .filter_entry(move |entry| {
-            may_hold(entry.path()) && (entry.depth() != 1 || !is_ours(entry.file_name()))
+            may_contain(entry.path()) && (entry.depth() != 1 || !is_ours(entry.file_name()))
         })
         .build();
     for entry in walk.filter_map(Result::ok) {
@@ -58,16 +62,16 @@ fn named<'a>(root: &Path, globs: impl IntoIterator<Item = &'a String>) -> Result
             found.push(path.to_owned());
         }
         if found.len() > MAX_FILES {
-            let message = format!("The checks protect more than {MAX_FILES} files.");
-            return Err(Fault::lasting(Layer::Config, "oracle", message)
-                .hint("Let `protect` name the tests and their helpers, not what is built."));
+            let message = format!("The `protect` globs match more than {MAX_FILES} files.");
+            return Err(Fault::permanent(FaultLayer::Config, "oracle", message)
+                .hint("Let `protect` match the tests and their helpers, not build output."));
         }
     }
     Ok(found)
 }
 
-/// The directories and the name that a glob begins with, up to its first wildcard.
-fn beginning(glob: &str) -> PathBuf {
+/// The part of a glob before its first wildcard.
+fn literal_prefix(glob: &str) -> PathBuf {
     let glob = glob.strip_prefix("./").unwrap_or(glob);
     let is_wild = |part: &&str| part.contains(['*', '?', '[', '{', '\\']);
     glob.split('/').take_while(|part| !is_wild(part)).collect()
@@ -76,21 +80,25 @@ fn beginning(glob: &str) -> PathBuf {
 fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet, Fault> {
     let mut set = GlobSetBuilder::new();
     let wrong = |error: globset::Error| {
-        Fault::lasting(Layer::Config, "oracle", format!("A check protects what is not a pattern: {error}."))
+        Fault::permanent(
+            FaultLayer::Config,
+            "oracle",
+            format!("A check has an invalid glob in `protect`: {error}."),
+        )
     };
     for glob in globs {
         let glob = glob.strip_prefix("./").unwrap_or(glob);
         set.add(GlobBuilder::new(glob).literal_separator(true).build().map_err(wrong)?);
-        // A directory is all that is in it.
+        // A directory includes everything in it.
         let inside = format!("{}/**", glob.trim_end_matches('/'));
         set.add(GlobBuilder::new(&inside).literal_separator(true).build().map_err(wrong)?);
     }
     set.build().map_err(wrong)
 }
 
-/// Accepts the files of globs that are new, as they are now. Returns the globs that name nothing.
+/// Accepts the current files of new globs. Returns the globs that match nothing.
 pub(crate) fn freeze(
-    book: &mut CheckBook,
+    book: &mut CheckRegistry,
     project: &Project,
     globs: &[String],
     now: Timestamp,
@@ -114,10 +122,11 @@ pub(crate) fn freeze(
     Ok(missing)
 }
 
-/// Finds the files below `root` that are not as they were accepted, those among them that nobody accepted, and those that are gone.
-pub(crate) fn differences(book: &CheckBook, root: &Path) -> Result<Vec<(String, Option<String>)>, Fault> {
+/// Files below `root` that differ from their accepted version, are not accepted at all, or are gone; with the
+/// hash of their current content.
+pub(crate) fn differences(book: &CheckRegistry, root: &Path) -> Result<Vec<(String, Option<String>)>, Fault> {
     let found = matching(root, &book.globs)?;
-    // What is not an ordinary file is not as it was accepted, whatever it is.
+    // Anything that is not a regular file differs.
     let now = |file: &str| {
         let content = read_bytes_beneath(root, Path::new(file), MAX_FILE_BYTES).ok()?;
         Some(sha256_hex(&content))
@@ -132,8 +141,12 @@ pub(crate) fn differences(book: &CheckBook, root: &Path) -> Result<Vec<(String, 
     Ok(differing.collect())
 }
 
-/// Notes what differs in the working tree. Returns what was not known yet.
-pub(crate) fn dispute(book: &mut CheckBook, root: &Path, now: Timestamp) -> Result<Vec<String>, Fault> {
+/// Records what differs in the working tree. Returns the new differences.
+pub(crate) fn record_disputes(
+    book: &mut CheckRegistry,
+    root: &Path,
+    now: Timestamp,
+) -> Result<Vec<String>, Fault> {
     let differing = differences(book, root)?;
     let before = std::mem::take(&mut book.disputes);
     let mut new = Vec::new();
@@ -148,13 +161,13 @@ pub(crate) fn dispute(book: &mut CheckBook, root: &Path, now: Timestamp) -> Resu
     Ok(new)
 }
 
-/// Puts the accepted files into a tree where nothing runs, and takes away what nobody accepted.
-pub(crate) fn put_back(book: &CheckBook, project: &Project, tree: &Path) -> Result<(), Fault> {
+/// Restores the accepted files in a tree where nothing runs, and removes files that are not accepted.
+pub(crate) fn restore(book: &CheckRegistry, project: &Project, tree: &Path) -> Result<(), Fault> {
     let wrong = |file: &str, error: &io::Error| {
-        let message = format!("{file} cannot be put back into the checkout: {error}.");
-        Fault::passing(Layer::System, "oracle", message)
+        let message = format!("{file} cannot be restored in the checkout: {error}.");
+        Fault::transient(FaultLayer::System, "oracle", message)
     };
-    for file in named(tree, &book.globs)? {
+    for file in matching_paths(tree, &book.globs)? {
         if file.to_str().is_none_or(|file| !book.files.contains_key(file)) {
             fs::remove_file(tree.join(&file)).map_err(|error| wrong(&file.to_string_lossy(), &error))?;
         }
@@ -166,7 +179,7 @@ pub(crate) fn put_back(book: &CheckBook, project: &Project, tree: &Path) -> Resu
     Ok(())
 }
 
-/// Writes a file below `tree` whatever the tree has in its place.
+/// Replaces whatever exists at the path.
 pub(crate) fn write_within(tree: &Path, file: &str, content: &[u8], executable: bool) -> io::Result<()> {
     let path = tree.join(file);
     directory_within(tree, Path::new(file).parent().unwrap_or(Path::new("")))?;
@@ -179,7 +192,8 @@ pub(crate) fn write_within(tree: &Path, file: &str, content: &[u8], executable: 
     set_mode(&path, if executable { 0o755 } else { 0o644 })
 }
 
-/// The directory below `tree` that has this path. What is none on the way to it, a link above all, gives way to one.
+/// The directory with this path below `tree`. Anything else on the way, especially a link, is replaced by a
+/// directory.
 pub(crate) fn directory_within(tree: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut directory = PathBuf::from(tree);
     for component in path.components() {

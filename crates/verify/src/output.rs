@@ -1,10 +1,10 @@
-//! Whether an output is as it must be, line by line.
+//! Compares output with the expected lines.
 
-/// Stands for anything in a line, or for any lines.
+/// Matches anything in a line, or any lines.
 const ANYTHING: &str = "...";
 
-/// What is wrong with an output, if something is: that a line is not there, or that there is one too many.
-pub(crate) fn missing(text: &str, expected: &[String], exact: bool) -> Option<String> {
+/// Describes the first mismatch: a missing line, or an unexpected one.
+pub(crate) fn mismatch(text: &str, expected: &[String], exact: bool) -> Option<String> {
     if expected.is_empty() {
         return None;
     }
@@ -26,16 +26,16 @@ pub(crate) fn missing(text: &str, expected: &[String], exact: bool) -> Option<St
                     return Some(format!("expected `{}`, got `{line}`", wanted.trim()));
                 }
                 Some(_) => {}
-                None => return Some(format!("there is no line `{}`", wanted.trim())),
+                None => return Some(format!("missing line `{}`", wanted.trim())),
             }
         }
         is_open = !exact;
     }
     let rest = lines.find(|line| !line.is_empty()).filter(|_| !is_open)?;
-    Some(format!("`{rest}` is one line too many"))
+    Some(format!("unexpected line `{rest}`"))
 }
 
-/// Whether a line is the one that is wanted. Spaces around it do not matter.
+/// Ignores surrounding spaces.
 fn is_like(line: &str, wanted: &str) -> bool {
     let (line, wanted) = (line.trim(), wanted.trim());
     match (wanted.strip_prefix(ANYTHING), wanted.strip_suffix(ANYTHING)) {
@@ -51,7 +51,7 @@ fn is_like(line: &str, wanted: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::missing;
+    use super::mismatch;
 
     #[test]
     fn lines_are_whole_and_in_order() {
@@ -78,7 +78,7 @@ mod tests {
             ("anything", &[], true, true),
         ] {
             let expected: Vec<String> = expected.iter().map(|line| (*line).to_owned()).collect();
-            let wrong = missing(text, &expected, exact);
+            let wrong = mismatch(text, &expected, exact);
             assert_eq!(wrong.is_none(), is_right, "{text:?} {expected:?} {exact}: {wrong:?}");
         }
     }

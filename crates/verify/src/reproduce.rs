@@ -1,53 +1,53 @@
 //! Reproducing evidence: the same checks, on the same commit, from a fresh checkout.
 
 use autonoe_core::fault::Fault;
-use autonoe_store::{CheckBook, Project};
+use autonoe_store::{CheckRegistry, Project};
 
+use crate::check_run::{self, CheckRun, CheckVerdict};
 use crate::checkout::{Checkout, CheckoutFactory};
 use crate::evidence::Evidence;
 use crate::oracles;
-use crate::trial::{self, Trial, Verdict};
 
-/// What came of doing it again.
+/// Result of reproducing evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reproduction {
-    /// What was looked at.
+    /// Description of the checked revision.
     pub shown: String,
-    /// Whether the files are those that the evidence is about.
+    /// Whether the files are those of the evidence.
     pub same_tree: bool,
-    /// Each check: what the evidence says and what was seen now.
-    pub trials: Vec<(Trial, Trial)>,
+    /// Each check as recorded in the evidence, and as it ran now.
+    pub runs: Vec<(CheckRun, CheckRun)>,
 }
 
 impl Reproduction {
     /// Whether every check passes again, on the same files.
     pub fn holds(&self) -> bool {
-        self.same_tree && !self.trials.is_empty() && self.trials.iter().all(|(_, now)| now.passed())
+        self.same_tree && !self.runs.is_empty() && self.runs.iter().all(|(_, now)| now.passed())
     }
 }
 
-/// Runs the checks of evidence again. Where there was no commit, the files as they are now are looked at.
+/// Runs the checks of the evidence again. Evidence without a commit is checked against the current files.
 pub async fn reproduce(
     project: &Project,
-    site: &CheckoutFactory,
+    checkouts: &CheckoutFactory,
     evidence: &Evidence,
 ) -> Result<Reproduction, Fault> {
-    let book = CheckBook::load(project)?;
-    let checkout: Checkout = site.check_out(evidence.commit.as_deref()).await?;
-    site.prove(&checkout).await?;
-    let mut trials = Vec::new();
+    let registry = CheckRegistry::load(project)?;
+    let checkout: Checkout = checkouts.check_out(evidence.commit.as_deref()).await?;
+    checkouts.verify_tree(&checkout).await?;
+    let mut runs = Vec::new();
     for proof in &evidence.checks {
-        oracles::put_back(&book, project, &checkout.root)?;
+        oracles::restore(&registry, project, &checkout.root)?;
         let now = match checkout.session_sandbox(proof.check.network) {
-            None => Trial::not_run(&proof.check, Verdict::NetworkNotAllowed),
-            Some(session_sandbox) => trial::run(&proof.check, session_sandbox, &checkout.root).await,
+            None => CheckRun::not_run(&proof.check, CheckVerdict::NetworkNotAllowed),
+            Some(session_sandbox) => check_run::run(&proof.check, session_sandbox, &checkout.root).await,
         };
-        trials.push((proof.seen.clone(), now));
+        runs.push((proof.run.clone(), now));
     }
     let reproduction = Reproduction {
-        shown: checkout.revision.shown(),
+        shown: checkout.revision.describe(),
         same_tree: checkout.revision.tree == evidence.tree,
-        trials,
+        runs,
     };
     checkout.close().await;
     Ok(reproduction)

@@ -1,29 +1,30 @@
-//! What an independent look is asked about: what no command has checked.
+//! Selects what a reviewer is asked about: criteria that no check covers.
 
 use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::status::ProjectStatus;
 
+use crate::checks::checks_of;
 use crate::evidence::coverage;
-use crate::known::checks_of;
 
-/// How many deliverables one look is asked about.
-const AT_ONCE: usize = 10;
+/// Maximum number of deliverables per review session.
+const MAX_PER_SESSION: usize = 10;
 
-/// The deliverables that passed, have something that no check covers, and have not been looked at. None if there are none.
-pub(crate) fn wanted(status: &ProjectStatus, checks: &[Check]) -> Option<String> {
-    let mut text = "## What to look at\n".to_owned();
+/// Deliverables that passed, have a criterion without a check, and have not been reviewed. `None` if there
+/// are none.
+pub(crate) fn briefing(status: &ProjectStatus, checks: &[Check]) -> Option<String> {
+    let mut text = "## Deliverables to review\n".to_owned();
     let mut count = 0;
     let passed =
         status.active().filter(|item| item.status == DeliverableStatus::Passed && item.review.is_none());
     for item in passed {
         let covered = coverage(item, &checks_of(checks, &item.id));
-        let is_open = covered.iter().any(|criterion| criterion.checks.is_empty());
-        if item.assurance() == Some(Assurance::Verified) && !is_open {
+        let has_unchecked = covered.iter().any(|criterion| criterion.checks.is_empty());
+        if item.assurance() == Some(Assurance::Verified) && !has_unchecked {
             continue;
         }
         count += 1;
-        if count > AT_ONCE {
+        if count > MAX_PER_SESSION {
             break;
         }
         text.push_str(&format!("\n`{}`: {}\n", item.id, item.description));

@@ -16,57 +16,56 @@
 
 use std::collections::{HashMap, HashSet};
 
-use autonoe_core::check::{Check, DEFAULT_TIME_LIMIT, Origin};
+use autonoe_core::check::{Check, CheckOrigin, DEFAULT_TIME_LIMIT};
 use autonoe_core::duration;
 
-use crate::known::{MAX_CHECKS, too_many};
+use crate::checks::{MAX_CHECKS, too_many};
 
-/// What a line is part of.
-enum Place {
+/// What the current line is part of.
+enum LineContext {
     Text,
-    /// In a block that is opened by so many of this character.
+    /// Opened by `length` of the character `fence`.
     Block {
         fence: char,
         length: usize,
-        check: Option<Box<Block>>,
+        check: Option<Box<CheckBlock>>,
     },
 }
 
-/// A block of checks while it is read.
-struct Block {
+/// A block of checks that is being parsed.
+struct CheckBlock {
     line: usize,
     options: Check,
-    /// The commands so far.
     found: Vec<Check>,
 }
 
-/// Finds the checks of a specification. An error names the line.
+/// Parses the checks of a specification. The error names the line.
 pub fn read_spec(text: &str) -> Result<Vec<Check>, String> {
     let mut heading = String::new();
-    let mut place = Place::Text;
-    let mut checks = Named::default();
+    let mut context = LineContext::Text;
+    let mut checks = NamedChecks::default();
     for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
         let trimmed = line.trim();
-        match &mut place {
-            Place::Text => {
+        match &mut context {
+            LineContext::Text => {
                 if let Some((fence, length, info)) = opening(trimmed) {
                     let check =
-                        is_check(info).then(|| Block::open(info, number).map(Box::new)).transpose()?;
-                    place = Place::Block { fence, length, check };
+                        is_check(info).then(|| CheckBlock::open(info, number).map(Box::new)).transpose()?;
+                    context = LineContext::Block { fence, length, check };
                 } else if let Some(title) = trimmed.strip_prefix('#') {
                     heading = title.trim_start_matches('#').trim().to_owned();
                 } else if let Some(item) = list_item(trimmed) {
                     checks.add(vec![read_item(item, number)?], &heading);
                 }
             }
-            Place::Block { fence, length, check } => {
+            LineContext::Block { fence, length, check } => {
                 let is_end = trimmed.chars().all(|c| c == *fence) && trimmed.len() >= *length;
                 match (is_end, check.as_mut()) {
                     (true, _) => {
                         if let Some(block) = check.take() {
                             checks.add(block.close()?, &heading);
                         }
-                        place = Place::Text;
+                        context = LineContext::Text;
                     }
                     (false, Some(block)) => block.add(line, number)?,
                     (false, None) => {}
@@ -77,15 +76,15 @@ pub fn read_spec(text: &str) -> Result<Vec<Check>, String> {
             return Err(format!("SPEC.md, line {number}: {}", too_many()));
         }
     }
-    match place {
-        Place::Block { check: Some(block), .. } => {
+    match context {
+        LineContext::Block { check: Some(block), .. } => {
             Err(format!("SPEC.md, line {}: the check is never closed", block.line))
         }
-        Place::Block { check: None, .. } | Place::Text => Ok(checks.found),
+        LineContext::Block { check: None, .. } | LineContext::Text => Ok(checks.found),
     }
 }
 
-/// The character, the length and the rest of a line that opens a block.
+/// Fence character, fence length and info string of a line that opens a block.
 fn opening(line: &str) -> Option<(char, usize, &str)> {
     let fence = line.chars().next().filter(|c| ['`', '~'].contains(c))?;
     let length = line.chars().take_while(|c| *c == fence).count();
@@ -96,23 +95,23 @@ fn is_check(info: &str) -> bool {
     info.split_whitespace().next() == Some("check")
 }
 
-/// What follows `- check:`.
+/// The text after `- check:`.
 fn list_item(line: &str) -> Option<&str> {
     let item = line.strip_prefix(['-', '*', '+'])?.trim_start();
     let (word, rest) = item.split_once(':')?;
     word.trim().trim_matches('*').eq_ignore_ascii_case("check").then(|| rest.trim_start_matches('*').trim())
 }
 
-/// Checks that have their names: of the heading that they stand under, unless they have one of their own. No name is given twice.
+/// Gives each check a unique name: its own, or one derived from the heading above it.
 #[derive(Default)]
-struct Named {
+struct NamedChecks {
     found: Vec<Check>,
     names: HashSet<String>,
-    /// The number that the next check of this name gets.
+    /// Number of the next check with this base name.
     next: HashMap<String, usize>,
 }
 
-impl Named {
+impl NamedChecks {
     fn add(&mut self, checks: Vec<Check>, heading: &str) {
         for mut check in checks {
             let base = match (check.name.is_empty(), heading.is_empty()) {
@@ -125,7 +124,7 @@ impl Named {
         }
     }
 
-    /// The first name that nobody has: the base, or the base with a number from 2.
+    /// The first free name: the base, or the base with a number from 2.
     fn free(&mut self, base: String) -> String {
         let next = self.next.entry(base.clone()).or_insert(1);
         loop {
@@ -156,12 +155,12 @@ fn plain() -> Check {
         time_limit: DEFAULT_TIME_LIMIT,
         network: false,
         protect: Vec::new(),
-        origin: Origin::Spec,
+        origin: CheckOrigin::Spec,
     }
 }
 
-impl Block {
-    /// Reads `check [ID] [name=…] [time=…] [criteria=1,2] [protect=GLOB,GLOB] [network]`.
+impl CheckBlock {
+    /// Parses `check [ID] [name=…] [time=…] [criteria=1,2] [protect=GLOB,GLOB] [network]`.
     fn open(info: &str, line: usize) -> Result<Self, String> {
         let mut options = plain();
         for word in info.split_whitespace().skip(1) {
@@ -173,25 +172,25 @@ impl Block {
                 Some(("criteria", numbers)) => {
                     let read = numbers.split(',').map(|number| number.parse().ok().filter(|n| *n > 0));
                     options.criteria = read.collect::<Option<_>>().ok_or_else(|| {
-                        wrong(format!("'{numbers}' are no numbers of criteria, such as 1,2"))
+                        wrong(format!("'{numbers}' is not a list of criterion numbers, such as 1,2"))
                     })?;
                 }
                 Some((other, _)) => {
                     return Err(wrong(format!(
-                        "a check has no option '{other}'; it has name, time, criteria, protect and network"
+                        "unknown check option '{other}'; the options are name, time, criteria, protect and network"
                     )));
                 }
                 None if word == "network" => options.network = true,
                 None if options.deliverable.is_none() => options.deliverable = Some(word.to_owned()),
                 None => {
-                    return Err(wrong(format!("'{word}' is one word too many: a check has one deliverable")));
+                    return Err(wrong(format!("unexpected word '{word}': a check has only one deliverable")));
                 }
             }
         }
         Ok(Self { line, options, found: Vec::new() })
     }
 
-    /// `$ COMMAND`, then lines that its output must hold, then perhaps `? EXIT CODE`.
+    /// `$ COMMAND`, then expected output lines, then optionally `? EXIT CODE`.
     fn add(&mut self, line: &str, number: usize) -> Result<(), String> {
         let wrong = |what: &str| Err(format!("SPEC.md, line {number}: {what}"));
         if let Some(command) = line.trim_start().strip_prefix("$ ") {
@@ -205,13 +204,13 @@ impl Block {
         let Some(check) = self.found.last_mut() else {
             return match line.trim().is_empty() {
                 true => Ok(()),
-                false => wrong("a check begins with a command, after `$ `"),
+                false => wrong("a check must start with a command after `$ `"),
             };
         };
         match line.trim_start().strip_prefix("? ") {
             Some(code) => match code.trim().parse() {
                 Ok(code) => check.exit = code,
-                Err(_) => return wrong("after `?` stands an exit code"),
+                Err(_) => return wrong("expected an exit code after `?`"),
             },
             None if line.trim().is_empty() => {}
             None => check.output.push(line.trim().to_owned()),
@@ -234,7 +233,7 @@ fn read_item(item: &str, line: usize) -> Result<Check, String> {
     let wrong = |what: &str| format!("SPEC.md, line {line}: {what}");
     let mut check = plain();
     let (command, mut rest) =
-        quoted(item).ok_or_else(|| wrong("after `check:` stands a command between backquotes"))?;
+        quoted(item).ok_or_else(|| wrong("expected a command in backquotes after `check:`"))?;
     check.command = command.to_owned();
     loop {
         rest = rest.trim_start_matches([' ', ',', ';', '.']).trim_start_matches("and ");
@@ -245,7 +244,7 @@ fn read_item(item: &str, line: usize) -> Result<Check, String> {
         match word {
             "prints" => {
                 let (text, after) =
-                    quoted(after).ok_or_else(|| wrong("after `prints` stands a text between backquotes"))?;
+                    quoted(after).ok_or_else(|| wrong("expected a text in backquotes after `prints`"))?;
                 check.output.push(text.to_owned());
                 rest = after;
                 continue;
@@ -253,7 +252,7 @@ fn read_item(item: &str, line: usize) -> Result<Check, String> {
             "exits" | "within" | "for" => {}
             other => {
                 return Err(wrong(&format!(
-                    "a check does not know '{other}'; it knows prints, exits, within and for"
+                    "unknown word '{other}' in a check; expected prints, exits, within or for"
                 )));
             }
         }
@@ -261,7 +260,9 @@ fn read_item(item: &str, line: usize) -> Result<Check, String> {
         let (value, after) = after.split_once(' ').unwrap_or((after, ""));
         let value = value.trim_end_matches(['.', ',', ';']).trim_matches('`');
         match word {
-            "exits" => check.exit = value.parse().map_err(|_| wrong("after `exits` stands an exit code"))?,
+            "exits" => {
+                check.exit = value.parse().map_err(|_| wrong("expected an exit code after `exits`"))?
+            }
             "within" => check.time_limit = duration::parse(value).map_err(|what| wrong(&what))?,
             _ => check.deliverable = Some(value.to_owned()),
         }
@@ -269,7 +270,7 @@ fn read_item(item: &str, line: usize) -> Result<Check, String> {
     }
 }
 
-/// What is between backquotes at the beginning, and what follows.
+/// The text between backquotes at the beginning, and the rest.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let marks = text.chars().take_while(|c| *c == '`').count();

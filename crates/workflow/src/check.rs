@@ -1,34 +1,29 @@
-//! StepCheck: whether one step has passed, which is another question than whether the agent is done.
+//! Step checks: whether one step has passed. Whether the agent is done is decided in `completion`.
 
-use autonoe_core::plan::Said;
+use autonoe_core::plan::SessionOutput;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::context::cut;
-use crate::host_effects::CommandEnd;
+use crate::host_effects::HostCommandOutcome;
 
-/// How much of what an action printed is told, in characters.
+/// The most characters quoted of an action's output.
 const QUOTED: usize = 500;
 
-/// What a check says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepCheckResult {
-    /// Whether the step has passed.
     pub passed: bool,
-    /// Why.
     pub reason: String,
 }
 
-/// What came of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionResult {
-    /// What the action is called.
+    /// The action's `type`.
     pub kind: String,
-    /// How its command ended.
-    pub end: CommandEnd,
+    pub outcome: HostCommandOutcome,
 }
 
-/// Looks at the agent's words alone: whether one of the keywords is among them.
+/// Passes if the response contains one of the keywords.
 pub fn by_keyword(keywords: &[String], response: &str) -> StepCheckResult {
     match keywords.iter().find(|keyword| response.contains(keyword.as_str())) {
         Some(keyword) => StepCheckResult { passed: true, reason: format!("the agent said '{keyword}'") },
@@ -39,31 +34,31 @@ pub fn by_keyword(keywords: &[String], response: &str) -> StepCheckResult {
     }
 }
 
-/// Looks at the results of actions alone: whether the one it asks for has succeeded.
+/// Passes if this action has succeeded.
 pub fn by_action(kind: &str, results: &[ActionResult]) -> StepCheckResult {
     let Some(result) = results.iter().find(|result| result.kind == kind) else {
         return StepCheckResult { passed: false, reason: format!("the action '{kind}' was not run") };
     };
-    let passed = result.end.is_success();
-    let printed = result.end.output.trim();
+    let passed = result.outcome.is_success();
+    let printed = result.outcome.output.trim();
     let reason = match (passed, printed) {
-        (true, _) | (false, "") => format!("the action '{kind}': {}", result.end.sentence),
+        (true, _) | (false, "") => format!("the action '{kind}': {}", result.outcome.summary),
         (false, printed) => {
-            // What matters most is usually said last.
+            // The end of the output is usually the most informative part.
             let start = printed.char_indices().rev().nth(QUOTED - 1).map_or(0, |(start, _)| start);
-            format!("the action '{kind}': {}: {}", result.end.sentence, printed[start..].trim())
+            format!("the action '{kind}': {}: {}", result.outcome.summary, printed[start..].trim())
         }
     };
     StepCheckResult { passed, reason }
 }
 
-/// The form in which another session answers what it thinks of a step.
-pub fn opinion_schema() -> Value {
+/// The schema of the answer of a session that checks a step.
+pub fn assessment_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
             "passed": { "type": "boolean", "description": "Whether the step has passed." },
-            "reason": { "type": "string", "description": "Why, in a sentence." },
+            "reason": { "type": "string", "description": "The reason, in one sentence." },
         },
         "required": ["passed", "reason"],
         "additionalProperties": false,
@@ -71,13 +66,13 @@ pub fn opinion_schema() -> Value {
 }
 
 #[derive(Deserialize)]
-struct Opinion {
+struct StepAssessment {
     passed: bool,
     reason: String,
 }
 
-/// Looks at the answer of the session that was asked; none if that did not answer.
-pub fn by_opinion(said: &Said) -> Option<StepCheckResult> {
-    let opinion = Opinion::deserialize(said.answer.as_ref()?).ok()?;
+/// The result that the checking session reported; `None` if it gave no such answer.
+pub fn by_assessment(output: &SessionOutput) -> Option<StepCheckResult> {
+    let opinion = StepAssessment::deserialize(output.answer.as_ref()?).ok()?;
     Some(StepCheckResult { passed: opinion.passed, reason: cut(&opinion.reason, QUOTED) })
 }

@@ -1,113 +1,106 @@
-//! What a declarative agent knows of its own run so far: how many iterations there were, what came of each, and what the
-//! next one is handed.
+//! The context of a declarative agent's run: the number of iterations, a summary of each, and what is carried over to the
+//! next one.
 
 use std::collections::BTreeMap;
 
-use autonoe_core::plan::Said;
+use autonoe_core::plan::SessionOutput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a summary keeps of a response, in characters.
+/// The most characters of a response in a summary.
 const SUMMARIZED: usize = 1000;
-/// What the next iteration is handed of a response, in characters.
+/// The most characters of a response that are carried over to the next iteration.
 const CARRIED: usize = 64 * 1024;
 
-/// The context of a run. When an iteration is over there is one summary for each.
+/// The context of a run. After each iteration, there is exactly one summary per iteration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Context {
-    /// The number of the last session; none before the first.
+pub struct RuntimeContext {
+    /// The number of the last session; `None` before the first one.
     pub session: Option<u32>,
-    /// How many iterations are over.
+    /// The number of iterations that have ended.
     pub iteration: u32,
-    /// What came of each.
     pub summaries: Vec<IterationSummary>,
-    /// What the next iteration is handed.
-    pub carry: Carry,
+    pub carry: ContextCarry,
 }
 
-/// What came of an iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IterationSummary {
-    /// Its number, from 1.
+    /// Counted from 1.
     pub iteration: u32,
-    /// The step.
     pub step: String,
-    /// The session.
     pub session: u32,
-    /// What the agent said, its beginning.
+    /// The start of the response.
     pub response: String,
-    /// The tools that it used.
     pub tools: Vec<String>,
-    /// Whether the step passed; none while that is not decided.
+    /// Whether the step passed; `None` while that is undecided.
     pub passed: Option<bool>,
-    /// Why not.
+    /// Why the step did not pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What an iteration hands to the next.
+/// What is carried over from one iteration to the next.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Carry {
-    /// What the agent said last.
+pub struct ContextCarry {
     pub previous_response: Option<String>,
-    /// The last answer of each step; of one without a structured answer, what it said.
+    /// The last structured answer of each step, or its response if it gave none.
     pub accumulated: BTreeMap<String, Value>,
 }
 
-impl Context {
-    /// Takes in an iteration that is over.
-    pub(crate) fn finish(&mut self, step: &str, session: u32, said: &Said) {
+impl RuntimeContext {
+    /// Adds an iteration that has ended.
+    pub(crate) fn finish(&mut self, step: &str, session: u32, output: &SessionOutput) {
         self.session = Some(session);
         self.iteration += 1;
         self.summaries.push(IterationSummary {
             iteration: self.iteration,
             step: step.to_owned(),
             session,
-            response: cut(&said.text, SUMMARIZED),
-            tools: said.tools.clone(),
+            response: cut(&output.text, SUMMARIZED),
+            tools: output.tools.clone(),
             passed: None,
             error: None,
         });
-        let response = cut(&said.text, CARRIED);
-        let answer = said.answer.clone().unwrap_or_else(|| Value::String(response.clone()));
+        let response = cut(&output.text, CARRIED);
+        let answer = output.answer.clone().unwrap_or_else(|| Value::String(response.clone()));
         self.carry.accumulated.insert(step.to_owned(), answer);
         self.carry.previous_response = Some(response);
     }
 
-    /// Notes in the last summary of a step what was decided about it.
-    pub(crate) fn decide(&mut self, step: &str, passed: bool, why: &str) {
+    /// Records the check result in the last summary of a step.
+    pub(crate) fn record_check(&mut self, step: &str, passed: bool, reason: &str) {
         if let Some(summary) = self.summaries.iter_mut().rev().find(|summary| summary.step == step) {
             summary.passed = Some(passed);
-            summary.error = (!passed).then(|| why.to_owned());
+            summary.error = (!passed).then(|| reason.to_owned());
         }
     }
 
-    /// The last summary in words, for a prompt.
+    /// The last summary as text, for a prompt.
     pub fn previous_summary(&self) -> Option<String> {
-        self.summaries.last().map(IterationSummary::words)
+        self.summaries.last().map(IterationSummary::to_text)
     }
 
-    /// All summaries in words, for a session that is told what was done before it.
+    /// All summaries as text, for a step with `"session": "history"`.
     pub fn history(&self) -> String {
-        let words: Vec<String> = self.summaries.iter().map(IterationSummary::words).collect();
-        words.join("\n\n")
+        let texts: Vec<String> = self.summaries.iter().map(IterationSummary::to_text).collect();
+        texts.join("\n\n")
     }
 }
 
 impl IterationSummary {
-    fn words(&self) -> String {
-        let mut words = format!("### Iteration {} ({})\n\n{}", self.iteration, self.step, self.response);
+    fn to_text(&self) -> String {
+        let mut text = format!("### Iteration {} ({})\n\n{}", self.iteration, self.step, self.response);
         if !self.tools.is_empty() {
-            words.push_str(&format!("\n\nTools used: {}", self.tools.join(", ")));
+            text.push_str(&format!("\n\nTools used: {}", self.tools.join(", ")));
         }
         if let Some(error) = &self.error {
-            words.push_str(&format!("\n\nIt did not pass: {error}"));
+            text.push_str(&format!("\n\nThe step did not pass: {error}"));
         }
-        words
+        text
     }
 }
 
-/// The beginning of a text; what is cut says so.
+/// The start of a text; a cut text ends with the number of characters left out.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => {

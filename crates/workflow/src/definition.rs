@@ -1,4 +1,4 @@
-//! What a declarative agent is made of: what its files say, typed, and nothing about what that means.
+//! The definition of a declarative agent: the content of its files as types, without their interpretation.
 
 mod agent;
 mod completion;
@@ -8,42 +8,36 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use agent::{
-    Access, AgentFile, DEFAULT_MAX_ITERATIONS, Parameter, ParameterKind, STEP_LOOP_LIMIT, Validation,
+    AgentFile, AgentParameter, DEFAULT_MAX_ITERATIONS, ParameterKind, ProjectAccess, STEP_LOOP_LIMIT,
+    Validation,
 };
-pub use completion::{Completion, Mode, Resource};
+pub use completion::{Completion, CompositeMode, Resource};
 pub use steps::{
-    Action, Branch, Check, Continuity, DEFAULT_MAX_RETRIES, Escalation, Input, Notification, OnExhausted,
-    PromptFile, PromptPlace, PromptRef, Retry, RetryPolicy, ReturnFlow, Step, StepKind, StepsFile,
+    Action, Branch, C3lPrompt, Continuity, DEFAULT_MAX_RETRIES, Escalation, Notification, OnExhausted,
+    PromptFile, PromptRef, Retry, RetryPolicy, ReturnFlow, Step, StepCheck, StepInput, StepKind, StepsFile,
     Transition,
 };
 
-/// The file that says what an agent is.
 pub const AGENT_FILE: &str = "agent.json";
-/// The file that says what its steps are.
 pub const STEPS_FILE: &str = "steps.json";
-/// The directory of its prompts.
 pub const PROMPTS_DIR: &str = "prompts";
 
-/// A declarative agent as its files have it.
+/// A declarative agent as its files define it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentDefinition {
-    /// Its directory.
     pub directory: PathBuf,
-    /// `agent.json`.
     pub agent: AgentFile,
-    /// `steps.json`.
     pub steps: StepsFile,
-    /// Every file of the directory that was read, by its path in it.
+    /// The text files of the directory, by their relative paths.
     pub files: BTreeMap<String, String>,
 }
 
 impl AgentDefinition {
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.agent.name
     }
 
-    /// A step; that it exists was seen when the definition was validated.
+    /// A step. In a validated definition, every step that is referred to exists.
     pub fn step(&self, id: &str) -> Option<&Step> {
         self.steps.steps.get(id)
     }

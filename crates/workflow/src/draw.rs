@@ -1,16 +1,16 @@
-//! Drawings of the steps: for terminals, for documents that understand Mermaid, and as a picture. A definition in which something
-//! is wrong is drawn as far as it goes.
+//! Drawings of the steps: as text for a terminal, as a Mermaid flowchart and as SVG. An invalid definition is drawn as far as
+//! possible.
 
 mod boxes;
+mod labels;
 mod layers;
+mod layout;
 mod mermaid;
-mod places;
+mod routes;
 mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
-mod tracks;
-mod words;
 
 pub use mermaid::mermaid;
 pub use svg::svg;

@@ -1,174 +1,164 @@
-//! Every way in which a declarative agent can fail: the names of the design contracts, each with its layer, its stable code
-//! and whether another try can help. The table in the documentation is made from this.
+//! The error classes of declarative agents: their names in the design contracts, with layer, stable code and whether a retry
+//! can help. A test compares the table in the documentation with these constants.
 
-use autonoe_core::fault::{Fault, Layer, Remedy};
+use autonoe_core::fault::{Fault, FaultLayer, Remedy};
 
-/// One class of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Class {
-    /// Its name in the design contracts; those that say no name have one of the same form.
+pub struct ErrorClass {
+    /// The name in the design contracts; classes that have none there follow the same pattern.
     pub name: &'static str,
-    /// Where it arises.
-    pub layer: Layer,
-    /// Its stable code.
+    pub layer: FaultLayer,
     pub code: &'static str,
-    /// Whether another try can help.
     pub remedy: Remedy,
-    /// When it arises.
+    /// When it occurs, for the documentation.
     pub when: &'static str,
 }
 
-impl Class {
-    /// A fault of this class.
+impl ErrorClass {
     pub fn fault(self, message: impl Into<String>) -> Fault {
         match self.remedy {
-            Remedy::Retry => Fault::passing(self.layer, self.code, message),
+            Remedy::Retry => Fault::transient(self.layer, self.code, message),
             Remedy::Wait => Fault::outage(self.layer, self.code, message),
-            Remedy::Person => Fault::lasting(self.layer, self.code, message),
+            Remedy::Person => Fault::permanent(self.layer, self.code, message),
         }
     }
 
-    const fn lasting(name: &'static str, layer: Layer, code: &'static str, when: &'static str) -> Self {
+    const fn permanent(
+        name: &'static str,
+        layer: FaultLayer,
+        code: &'static str,
+        when: &'static str,
+    ) -> Self {
         Self { name, layer, code, remedy: Remedy::Person, when }
     }
 
-    const fn passing(name: &'static str, layer: Layer, code: &'static str, when: &'static str) -> Self {
+    const fn transient(
+        name: &'static str,
+        layer: FaultLayer,
+        code: &'static str,
+        when: &'static str,
+    ) -> Self {
         Self { name, layer, code, remedy: Remedy::Retry, when }
     }
 }
 
-/// There is no such agent, or it lacks a file.
-pub const CONFIGURATION_NOT_FOUND: Class = Class::lasting(
+pub const CONFIGURATION_NOT_FOUND: ErrorClass = ErrorClass::permanent(
     "ConfigurationNotFoundError",
-    Layer::Config,
+    FaultLayer::Config,
     "configuration_not_found",
     "there is no such agent, or its agent.json or steps.json is missing",
 );
-/// A file is not JSON, or not of the form that it must have.
-pub const CONFIGURATION_PARSE: Class = Class::lasting(
+pub const CONFIGURATION_PARSE: ErrorClass = ErrorClass::permanent(
     "ConfigurationParseError",
-    Layer::Config,
+    FaultLayer::Config,
     "configuration_parse",
-    "a file of the definition is not JSON, or has a field that it must not have",
+    "a file of the definition is not valid JSON, or has an unknown field",
 );
-/// The files do not make sense together.
-pub const CONFIGURATION_VALIDATION: Class = Class::lasting(
+pub const CONFIGURATION_VALIDATION: ErrorClass = ErrorClass::permanent(
     "ConfigurationValidationError",
-    Layer::Config,
+    FaultLayer::Config,
     "configuration_validation",
-    "the files of the definition do not make sense together",
+    "the files of the definition contradict each other, or a value in them is invalid",
 );
-/// Something that the agent needs cannot be had.
-pub const DEPENDENCY_RESOLUTION: Class = Class::lasting(
+pub const DEPENDENCY_RESOLUTION: ErrorClass = ErrorClass::permanent(
     "DependencyResolutionError",
-    Layer::Config,
+    FaultLayer::Config,
     "dependency_resolution",
     "an argument, a program or a permission that the agent needs is missing",
 );
-/// It runs already.
-pub const ALREADY_STARTED: Class = Class::lasting(
+pub const ALREADY_STARTED: ErrorClass = ErrorClass::permanent(
     "AlreadyStartedError",
-    Layer::Lifecycle,
+    FaultLayer::Lifecycle,
     "already_started",
-    "a run that is on record was to be started a second time",
+    "a run that is already on record was started again without --resume",
 );
-/// There is nothing to resume.
-pub const NOTHING_TO_RESUME: Class = Class::lasting(
+pub const NOTHING_TO_RESUME: ErrorClass = ErrorClass::permanent(
     "NothingToResumeError",
-    Layer::Lifecycle,
+    FaultLayer::Lifecycle,
     "nothing_to_resume",
-    "--resume was given, and no run of the agent is unfinished",
+    "--resume was given, but the agent has no unfinished run",
 );
-/// The definition is another than the one that was started.
-pub const DEFINITION_CHANGED: Class = Class::lasting(
+pub const DEFINITION_CHANGED: ErrorClass = ErrorClass::permanent(
     "DefinitionChangedError",
-    Layer::Lifecycle,
+    FaultLayer::Lifecycle,
     "definition_changed",
-    "--resume was given, and the definition or the arguments are not those that the run began with",
+    "--resume was given, but the definition or the arguments have changed since the run started",
 );
-/// The same step was run too often in a row.
-pub const STEP_LOOP: Class = Class::lasting(
+pub const STEP_LOOP: ErrorClass = ErrorClass::permanent(
     "LoopError",
-    Layer::Loop,
+    FaultLayer::Loop,
     "step_loop",
-    "the same step was to be run more often in a row than stepLoopLimit allows, retries aside",
+    "the same step would run more often in a row than stepLoopLimit allows, not counting retries",
 );
-/// A step was tried again in vain.
-pub const STEP_RETRY_EXHAUSTED: Class = Class::lasting(
+pub const STEP_RETRY_EXHAUSTED: ErrorClass = ErrorClass::permanent(
     "StepRetryExhaustedError",
-    Layer::Loop,
+    FaultLayer::Loop,
     "step_retry_exhausted",
-    "a step failed, and so did all its retries",
+    "a step failed, and so did all of its retries",
 );
-/// An answer leads nowhere.
-pub const NO_BRANCH: Class = Class::lasting(
+pub const NO_BRANCH: ErrorClass = ErrorClass::permanent(
     "BranchError",
-    Layer::Loop,
+    FaultLayer::Loop,
     "no_branch",
-    "the answer that a gateway looks at has none of the values that lead somewhere",
+    "the answer that a gateway branches on has no matching target and there is no default",
 );
-/// The agent ended because a step called for help.
-pub const ESCALATED: Class = Class::lasting(
+pub const ESCALATED: ErrorClass = ErrorClass::permanent(
     "EscalationError",
-    Layer::Loop,
+    FaultLayer::Loop,
     "escalated",
-    "a step called for help, and its definition ends the agent then",
+    "a step escalated, and its returnFlow is abort",
 );
-/// Nobody could be called for help.
-pub const NOT_NOTIFIED: Class = Class::lasting(
+pub const NOT_NOTIFIED: ErrorClass = ErrorClass::permanent(
     "NotificationError",
-    Layer::Loop,
+    FaultLayer::Loop,
     "not_notified",
-    "a webhook could not be reached, or refused, in all its tries",
+    "a webhook could not be reached, or rejected the message, in every attempt",
 );
-/// A session ended before it was through.
-pub const STEP_CUT_SHORT: Class = Class::passing(
+pub const STEP_CUT_SHORT: ErrorClass = ErrorClass::transient(
     "StepCutShortError",
-    Layer::Loop,
+    FaultLayer::Loop,
     "step_cut_short",
-    "the session of a step used up its turns, or gave no answer in the form that it was asked for",
+    "the session of a step ran out of turns, or returned no structured answer",
 );
-/// The model or its agent cannot be reached.
-pub const SDK_CONNECTION: Class =
-    Class::passing("SdkConnectionError", Layer::Model, "connection", "the model cannot be reached");
-/// Rate limited.
-pub const SDK_RATE_LIMIT: Class = Class::passing(
+pub const SDK_CONNECTION: ErrorClass = ErrorClass::transient(
+    "SdkConnectionError",
+    FaultLayer::Model,
+    "connection",
+    "the model cannot be reached",
+);
+pub const SDK_RATE_LIMIT: ErrorClass = ErrorClass::transient(
     "SdkRateLimitError",
-    Layer::Model,
+    FaultLayer::Model,
     "rate_limited",
     "the model service limits the rate of requests",
 );
-/// Whether the agent is done could not be found out.
-pub const COMPLETION: Class = Class::lasting(
+pub const COMPLETION: ErrorClass = ErrorClass::permanent(
     "CompletionError",
-    Layer::Completion,
+    FaultLayer::Completion,
     "completion",
-    "a command or a program that decides whether the agent is done could not be run, or gave no answer",
+    "a command or a program of the completion condition could not be run, or its output is malformed",
 );
-/// There is no such prompt.
-pub const PROMPT_NOT_FOUND: Class = Class::lasting(
+pub const PROMPT_NOT_FOUND: ErrorClass = ErrorClass::permanent(
     "PromptNotFoundError",
-    Layer::Prompt,
+    FaultLayer::Prompt,
     "prompt_not_found",
-    "a prompt is not there, or is empty",
+    "a prompt does not exist, or is empty",
 );
-/// A prompt is malformed.
-pub const PROMPT_PARSE: Class = Class::lasting(
+pub const PROMPT_PARSE: ErrorClass = ErrorClass::permanent(
     "PromptParseError",
-    Layer::Prompt,
+    FaultLayer::Prompt,
     "prompt_parse",
-    "a prompt has a placeholder or a heading that does not end, or is too long",
+    "a prompt has an unclosed placeholder or unclosed front matter, or is too long",
 );
-/// A variable has no value, and must have one.
-pub const PROMPT_VARIABLE: Class = Class::lasting(
+pub const PROMPT_VARIABLE: ErrorClass = ErrorClass::permanent(
     "PromptVariableError",
-    Layer::Prompt,
+    FaultLayer::Prompt,
     "prompt_variable",
     "a variable has no value, and the agent is strict or the input is required",
 );
 
-/// All of them, in the order of their layers.
-pub const ALL: [Class; 19] = [
+/// All classes, ordered by layer.
+pub const ALL: [ErrorClass; 19] = [
     CONFIGURATION_NOT_FOUND,
     CONFIGURATION_PARSE,
     CONFIGURATION_VALIDATION,

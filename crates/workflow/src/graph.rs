@@ -1,61 +1,55 @@
-//! The steps as a graph: every way that leads from one to another or to the end, as data. Who validates asks what can be
-//! reached; who draws asks for all of it.
+//! The steps as a graph, with every transition as an edge. Validation uses it to find unreachable steps and steps without an
+//! exit; `draw` draws all of it.
 
+mod edges;
 #[cfg(test)]
 mod tests;
-mod ways;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::definition::{AgentDefinition, Step};
 
-pub use ways::edges;
+pub use edges::edges;
 
-/// One way
+/// A transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// The step that it leads from.
     pub from: String,
-    /// The step that it leads to; none is the end.
+    /// The target step; `None` is the end.
     pub to: Option<String>,
-    /// When it is gone; empty if always.
+    /// When it is taken; empty if always.
     pub label: String,
-    /// What kind of way it is.
     pub kind: EdgeKind,
 }
 
-/// What kind of way it is
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EdgeKind {
-    /// The step is over.
+    /// The step has ended.
     Next,
-    /// Its check has passed.
     Pass,
-    /// Its check has failed.
     Fail,
-    /// The agent is done, whatever its condition says.
+    /// The agent is done, regardless of its completion condition.
     Complete,
-    /// It is tried again.
     Retry,
-    /// It was tried again in vain, and another comes instead.
+    /// All retries failed, and another step runs instead.
     Fallback,
-    /// It was tried again in vain, and is left as it is.
+    /// All retries failed, and the step is skipped.
     Skip,
-    /// An answer led there.
+    /// A gateway branches on an answer.
     Branch,
-    /// To the first of its sub-steps, or from one of them to the next.
+    /// From a step to its first sub-step, or from one sub-step to the next.
     SubStep,
-    /// It has failed for good and calls for help.
+    /// The step has failed and escalates to another one.
     Escalation,
-    /// Back from a call for help.
+    /// Back from an escalation.
     Return,
-    /// The end after a call for help, which is a failure.
+    /// The agent ends after an escalation, as a failure.
     Abort,
 }
 
 impl EdgeKind {
-    /// Whether it leads on. Another try does not, nor does a call for help.
-    pub fn leads_on(self) -> bool {
+    /// Whether the flow makes progress. A retry and an escalation do not.
+    pub fn is_forward(self) -> bool {
         match self {
             Self::Next
             | Self::Pass
@@ -71,7 +65,7 @@ impl EdgeKind {
     }
 }
 
-/// The steps in the order in which they are come to, each followed by its sub-steps; then those that nothing leads to.
+/// The steps in breadth-first order, each followed by its sub-steps; then the unreachable ones.
 pub fn in_order(definition: &AgentDefinition, edges: &[Edge]) -> Vec<String> {
     let steps = &definition.steps.steps;
     let mut order: Vec<String> = Vec::new();
@@ -105,25 +99,25 @@ fn add(definition: &AgentDefinition, id: &str, order: &mut Vec<String>) {
     }
 }
 
-/// The steps that can be reached from the entry step, with that.
+/// The steps that can be reached from the entry step, including it.
 pub fn reachable(definition: &AgentDefinition) -> BTreeSet<String> {
     let edges = edges(definition);
-    let mut found = from(&definition.steps.entry_step, &edges);
+    let mut found = reachable_from(&definition.steps.entry_step, &edges);
     found.insert(definition.steps.entry_step.clone());
     found.retain(|step| definition.steps.steps.contains_key(step));
     found
 }
 
-/// The steps that can be reached from this one by going at least one way. The step itself only if it can be come back to.
-pub fn from(step: &str, edges: &[Edge]) -> BTreeSet<String> {
-    let mut ways: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+/// The steps that can be reached from this one over at least one edge. Contains the step itself only if it is in a cycle.
+pub fn reachable_from(step: &str, edges: &[Edge]) -> BTreeSet<String> {
+    let mut targets: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for edge in edges {
-        ways.entry(&edge.from).or_default().extend(edge.to.as_deref());
+        targets.entry(&edge.from).or_default().extend(edge.to.as_deref());
     }
     let mut found = BTreeSet::new();
     let mut waiting = VecDeque::from([step]);
     while let Some(step) = waiting.pop_front() {
-        for to in ways.get(step).into_iter().flatten() {
+        for to in targets.get(step).into_iter().flatten() {
             if found.insert((*to).to_owned()) {
                 waiting.push_back(to);
             }
@@ -132,19 +126,19 @@ pub fn from(step: &str, edges: &[Edge]) -> BTreeSet<String> {
     found
 }
 
-/// The steps that can be reached, and from which the end cannot. A way to a step that does not exist is taken for one to the end:
-/// that is another problem.
+/// The reachable steps from which the end cannot be reached. A transition to a missing step counts as one to the end, since
+/// that is reported as a problem of its own.
 pub fn steps_without_exit(definition: &AgentDefinition) -> Vec<String> {
     let edges = edges(definition);
     let mut with_exit: BTreeSet<&str> = BTreeSet::new();
     loop {
         let before = with_exit.len();
-        for edge in edges.iter().filter(|edge| edge.kind.leads_on()) {
-            let leads_out = match edge.to.as_deref() {
+        for edge in edges.iter().filter(|edge| edge.kind.is_forward()) {
+            let has_exit = match edge.to.as_deref() {
                 None => true,
                 Some(to) => with_exit.contains(to) || definition.step(to).is_none(),
             };
-            if leads_out {
+            if has_exit {
                 with_exit.insert(&edge.from);
             }
         }

@@ -1,4 +1,4 @@
-//! HostEffects: what a declarative agent asks of the machine beside its sessions. Who runs it gives it the means.
+//! The effects of a declarative agent on its host, besides its sessions. The caller provides the implementation.
 
 use std::time::Duration;
 
@@ -6,49 +6,45 @@ use async_trait::async_trait;
 use autonoe_core::fault::Fault;
 use serde_json::Value;
 
-/// What came of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandEnd {
-    /// Its exit code; none if it was ended, or could not be run.
+pub struct HostCommandOutcome {
+    /// The exit code; `None` if the command was killed or could not be run.
     pub exit: Option<i32>,
-    /// What it printed, its middle left out if it was long.
+    /// What the command printed; the middle of a long output is left out.
     pub output: String,
-    /// What came of it, in a sentence.
-    pub sentence: String,
+    /// A description of the outcome.
+    pub summary: String,
 }
 
-impl CommandEnd {
-    /// Whether it ran to its end and was content.
+impl HostCommandOutcome {
     pub fn is_success(&self) -> bool {
         self.exit == Some(0)
     }
 }
 
-/// What a service outside is told.
+/// A message to a webhook.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Notice {
-    /// Its address.
+pub struct WebhookMessage {
     pub url: String,
-    /// The message, which is sent as JSON.
+    /// Sent as JSON.
     pub body: Value,
 }
 
-/// The means.
 #[async_trait]
 pub trait HostEffects: Send + Sync {
-    /// Runs a command with a shell in the sandbox, in the project's directory. What cannot be run is told in the end.
-    async fn command(&self, command: &str, time_limit: Duration) -> CommandEnd;
+    /// Runs a shell command in the sandbox, in the project's directory. A failure to run it is part of the outcome.
+    async fn command(&self, command: &str, time_limit: Duration) -> HostCommandOutcome;
 
-    /// Runs a program of the agent's directory in the sandbox with this on its standard input. Only what it writes to standard
-    /// output is the output.
-    async fn program(&self, program: &str, input: &Value, time_limit: Duration) -> CommandEnd;
+    /// Runs a program of the agent's directory in the sandbox, with `input` on its standard input. The output is standard
+    /// output only.
+    async fn program(&self, program: &str, input: &Value, time_limit: Duration) -> HostCommandOutcome;
 
-    /// What a file of the project holds; none if there is no such file.
+    /// The content of a file of the project; `None` if it does not exist.
     async fn file(&self, path: &str) -> Result<Option<String>, Fault>;
 
-    /// The state of an issue, such as OPEN or CLOSED, or why it cannot be told.
+    /// The state of an issue, such as OPEN or CLOSED, or why it cannot be determined.
     async fn issue(&self, issue: &str, repository: &str) -> Result<String, String>;
 
-    /// Tells a service outside.
-    async fn notify(&self, notice: &Notice) -> Result<(), Fault>;
+    /// Sends a message to a webhook.
+    async fn notify(&self, message: &WebhookMessage) -> Result<(), Fault>;
 }

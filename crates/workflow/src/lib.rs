@@ -1,47 +1,51 @@
-//! Declarative agents: a team describes its agent, its steps, its prompts and when it is done in files; this is what
-//! reads those files, finds what is wrong in them, and makes of them one more plan for the one loop.
+//! Declarative agents: an agent, its steps, its prompts and its completion condition are defined in files. This crate reads
+//! and validates those files, and turns them into a plan for the loop.
 //!
-//! Sessions are run by the loop, memory is kept by the store; commands, files and services it reaches through [`HostEffects`].
+//! The loop runs the sessions and the store keeps the state; commands, files and services are reached through [`HostEffects`].
 
-mod address;
 mod check;
 mod completion;
 mod context;
 pub mod definition;
 pub mod draw;
+mod dry_run;
 pub mod faults;
 mod flow;
 pub mod graph;
 mod host_effects;
 mod lifecycle;
 mod load;
-pub mod machine;
 mod names;
 mod parameters;
 mod plan;
 mod prompt;
 mod prompt_variables;
-mod rehearsal;
 #[cfg(test)]
 mod samples;
 pub mod schema;
 mod state;
+pub mod system_host;
 mod template;
 mod validate;
 mod variables;
+mod webhook_address;
 
-pub use check::{ActionResult, StepCheckResult, by_action, by_keyword, by_opinion, opinion_schema};
-pub use completion::{CompletionContext, CompletionResult, Condition, ConditionState, criteria, kind};
-pub use context::{Carry, Context, IterationSummary};
-pub use flow::{At, FlowState};
-pub use host_effects::{CommandEnd, HostEffects, Notice};
-pub use lifecycle::{AgentResult, BuildOptions, Created, StartOptions, Started, build, nothing_to_resume};
+pub use check::{ActionResult, StepCheckResult, assessment_schema, by_action, by_assessment, by_keyword};
+pub use completion::{
+    CompletionCondition, CompletionContext, CompletionResult, CompletionState, criteria, kind,
+};
+pub use context::{ContextCarry, IterationSummary, RuntimeContext};
+pub use dry_run::{PromptPreview, StepPreview};
+pub use flow::{FlowState, StepPosition};
+pub use host_effects::{HostCommandOutcome, HostEffects, WebhookMessage};
+pub use lifecycle::{
+    AgentResult, BuildOptions, CreatedAgent, StartOptions, StartedAgent, build, nothing_to_resume,
+};
 pub use load::{check_name, find, list, load};
 pub use parameters::read_arguments;
-pub use plan::{StepPlan, Tell};
-pub use prompt::{PromptResolver, Resolved};
+pub use plan::{EventCallback, StepPlan};
+pub use prompt::{PromptResolver, ResolvedPrompt};
 pub use prompt_variables::RUNTIME_NAMES;
-pub use rehearsal::{Rehearsed, Spoken};
-pub use state::{Beginning, Over, PlanState};
-pub use validate::{Problem, Validated, ValidationResult, validate};
+pub use state::{AgentEnd, PlanState, StartSnapshot};
+pub use validate::{Problem, ValidatedDefinition, ValidationResult, validate};
 pub use variables::Variables;

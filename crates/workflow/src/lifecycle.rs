@@ -1,12 +1,12 @@
-//! Lifecycle: an agent is created, started and stopped, each once and in this order. Types hold the order; that a run on record
-//! is not started a second time is looked up where it is on record.
+//! Lifecycle: an agent is created, started and stopped, each once and in this order. Types enforce the order; the saved state
+//! shows whether a run was already started.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use autonoe_core::event::RunEvent;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::plan::PlanMemory;
 use serde_json::Value;
 use similar::TextDiff;
@@ -16,99 +16,98 @@ use crate::definition::{AgentDefinition, Completion, Notification, Resource};
 use crate::faults::{ALREADY_STARTED, DEFINITION_CHANGED, DEPENDENCY_RESOLUTION, NOTHING_TO_RESUME};
 use crate::flow::Move;
 use crate::host_effects::HostEffects;
-use crate::plan::{StepPlan, Tell};
+use crate::plan::{EventCallback, StepPlan};
 use crate::prompt::PromptResolver;
 use crate::prompt_variables::PromptVariables;
-use crate::state::{Beginning, Over, PlanState};
-use crate::validate::Validated;
+use crate::state::{AgentEnd, PlanState, StartSnapshot};
+use crate::validate::ValidatedDefinition;
 use crate::variables::gather;
 
-/// How many lines of a difference are shown.
+/// The most lines shown of a changed definition.
 const DIFFERENCE_LINES: usize = 40;
 
-/// What an agent is built with, beside its definition.
+/// What an agent needs besides its definition.
 pub struct BuildOptions<'a> {
-    /// Its arguments, typed.
+    /// The arguments, already parsed.
     pub arguments: BTreeMap<String, Value>,
-    /// Looks up an environment variable; only those are asked for that its definition names.
+    /// Looks up an environment variable. Called only for those that the definition names.
     pub environment: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
-    /// What came on standard input.
+    /// The text from standard input.
     pub input: Option<String>,
-    /// Whether GitHub can be asked.
+    /// Whether the GitHub CLI is installed.
     pub has_gh: bool,
-    /// Whether a webhook may be told something, by its address.
+    /// Whether the user allowed a webhook address.
     pub may_notify: &'a (dyn Fn(&str) -> Result<(), Fault> + Send + Sync),
 }
 
-/// What an agent is started with.
 pub struct StartOptions {
-    /// Where it remembers.
+    /// Where the state of the run is saved.
     pub memory: Arc<dyn PlanMemory>,
-    /// What it asks of the machine.
-    pub outside: Arc<dyn HostEffects>,
-    /// Who is told what happens.
-    pub tell: Tell,
-    /// Whether it resumes the run that is on record, instead of beginning one.
+    pub host: Arc<dyn HostEffects>,
+    /// Called for every event, after it is on record.
+    pub on_event: EventCallback,
+    /// Whether to resume the run on record instead of starting a new one.
     pub resumes: bool,
 }
 
-/// How an agent went.
+/// The result of an agent's run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentResult {
-    /// Whether its condition holds.
+    /// Whether the completion condition holds.
     pub success: bool,
-    /// How many iterations there were.
     pub iterations: u32,
-    /// Why it ended, if it did by itself.
+    /// Why the run ended, unless it failed or was stopped from outside.
     pub reason: Option<String>,
-    /// What came of each iteration.
     pub summaries: Vec<IterationSummary>,
-    /// What ended it otherwise.
+    /// The fault that ended the run.
     pub error: Option<Fault>,
-    /// The structured answer of the last iteration, if that gave one.
+    /// The structured answer of the last iteration, if it gave one.
     pub answer: Option<Value>,
 }
 
-/// An agent that can be started, once.
+/// An agent that is ready to be started, once.
 ///
 /// ```compile_fail
-/// async fn twice(agent: autonoe_workflow::Created, one: autonoe_workflow::StartOptions, two: autonoe_workflow::StartOptions) {
+/// async fn twice(agent: autonoe_workflow::CreatedAgent, one: autonoe_workflow::StartOptions, two: autonoe_workflow::StartOptions) {
 ///     let _ = agent.start(one).await;
 ///     let _ = agent.start(two).await;
 /// }
 /// ```
 ///
 /// ```compile_fail
-/// async fn not_started(agent: autonoe_workflow::Created) {
+/// async fn not_started(agent: autonoe_workflow::CreatedAgent) {
 ///     let _ = agent.stop();
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Created {
+pub struct CreatedAgent {
     definition: Arc<AgentDefinition>,
-    supply: PromptVariables,
+    prompt_variables: PromptVariables,
     arguments: BTreeMap<String, Value>,
     input: Option<String>,
 }
 
-/// An agent that has been started, and can be stopped, once.
+/// An agent that has been started and can be stopped, once.
 ///
 /// ```compile_fail
-/// fn twice(agent: autonoe_workflow::Started) {
+/// fn twice(agent: autonoe_workflow::StartedAgent) {
 ///     let _ = agent.stop();
 ///     let _ = agent.stop();
 /// }
 /// ```
-pub struct Started {
+pub struct StartedAgent {
     plan: StepPlan,
 }
 
-/// Builds an agent. What it needs and does not have is found here.
-pub fn build(definition: Validated, options: BuildOptions<'_>) -> Result<Created, Fault> {
+/// Builds an agent, and reports any dependency that is missing.
+pub fn build(definition: ValidatedDefinition, options: BuildOptions<'_>) -> Result<CreatedAgent, Fault> {
     let definition = definition.into_inner();
     if needs_gh(&definition.agent.completion) && !options.has_gh {
         return Err(DEPENDENCY_RESOLUTION
-            .fault(format!("The agent '{}' asks GitHub, and `gh` is not installed.", definition.name()))
+            .fault(format!(
+                "The agent '{}' checks a GitHub issue, but `gh` is not installed.",
+                definition.name()
+            ))
             .hint("Install the GitHub CLI and log in with `gh auth login`."));
     }
     for step in definition.steps.steps.values() {
@@ -120,8 +119,9 @@ pub fn build(definition: Validated, options: BuildOptions<'_>) -> Result<Created
     }
     check_program(&definition)?;
     let BuildOptions { arguments, environment, input, .. } = options;
-    let supply = PromptVariables::new(gather(&definition.agent, &arguments, environment, input.as_deref()));
-    Ok(Created { definition: Arc::new(definition), supply, arguments, input })
+    let prompt_variables =
+        PromptVariables::new(gather(&definition.agent, &arguments, environment, input.as_deref()));
+    Ok(CreatedAgent { definition: Arc::new(definition), prompt_variables, arguments, input })
 }
 
 fn needs_gh(completion: &Completion) -> bool {
@@ -131,7 +131,7 @@ fn needs_gh(completion: &Completion) -> bool {
     completion.parts().iter().any(asks)
 }
 
-/// The program of a condition must be one that can be run.
+/// Checks that the program of a completion condition can be run.
 fn check_program(definition: &AgentDefinition) -> Result<(), Fault> {
     use std::os::unix::fs::PermissionsExt;
     let programs = definition.agent.completion.parts().iter().filter_map(|part| match part {
@@ -141,11 +141,11 @@ fn check_program(definition: &AgentDefinition) -> Result<(), Fault> {
     for program in programs {
         let file = definition.directory.join(Path::new(program));
         let shown = file.display();
-        let (what, hint) = match std::fs::symlink_metadata(&file) {
-            Ok(about) if !about.is_file() => {
+        let (problem, hint) = match std::fs::symlink_metadata(&file) {
+            Ok(metadata) if !metadata.is_file() => {
                 ("it is not a regular file".to_owned(), format!("Put the program itself at {shown}."))
             }
-            Ok(about) if about.permissions().mode() & 0o111 == 0 => {
+            Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
                 ("it is not executable".to_owned(), format!("Make it executable: chmod +x {shown}"))
             }
             Ok(_) => continue,
@@ -154,78 +154,87 @@ fn check_program(definition: &AgentDefinition) -> Result<(), Fault> {
             }
         };
         let message =
-            format!("The program {program} of the agent '{}' cannot be run: {what}.", definition.name());
+            format!("The program {program} of the agent '{}' cannot be run: {problem}.", definition.name());
         return Err(DEPENDENCY_RESOLUTION.fault(message).hint(hint));
     }
     Ok(())
 }
 
-impl Created {
-    /// What it is made of.
+impl CreatedAgent {
     pub fn definition(&self) -> &AgentDefinition {
         &self.definition
     }
 
-    pub(crate) fn supply(&self) -> &PromptVariables {
-        &self.supply
+    pub(crate) fn prompt_variables(&self) -> &PromptVariables {
+        &self.prompt_variables
     }
 
-    /// Whether it can resume an earlier run: one of the same definition with the same arguments.
+    /// Fails unless the earlier run has the same definition and the same arguments.
     pub fn check_against(&self, earlier: &PlanState) -> Result<(), Fault> {
-        let now = beginning(&self.definition, self.arguments.clone(), self.input.clone());
+        let now = snapshot(&self.definition, self.arguments.clone(), self.input.clone());
         compare(&earlier.begun_with, &now)
     }
 
-    /// Starts it. Everything that it needs has been looked at; what it remembers is read.
-    pub async fn start(self, options: StartOptions) -> Result<Started, Fault> {
-        let StartOptions { memory, outside, tell, resumes } = options;
-        let Self { definition, supply, arguments, input } = self;
-        let beginning = beginning(&definition, arguments, input);
-        let kept = memory.recall().await?;
-        let (state, unjudged) = match (kept, resumes) {
+    /// Starts or resumes the agent.
+    pub async fn start(self, options: StartOptions) -> Result<StartedAgent, Fault> {
+        let StartOptions { memory, host, on_event, resumes } = options;
+        let Self { definition, prompt_variables, arguments, input } = self;
+        let snapshot = snapshot(&definition, arguments, input);
+        let saved = memory.load().await?;
+        let (state, unjudged) = match (saved, resumes) {
             (Some(_), false) => {
                 return Err(ALREADY_STARTED
-                    .fault(format!("The agent '{}' was started before.", definition.name()))
+                    .fault(format!("The agent '{}' has already been started.", definition.name()))
                     .hint("Resume it with --resume."));
             }
-            // One that died before it remembered anything has not begun.
+            // A run that was killed before it saved anything has not started.
             (None, _) => {
-                let (state, events) = begin(&definition, beginning, outside.as_ref()).await?;
-                let kept = serde_json::to_value(&state).map_err(|error| unreadable(&error))?;
-                memory.keep(&kept).await?;
+                let (state, events) = start_run(&definition, snapshot, host.as_ref()).await?;
+                let saved = serde_json::to_value(&state).map_err(|error| unreadable(&error))?;
+                memory.save(&saved).await?;
                 for event in &events {
-                    memory.note(event).await?;
-                    tell(event);
+                    memory.record_event(event).await?;
+                    on_event(event);
                 }
                 (state, None)
             }
-            (Some(kept), true) => {
-                let state: PlanState = serde_json::from_value(kept).map_err(|error| unreadable(&error))?;
-                compare(&state.begun_with, &beginning)?;
+            (Some(saved), true) => {
+                let state: PlanState = serde_json::from_value(saved).map_err(|error| unreadable(&error))?;
+                compare(&state.begun_with, &snapshot)?;
                 let last = memory.last_session().await?.filter(|last| last.number > state.judged);
                 (state, last)
             }
         };
         let prompts = PromptResolver::new(&definition);
-        let plan =
-            StepPlan { definition, prompts, supply, memory, outside, tell, state, unjudged, is_lost: false };
-        Ok(Started { plan })
+        let plan = StepPlan {
+            definition,
+            prompts,
+            prompt_variables,
+            memory,
+            host,
+            on_event,
+            state,
+            unjudged,
+            conversation_lost: false,
+        };
+        Ok(StartedAgent { plan })
     }
 }
 
-impl Started {
-    /// The plan, for the loop.
+impl StartedAgent {
     pub fn plan(&mut self) -> &mut StepPlan {
         &mut self.plan
     }
 
-    /// Stops it and tells how it went. What it remembers was on disk before anybody was told of it.
+    /// Stops the agent and returns its result. Its state is already on disk.
     pub fn stop(self) -> AgentResult {
-        let over = self.plan.over();
-        let (success, reason, error) = match over {
-            Some(Over::Done(reason)) => (true, Some(reason.clone()), None),
-            Some(Over::UsedUp(limit)) => (false, Some(format!("{limit} iterations are used up.")), None),
-            Some(Over::Failed(fault)) => (false, None, Some(fault.clone())),
+        let end = self.plan.end();
+        let (success, reason, error) = match end {
+            Some(AgentEnd::Done(reason)) => (true, Some(reason.clone()), None),
+            Some(AgentEnd::UsedUp(limit)) => {
+                (false, Some(format!("All {limit} iterations are used up.")), None)
+            }
+            Some(AgentEnd::Failed(fault)) => (false, None, Some(fault.clone())),
             None => (false, None, None),
         };
         let context = self.plan.context();
@@ -240,45 +249,44 @@ impl Started {
     }
 }
 
-/// What a run is begun with.
-fn beginning(
+fn snapshot(
     definition: &AgentDefinition,
     arguments: BTreeMap<String, Value>,
     input: Option<String>,
-) -> Beginning {
-    Beginning { fingerprint: fingerprint(definition), files: definition.files.clone(), arguments, input }
+) -> StartSnapshot {
+    StartSnapshot { fingerprint: fingerprint(definition), files: definition.files.clone(), arguments, input }
 }
 
-/// The fault of anyone who wants to resume a run that is not there.
+/// The fault for `--resume` without an unfinished run.
 pub fn nothing_to_resume(name: &str) -> Fault {
     NOTHING_TO_RESUME
-        .fault(format!("No run of the agent '{name}' is unfinished."))
-        .hint("Leave --resume out to begin one.")
+        .fault(format!("The agent '{name}' has no unfinished run."))
+        .hint("Leave out --resume to start a new one.")
 }
 
-/// A run that has just begun is at its first step.
-async fn begin(
+/// The state of a new run, at its first step.
+async fn start_run(
     definition: &AgentDefinition,
-    begun_with: Beginning,
-    outside: &dyn HostEffects,
+    begun_with: StartSnapshot,
+    host: &dyn HostEffects,
 ) -> Result<(PlanState, Vec<RunEvent>), Fault> {
     let mut state = PlanState { begun_with, ..PlanState::default() };
     let mut events = Vec::new();
     let entry = Move::Enter(definition.steps.entry_step.clone());
-    state.settle(entry, definition, outside, &mut events).await?;
+    state.advance(entry, definition, host, &mut events).await?;
     Ok((state, events))
 }
 
 fn unreadable(error: &serde_json::Error) -> Fault {
-    Fault::lasting(
-        Layer::Store,
+    Fault::permanent(
+        FaultLayer::Store,
         "plan_state",
-        format!("What the agent remembers of its run cannot be read: {error}."),
+        format!("The saved state of the agent's run cannot be read: {error}."),
     )
-    .hint("Run it without --resume to begin anew.")
+    .hint("Run it without --resume to start over.")
 }
 
-/// What a definition says, in few characters.
+/// A hash over all files of the definition.
 fn fingerprint(definition: &AgentDefinition) -> String {
     use sha2::{Digest, Sha256};
     let mut hash = Sha256::new();
@@ -291,8 +299,8 @@ fn fingerprint(definition: &AgentDefinition) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A run resumes what it was begun with, or not at all.
-fn compare(before: &Beginning, now: &Beginning) -> Result<(), Fault> {
+/// Fails if the definition or the arguments have changed since the run was started.
+fn compare(before: &StartSnapshot, now: &StartSnapshot) -> Result<(), Fault> {
     if before.arguments != now.arguments {
         let names = before.arguments.keys().chain(now.arguments.keys());
         let mut changed: Vec<&str> = names
@@ -302,8 +310,8 @@ fn compare(before: &Beginning, now: &Beginning) -> Result<(), Fault> {
         changed.sort_unstable();
         changed.dedup();
         return Err(DEFINITION_CHANGED
-            .fault(format!("The run was begun with other values of {}.", changed.join(", ")))
-            .hint("Leave --arg out to resume those, or leave --resume out to begin anew."));
+            .fault(format!("The run was started with different values for {}.", changed.join(", ")))
+            .hint("Leave out --arg to resume with those values, or leave out --resume to start over."));
     }
     if before.fingerprint == now.fingerprint {
         return Ok(());
@@ -324,6 +332,6 @@ fn compare(before: &Beginning, now: &Beginning) -> Result<(), Fault> {
         shown.push_str(&format!("\n... {} more lines", lines.len() - DIFFERENCE_LINES));
     }
     Err(DEFINITION_CHANGED
-        .fault(format!("The definition is not the one that the run was begun with.\n{shown}"))
-        .hint("Put it back to go on, or leave --resume out to begin anew."))
+        .fault(format!("The definition has changed since the run was started.\n{shown}"))
+        .hint("Undo the change to resume, or leave out --resume to start over."))
 }

@@ -1,4 +1,4 @@
-//! Reads the directory of an agent: its files, and their syntax. Whether they make sense together is `validate`'s to say.
+//! Reads the directory of an agent and parses its files. `validate` checks whether they are consistent.
 
 mod agents;
 mod files;
@@ -17,12 +17,12 @@ pub use agents::{check_name, find, list};
 #[cfg(test)]
 use files::{FILES_LIMIT, JSON_BYTES_LIMIT, PROMPT_BYTES_LIMIT};
 
-/// Reads the agent of this directory. It changes nothing, and follows no symbolic link.
+/// Reads the agent in this directory. Follows no symbolic link.
 pub fn load(directory: &Path) -> Result<AgentDefinition, Fault> {
     let directory = named(directory);
     if !directory.is_dir() {
-        let what = format!("There is no directory {}.", directory.display());
-        return Err(not_found(what, directory.parent()));
+        let message = format!("There is no directory {}.", directory.display());
+        return Err(not_found(message, directory.parent()));
     }
     let files = files::read(&directory)?;
     let agent = shape::parse(&directory, AGENT_FILE, text(&directory, &files, AGENT_FILE)?)?;
@@ -32,8 +32,8 @@ pub fn load(directory: &Path) -> Result<AgentDefinition, Fault> {
 
 fn text<'a>(directory: &Path, files: &'a files::Files, name: &str) -> Result<&'a str, Fault> {
     files.get(name).map(String::as_str).ok_or_else(|| {
-        let what = format!("{} is not an agent: it has no {name}.", directory.display());
-        not_found(what, directory.parent())
+        let message = format!("{} is not an agent: it has no {name}.", directory.display());
+        not_found(message, directory.parent())
     })
 }
 
@@ -45,18 +45,18 @@ fn named(directory: &Path) -> PathBuf {
     }
 }
 
-/// A fault with what could have been meant.
-fn not_found(what: String, agents_dir: Option<&Path>) -> Fault {
+/// A fault whose hint lists the available agents.
+fn not_found(message: String, agents_dir: Option<&Path>) -> Fault {
     let names: Vec<String> = agents_dir
         .and_then(|agents| list(agents).ok())
         .unwrap_or_default()
         .iter()
         .filter_map(|agent| Some(agent.file_name()?.to_string_lossy().into_owned()))
         .collect();
-    let make = "`autonoe agent init NAME` makes a new one.";
+    let create = "`autonoe agent init NAME` creates a new one.";
     let hint = match names.as_slice() {
-        [] => format!("There are no agents yet; {make}"),
-        names => format!("The agents that there are: {}. {make}", names.join(", ")),
+        [] => format!("There are no agents yet; {create}"),
+        names => format!("Available agents: {}. {create}", names.join(", ")),
     };
-    CONFIGURATION_NOT_FOUND.fault(what).hint(hint)
+    CONFIGURATION_NOT_FOUND.fault(message).hint(hint)
 }

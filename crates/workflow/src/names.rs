@@ -1,52 +1,52 @@
-//! What names may look like.
+//! Rules for names and paths in a definition.
 
-/// Of an agent: `^[a-z][a-z0-9-]*$`
+/// `^[a-z][a-z0-9-]*$`
 pub(crate) fn is_agent(name: &str) -> bool {
-    fits(
+    matches(
         name,
         |first| first.is_ascii_lowercase(),
         |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-',
     )
 }
 
-/// Of a parameter: `^[a-z][a-z0-9_-]*$`
+/// `^[a-z][a-z0-9_-]*$`
 pub(crate) fn is_parameter(name: &str) -> bool {
     let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
-    fits(name, |first| first.is_ascii_lowercase(), rest)
+    matches(name, |first| first.is_ascii_lowercase(), rest)
 }
 
-/// Of a step: `^[A-Za-z][A-Za-z0-9_-]*$`
+/// `^[A-Za-z][A-Za-z0-9_-]*$`
 pub(crate) fn is_step(name: &str) -> bool {
     let rest = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    fits(name, |first| first.is_ascii_alphabetic(), rest)
+    matches(name, |first| first.is_ascii_alphabetic(), rest)
 }
 
-/// Of a variable in a prompt: `^[A-Za-z_][A-Za-z0-9_-]*$`
+/// `^[A-Za-z_][A-Za-z0-9_-]*$`
 pub(crate) fn is_variable(name: &str) -> bool {
     let rest = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    fits(name, |first| first.is_ascii_alphabetic() || first == '_', rest)
+    matches(name, |first| first.is_ascii_alphabetic() || first == '_', rest)
 }
 
-/// Of an environment variable: `^[A-Za-z_][A-Za-z0-9_]*$`
+/// `^[A-Za-z_][A-Za-z0-9_]*$`
 pub(crate) fn is_environment(name: &str) -> bool {
     is_variable(name) && !name.contains('-')
 }
 
-/// Whether it has a form such as 1.0.0: `^\d+\.\d+\.\d+$`
+/// `^\d+\.\d+\.\d+$`
 pub(crate) fn is_version(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
     text.split('.').count() == 3 && text.split('.').all(is_number)
 }
 
-/// Whether it is a path below a directory, with `/` between its parts and no trick in it.
+/// Whether this is a relative path with `/` between its parts that cannot leave its directory.
 pub(crate) fn is_path_below(path: &str) -> bool {
     let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     !path.contains(['\\', ':', '\0']) && path.split('/').all(is_plain)
 }
 
-fn fits(name: &str, first: impl Fn(char) -> bool, rest: impl Fn(char) -> bool) -> bool {
-    let mut letters = name.chars();
-    letters.next().is_some_and(first) && letters.all(rest)
+fn matches(name: &str, first: impl Fn(char) -> bool, rest: impl Fn(char) -> bool) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(first) && chars.all(rest)
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
     use super::{is_agent, is_environment, is_parameter, is_path_below, is_step, is_variable, is_version};
 
     #[test]
-    fn a_name_has_only_the_letters_that_it_may_have() {
+    fn names_contain_only_allowed_characters() {
         assert!(
             is_agent("fix-2") && !is_agent("Fix") && !is_agent("") && !is_agent("../fix") && !is_agent("2x")
         );

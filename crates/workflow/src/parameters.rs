@@ -1,4 +1,5 @@
-//! Parameters: what an agent is given as `--arg NAME=VALUE`, held against what it declares. All that is wrong is told at once.
+//! Parses the arguments given as `--arg NAME=VALUE` and checks them against the declared parameters. All problems are reported
+//! together.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +7,18 @@ use autonoe_core::fault::Fault;
 use regex::Regex;
 use serde_json::{Number, Value};
 
-use crate::definition::{AgentFile, Parameter, ParameterKind, Validation};
+use crate::definition::{AgentFile, AgentParameter, ParameterKind, Validation};
 use crate::faults;
 
-/// How much of a value is shown.
+/// The most characters shown of a value.
 const MAX_SHOWN: usize = 200;
 
-/// The agent's arguments by their names, defaults included. What is not given and has no default is not among them.
+/// The arguments by name, including defaults. A parameter without an argument and without a default is not included.
 pub fn read_arguments(
     agent: &AgentFile,
     given: &[(String, String)],
 ) -> Result<BTreeMap<String, Value>, Fault> {
-    let mut problems = Problems::default();
+    let mut problems = ArgumentProblems::default();
     let mut arguments = BTreeMap::new();
     for (name, text) in given {
         let Some(parameter) = agent.parameters.get(name) else {
@@ -28,7 +29,7 @@ pub fn read_arguments(
             problems.wrong.push(format!("`{}` is given more than once; give it once", shown(name)));
             continue;
         }
-        let value = read(parameter.kind, text);
+        let value = parse(parameter.kind, text);
         let problem =
             value.as_ref().map_or_else(|why| Some(why.clone()), |value| problem_with(parameter, value));
         if let Some(problem) = problem {
@@ -51,14 +52,13 @@ pub fn read_arguments(
     problems.none_or(arguments, agent)
 }
 
-/// What is wrong, told at once.
 #[derive(Default)]
-struct Problems {
+struct ArgumentProblems {
     wrong: Vec<String>,
     missing: Vec<String>,
 }
 
-impl Problems {
+impl ArgumentProblems {
     fn none_or<T>(self, value: T, agent: &AgentFile) -> Result<T, Fault> {
         let class = match (self.wrong.as_slice(), self.missing.as_slice()) {
             ([], []) => return Ok(value),
@@ -69,7 +69,7 @@ impl Problems {
         let message = format!("The agent {} cannot be started: {}.", agent.name, all.join(". "));
         Err(class
             .fault(message)
-            .hint("`parameters` in its agent.json says what it is given, and what each must be like."))
+            .hint("`parameters` in its agent.json declares the parameters and their allowed values."))
     }
 }
 
@@ -79,10 +79,10 @@ fn undeclared(agent: &AgentFile, name: &str) -> String {
         [] => "it has none".to_owned(),
         known => format!("it has {}", known.join(", ")),
     };
-    format!("`{}` is not a parameter of it; {known}", shown(name))
+    format!("`{}` is not a parameter of this agent; {known}", shown(name))
 }
 
-fn missing(name: &str, parameter: &Parameter) -> String {
+fn missing(name: &str, parameter: &AgentParameter) -> String {
     let purpose = match parameter.description.trim().trim_end_matches('.') {
         "" => String::new(),
         purpose => format!(" ({})", shown(purpose)),
@@ -90,8 +90,8 @@ fn missing(name: &str, parameter: &Parameter) -> String {
     format!("`{name}`{purpose} is missing; give it as --arg {name}=VALUE, {}", allowed(parameter))
 }
 
-/// What a text is as a value of this kind, or why it is none.
-fn read(kind: ParameterKind, text: &str) -> Result<Value, String> {
+/// Parses a value of this type.
+fn parse(kind: ParameterKind, text: &str) -> Result<Value, String> {
     match kind {
         ParameterKind::String => Ok(text.into()),
         ParameterKind::Number => {
@@ -111,21 +111,21 @@ const NOT_A_NUMBER: &str = "which is not a number, such as 3 or 2.5";
 const NOT_A_BOOLEAN: &str = "which is neither true nor false";
 
 fn number(text: &str) -> Option<Number> {
-    let whole = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
-    whole.ok().or_else(|| Number::from_f64(text.parse().ok()?))
+    let integer = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
+    integer.ok().or_else(|| Number::from_f64(text.parse().ok()?))
 }
 
-/// What is wrong with a value of a parameter, if something is; it follows the value in a sentence.
-pub fn problem_with(parameter: &Parameter, value: &Value) -> Option<String> {
+/// Why a value is not allowed for a parameter, as a relative clause that follows the value; `None` if it is allowed.
+pub fn problem_with(parameter: &AgentParameter, value: &Value) -> Option<String> {
     let wrong_kind = match (parameter.kind, value) {
         (ParameterKind::String, Value::String(_))
         | (ParameterKind::Number, Value::Number(_))
         | (ParameterKind::Boolean, Value::Bool(_)) => None,
         (ParameterKind::Array, Value::Array(items)) if items.iter().all(Value::is_string) => None,
-        (ParameterKind::String, _) => Some("which is not a text"),
+        (ParameterKind::String, _) => Some("which is not a string"),
         (ParameterKind::Number, _) => Some(NOT_A_NUMBER),
         (ParameterKind::Boolean, _) => Some(NOT_A_BOOLEAN),
-        (ParameterKind::Array, _) => Some("which is not a list of texts"),
+        (ParameterKind::Array, _) => Some("which is not a list of strings"),
     };
     if let Some(wrong_kind) = wrong_kind {
         return Some(wrong_kind.to_owned());
@@ -133,7 +133,7 @@ pub fn problem_with(parameter: &Parameter, value: &Value) -> Option<String> {
     let validation = parameter.validation.as_ref()?;
     match value {
         Value::Array(items) => items.iter().zip(1..).find_map(|(item, number)| {
-            violation(validation, item).map(|violation| format!("whose part {number} {violation}"))
+            violation(validation, item).map(|violation| format!("whose item {number} {violation}"))
         }),
         value => violation(validation, value).map(|violation| format!("which {violation}")),
     }
@@ -148,12 +148,12 @@ fn violation(Validation { min, max, pattern, choices }: &Validation, value: &Val
         }
     }
     if let (Some(pattern), Some(text)) = (pattern, value.as_str()) {
-        match whole(pattern) {
+        match full_match(pattern) {
             Ok(regex) if regex.is_match(text) => {}
-            Ok(_) => return Some(format!("does not fit the pattern `{pattern}`")),
+            Ok(_) => return Some(format!("does not match the pattern `{pattern}`")),
             Err(_) => {
                 return Some(format!(
-                    "cannot be held against `{pattern}`, which is not a regular expression"
+                    "cannot be checked against `{pattern}`, which is not a valid regular expression"
                 ));
             }
         }
@@ -162,14 +162,14 @@ fn violation(Validation { min, max, pattern, choices }: &Validation, value: &Val
     Some(format!("is not among {}", listed(choices)))
 }
 
-/// A regular expression that all of a text must fit.
-pub(crate) fn whole(pattern: &str) -> Result<Regex, regex::Error> {
-    // One that is whole only because of what is put around it is none.
+/// A regular expression that must match the whole text.
+pub(crate) fn full_match(pattern: &str) -> Result<Regex, regex::Error> {
+    // The pattern must be valid by itself, not only inside of the group.
     Regex::new(pattern)?;
     Regex::new(&format!(r"\A(?:{pattern})\z"))
 }
 
-/// Whole numbers and others are the same if they are equal.
+/// Compares numbers by value, so that 2 equals 2.0.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
         (Some(one), Some(other)) => one == other,
@@ -177,20 +177,20 @@ fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// What is allowed, in words.
-fn allowed(parameter: &Parameter) -> String {
+/// A description of the allowed values.
+fn allowed(parameter: &AgentParameter) -> String {
     let kind = match parameter.kind {
-        ParameterKind::String => "a text",
+        ParameterKind::String => "a string",
         ParameterKind::Number => "a number",
         ParameterKind::Boolean => "true or false",
-        ParameterKind::Array => "texts with commas between",
+        ParameterKind::Array => "comma-separated strings",
     };
     let mut words = vec![kind.to_owned()];
     if let Some(Validation { min, max, pattern, choices }) = &parameter.validation {
         words.extend(min.map(|min| format!("from {min}")));
         words.extend(max.map(|max| format!("to {max}")));
-        words.extend(pattern.as_ref().map(|pattern| format!("of the pattern `{pattern}`")));
-        words.extend(choices.as_ref().map(|choices| format!("one of {}", listed(choices))));
+        words.extend(pattern.as_ref().map(|pattern| format!("that matches `{pattern}`")));
+        words.extend(choices.as_ref().map(|choices| format!("that is one of {}", listed(choices))));
     }
     words.join(" ")
 }
@@ -201,7 +201,7 @@ fn listed(choices: &[Value]) -> String {
     choices.join(", ")
 }
 
-/// The beginning of a value, on one line.
+/// The start of a value, on one line.
 fn shown(text: &str) -> String {
     let one_line = |char: char| if char.is_control() { ' ' } else { char };
     let mut shown: String = text.chars().take(MAX_SHOWN).map(one_line).collect();

@@ -1,61 +1,61 @@
-//! StepPlan: the plan of `agent run`. The next session is that of the current step; what it said decides where that leads and
-//! whether the agent is done. What it remembers is kept after every session, so that a process that dies loses nothing.
+//! The plan of `agent run`. The next session is that of the current step; its output decides which step follows and whether
+//! the agent is done. The state is saved after every session, so that a process that is killed loses nothing.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_core::agent::Instruction;
 use autonoe_core::event::RunEvent;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::{AgentReport, RunOutcome, SessionEnd};
-use autonoe_core::plan::{Assignment, Iteration, Next, Plan, PlanMemory, RunState, Standing, Verdict};
+use autonoe_core::plan::{
+    Iteration, NextAction, NextSession, Plan, PlanMemory, PlanProgress, PlanVerdict, RunState,
+};
 use serde_json::Value;
 
-use crate::check::{StepCheckResult, by_opinion, opinion_schema};
-use crate::completion::{CompletionContext, Condition, condition_states};
-use crate::context::Context;
-use crate::definition::{Access, AgentDefinition, Check, Continuity, Step};
+use crate::check::{StepCheckResult, assessment_schema, by_assessment};
+use crate::completion::{CompletionCondition, CompletionContext, condition_states};
+use crate::context::RuntimeContext;
+use crate::definition::{AgentDefinition, Continuity, ProjectAccess, Step, StepCheck};
 use crate::faults::{CONFIGURATION_VALIDATION, NOT_NOTIFIED, STEP_CUT_SHORT};
-use crate::flow::{At, Move, after_work};
+use crate::flow::{Move, StepPosition, after_session};
 use crate::host_effects::HostEffects;
 use crate::prompt::PromptResolver;
 use crate::prompt_variables::PromptVariables;
-use crate::state::{Over, PlanState};
+use crate::state::{AgentEnd, PlanState};
 use crate::template;
 
-/// Is told what happened, once it is on record.
-pub type Tell = Box<dyn Fn(&RunEvent) + Send + Sync>;
+/// Called for every event, after it is on record.
+pub type EventCallback = Box<dyn Fn(&RunEvent) + Send + Sync>;
 
-/// The plan of `agent run`.
 pub struct StepPlan {
     pub(crate) definition: Arc<AgentDefinition>,
     pub(crate) prompts: PromptResolver,
-    pub(crate) supply: PromptVariables,
+    pub(crate) prompt_variables: PromptVariables,
     pub(crate) memory: Arc<dyn PlanMemory>,
-    pub(crate) outside: Arc<dyn HostEffects>,
-    pub(crate) tell: Tell,
+    pub(crate) host: Arc<dyn HostEffects>,
+    pub(crate) on_event: EventCallback,
     pub(crate) state: PlanState,
-    /// A session that an earlier process held and did not come to judge.
+    /// A session that an earlier process finished but did not judge.
     pub(crate) unjudged: Option<Iteration>,
-    /// Whether the last conversation could not be resumed.
-    pub(crate) is_lost: bool,
+    /// Whether the next session must start a new conversation, because the last one failed.
+    pub(crate) conversation_lost: bool,
 }
 
 impl StepPlan {
-    /// What it knows of its run.
-    pub fn context(&self) -> &Context {
+    pub fn context(&self) -> &RuntimeContext {
         &self.state.context
     }
 
-    /// How it ended, if it has.
-    pub fn over(&self) -> Option<&Over> {
-        self.state.over.as_ref()
+    /// How the agent ended; `None` while it runs.
+    pub fn end(&self) -> Option<&AgentEnd> {
+        self.state.end.as_ref()
     }
 
-    /// The structured answer of the last iteration, if that gave one.
+    /// The structured answer of the last iteration, if it gave one.
     pub fn answer(&self) -> Option<&Value> {
-        self.state.said.answer.as_ref()
+        self.state.last_output.answer.as_ref()
     }
 
     fn step(&self, id: &str) -> Result<&Step, Fault> {
@@ -64,90 +64,92 @@ impl StepPlan {
             .ok_or_else(|| CONFIGURATION_VALIDATION.fault(format!("There is no step '{id}'.")))
     }
 
-    /// Keeps a new state, then tells what led to it.
-    async fn turn_to(&mut self, state: PlanState, events: Vec<RunEvent>) -> Result<(), Fault> {
-        let kept = serde_json::to_value(&state).map_err(|error| {
-            Fault::lasting(
-                Layer::Store,
+    /// Saves a new state, then publishes the events that led to it.
+    async fn save(&mut self, state: PlanState, events: Vec<RunEvent>) -> Result<(), Fault> {
+        let saved = serde_json::to_value(&state).map_err(|error| {
+            Fault::permanent(
+                FaultLayer::Store,
                 "plan_state",
-                format!("The state of the agent cannot be kept: {error}."),
+                format!("The state of the agent cannot be saved: {error}."),
             )
         })?;
-        self.memory.keep(&kept).await?;
+        self.memory.save(&saved).await?;
         self.state = state;
         for event in &events {
-            self.memory.note(event).await?;
-            (self.tell)(event);
+            self.memory.record_event(event).await?;
+            (self.on_event)(event);
         }
         Ok(())
     }
 
-    /// The session of a step.
-    async fn work(&mut self, id: &str) -> Result<Assignment, Fault> {
+    async fn step_session(&mut self, id: &str) -> Result<NextSession, Fault> {
         let step = self.step(id)?.clone();
-        let text = match &self.state.told {
-            // A retry is told the same.
-            Some((told, text)) if told == id && self.is_retry(id) => text.clone(),
-            _ => self.tell_step(id, &step).await?,
+        let text = match &self.state.filled_prompt {
+            // A retry gets the same prompt.
+            Some((step, text)) if step == id && self.is_retry(id) => text.clone(),
+            _ => self.fill_prompt(id, &step).await?,
         };
         let history = match step.session {
-            Continuity::Resume if !self.is_lost => self.memory.conversation().await?,
+            Continuity::Resume if !self.conversation_lost => self.memory.conversation().await?,
             Continuity::Resume | Continuity::Fresh | Continuity::History => None,
         };
-        let mut words = String::new();
+        let mut instruction = String::new();
         if history.is_none() {
-            let system =
-                self.prompts.resolve_system(&self.supply.variables(&self.definition, &self.state, id)?)?;
-            words = format!("{}\n\n", system.text);
+            let system = self.prompts.resolve_system(&self.prompt_variables.variables(
+                &self.definition,
+                &self.state,
+                id,
+            )?)?;
+            instruction = format!("{}\n\n", system.text);
         }
         if step.session == Continuity::History && self.state.context.iteration > 0 {
-            words.push_str(&format!("## What was done before\n\n{}\n\n", self.state.context.history()));
+            instruction.push_str(&format!("## Previous iterations\n\n{}\n\n", self.state.context.history()));
         }
-        words.push_str(&text);
-        let instruction = Instruction::of_step(self.phase(&step), id, words);
-        Ok(Assignment { instruction, history, answer: step.output })
+        instruction.push_str(&text);
+        let instruction = Instruction::of_step(self.phase(&step), id, instruction);
+        Ok(NextSession { instruction, history, answer_schema: step.output })
     }
 
-    /// Fills in the prompt of a step, and keeps it.
-    async fn tell_step(&mut self, id: &str, step: &Step) -> Result<String, Fault> {
+    /// Fills in the prompt of a step, and saves it for retries.
+    async fn fill_prompt(&mut self, id: &str, step: &Step) -> Result<String, Fault> {
         let Some(prompt) = &step.prompt else {
             return Err(CONFIGURATION_VALIDATION.fault(format!("The step '{id}' has no prompt.")));
         };
-        let variables = self.supply.variables(&self.definition, &self.state, id)?;
+        let variables = self.prompt_variables.variables(&self.definition, &self.state, id)?;
         let resolved = self.prompts.resolve(prompt, &variables)?;
-        let warnings = resolved.missing.iter().map(|name| RunEvent::Trouble {
+        let warnings = resolved.missing.iter().map(|name| RunEvent::Warning {
             message: format!(
-                "The prompt {} uses '{name}', which has no value; it stays as it is.",
+                "The prompt {} uses '{name}', which has no value; the placeholder is left as it is.",
                 resolved.path
             ),
         });
         let events = warnings.collect();
-        let told = Some((id.to_owned(), resolved.text.clone()));
-        self.turn_to(PlanState { told, ..self.state.clone() }, events).await?;
+        let filled_prompt = Some((id.to_owned(), resolved.text.clone()));
+        self.save(PlanState { filled_prompt, ..self.state.clone() }, events).await?;
         Ok(resolved.text)
     }
 
-    /// The session that looks at a step.
-    fn look(&self, id: &str) -> Result<Assignment, Fault> {
-        let Some(Check::Prompt { prompt, .. }) = &self.step(id)?.check else {
+    /// The session that checks a step.
+    fn check_session(&self, id: &str) -> Result<NextSession, Fault> {
+        let Some(StepCheck::Prompt { prompt, .. }) = &self.step(id)?.check else {
             return Err(CONFIGURATION_VALIDATION.fault(format!("The step '{id}' has no prompt to check it.")));
         };
-        let variables = self.supply.variables(&self.definition, &self.state, id)?;
+        let variables = self.prompt_variables.variables(&self.definition, &self.state, id)?;
         let text = format!(
-            "{}\n\n## What was answered in the step '{id}'\n\n{}",
+            "{}\n\n## Response of the step '{id}'\n\n{}",
             self.prompts.resolve(prompt, &variables)?.text,
-            self.state.context.carry.previous_response.as_deref().unwrap_or("(nothing)"),
+            self.state.context.carry.previous_response.as_deref().unwrap_or("(no response)"),
         );
         let instruction = Instruction::of_step(Phase::Inspection, id, text);
-        Ok(Assignment { instruction, history: None, answer: Some(opinion_schema()) })
+        Ok(NextSession { instruction, history: None, answer_schema: Some(assessment_schema()) })
     }
 
-    /// Whether the session that comes next must answer in a form.
+    /// Whether the next session must return a structured answer.
     fn wants_answer(&self) -> bool {
-        match &self.state.flow.at {
-            At::Work(id) => self.definition.step(id).is_some_and(|step| step.output.is_some()),
-            At::Look(_) => true,
-            At::Through => false,
+        match &self.state.flow.position {
+            StepPosition::Run(id) => self.definition.step(id).is_some_and(|step| step.output.is_some()),
+            StepPosition::Check(_) => true,
+            StepPosition::Finished => false,
         }
     }
 
@@ -157,108 +159,110 @@ impl StepPlan {
 
     fn phase(&self, step: &Step) -> Phase {
         match step.access.unwrap_or(self.definition.agent.access) {
-            Access::Write => Phase::Step,
-            Access::Read => Phase::Inspection,
+            ProjectAccess::Write => Phase::Step,
+            ProjectAccess::Read => Phase::Inspection,
         }
     }
 
-    /// Where a finished session leads.
-    async fn digest(
+    /// Updates the state after a finished session.
+    async fn apply(
         &self,
         finished: &Iteration,
         state: &mut PlanState,
         events: &mut Vec<RunEvent>,
     ) -> Result<(), Fault> {
         state.judged = finished.number;
-        let next = match state.flow.at.clone() {
-            At::Work(id) => {
-                state.context.finish(&id, finished.number, &finished.said);
-                state.said = finished.said.clone();
-                after_work(&self.definition, &id)
+        let next = match state.flow.position.clone() {
+            StepPosition::Run(id) => {
+                state.context.finish(&id, finished.number, &finished.output);
+                state.last_output = finished.output.clone();
+                after_session(&self.definition, &id)
             }
-            At::Look(id) => {
+            StepPosition::Check(id) => {
                 state.context.session = Some(finished.number);
-                let result = by_opinion(&finished.said).unwrap_or_else(|| StepCheckResult {
+                let result = by_assessment(&finished.output).unwrap_or_else(|| StepCheckResult {
                     passed: false,
-                    reason: "who looked at it did not say whether it passed".to_owned(),
+                    reason: "the checking session did not report whether it passed".to_owned(),
                 });
                 Move::Decided(id, result)
             }
-            At::Through => Move::Settled,
+            StepPosition::Finished => Move::Settled,
         };
-        state.settle(next, &self.definition, self.outside.as_ref(), events).await?;
-        // While a step is looked at, its iteration is not over.
-        match state.flow.at {
-            At::Look(_) => Ok(()),
-            At::Work(_) | At::Through => self.complete(state, events).await,
+        state.advance(next, &self.definition, self.host.as_ref(), events).await?;
+        // An iteration includes the check of its step.
+        match state.flow.position {
+            StepPosition::Check(_) => Ok(()),
+            StepPosition::Run(_) | StepPosition::Finished => self.complete(state, events).await,
         }
     }
 
-    /// Asks whether the agent is done. If its steps are through and it is not, they begin again.
+    /// Checks the completion condition. If all steps are finished and it does not hold, they start again.
     async fn complete(&self, state: &mut PlanState, events: &mut Vec<RunEvent>) -> Result<(), Fault> {
         if let Some(step) = &state.flow.completed_by {
-            state.over = Some(Over::Done(format!("The step '{step}' says that the agent is done.")));
+            state.end = Some(AgentEnd::Done(format!("The step '{step}' completed the agent.")));
             return Ok(());
         }
         let fill = |text: &str| match template::parse(text) {
-            Ok(template) => template.fill(self.supply.given()).text,
+            Ok(template) => template.fill(self.prompt_variables.given()).text,
             Err(_) => text.to_owned(),
         };
-        let over = CompletionContext {
-            context: &state.context,
-            said: &state.said,
-            is_through: state.flow.at == At::Through,
+        let context = CompletionContext {
+            run: &state.context,
+            output: &state.last_output,
+            steps_finished: state.flow.position == StepPosition::Finished,
             fill: &fill,
         };
-        let mut condition = Condition::new(&self.definition.agent.completion, &mut state.condition);
-        let result = condition.check(&over, self.outside.as_ref()).await?;
-        events.extend(result.trouble.map(|message| RunEvent::Trouble { message }));
+        let mut condition = CompletionCondition::new(&self.definition.agent.completion, &mut state.condition);
+        let result = condition.check(&context, self.host.as_ref()).await?;
+        events.extend(result.warning.map(|message| RunEvent::Warning { message }));
         if result.complete {
-            state.over = Some(Over::Done(result.reason));
+            state.end = Some(AgentEnd::Done(result.reason));
         } else if state.context.iteration >= self.definition.agent.max_iterations {
-            state.over = Some(Over::UsedUp(self.definition.agent.max_iterations));
-        } else if state.flow.at == At::Through {
+            state.end = Some(AgentEnd::UsedUp(self.definition.agent.max_iterations));
+        } else if state.flow.position == StepPosition::Finished {
             let entry = Move::Enter(self.definition.steps.entry_step.clone());
-            state.settle(entry, &self.definition, self.outside.as_ref(), events).await?;
+            state.advance(entry, &self.definition, self.host.as_ref(), events).await?;
         }
         Ok(())
     }
 
-    fn verdict(&self) -> Verdict {
-        match &self.state.over {
-            None => Verdict::Moved,
-            Some(Over::Done(reason)) => Verdict::Done(RunOutcome::ConditionMet { reason: reason.clone() }),
-            Some(Over::UsedUp(limit)) => Verdict::Done(RunOutcome::MaxIterations { limit: *limit }),
-            Some(Over::Failed(fault)) => Verdict::Failed(fault.clone()),
+    fn verdict(&self) -> PlanVerdict {
+        match &self.state.end {
+            None => PlanVerdict::Progressed,
+            Some(AgentEnd::Done(reason)) => {
+                PlanVerdict::Done(RunOutcome::ConditionMet { reason: reason.clone() })
+            }
+            Some(AgentEnd::UsedUp(limit)) => PlanVerdict::Done(RunOutcome::MaxIterations { limit: *limit }),
+            Some(AgentEnd::Failed(fault)) => PlanVerdict::Failed(fault.clone()),
         }
     }
 }
 
 #[async_trait]
 impl Plan for StepPlan {
-    async fn next(&mut self, _so_far: &RunState) -> Result<Next, Fault> {
+    async fn next(&mut self, _so_far: &RunState) -> Result<NextAction, Fault> {
         if let Some(unjudged) = self.unjudged.take() {
             self.judge(&unjudged).await?;
         }
         match self.verdict() {
-            Verdict::Moved | Verdict::Idle => {}
-            Verdict::Done(outcome) => return Ok(Next::Done(outcome)),
-            Verdict::Failed(fault) => return Err(fault),
+            PlanVerdict::Progressed | PlanVerdict::Idle => {}
+            PlanVerdict::Done(outcome) => return Ok(NextAction::Done(outcome)),
+            PlanVerdict::Failed(fault) => return Err(fault),
         }
-        match self.state.flow.at.clone() {
-            At::Work(id) => Ok(Next::Session(self.work(&id).await?)),
-            At::Look(id) => Ok(Next::Session(self.look(&id)?)),
-            At::Through => Err(CONFIGURATION_VALIDATION.fault("The agent has no step to begin with.")),
+        match self.state.flow.position.clone() {
+            StepPosition::Run(id) => Ok(NextAction::Session(self.step_session(&id).await?)),
+            StepPosition::Check(id) => Ok(NextAction::Session(self.check_session(&id)?)),
+            StepPosition::Finished => Err(CONFIGURATION_VALIDATION.fault("The agent has no current step.")),
         }
     }
 
-    async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {
+    async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
         if finished.number <= self.state.judged {
             return Ok(self.verdict());
         }
-        // Whatever went wrong, it may be the resumed conversation: the next try begins a new one. A service that is away has
-        // nothing to do with the conversation.
-        self.is_lost = match &finished.outcome {
+        // The resumed conversation may be the cause of a failure, so the next attempt starts a new one. An outage has nothing
+        // to do with the conversation.
+        self.conversation_lost = match &finished.outcome {
             SessionEnd::ExecutionError { fault } => !fault.is_outage(),
             _ => false,
         };
@@ -266,46 +270,46 @@ impl Plan for StepPlan {
             SessionEnd::Completed => {}
             SessionEnd::MaxTurns => {
                 let step = finished.instruction.step.as_deref().unwrap_or_default();
-                let message = format!("The session of the step '{step}' used up its turns.");
-                return Ok(Verdict::Failed(STEP_CUT_SHORT.fault(message)));
+                let message = format!("The session of the step '{step}' ran out of turns.");
+                return Ok(PlanVerdict::Failed(STEP_CUT_SHORT.fault(message)));
             }
-            // The loop knows what to do about them; the step is held once more.
+            // The loop handles these; the step runs again.
             SessionEnd::ExecutionError { .. }
             | SessionEnd::BudgetExceeded { .. }
             | SessionEnd::DurationExceeded { .. }
             | SessionEnd::QuotaExceeded { .. }
-            | SessionEnd::Interrupted => return Ok(Verdict::Idle),
+            | SessionEnd::Interrupted => return Ok(PlanVerdict::Idle),
         }
-        if finished.said.answer.is_none() && self.wants_answer() {
-            let message = "The session of the step gave no answer in the form that it was asked for.";
-            return Ok(Verdict::Failed(STEP_CUT_SHORT.fault(message)));
+        if finished.output.answer.is_none() && self.wants_answer() {
+            let message = "The session of the step returned no structured answer.";
+            return Ok(PlanVerdict::Failed(STEP_CUT_SHORT.fault(message)));
         }
         let (mut state, mut events) = (self.state.clone(), Vec::new());
-        match self.digest(finished, &mut state, &mut events).await {
+        match self.apply(finished, &mut state, &mut events).await {
             Ok(()) => {}
-            // What the steps themselves led to is the end; what could not be asked or told can be tried again.
-            Err(fault) if fault.layer == Layer::Loop && fault.code != NOT_NOTIFIED.code => {
-                state.over = Some(Over::Failed(fault));
+            // A fault of the steps themselves is final; a failed lookup or notification can be retried.
+            Err(fault) if fault.layer == FaultLayer::Loop && fault.code != NOT_NOTIFIED.code => {
+                state.end = Some(AgentEnd::Failed(fault));
             }
             Err(fault) => return Err(fault),
         }
-        self.turn_to(state, events).await?;
+        self.save(state, events).await?;
         Ok(self.verdict())
     }
 
-    fn standing(&self) -> Standing {
+    fn progress(&self) -> PlanProgress {
         let PlanState { flow, condition, .. } = &self.state;
-        let at = match &flow.at {
-            At::Work(id) | At::Look(id) if self.state.over.is_none() => Some(id.clone()),
-            At::Work(_) | At::Look(_) | At::Through => None,
+        let current = match &flow.position {
+            StepPosition::Run(id) | StepPosition::Check(id) if self.state.end.is_none() => Some(id.clone()),
+            StepPosition::Run(_) | StepPosition::Check(_) | StepPosition::Finished => None,
         };
         let agent = AgentReport {
             name: self.definition.name().to_owned(),
             path: flow.path.clone(),
             visits: flow.visits.clone(),
             conditions: condition_states(&self.definition.agent.completion, condition),
-            at,
+            at: current,
         };
-        Standing { agent: Some(Box::new(agent)), ..Standing::default() }
+        PlanProgress { agent: Some(Box::new(agent)), ..PlanProgress::default() }
     }
 }

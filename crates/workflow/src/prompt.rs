@@ -1,6 +1,6 @@
-//! Prompts: where a reference leads among the files of a definition, and what the agent is told in the end.
+//! Prompts: finds the file that a reference points to, and fills in its variables.
 //!
-//! Every file was read when the definition was loaded, so that no reference leads out of the agent's directory.
+//! All files were read when the definition was loaded, so that no reference can reach outside of the agent's directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,38 +12,37 @@ use crate::faults;
 use crate::template::{self, Template};
 use crate::variables::{INPUT_TEXT, Variables};
 
-/// The prompt that stands before every other, if the agent does not name one.
+/// The default system prompt.
 pub const SYSTEM_PROMPT: &str = "system.md";
 
-/// The longest prompt, values included, in bytes.
+/// The longest prompt after filling in its values, in bytes.
 pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
-/// What is said to an agent that has no prompt of its own to begin with.
+/// The system prompt of an agent that has none of its own.
 const BUILT_IN_SYSTEM: &str = include_str!("prompt/system.md");
 
-/// Where that is, for people.
+/// Shown as the path of [`BUILT_IN_SYSTEM`].
 const BUILT_IN: &str = "(built in)";
 
-/// Finds prompts and puts variables into them.
+/// Finds prompts and fills in their variables.
 #[derive(Debug, Clone)]
 pub struct PromptResolver {
     files: BTreeMap<String, String>,
     agent: AgentFile,
 }
 
-/// A prompt with its values.
+/// A prompt with its variables filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
-    /// The text, which is never empty.
+pub struct ResolvedPrompt {
+    /// Never empty.
     pub text: String,
-    /// The file that it is from, in the agent's directory.
+    /// The file, relative to the agent's directory.
     pub path: String,
-    /// The variables that have no value. They stand in the text as they were written.
+    /// Variables without a value. Their placeholders stay in the text.
     pub missing: BTreeSet<String>,
 }
 
 impl PromptResolver {
-    /// A resolver of the prompts of this definition.
     pub fn new(definition: &AgentDefinition) -> Self {
         let below = |path: &str| path.strip_prefix(PROMPTS_DIR).is_some_and(|rest| rest.starts_with('/'));
         let files = definition.files.iter().filter(|(path, _)| below(path));
@@ -53,19 +52,19 @@ impl PromptResolver {
         }
     }
 
-    /// The prompt that a reference leads to, with these values.
-    pub fn resolve(&self, reference: &PromptRef, variables: &Variables) -> Result<Resolved, Fault> {
+    /// The prompt that a reference points to, with these values.
+    pub fn resolve(&self, reference: &PromptRef, variables: &Variables) -> Result<ResolvedPrompt, Fault> {
         self.first_of(&checked_paths_of(reference)?, variables)
     }
 
-    /// The prompt that stands before every other in a new conversation, with these values.
-    pub fn resolve_system(&self, variables: &Variables) -> Result<Resolved, Fault> {
+    /// The system prompt, with these values.
+    pub fn resolve_system(&self, variables: &Variables) -> Result<ResolvedPrompt, Fault> {
         match &self.agent.system_prompt {
             Some(path) => self.resolve(&PromptRef::Path(path.clone()), variables),
             None if self.files.contains_key(&in_directory(SYSTEM_PROMPT)) => {
                 self.resolve(&PromptRef::Path(SYSTEM_PROMPT.to_owned()), variables)
             }
-            None => Ok(Resolved {
+            None => Ok(ResolvedPrompt {
                 text: BUILT_IN_SYSTEM.trim().to_owned(),
                 path: BUILT_IN.to_owned(),
                 missing: BTreeSet::new(),
@@ -73,68 +72,67 @@ impl PromptResolver {
         }
     }
 
-    fn first_of(&self, paths: &[String], variables: &Variables) -> Result<Resolved, Fault> {
-        let mut places = paths.iter().map(|path| in_directory(path));
-        let Some((path, text)) = places.find_map(|place| self.files.get_key_value(&place)) else {
-            let places: Vec<String> = paths.iter().map(|path| format!("`{}`", in_directory(path))).collect();
-            let message = format!("There is no prompt at {}.", places.join(", nor at "));
-            return Err(faults::PROMPT_NOT_FOUND.fault(message).hint(
-                "Write the file, or change the reference; it is relative to the directory of prompts.",
-            ));
+    fn first_of(&self, paths: &[String], variables: &Variables) -> Result<ResolvedPrompt, Fault> {
+        let mut files = paths.iter().map(|path| in_directory(path));
+        let Some((path, text)) = files.find_map(|file| self.files.get_key_value(&file)) else {
+            let files: Vec<String> = paths.iter().map(|path| format!("`{}`", in_directory(path))).collect();
+            let message = format!("There is no prompt at {}.", files.join(" or "));
+            return Err(faults::PROMPT_NOT_FOUND
+                .fault(message)
+                .hint("Create the file, or fix the reference, which is relative to the prompts directory."));
         };
         let template = template::parse(text).map_err(|error| {
-            faults::PROMPT_PARSE.fault(format!("{path}:{error}.")).hint("Fix the prompt at that place.")
+            faults::PROMPT_PARSE.fault(format!("{path}:{error}.")).hint("Fix the prompt at that position.")
         })?;
-        self.filled(path, &template, variables)
+        self.fill(path, &template, variables)
     }
 
-    fn filled(&self, path: &str, template: &Template, variables: &Variables) -> Result<Resolved, Fault> {
+    fn fill(&self, path: &str, template: &Template, variables: &Variables) -> Result<ResolvedPrompt, Fault> {
         let size = template.size(variables);
         if size > MAX_PROMPT_BYTES {
-            let message =
-                format!("{path} has {size} bytes with its values; a prompt has at most {MAX_PROMPT_BYTES}.");
-            return Err(faults::PROMPT_PARSE
-                .fault(message)
-                .hint("Shorten it, or the values that it is given."));
+            let message = format!(
+                "{path} has {size} bytes with its values filled in; the limit is {MAX_PROMPT_BYTES}."
+            );
+            return Err(faults::PROMPT_PARSE.fault(message).hint("Shorten the prompt or the values."));
         }
         let filled = template.fill(variables);
         if filled.text.is_empty() {
-            let with = if template.variables().is_empty() { "" } else { " with the values that it is given" };
+            let with = if template.variables().is_empty() { "" } else { " with its values filled in" };
             let message = format!("{path} is empty{with}.");
             return Err(faults::PROMPT_NOT_FOUND
                 .fault(message)
-                .hint("Write down what the agent is told there."));
+                .hint("Write the instructions of the step in it."));
         }
         if self.agent.strict && !filled.missing.is_empty() {
             return Err(self.without_value(path, &filled.missing));
         }
-        Ok(Resolved { text: filled.text, path: path.to_owned(), missing: filled.missing })
+        Ok(ResolvedPrompt { text: filled.text, path: path.to_owned(), missing: filled.missing })
     }
 
     fn without_value(&self, path: &str, missing: &BTreeSet<String>) -> Fault {
         let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
         let message = match names.as_slice() {
             [name] => {
-                format!("{path} names the variable {name}, which has no value, and the agent is strict.")
+                format!("{path} uses the variable {name}, which has no value, and the agent is strict.")
             }
             names => format!(
-                "{path} names the variables {}, which have no value, and the agent is strict.",
+                "{path} uses the variables {}, which have no value, and the agent is strict.",
                 names.join(", ")
             ),
         };
         let mut hint = String::new();
         for name in missing {
-            let _ = write!(hint, "{} ", self.how_to_give(name));
+            let _ = write!(hint, "{} ", self.how_to_set(name));
         }
-        hint.push_str("Or take `strict` out of agent.json.");
+        hint.push_str("Or remove `strict` from agent.json.");
         faults::PROMPT_VARIABLE.fault(message).hint(hint)
     }
 
-    fn how_to_give(&self, name: &str) -> String {
+    fn how_to_set(&self, name: &str) -> String {
         if name == INPUT_TEXT && self.agent.stdin {
-            "Pipe a text into the command.".to_owned()
+            "Pipe text into the command.".to_owned()
         } else if name == INPUT_TEXT {
-            "Set `stdin` in agent.json to true, and pipe a text into the command.".to_owned()
+            "Set `stdin` in agent.json to true, and pipe text into the command.".to_owned()
         } else if self.agent.parameters.contains_key(name) {
             format!("Give it as --arg {name}=VALUE.")
         } else if self.agent.environment.iter().any(|known| known == name) {
@@ -149,62 +147,57 @@ fn in_directory(path: &str) -> String {
     format!("{PROMPTS_DIR}/{path}")
 }
 
-/// Where a reference leads, in the directory of prompts: the first that is there is read.
+/// The candidate paths of a reference, relative to the prompts directory. The first one that exists is used.
 pub fn paths_of(reference: &PromptRef) -> Vec<String> {
     match reference {
         PromptRef::Path(path) => vec![path.clone()],
         PromptRef::File(file) => {
             [Some(&file.path), file.fallback.as_ref()].into_iter().flatten().cloned().collect()
         }
-        PromptRef::C3l(place) => {
-            let plain = format!("{}/{}/{}/f_{}", place.c1, place.c2, place.c3, place.edition);
-            let adapted = place.adaptation.as_ref().map(|adaptation| format!("{plain}_{adaptation}.md"));
-            adapted.into_iter().chain([format!("{plain}.md")]).chain(place.fallback.clone()).collect()
+        PromptRef::C3l(c3l) => {
+            let plain = format!("{}/{}/{}/f_{}", c3l.c1, c3l.c2, c3l.c3, c3l.edition);
+            let adapted = c3l.adaptation.as_ref().map(|adaptation| format!("{plain}_{adaptation}.md"));
+            adapted.into_iter().chain([format!("{plain}.md")]).chain(c3l.fallback.clone()).collect()
         }
     }
 }
 
-/// Where a reference leads, if all of that is in the directory of prompts.
+/// The candidate paths of a reference; a fault if one of them is not inside the prompts directory.
 pub fn checked_paths_of(reference: &PromptRef) -> Result<Vec<String>, Fault> {
-    let refused = |path: &str, why: &str| {
-        let message = format!("The prompt `{path}` cannot be referred to: {why}.");
+    let invalid = |path: &str, why: &str| {
+        let message = format!("The prompt reference `{path}` is invalid: {why}.");
         faults::PROMPT_NOT_FOUND
             .fault(message)
-            .hint("Write a path below the directory of prompts, such as `steps/plan.md`.")
+            .hint("Use a path inside the prompts directory, such as `steps/plan.md`.")
     };
-    if let PromptRef::C3l(place) = reference {
-        let parts = [
-            Some(&place.c1),
-            Some(&place.c2),
-            Some(&place.c3),
-            Some(&place.edition),
-            place.adaptation.as_ref(),
-        ];
+    if let PromptRef::C3l(c3l) = reference {
+        let parts =
+            [Some(&c3l.c1), Some(&c3l.c2), Some(&c3l.c3), Some(&c3l.edition), c3l.adaptation.as_ref()];
         if let Some(part) = parts.into_iter().flatten().find(|part| part.is_empty() || part.contains('/')) {
-            return Err(refused(part, "a part of a place is neither empty nor has a slash in it"));
+            return Err(invalid(part, "its parts must not be empty or contain a slash"));
         }
     }
     let paths = paths_of(reference);
-    match paths.iter().find_map(|path| Some((path, why_refused(path)?))) {
-        Some((path, why)) => Err(refused(path, why)),
+    match paths.iter().find_map(|path| Some((path, path_problem(path)?))) {
+        Some((path, why)) => Err(invalid(path, why)),
         None => Ok(paths),
     }
 }
 
-/// Why a path cannot be one below the directory of prompts.
-fn why_refused(path: &str) -> Option<&'static str> {
+/// Why a path is not inside the prompts directory; `None` if it is.
+fn path_problem(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         Some("it is empty")
     } else if path.starts_with('/') {
         Some("it is absolute")
     } else if path.contains('\\') {
-        Some("it has a backslash in it")
+        Some("it contains a backslash")
     } else if path.contains('\0') {
-        Some("it has a NUL in it")
+        Some("it contains a NUL")
     } else if path.split('/').any(|part| part.is_empty()) {
         Some("a part of it is empty")
     } else if path.split('/').any(|part| matches!(part, "." | "..")) {
-        Some("it has `.` or `..` in it")
+        Some("it contains `.` or `..`")
     } else {
         None
     }

@@ -1,5 +1,5 @@
-//! PromptVariables: the values that a step's prompt is given. What the run was started with, what the run itself knows, and what other
-//! steps have answered.
+//! The variables of a step's prompt: those that the run was started with, those of the run itself, and the answers of other
+//! steps.
 
 use autonoe_core::fault::Fault;
 
@@ -9,7 +9,7 @@ use crate::faults::PROMPT_VARIABLE;
 use crate::state::PlanState;
 use crate::variables::{Variables, text_of};
 
-/// The names that the run itself gives values to; no parameter may have one of them.
+/// Names of the variables that the run itself sets; parameters cannot use them.
 pub const RUNTIME_NAMES: [&str; 13] = [
     "iteration",
     "completed_iterations",
@@ -26,24 +26,23 @@ pub const RUNTIME_NAMES: [&str; 13] = [
     "visit",
 ];
 
-/// The values that a run was started with.
+/// Builds the variables of prompts from those that the run was started with.
 #[derive(Debug, Clone, Default)]
 pub struct PromptVariables {
     given: Variables,
 }
 
 impl PromptVariables {
-    /// Arguments, environment and standard input.
     pub fn new(given: Variables) -> Self {
         Self { given }
     }
 
-    /// What the run was started with.
+    /// Arguments, environment variables and standard input.
     pub fn given(&self) -> &Variables {
         &self.given
     }
 
-    /// All values for the prompts of a step. What has none is not there.
+    /// All variables for the prompts of a step. Variables without a value are not included.
     pub(crate) fn variables(
         &self,
         definition: &AgentDefinition,
@@ -57,7 +56,7 @@ impl PromptVariables {
         Ok(variables)
     }
 
-    /// What the run was started with, and what it knows itself.
+    /// The variables that the run was started with, and those of the run itself.
     fn of_run(&self, definition: &AgentDefinition, state: &PlanState, id: &str) -> Variables {
         let mut variables = self.given.clone();
         let context = &state.context;
@@ -81,23 +80,23 @@ impl PromptVariables {
         variables
     }
 
-    /// The values that are known before anything has happened; what a step will answer is said as that.
+    /// The variables that are known before the run, with placeholders for answers of other steps.
     pub(crate) fn expected(&self, definition: &AgentDefinition, id: &str) -> Variables {
         let mut variables = self.of_run(definition, &PlanState::default(), id);
         for name in ["previous_summary", "previous_response"] {
-            variables
-                .insert(name.to_owned(), format!("({} of the iteration before)", &name["previous_".len()..]));
+            variables.insert(
+                name.to_owned(),
+                format!("({} of the previous iteration)", &name["previous_".len()..]),
+            );
         }
         for (name, input) in definition.step(id).into_iter().flat_map(|step| &step.inputs) {
             let value = input.default.as_ref().map(text_of);
-            variables
-                .insert(name.clone(), value.unwrap_or_else(|| format!("(what '{}' answers)", input.from)));
+            variables.insert(name.clone(), value.unwrap_or_else(|| format!("(answer of '{}')", input.from)));
         }
         variables
     }
 }
 
-/// What other steps have answered.
 fn inputs(step: &Step, id: &str, state: &PlanState) -> Result<Variables, Fault> {
     let mut variables = Variables::new();
     for (name, input) in &step.inputs {
@@ -112,10 +111,10 @@ fn inputs(step: &Step, id: &str, state: &PlanState) -> Result<Variables, Fault> 
             None if input.required => {
                 return Err(PROMPT_VARIABLE
                     .fault(format!(
-                        "The step '{id}' needs '{}' as '{name}', and that is not there yet.",
+                        "The step '{id}' needs '{}' for its input '{name}', which has no value yet.",
                         input.from
                     ))
-                    .hint("Let that step come first, give the input a default, or set required to false."));
+                    .hint("Run that step first, give the input a default, or set required to false."));
             }
             None => {}
         }
@@ -123,22 +122,22 @@ fn inputs(step: &Step, id: &str, state: &PlanState) -> Result<Variables, Fault> 
     Ok(variables)
 }
 
-fn keyword(what: &Completion) -> Option<String> {
-    what.parts().iter().find_map(|part| match part {
+fn keyword(completion: &Completion) -> Option<String> {
+    completion.parts().iter().find_map(|part| match part {
         Completion::KeywordSignal { keywords } => keywords.first().cloned(),
         _ => None,
     })
 }
 
-fn iteration_budget(what: &Completion) -> Option<u32> {
-    what.parts().iter().find_map(|part| match part {
+fn iteration_budget(completion: &Completion) -> Option<u32> {
+    completion.parts().iter().find_map(|part| match part {
         Completion::IterationBudget { max_iterations } => Some(*max_iterations),
         _ => None,
     })
 }
 
-fn max_checks(what: &Completion) -> Option<u32> {
-    what.parts().iter().find_map(|part| match part {
+fn max_checks(completion: &Completion) -> Option<u32> {
+    completion.parts().iter().find_map(|part| match part {
         Completion::CheckBudget { max_checks } => Some(*max_checks),
         _ => None,
     })

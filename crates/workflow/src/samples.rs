@@ -1,4 +1,4 @@
-//! A definition in which nothing is wrong, and others that differ from it.
+//! A valid definition, and variations of it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) fn good_agent() -> Value {
     })
 }
 
-/// `steps.json`: plan → build (checked by its action) → review (a gateway) → the end or build; help is called in.
+/// `steps.json`: plan → build (checked by its action) → review (a gateway) → the end or build; build escalates to help.
 pub(crate) fn good_steps() -> Value {
     json!({
         "version": "1.0.0",
@@ -68,7 +68,7 @@ pub(crate) fn good_steps() -> Value {
     })
 }
 
-/// The files beside those two.
+/// The other files.
 pub(crate) fn good_files() -> BTreeMap<String, String> {
     [
         ("prompts/system.md", "You fix things. {uv-completion_criteria}"),
@@ -81,21 +81,20 @@ pub(crate) fn good_files() -> BTreeMap<String, String> {
     .into()
 }
 
-/// The good definition.
 pub(crate) fn good() -> AgentDefinition {
     patched(json!({}), json!({}))
 }
 
-/// The good definition, with this laid over its two files. Null takes something away.
+/// The good definition with its two files patched; null removes a field.
 pub(crate) fn patched(agent: Value, steps: Value) -> AgentDefinition {
     with_files(agent, steps, &[])
 }
 
-/// The same with other files beside them.
+/// The same, with additional files.
 pub(crate) fn with_files(agent: Value, steps: Value, others: &[(&str, &str)]) -> AgentDefinition {
     let (mut agent_file, mut steps_file) = (good_agent(), good_steps());
-    lay_over(&mut agent_file, agent);
-    lay_over(&mut steps_file, steps);
+    merge_patch(&mut agent_file, agent);
+    merge_patch(&mut steps_file, steps);
     let mut files = good_files();
     files.extend(others.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())));
     AgentDefinition {
@@ -106,10 +105,10 @@ pub(crate) fn with_files(agent: Value, steps: Value, others: &[(&str, &str)]) ->
     }
 }
 
-/// A definition of these steps, each with the same prompt unless it says otherwise.
+/// A definition with these steps, of which `a` is the entry step.
 pub(crate) fn of_steps(agent: Value, steps: Value) -> AgentDefinition {
     let mut agent_file = good_agent();
-    lay_over(&mut agent_file, agent);
+    merge_patch(&mut agent_file, agent);
     AgentDefinition {
         directory: PathBuf::from("agents/fix"),
         agent: serde_json::from_value(agent_file).unwrap(),
@@ -119,8 +118,8 @@ pub(crate) fn of_steps(agent: Value, steps: Value) -> AgentDefinition {
     }
 }
 
-/// RFC 7396: objects are merged, null takes away, all else replaces.
-fn lay_over(target: &mut Value, patch: Value) {
+/// JSON Merge Patch (RFC 7396): objects are merged, null removes, anything else replaces.
+fn merge_patch(target: &mut Value, patch: Value) {
     match patch {
         Value::Object(fields) => {
             if !target.is_object() {
@@ -130,7 +129,7 @@ fn lay_over(target: &mut Value, patch: Value) {
                 if value.is_null() {
                     target.as_object_mut().unwrap().shift_remove(&name);
                 } else {
-                    lay_over(&mut target[&name], value);
+                    merge_patch(&mut target[&name], value);
                 }
             }
         }

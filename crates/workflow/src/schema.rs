@@ -1,4 +1,4 @@
-//! The JSON Schemas of the two files, for editors and for people.
+//! The JSON Schemas of `agent.json` and `steps.json`.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -6,12 +6,10 @@ use serde_json::Value;
 
 use crate::definition::{AgentFile, StepsFile};
 
-/// What `agent.json` may hold.
 pub fn agent_schema() -> Value {
     schema_of::<AgentFile>("An agent of Autonoe: agent.json")
 }
 
-/// What `steps.json` may hold.
 pub fn steps_schema() -> Value {
     schema_of::<StepsFile>("The steps of an agent of Autonoe: steps.json")
 }
@@ -30,7 +28,7 @@ mod tests {
     use crate::samples::{good_agent, good_steps};
 
     #[test]
-    fn both_are_json_schemas_with_a_title_and_without_an_address() {
+    fn both_are_json_schemas_with_a_title_and_without_an_id() {
         for schema in [agent_schema(), steps_schema()] {
             assert!(jsonschema::meta::is_valid(&schema));
             assert!(schema["title"].as_str().is_some_and(|title| title.contains(".json")));
@@ -39,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_definition_fits_and_a_bad_one_does_not() {
+    fn the_schemas_accept_a_valid_definition_and_reject_an_invalid_one() {
         for (schema, good) in [(agent_schema(), good_agent()), (steps_schema(), good_steps())] {
             let validator = jsonschema::validator_for(&schema).unwrap();
             let errors: Vec<String> = validator.iter_errors(&good).map(|error| error.to_string()).collect();
@@ -54,10 +52,10 @@ mod tests {
     }
 
     #[test]
-    fn what_serde_reads_fits_and_what_it_refuses_does_not() {
+    fn the_schema_and_serde_accept_the_same_steps() {
         let validator = jsonschema::validator_for(&steps_schema()).unwrap();
         let with = |step: Value| json!({ "version": "1.0.0", "entryStep": "a", "steps": { "a": step } });
-        for (step, fits) in [
+        for (step, is_valid) in [
             (json!({ "prompt": "a.md" }), true),
             (json!({ "prompt": { "path": "a.md" } }), true),
             (json!({ "prompt": { "c1": "a", "c2": "b", "c3": "c" } }), true),
@@ -69,10 +67,10 @@ mod tests {
             (json!({ "type": "sub" }), false),
         ] {
             let file = with(step);
-            assert_eq!(validator.is_valid(&file), fits, "{file}");
+            assert_eq!(validator.is_valid(&file), is_valid, "{file}");
             assert_eq!(
                 serde_json::from_value::<crate::definition::StepsFile>(file.clone()).is_ok(),
-                fits,
+                is_valid,
                 "{file}"
             );
         }

@@ -1,76 +1,72 @@
-//! What the plan of a declarative agent remembers, so that another process can resume it.
+//! The saved state of a declarative agent's plan, from which another process can resume it.
 
 use std::collections::BTreeMap;
 
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::Fault;
-use autonoe_core::plan::Said;
+use autonoe_core::plan::SessionOutput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::completion::ConditionState;
-use crate::context::Context;
+use crate::completion::CompletionState;
+use crate::context::RuntimeContext;
 use crate::definition::AgentDefinition;
-use crate::flow::{Flow, FlowState, Move};
+use crate::flow::{FlowState, Move, StepFlow};
 use crate::host_effects::HostEffects;
 
-/// What the plan remembers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanState {
-    /// What the run was begun with.
-    pub begun_with: Beginning,
-    /// Where it is.
+    /// The definition and arguments at the start of the run.
+    pub begun_with: StartSnapshot,
     pub flow: FlowState,
-    /// What it knows.
-    pub context: Context,
-    /// How its condition stands.
-    pub condition: ConditionState,
-    /// What was said in the last iteration, until its step is decided.
-    pub said: Said,
-    /// The words of the last step, for when they are said again.
-    pub told: Option<(String, String)>,
+    pub context: RuntimeContext,
+    pub condition: CompletionState,
+    /// The output of the last iteration, which the completion condition is checked against.
+    #[serde(rename = "said")]
+    pub last_output: SessionOutput,
+    /// The last step and its filled-in prompt, which a retry uses again.
+    #[serde(rename = "told")]
+    pub filled_prompt: Option<(String, String)>,
     /// The number of the last session that was judged.
     pub judged: u32,
-    /// How it ended.
-    pub over: Option<Over>,
+    /// How the agent ended; `None` while it runs.
+    #[serde(rename = "over")]
+    pub end: Option<AgentEnd>,
 }
 
 impl PlanState {
-    /// Moves on among the steps until a session comes next, or the end.
-    pub(crate) async fn settle(
+    /// Moves from step to step until a session is next or the steps are finished.
+    pub(crate) async fn advance(
         &mut self,
         first: Move,
         definition: &AgentDefinition,
-        outside: &dyn HostEffects,
+        host: &dyn HostEffects,
         events: &mut Vec<RunEvent>,
     ) -> Result<(), Fault> {
         let Self { flow: state, context, .. } = self;
-        Flow { definition, state, context, outside, events }.settle(first).await
+        StepFlow { definition, state, context, host, events }.advance(first).await
     }
 }
 
-/// What a run was begun with: it is resumed by no other.
+/// What a run was started with. Resuming it requires the same definition and arguments.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Beginning {
-    /// The files of the definition.
+pub struct StartSnapshot {
+    /// The files of the definition, to show what changed.
     pub files: BTreeMap<String, String>,
-    /// What is known of them even where they hold something that is not written down.
+    /// A hash over the files.
     pub fingerprint: String,
-    /// The arguments that it was given.
     pub arguments: BTreeMap<String, Value>,
-    /// What came on standard input.
+    /// The text from standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
 }
 
-/// How an agent ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Over {
-    /// Its condition holds.
+pub enum AgentEnd {
+    /// The completion condition holds, for this reason.
     Done(String),
-    /// It cannot go on.
     Failed(Fault),
-    /// Its iterations are used up.
+    /// `maxIterations` is reached.
     UsedUp(u32),
 }

@@ -1,5 +1,5 @@
-//! The language of prompts: `{uv-name}` stands for a variable, `{input_text}` for standard input, and every other brace for
-//! itself, so that JSON and code in a prompt stay as they are.
+//! The template language of prompts: `{uv-name}` is a variable, `{input_text}` is standard input, and every other brace is
+//! literal, so that prompts can contain JSON and code.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,78 +9,80 @@ use crate::variables::{INPUT_TEXT, Variables};
 const INPUT_PLACEHOLDER: &str = "{input_text}";
 const PREFIX: &str = "{uv-";
 const FENCE: &str = "---";
-/// What some editors put at the very beginning of a file.
+/// Some editors put this at the start of a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A prompt that was read.
+/// A parsed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    pieces: Vec<Piece>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePart {
     Text(String),
-    /// A variable, without its prefix, and how it was written.
+    /// The name without the prefix, and the placeholder as it is in the file.
     Variable {
         name: String,
-        written: String,
+        placeholder: String,
     },
 }
 
-/// What is wrong with a prompt, and where.
+/// A syntax error in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SyntaxError {
-    /// The line of the file, from 1.
+pub struct TemplateError {
+    /// Counted from 1.
     pub line: usize,
-    /// The character in that line, from 1.
+    /// In characters, counted from 1.
     pub column: usize,
-    /// What is wrong, and what to do.
-    pub what: String,
+    /// The problem and what to do.
+    pub message: String,
 }
 
-impl fmt::Display for SyntaxError {
+impl fmt::Display for TemplateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.what)
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
     }
 }
 
-/// A prompt with its values.
+/// A prompt with its variables filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filled {
-    /// The text, without space around it.
+pub struct FilledTemplate {
+    /// Trimmed.
     pub text: String,
-    /// The variables that have no value. They stand in the text as they were written.
+    /// Variables without a value. Their placeholders stay in the text.
     pub missing: BTreeSet<String>,
 }
 
-/// Reads a prompt. Its front matter is left out.
-pub fn parse(text: &str) -> Result<Template, SyntaxError> {
+/// Parses a prompt and removes its front matter.
+pub fn parse(text: &str) -> Result<Template, TemplateError> {
     let body = text.len() - without_front_matter(text)?.len();
-    let wrong = |at: usize, what: String| {
+    let error = |at: usize, message: String| {
         let before = &text[..at];
         let start_of_line = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = 1 + before.matches('\n').count();
         let column = 1 + before[start_of_line..].trim_start_matches(BYTE_ORDER_MARK).chars().count();
-        SyntaxError { line, column, what }
+        TemplateError { line, column, message }
     };
-    let mut pieces = Vec::new();
+    let mut parts = Vec::new();
     let (mut done, mut at) = (body, body);
     while let Some(brace) = text[at..].find('{').map(|brace| at + brace) {
         at = brace + 1;
-        if let Some((name, written)) = placeholder(&text[brace..]).map_err(|what| wrong(brace, what))? {
-            pieces.push(Piece::Text(text[done..brace].to_owned()));
-            pieces.push(Piece::Variable { name: name.to_owned(), written: written.to_owned() });
-            at = brace + written.len();
+        if let Some((name, placeholder)) =
+            leading_placeholder(&text[brace..]).map_err(|message| error(brace, message))?
+        {
+            parts.push(TemplatePart::Text(text[done..brace].to_owned()));
+            parts.push(TemplatePart::Variable { name: name.to_owned(), placeholder: placeholder.to_owned() });
+            at = brace + placeholder.len();
             done = at;
         }
     }
-    pieces.push(Piece::Text(text[done..].to_owned()));
-    Ok(Template { pieces })
+    parts.push(TemplatePart::Text(text[done..].to_owned()));
+    Ok(Template { parts })
 }
 
-/// The placeholder that a text begins with: the variable's name, and how it is written.
-fn placeholder(text: &str) -> Result<Option<(&str, &str)>, String> {
+/// The placeholder that a text starts with: the name of its variable, and the placeholder itself.
+fn leading_placeholder(text: &str) -> Result<Option<(&str, &str)>, String> {
     if text.starts_with(INPUT_PLACEHOLDER) {
         return Ok(Some((INPUT_TEXT, INPUT_PLACEHOLDER)));
     }
@@ -95,24 +97,24 @@ fn placeholder(text: &str) -> Result<Option<(&str, &str)>, String> {
         "" => Err("`{uv-}` names no variable; write it as `{uv-name}`".to_owned()),
         name if is_name(name) => Ok(Some((name, &text[..=end]))),
         name => Err(format!(
-            "`{}` is not the name of a variable; a name begins with a letter or `_`, and resumes letters, \
+            "`{}` is not a valid variable name; a name starts with a letter or `_` and contains only letters, \
              digits, `_` and `-`",
             name.chars().take(MAX_SHOWN_NAME).collect::<String>()
         )),
     }
 }
 
-/// How much is shown of a name that is none.
+/// The most characters shown of an invalid name.
 const MAX_SHOWN_NAME: usize = 60;
 
-/// Whether a prompt can name a variable like this.
+/// Whether this is a valid variable name.
 pub fn is_name(name: &str) -> bool {
-    let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    begins && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    starts_well && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// A prompt without what stands between `---` and `---` at its very beginning.
-fn without_front_matter(text: &str) -> Result<&str, SyntaxError> {
+/// The text without front matter: a block between two `---` lines at its start.
+fn without_front_matter(text: &str) -> Result<&str, TemplateError> {
     let mut lines = text.trim_start_matches(BYTE_ORDER_MARK).split_inclusive('\n');
     let is_fence = |line: &str| line.trim_end() == FENCE;
     let mut rest = text.trim_start_matches(BYTE_ORDER_MARK);
@@ -126,43 +128,43 @@ fn without_front_matter(text: &str) -> Result<&str, SyntaxError> {
             return Ok(rest);
         }
     }
-    let what =
-        "the front matter that begins here does not end; put a line `---` after it, or take this one away";
-    Err(SyntaxError { line: 1, column: 1, what: what.to_owned() })
+    let message =
+        "the front matter that starts here is not closed; add a line `---` after it, or remove this line";
+    Err(TemplateError { line: 1, column: 1, message: message.to_owned() })
 }
 
 impl Template {
-    /// The variables that it names.
+    /// The names of its variables.
     pub fn variables(&self) -> BTreeSet<String> {
         self.names().map(str::to_owned).collect()
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Variable { name, .. } => Some(name.as_str()),
+        self.parts.iter().filter_map(|part| match part {
+            TemplatePart::Text(_) => None,
+            TemplatePart::Variable { name, .. } => Some(name.as_str()),
         })
     }
 
-    /// How many bytes it has with these values, before the space around it is taken away.
+    /// The size in bytes with these values, before trimming.
     pub fn size(&self, variables: &Variables) -> usize {
-        let pieces = self.pieces.iter().map(|piece| piece.with(variables).len());
-        pieces.fold(0, usize::saturating_add)
+        let parts = self.parts.iter().map(|part| part.with(variables).len());
+        parts.fold(0, usize::saturating_add)
     }
 
-    /// It with these values. They are put in once and not looked at again.
-    pub fn fill(&self, variables: &Variables) -> Filled {
-        let text: String = self.pieces.iter().map(|piece| piece.with(variables)).collect();
+    /// Fills in the values. They are not parsed for placeholders themselves.
+    pub fn fill(&self, variables: &Variables) -> FilledTemplate {
+        let text: String = self.parts.iter().map(|part| part.with(variables)).collect();
         let missing = self.names().filter(|name| !variables.contains_key(*name)).map(str::to_owned);
-        Filled { text: text.trim().to_owned(), missing: missing.collect() }
+        FilledTemplate { text: text.trim().to_owned(), missing: missing.collect() }
     }
 }
 
-impl Piece {
+impl TemplatePart {
     fn with<'a>(&'a self, variables: &'a Variables) -> &'a str {
         match self {
             Self::Text(text) => text,
-            Self::Variable { name, written } => variables.get(name).unwrap_or(written),
+            Self::Variable { name, placeholder } => variables.get(name).unwrap_or(placeholder),
         }
     }
 }

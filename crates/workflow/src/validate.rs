@@ -1,5 +1,4 @@
-//! Whether the files of a definition make sense together. All problems are told at once, each with its file, its path in that,
-//! what is there, what is wrong with it and what to do.
+//! Validates a definition. All problems are reported together, each with its file, JSON path, value, description and remedy.
 
 mod agent;
 mod branches;
@@ -23,20 +22,20 @@ use serde_json::Value;
 
 use crate::definition::AgentDefinition;
 use crate::faults::CONFIGURATION_VALIDATION;
-use problem::Place;
+use problem::JsonLocation;
 
 pub use problem::{Problem, ValidationResult};
 
-/// How many steps an agent may have.
+/// The most steps of an agent.
 pub const STEPS_LIMIT: usize = 500;
 
-/// Looks at everything that can be wrong. It changes nothing.
+/// Finds all problems of a definition.
 pub fn validate(definition: &AgentDefinition) -> ValidationResult {
     let mut result = ValidationResult::default();
     if definition.steps.steps.len() > STEPS_LIMIT {
         let count = definition.steps.steps.len();
-        let what = format!("there are {count} steps, and an agent may have at most {STEPS_LIMIT}");
-        result.error(&Place::steps("steps"), Value::Null, what, "Make several agents of it.");
+        let what = format!("there are {count} steps; an agent can have at most {STEPS_LIMIT}");
+        result.error(&JsonLocation::steps("steps"), Value::Null, what, "Split it into several agents.");
         return result;
     }
     agent::check(definition, &mut result);
@@ -48,11 +47,11 @@ pub fn validate(definition: &AgentDefinition) -> ValidationResult {
     result
 }
 
-/// A definition in which nothing is wrong.
+/// A definition without errors.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Validated(AgentDefinition);
+pub struct ValidatedDefinition(AgentDefinition);
 
-impl TryFrom<AgentDefinition> for Validated {
+impl TryFrom<AgentDefinition> for ValidatedDefinition {
     type Error = Fault;
 
     fn try_from(definition: AgentDefinition) -> Result<Self, Fault> {
@@ -62,22 +61,21 @@ impl TryFrom<AgentDefinition> for Validated {
         }
         let errors: Vec<String> = result.errors.iter().map(|error| format!("\n  {error}")).collect();
         let count = match errors.len() {
-            1 => "one error".to_owned(),
+            1 => "1 error".to_owned(),
             more => format!("{more} errors"),
         };
         let message = format!("The agent '{}' has {count}:{}", definition.name(), errors.concat());
-        Err(CONFIGURATION_VALIDATION.fault(message).hint("Fix what is named; nothing was run."))
+        Err(CONFIGURATION_VALIDATION.fault(message).hint("Fix these errors; nothing was run."))
     }
 }
 
-impl Validated {
-    /// The definition.
+impl ValidatedDefinition {
     pub fn into_inner(self) -> AgentDefinition {
         self.0
     }
 }
 
-impl Deref for Validated {
+impl Deref for ValidatedDefinition {
     type Target = AgentDefinition;
 
     fn deref(&self) -> &AgentDefinition {

@@ -1,4 +1,4 @@
-//! What prompts can name: the agent's arguments, the variables of the environment that it asks for, and standard input.
+//! The variables that an agent starts with: its arguments, the environment variables it declares, and standard input.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::definition::AgentFile;
 
-/// The variable that holds what came on standard input.
+/// The variable that contains the text from standard input.
 pub const INPUT_TEXT: &str = "input_text";
 
-/// Values by the names of their variables, without the prefix `uv-`.
+/// Values by variable name, without the prefix `uv-`.
 pub type Variables = BTreeMap<String, String>;
 
-/// A value as it stands in a prompt: texts as they are, lists and objects as JSON, null as nothing.
+/// A value as text for a prompt: strings as they are, lists and objects as JSON, null as the empty string.
 pub fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -21,17 +21,17 @@ pub fn text_of(value: &Value) -> String {
     }
 }
 
-/// The variables that an agent begins with. Of the environment only what it asks for is looked up; an argument comes before
-/// a variable of the environment of the same name.
+/// The variables that an agent starts with. Only declared environment variables are looked up; an argument takes precedence
+/// over an environment variable with the same name.
 pub fn gather(
     agent: &AgentFile,
     arguments: &BTreeMap<String, Value>,
     environment: impl Fn(&str) -> Option<String>,
     input: Option<&str>,
 ) -> Variables {
-    let asked_for = agent.environment.iter();
+    let declared = agent.environment.iter();
     let mut variables: Variables =
-        asked_for.filter_map(|name| Some((name.clone(), environment(name)?))).collect();
+        declared.filter_map(|name| Some((name.clone(), environment(name)?))).collect();
     variables.extend(arguments.iter().map(|(name, value)| (name.clone(), text_of(value))));
     if let Some(input) = input.filter(|_| agent.stdin) {
         variables.insert(INPUT_TEXT.to_owned(), input.to_owned());
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_written_as_people_would() {
+    fn values_are_converted_to_text() {
         for (value, expected) in [
             (json!("a \"text\"\n"), "a \"text\"\n"),
             (json!(3), "3"),
@@ -82,17 +82,17 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_asked_for_is_read_from_the_environment_and_arguments_come_first() {
+    fn only_declared_environment_variables_are_read_and_arguments_take_precedence() {
         let agent = agent(&json!({"environment": ["A", "B", "NOT_SET"]}));
-        let asked = RefCell::new(Vec::new());
+        let looked_up = RefCell::new(Vec::new());
         let lookup = |name: &str| {
-            asked.borrow_mut().push(name.to_owned());
-            (name != "NOT_SET").then(|| "of the environment".to_owned())
+            looked_up.borrow_mut().push(name.to_owned());
+            (name != "NOT_SET").then(|| "from the environment".to_owned())
         };
         let arguments = BTreeMap::from([("B".to_owned(), json!("given"))]);
         let variables = gather(&agent, &arguments, lookup, None);
-        assert_eq!(*asked.borrow(), ["A", "B", "NOT_SET"]);
-        assert_eq!(variables["A"], "of the environment");
+        assert_eq!(*looked_up.borrow(), ["A", "B", "NOT_SET"]);
+        assert_eq!(variables["A"], "from the environment");
         assert_eq!(variables["B"], "given");
         assert_eq!(variables.len(), 2);
     }

@@ -1,7 +1,7 @@
-//! The native agent beside codex, claude and gemini: the same task for each, every one against the scripted model.
+//! Compares the native agent with codex, claude and gemini: the same task for each, with the scripted model.
 //!
-//! The task is ten shell calls, one a turn, and an answer. The agents take turns, so that a busy moment of the machine is
-//! not always the same one's. Only measured when named: it installs the others first.
+//! The task is ten shell calls, one per turn, and an answer. The agents take turns, so that a busy moment of the machine does
+//! not always affect the same one. Only measured when named: it installs the other agents first.
 
 mod claude;
 mod codex;
@@ -16,46 +16,45 @@ mod vendor;
 
 use std::path::Path;
 
-use super::table::Row;
+use super::table::BenchRow;
 use crate::Result;
-use comparison::Line;
-use contestant::{Contestant, Runner};
-use meter::Look;
-pub use vendor::{CLAUDE, CODEX, GEMINI, Vendor};
+use comparison::ComparisonRow;
+use contestant::{Contestant, ContestantRunner};
+use meter::Metric;
+pub use vendor::{BenchVendor, CLAUDE, CODEX, GEMINI};
 
-/// Runs of each that are timed.
+/// Timed runs of each agent.
 const ROUNDS: usize = 21;
-/// Runs of each before those, in which its memory is looked at.
-const WEIGHINGS: usize = 3;
+/// Earlier runs of each agent in which its memory is measured.
+const MEMORY_ROUNDS: usize = 3;
 
-/// Measures all of them, prints how they compare and returns what that says about our targets.
-pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
+pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
     meter::adopt_orphans()?;
     let contestants: Vec<Contestant> =
         native::ALL.into_iter().chain(codex::ALL).chain(claude::ALL).chain(gemini::ALL).collect();
-    let mut runners: Vec<_> = contestants.iter().map(|contestant| warm(contestant, autonoe)).collect();
+    let mut runners: Vec<_> = contestants.iter().map(|contestant| warm_up(contestant, autonoe)).collect();
     for round in 1..=ROUNDS {
         eprintln!("round {round} of {ROUNDS} …");
         let first = round % runners.len();
         runners.rotate_left(first);
-        // There and back, so that nobody always comes after the same one.
+        // Reverses the order every other round, so that no agent always follows the same one.
         match round % 2 {
-            0 => runners.iter_mut().for_each(|runner| runner.run(Look::Time)),
-            _ => runners.iter_mut().rev().for_each(|runner| runner.run(Look::Time)),
+            0 => runners.iter_mut().for_each(|runner| runner.run(Metric::Time)),
+            _ => runners.iter_mut().rev().for_each(|runner| runner.run(Metric::Time)),
         }
         runners.rotate_right(first);
     }
-    let lines: Vec<Line> = runners.into_iter().map(Runner::into_line).collect();
-    println!("{}\n", comparison::render(&lines, ROUNDS));
-    Ok(targets::rows(&lines))
+    let rows: Vec<ComparisonRow> = runners.into_iter().map(ContestantRunner::into_row).collect();
+    println!("{}\n", comparison::render(&rows, ROUNDS));
+    Ok(targets::rows(&rows))
 }
 
-/// Gets it ready with one run that does not count, and weighs it.
-fn warm<'a>(contestant: &'a Contestant, autonoe: &Path) -> Runner<'a> {
+/// Installs and warms up an agent with a run that does not count, then measures its memory.
+fn warm_up<'a>(contestant: &'a Contestant, autonoe: &Path) -> ContestantRunner<'a> {
     eprintln!("warming up {} …", contestant.name);
-    let mut runner = Runner::new(contestant, autonoe);
-    runner.run(Look::Time);
-    runner.forget();
-    (0..WEIGHINGS).for_each(|_| runner.run(Look::Memory));
+    let mut runner = ContestantRunner::new(contestant, autonoe);
+    runner.run(Metric::Time);
+    runner.reset();
+    (0..MEMORY_ROUNDS).for_each(|_| runner.run(Metric::Memory));
     runner
 }

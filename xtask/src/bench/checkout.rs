@@ -1,4 +1,4 @@
-//! How long a check waits for its clean checkout of a large repository, beside git's own clone with shared objects.
+//! Measures the clean checkout of a large repository for a check, compared with git's own clone with shared objects.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,9 +10,9 @@ use std::time::Instant;
 use autonoe_sandbox::{Bounds, EgressRules, RoomConfig, Sandbox};
 use autonoe_verify::CheckoutFactory;
 
-use super::place::Place;
+use super::project::BenchProject;
 use super::sample::Sample;
-use super::table::{Row, Verdict};
+use super::table::{BenchRow, BenchVerdict};
 use crate::Result;
 
 const TARGET_MS: f64 = 300.0;
@@ -21,27 +21,26 @@ const FILES_EACH: usize = 50;
 const ROUNDS: usize = 20;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Measures it with objects as git writes them, and packed.
-pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
-    let place = Place::new()?;
-    fill(&place.root())?;
+pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
+    let project = BenchProject::new()?;
+    fill(&project.root())?;
     for arguments in [&["init", "-q", "-b", "main", "."][..], &["add", "."], &["commit", "-q", "-m", "all"]] {
-        git(&place, arguments)?;
+        git(&project, arguments)?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut rows = runtime.block_on(of(autonoe, &place, "loose objects"))?;
-    git(&place, &["gc", "-q"])?;
-    rows.extend(runtime.block_on(of(autonoe, &place, "packed"))?);
+    let mut rows = runtime.block_on(compare(autonoe, &project, "loose objects"))?;
+    git(&project, &["gc", "-q"])?;
+    rows.extend(runtime.block_on(compare(autonoe, &project, "packed"))?);
     Ok(rows)
 }
 
-async fn of(autonoe: &Path, place: &Place, objects: &str) -> Result<Vec<Row>> {
-    let scratch = place.home().join("scratch");
+async fn compare(autonoe: &Path, project: &BenchProject, objects: &str) -> Result<Vec<BenchRow>> {
+    let scratch = project.home().join("scratch");
     fs::create_dir_all(&scratch)?;
     let sandbox =
         Sandbox::find(autonoe, OsStr::new(PATH), &scratch).await.map_err(|error| error.to_string())?;
-    let site = CheckoutFactory {
-        root: place.root().canonicalize()?,
+    let factory = CheckoutFactory {
+        root: project.root().canonicalize()?,
         scratch: scratch.clone(),
         room_config: RoomConfig {
             sandbox,
@@ -53,30 +52,30 @@ async fn of(autonoe: &Path, place: &Place, objects: &str) -> Result<Vec<Row>> {
         network: None,
     };
     let (mut ours, mut cloned) = (Sample::default(), Sample::default());
-    // They are kept to the end: ext4 is slow to make files where many were removed a moment ago.
-    let mut kept = Vec::new();
+    // Kept until the end: ext4 is slow to create files right after many were removed.
+    let mut checkouts = Vec::new();
     for round in 0..ROUNDS {
         let start = Instant::now();
-        let checkout = site.check_out(None).await?;
+        let checkout = factory.check_out(None).await?;
         ours.add(start.elapsed());
         if !checkout.root.join(name(DIRECTORIES - 1, FILES_EACH - 1)).exists() {
-            return Err("The checkout is not whole.".into());
+            return Err("The checkout is incomplete.".into());
         }
-        kept.push(checkout);
-        let target = place.home().join(format!("{objects}-{round}"));
-        let target = target.to_str().ok_or("The temporary directory has no name that is text.")?;
-        cloned.time(|| git(place, &["clone", "-q", "--shared", ".", target]))?;
+        checkouts.push(checkout);
+        let target = project.home().join(format!("{objects}-{round}"));
+        let target = target.to_str().ok_or("The path of the temporary directory is not valid UTF-8.")?;
+        cloned.time(|| git(project, &["clone", "-q", "--shared", ".", target]))?;
     }
-    for checkout in kept {
+    for checkout in checkouts {
         checkout.close().await;
     }
     let files = DIRECTORIES * FILES_EACH;
-    Ok(vec![Row {
+    Ok(vec![BenchRow {
         what: format!("clean checkout of {files} files, in its room ({objects})"),
         target: format!("at most {TARGET_MS} ms"),
         measured: format!("{} ({ROUNDS} times)", ours.summary()),
         peer: format!("`git clone --shared`: {}", cloned.summary()),
-        verdict: Verdict::at_most(ours.median(), TARGET_MS),
+        verdict: BenchVerdict::at_most(ours.median(), TARGET_MS),
     }])
 }
 
@@ -84,7 +83,7 @@ fn name(directory: usize, file: usize) -> String {
     format!("part-{directory:03}/file-{file:02}.txt")
 }
 
-/// Files of 1 to 8 kB that have little in common.
+/// Writes files of 1 to 8 kB that have little in common.
 fn fill(root: &Path) -> Result {
     let mut number: u64 = 1;
     for directory in 0..DIRECTORIES {
@@ -102,8 +101,8 @@ fn fill(root: &Path) -> Result {
     Ok(())
 }
 
-fn git(place: &Place, arguments: &[&str]) -> Result {
-    let mut command: Command = place.command(Path::new("git"));
+fn git(project: &BenchProject, arguments: &[&str]) -> Result {
+    let mut command: Command = project.command(Path::new("git"));
     command.args([
         "-c",
         "user.name=User",

@@ -1,6 +1,6 @@
-//! How much memory a hundred sessions take in one process while all of them stream at once.
+//! Measures the memory of a hundred sessions in one process while all of them stream at once.
 //!
-//! The native agent is driven as the runner drives it, but in this process. The scripted model is in it too, and counts.
+//! The native agent is driven as the runner drives it, but in this process. The scripted model runs in it too and is included.
 
 use std::fs;
 use std::path::Path;
@@ -18,70 +18,68 @@ use autonoe_deliverables::DeliverableService;
 use autonoe_model::{Provider, Tuning};
 use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
 use autonoe_sandbox::{Bounds, EgressRules, RoomConfig, Sandbox};
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{Journal, StatusStore};
+use autonoe_store::{SqliteJournal, StatusStore};
 use autonoe_tools::ToolOptions;
 use futures::StreamExt;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 
-use super::place::{Place, serve};
+use super::clock::BenchClock;
 use super::process::resident_mb;
+use super::project::{BenchProject, serve};
 use super::script::{call, conversations, slowly, turn};
-use super::system_clock::SystemClock;
-use super::table::{Row, Verdict};
+use super::table::{BenchRow, BenchVerdict};
 use crate::Result;
 
 const SESSIONS: usize = 100;
 const TARGET_MB: f64 = 400.0;
 const FILE_LINES: usize = 1_000;
 const ANSWER_CHARS: usize = 6_000;
-/// Between two pieces of an answer.
+/// The pause between two pieces of an answer.
 const PIECE_PAUSE: Duration = Duration::from_millis(40);
 const SAMPLE_EVERY: Duration = Duration::from_millis(5);
 const PHASE: Phase = Phase::Coding;
 
-/// Measures the process while they stream.
-pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
-    let place = Place::with_deliverables(1)?;
+pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
+    let project = BenchProject::with_deliverables(1)?;
     let file: String =
         (1..=FILE_LINES).map(|line| format!("line {line} of a file like many others\n")).collect();
-    fs::write(place.root().join("file.txt"), file)?;
+    fs::write(project.root().join("file.txt"), file)?;
     let model = serve(&conversations(&[
         turn(&[call("Read", &[("file_path", "file.txt")])]),
         slowly(PIECE_PAUSE, &"word ".repeat(ANSWER_CHARS / 5)),
     ]))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let before = own_mb();
-    let Crowd { streaming, peak } = runtime.block_on(crowd(autonoe, &place, &model))?;
+    let CrowdStats { streaming, peak } = runtime.block_on(crowd(autonoe, &project, &model))?;
     if !model.problems().is_empty() {
-        return Err(format!("The sessions went against the script: {:?}", model.problems()).into());
+        return Err(format!("The sessions did not follow the script: {:?}", model.problems()).into());
     }
     if streaming < SESSIONS {
         return Err(format!("Only {streaming} of {SESSIONS} sessions streamed at the same time.").into());
     }
-    Ok(vec![Row {
+    Ok(vec![BenchRow {
         what: format!("resident memory of {SESSIONS} native sessions in one process, all streaming, peak"),
         target: format!("under {TARGET_MB} MB"),
         measured: format!("{peak:.1} MB, the model counted in ({before:.1} MB before they began)"),
         peer: "none".to_owned(),
-        verdict: Verdict::at_most(peak, TARGET_MB),
+        verdict: BenchVerdict::at_most(peak, TARGET_MB),
     }])
 }
 
-/// What was seen of all sessions.
-struct Crowd {
-    /// The most that were streaming at the same time.
+struct CrowdStats {
+    /// The largest number of sessions that streamed at the same time.
     streaming: usize,
-    /// The most memory that was resident, in megabytes.
+    /// The peak resident memory in megabytes.
     peak: f64,
 }
 
-async fn crowd(autonoe: &Path, place: &Place, model: &Server) -> Result<Crowd> {
+async fn crowd(autonoe: &Path, project: &BenchProject, model: &ScriptedServer) -> Result<CrowdStats> {
     let permissions = vec!["Read(./**)".parse()?];
-    let policy = PolicyOptions { permissions, ..PolicyOptions::new(Mode::Run, place.root()) };
-    let backend = Arc::new(backend(autonoe, place, model, policy.clone()).await?);
+    let policy = PolicyOptions { permissions, ..PolicyOptions::new(Mode::Run, project.root()) };
+    let backend = Arc::new(backend(autonoe, project, model, policy.clone()).await?);
     let streaming = Arc::new(AtomicUsize::new(0));
     let mut sessions = JoinSet::new();
     for _ in 0..SESSIONS {
@@ -90,36 +88,35 @@ async fn crowd(autonoe: &Path, place: &Place, model: &Server) -> Result<Crowd> {
             model: "sonnet".to_owned(),
             thinking: None,
             history: None,
-            answer: None,
+            answer_schema: None,
             gates: gates_for(PHASE, &policy),
             stop: Default::default(),
         };
         sessions.spawn(session(Arc::clone(&backend), spec, Arc::clone(&streaming)));
     }
-    let mut seen = Crowd { streaming: 0, peak: 0.0 };
+    let mut stats = CrowdStats { streaming: 0, peak: 0.0 };
     let mut sample = tokio::time::interval(SAMPLE_EVERY);
     loop {
         tokio::select! {
             ended = sessions.join_next() => match ended {
-                Some(ended) => ended?.map_err(|why| format!("A session ended badly: {why}"))?,
-                None => return Ok(seen),
+                Some(ended) => ended?.map_err(|error| format!("A session failed: {error}"))?,
+                None => return Ok(stats),
             },
             _ = sample.tick() => {
-                seen.streaming = seen.streaming.max(streaming.load(Ordering::Relaxed));
-                seen.peak = seen.peak.max(own_mb());
+                stats.streaming = stats.streaming.max(streaming.load(Ordering::Relaxed));
+                stats.peak = stats.peak.max(own_mb());
             }
         }
     }
 }
 
-/// Holds one session; it streams from the first piece of its answer to its end.
 async fn session(
     backend: Arc<NativeBackend>,
     spec: SessionSpec,
     streaming: Arc<AtomicUsize>,
 ) -> std::result::Result<(), String> {
     let mut agent = backend.open(spec).await.map_err(|fault| fault.message)?;
-    let instruction = Instruction::briefed(PHASE, "Read file.txt and tell what it says.".to_owned(), None);
+    let instruction = Instruction::briefed(PHASE, "Read file.txt and summarize it.".to_owned(), None);
     let (mut has_read, mut streams, mut end) = (false, false, None);
     let mut events = agent.query(instruction);
     while let Some(event) = events.next().await {
@@ -149,36 +146,36 @@ async fn session(
 
 async fn backend(
     autonoe: &Path,
-    place: &Place,
-    model: &Server,
+    project: &BenchProject,
+    model: &ScriptedServer,
     policy: PolicyOptions,
 ) -> Result<NativeBackend> {
-    let project = place.project()?;
-    let file = project.journal_file();
+    let store_project = project.store_project()?;
+    let file = store_project.journal_file();
     let (journal, _) =
-        Journal::begin(&file, "run", "spec", Timestamp::now(), JournalOptions::default()).await?;
-    let status = StatusStore::open(&project, Arc::clone(&journal), Arc::new(SystemClock)).await?;
+        SqliteJournal::begin(&file, "run", "spec", Timestamp::now(), JournalOptions::default()).await?;
+    let status = StatusStore::open(&store_project, Arc::clone(&journal), Arc::new(BenchClock)).await?;
     let deliverables = DeliverableService::new(Arc::new(status), journal, PHASE, Box::new(|_| {}));
-    let provider = Provider::built_in("anthropic").ok_or("There is no provider `anthropic`.")?;
-    let temporary = place.home().join("tmp");
+    let provider = Provider::built_in("anthropic").ok_or("The provider `anthropic` does not exist.")?;
+    let temporary = project.home().join("tmp");
     let settings = NativeSettings {
-        root: project.root().to_owned(),
+        root: store_project.root().to_owned(),
         providers: vec![Provider {
             base_url: Some(model.base_url()),
             api_key: Some("test-key".to_owned()),
             ..provider
         }],
         tuning: Tuning::default(),
-        // Nothing is started in these sessions, so there is nobody to shut in.
+        // These sessions start no processes, so no sandbox is needed.
         room_config: RoomConfig {
             sandbox: Sandbox::none(autonoe),
-            bounds: Bounds::new(project.root(), place.home(), temporary),
+            bounds: Bounds::new(store_project.root(), project.home(), temporary),
             egress: Arc::new(EgressRules::default()),
             env: Vec::new(),
             guarded: Arc::default(),
         },
         file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
-        outputs: project.state_dir().join("outputs"),
+        outputs: store_project.state_dir().join("outputs"),
         tools: ToolOptions::default(),
         mcp_servers: Default::default(),
     };

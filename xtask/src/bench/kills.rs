@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::table::{Row, Verdict};
+use super::table::{BenchRow, BenchVerdict};
 use crate::Result;
 use job::{Job, jobs};
 use journey::{Account, travel};
@@ -26,7 +26,7 @@ const KILLS: usize = 1000;
 const AT_ONCE: usize = 2;
 
 /// Kills until there were enough, and says what was found after them.
-pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
+pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
     let wanted =
         std::env::var("AUTONOE_BENCH_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(KILLS);
     let (jobs, layers) = (jobs()?, layers()?);
@@ -69,20 +69,20 @@ fn travel_until(autonoe: &Path, job: &Job, layer: &Layer, kills: usize) -> Accou
     account
 }
 
-fn rows(accounts: &BTreeMap<String, Account>) -> Vec<Row> {
-    let mut rows: Vec<Row> = accounts.iter().map(|(name, account)| row(name, account)).collect();
+fn rows(accounts: &BTreeMap<String, Account>) -> Vec<BenchRow> {
+    let mut rows: Vec<BenchRow> = accounts.iter().map(|(name, account)| row(name, account)).collect();
     let mut all = Account::default();
     accounts.values().cloned().for_each(|account| all.add(account));
     rows.push(row("all of them", &all));
     rows
 }
 
-fn row(name: &str, account: &Account) -> Row {
-    Row {
+fn row(name: &str, account: &Account) -> BenchRow {
+    BenchRow {
         what: format!("kills: {name}"),
         target: "nothing lost, doubled or left".to_owned(),
         measured: account.summary(),
         peer: "the same run, not killed".to_owned(),
-        verdict: if account.wrong.is_empty() { Verdict::Met } else { Verdict::Missed },
+        verdict: if account.wrong.is_empty() { BenchVerdict::Met } else { BenchVerdict::Missed },
     }
 }

@@ -1,11 +1,10 @@
-//! The machine that numbers belong to.
+//! Describes the machine in one line.
 
 use std::fs;
 use std::process::Command;
 
 use jiff::Timestamp;
 
-/// One line: processor, cores, kernel, file system, load and date.
 pub fn describe() -> String {
     let processor = read("/proc/cpuinfo")
         .lines()
@@ -22,7 +21,7 @@ pub fn describe() -> String {
     )
 }
 
-/// The type of the file system that temporary files are on: syncing to it is part of some timings.
+/// The type of the file system of temporary files: some timings include syncing to it.
 fn file_system() -> String {
     let output = Command::new("df").arg("--output=fstype").arg(std::env::temp_dir()).output();
     let table = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

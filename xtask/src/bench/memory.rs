@@ -1,16 +1,16 @@
-//! How much memory the orchestrator takes while it works, its children aside.
+//! Measures the peak memory of `autonoe run` itself, without its children.
 //!
-//! The sessions read, search, write and print large files, because what a session holds grows with what its tools return.
+//! The sessions read, search, write and print large files, because a session's memory grows with its tool results.
 
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::place::{Place, serve, went_well};
 use super::process::peak_mb;
-use super::script::{call, conversation, passed, turn, turn_after, word};
-use super::table::{Row, Verdict};
+use super::project::{BenchProject, check_run, serve};
+use super::script::{call, conversation, done, passed, turn, turn_after};
+use super::table::{BenchRow, BenchVerdict};
 use crate::Result;
 
 const SESSIONS: usize = 20;
@@ -18,26 +18,25 @@ const TARGET_MB: f64 = 50.0;
 const FILE_LINES: usize = 20_000;
 const SAMPLE_EVERY: Duration = Duration::from_millis(2);
 
-/// Measures the peak over a whole run.
-pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
-    let place = Place::with_deliverables(SESSIONS)?;
+pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
+    let project = BenchProject::with_deliverables(SESSIONS)?;
     let file: String =
         (1..=FILE_LINES).map(|line| format!("line {line} of a file as large as they get\n")).collect();
-    fs::write(place.root().join("large.txt"), &file)?;
+    fs::write(project.root().join("large.txt"), &file)?;
     let model = serve(&heavy_sessions(&file))?;
-    let mut run = place.run(autonoe, &model).spawn()?;
+    let mut run = project.run(autonoe, &model).spawn()?;
     let mut peak = 0.0;
     let status = loop {
-        // The kernel keeps the peak, so a sample that comes late still has it.
+        // The kernel keeps the peak, so a late sample still includes it.
         peak = peak_mb(run.id()).unwrap_or(peak);
         if let Some(status) = run.try_wait()? {
             break status;
         }
         thread::sleep(SAMPLE_EVERY);
     };
-    went_well(status, 0, &model)?;
+    check_run(status, 0, &model)?;
     let requests = model.requests().len();
-    Ok(vec![Row {
+    Ok(vec![BenchRow {
         what: "resident memory of `autonoe run`, children aside, peak".to_owned(),
         target: format!("at most {TARGET_MB} MB"),
         measured: format!(
@@ -45,7 +44,7 @@ pub fn measure(autonoe: &Path) -> Result<Vec<Row>> {
             file.len() as f64 / 1e6
         ),
         peer: "none".to_owned(),
-        verdict: Verdict::at_most(peak, TARGET_MB),
+        verdict: BenchVerdict::at_most(peak, TARGET_MB),
     }])
 }
 
@@ -58,7 +57,7 @@ fn heavy_sessions(file: &str) -> String {
             turn_after("line 1 of", &[call("Grep", &[("pattern", "7 of a"), ("output_mode", "content")])]),
             turn_after("line 7 of", &[call("Write", &[("file_path", &copy), ("content", &file[..200_000])])]),
             turn(&[passed(number)]),
-            word(),
+            done(),
         ])
     };
     (1..=SESSIONS).map(session).collect()

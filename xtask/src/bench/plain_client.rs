@@ -1,25 +1,22 @@
-//! As little of an HTTP client as can be: one connection, one request at a time, the reply read and thrown away.
+//! A minimal HTTP client: one connection, one request at a time, replies are read and discarded.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use crate::Result;
 
-/// A connection to a server on this machine.
 pub struct PlainClient {
     stream: BufReader<TcpStream>,
 }
 
 impl PlainClient {
-    /// Connects to `http://ADDRESS`.
     pub fn connect(base_url: &str) -> Result<Self> {
-        let address = base_url.strip_prefix("http://").ok_or("Only http is spoken.")?;
+        let address = base_url.strip_prefix("http://").ok_or("Only http:// is supported.")?;
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         Ok(Self { stream: BufReader::new(stream) })
     }
 
-    /// Sends a JSON body and reads the reply to its end.
     pub fn post(&mut self, path: &str, body: &str) -> Result {
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Api-Key: test-key\r\n\
@@ -59,10 +56,9 @@ impl PlainClient {
 
     fn skip(&mut self, length: u64) -> Result {
         let skipped = io::copy(&mut self.stream.by_ref().take(length), &mut io::sink())?;
-        if skipped == length { Ok(()) } else { Err("The reply broke off.".into()) }
+        if skipped == length { Ok(()) } else { Err("The reply was cut off.".into()) }
     }
 
-    /// One line without its end.
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         self.stream.read_line(&mut line)?;

@@ -1,4 +1,4 @@
-//! How long the command policy thinks.
+//! Measures how long the command policy takes to decide.
 
 use std::path::Path;
 use std::time::Instant;
@@ -6,17 +6,17 @@ use std::time::Instant;
 use autonoe_policy::{CommandPolicy, Mode, PolicyOptions};
 
 use super::sample::Sample;
-use super::table::{Row, Verdict};
+use super::table::{BenchRow, BenchVerdict};
 use crate::Result;
 
 const ROUNDS: usize = 2000;
-/// Looked at as one, since the clock is coarse beside a single judgement.
-const JUDGEMENTS_A_ROUND: u32 = 10;
+/// Timed together, since the clock is too coarse for one.
+const DECISIONS_PER_ROUND: u32 = 10;
 const TARGET_MS: f64 = 0.020;
-/// Ten times the bytes must not take much more than ten times the time.
+/// The allowed factor for ten times the bytes: growth must stay roughly linear.
 const TARGET_GROWTH: f64 = 20.0;
 
-/// Commands of five parts: one that needs no look at files, one that does.
+/// Commands of five parts: without and with paths to look up.
 const COMMANDS: [(&str, &str); 2] = [
     (
         "words only",
@@ -28,12 +28,11 @@ const COMMANDS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Measures an everyday command and a hostile one.
-pub fn measure(_autonoe: &Path) -> Result<Vec<Row>> {
+pub fn measure(_autonoe: &Path) -> Result<Vec<BenchRow>> {
     let directory = tempfile::tempdir()?;
     let root = directory.path().canonicalize()?;
-    for made in ["src", "out"] {
-        std::fs::create_dir(root.join(made))?;
+    for directory in ["src", "out"] {
+        std::fs::create_dir(root.join(directory))?;
     }
     std::fs::write(root.join("src/a.txt"), "a\n")?;
     let policy = CommandPolicy::new(PolicyOptions::new(Mode::Run, &root));
@@ -43,8 +42,8 @@ pub fn measure(_autonoe: &Path) -> Result<Vec<Row>> {
         if !verdict.is_allowed() {
             return Err(format!("`{command}` is denied: {}", verdict.reason).into());
         }
-        let sample = judge(&policy, command, ROUNDS);
-        rows.push(Row {
+        let sample = time_decisions(&policy, command, ROUNDS);
+        rows.push(BenchRow {
             what: format!("judging a command of five parts ({kind})"),
             target: format!("at most {:.0} µs", TARGET_MS * 1000.0),
             measured: format!(
@@ -53,31 +52,32 @@ pub fn measure(_autonoe: &Path) -> Result<Vec<Row>> {
                 sample.percentile(95.0) * 1e3
             ),
             peer: "none".to_owned(),
-            verdict: Verdict::at_most(sample.median(), TARGET_MS),
+            verdict: BenchVerdict::at_most(sample.median(), TARGET_MS),
         });
     }
     let hostile = |bytes: usize| "$(".repeat(bytes / 4) + &"a;".repeat(bytes / 4);
-    let (small, large) = (judge(&policy, &hostile(10_000), 50), judge(&policy, &hostile(100_000), 50));
+    let (small, large) =
+        (time_decisions(&policy, &hostile(10_000), 50), time_decisions(&policy, &hostile(100_000), 50));
     let growth = large.median() / small.median();
-    rows.push(Row {
+    rows.push(BenchRow {
         what: "judging 100 kB of nested substitutions".to_owned(),
         target: format!("at most {TARGET_GROWTH:.0} times as long as 10 kB"),
         measured: format!("{:.2} ms median: {growth:.1} times", large.median()),
         peer: format!("10 kB: {:.2} ms median", small.median()),
-        verdict: Verdict::at_most(growth, TARGET_GROWTH),
+        verdict: BenchVerdict::at_most(growth, TARGET_GROWTH),
     });
     Ok(rows)
 }
 
-/// The time of one judgement.
-fn judge(policy: &CommandPolicy, command: &str, rounds: usize) -> Sample {
+/// The time of one decision in each round.
+fn time_decisions(policy: &CommandPolicy, command: &str, rounds: usize) -> Sample {
     let mut sample = Sample::default();
     for _ in 0..rounds {
         let start = Instant::now();
-        for _ in 0..JUDGEMENTS_A_ROUND {
+        for _ in 0..DECISIONS_PER_ROUND {
             std::hint::black_box(policy.check(std::hint::black_box(command)));
         }
-        sample.add(start.elapsed() / JUDGEMENTS_A_ROUND);
+        sample.add(start.elapsed() / DECISIONS_PER_ROUND);
     }
     sample
 }

@@ -1,33 +1,33 @@
-//! The processes below one, and the memory they take, as the kernel tells it.
+//! The descendants of a process and their memory, read from `/proc`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// The largest resident memory that a process or any below it had so far, in megabytes.
+/// The peak resident memory of a process or any of its descendants, in megabytes.
 pub fn largest_peak_mb(root: u32) -> f64 {
     let below = children(root).into_iter().map(largest_peak_mb);
     below.chain(peak_mb(root)).fold(0.0, f64::max)
 }
 
-/// The memory of all processes at or below one that run `program`, in megabytes, what they share with others counted in part.
+/// The proportional set size of all processes that run `program`, at or below `root`, in megabytes.
 pub fn share_mb(root: u32, program: &fs::Metadata) -> f64 {
     let memory = fs::read_to_string(format!("/proc/{root}/smaps_rollup")).unwrap_or_default();
-    let below = children(root).into_iter().filter(|child| !lives_in(*child, &memory));
+    let below = children(root).into_iter().filter(|child| !shares_memory(*child, &memory));
     let below: f64 = below.map(|child| share_mb(child, program)).sum();
-    let is_it = fs::metadata(format!("/proc/{root}/exe"))
+    let runs_program = fs::metadata(format!("/proc/{root}/exe"))
         .is_ok_and(|running| (running.dev(), running.ino()) == (program.dev(), program.ino()));
-    let own = if is_it { kibibytes_in_mb(&memory, "Pss:") } else { None };
+    let own = if runs_program { kibibytes_in_mb(&memory, "Pss:") } else { None };
     below + own.unwrap_or_default()
 }
 
-/// Whether a process lives in this memory, as one does between its start and that of its program: then it has none of its own.
-fn lives_in(process: u32, memory: &str) -> bool {
+/// Whether a process shares this memory, as it does between fork and exec: then it has none of its own.
+fn shares_memory(process: u32, memory: &str) -> bool {
     let range = |memory: &str| memory.split_whitespace().next().map(str::to_owned);
     let own = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
     range(&own).is_some_and(|own| Some(own) == range(memory))
 }
 
-/// The processes that a process has started, or taken over, and that have not been waited for.
+/// The children of a process, including adopted ones, that have not been waited for.
 pub fn children(process: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -36,12 +36,12 @@ pub fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The largest resident memory that a process had so far, in megabytes; none when it has ended.
+/// The peak resident memory of a process in megabytes; `None` if it has ended.
 pub fn peak_mb(process: u32) -> Option<f64> {
     status_mb(process, "VmHWM:")
 }
 
-/// The resident memory of a process, in megabytes; none when it has ended.
+/// In megabytes; `None` if the process has ended.
 pub fn resident_mb(process: u32) -> Option<f64> {
     status_mb(process, "VmRSS:")
 }
@@ -61,14 +61,14 @@ mod tests {
     use std::fs;
     use std::process::{Command, Stdio};
 
-    use super::{lives_in, share_mb};
+    use super::{share_mb, shares_memory};
 
     #[test]
-    fn a_process_with_its_own_program_has_memory_of_its_own() {
+    fn a_process_with_its_own_program_has_its_own_memory() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let memory = |process: u32| fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap();
-        assert!(lives_in(child.id(), &memory(child.id())));
-        assert!(!lives_in(child.id(), &memory(std::process::id())));
+        assert!(shares_memory(child.id(), &memory(child.id())));
+        assert!(!shares_memory(child.id(), &memory(std::process::id())));
         let program = fs::metadata(format!("/proc/{}/exe", child.id())).unwrap();
         let share = share_mb(std::process::id(), &program);
         assert!(share > 0.0 && share < 100.0, "{share} MB");

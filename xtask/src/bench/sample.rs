@@ -1,18 +1,16 @@
-//! Many timings of one thing.
+//! Repeated timings of one operation, with percentiles.
 
 use std::time::{Duration, Instant};
 
-/// The timings of one thing, in the order taken.
 #[derive(Default)]
 pub struct Sample(Vec<Duration>);
 
 impl Sample {
-    /// Adds a timing.
     pub fn add(&mut self, time: Duration) {
         self.0.push(time);
     }
 
-    /// Times `work`, adds that and returns what it returned.
+    /// Adds the time that `work` takes and returns its value.
     pub fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let value = work();
@@ -20,22 +18,20 @@ impl Sample {
         value
     }
 
-    /// Takes over all timings of another.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The median in milliseconds.
+    /// In milliseconds.
     pub fn median(&self) -> f64 {
         self.percentile(50.0)
     }
 
-    /// The smallest timing that so many percent do not exceed, in milliseconds.
+    /// In milliseconds.
     pub fn percentile(&self, percent: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
@@ -43,16 +39,15 @@ impl Sample {
         sorted.get(rank.saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
     }
 
-    /// How many times as long as another this took, in the median of the rounds in which both were taken: a machine that is slow for a
-    /// while is slow for both.
-    pub fn times(&self, other: &Self) -> f64 {
+    /// The median ratio of this sample to another, round by round: a machine that is slow for a while is slow
+    /// for both.
+    pub fn ratio(&self, other: &Self) -> f64 {
         let ratio = |(one, other): (&Duration, &Duration)| one.as_secs_f64() / other.as_secs_f64();
         let mut ratios: Vec<f64> = self.0.iter().zip(&other.0).map(ratio).collect();
         ratios.sort_unstable_by(f64::total_cmp);
         ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Median and 95th percentile for people.
     pub fn summary(&self) -> String {
         format!("{:.2} ms median, {:.2} ms p95", self.median(), self.percentile(95.0))
     }
@@ -65,7 +60,7 @@ mod tests {
     use super::Sample;
 
     #[test]
-    fn percentiles_are_timings_that_were_taken() {
+    fn a_percentile_is_one_of_the_timings() {
         let sample = Sample((1..=100).rev().map(Duration::from_millis).collect());
         assert_eq!(sample.median(), 50.0);
         assert_eq!(sample.percentile(95.0), 95.0);
@@ -74,10 +69,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compared_was_taken_in_the_same_round() {
+    fn ratios_compare_timings_of_the_same_round() {
         let sample = |times: [u64; 3]| Sample(times.map(Duration::from_millis).to_vec());
-        assert_eq!(sample([10, 200, 30]).times(&sample([10, 100, 60])), 1.0);
-        assert!(Sample::default().times(&sample([1, 2, 3])).is_nan());
+        assert_eq!(sample([10, 200, 30]).ratio(&sample([10, 100, 60])), 1.0);
+        assert!(Sample::default().ratio(&sample([1, 2, 3])).is_nan());
     }
 
     #[test]

@@ -1,66 +1,62 @@
-//! Scripts for the model, as text. Conversations have one play each, so sessions take them in order.
+//! Builds scripts for the model. A conversation usually has one play, so that sessions use them in order.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::place::id;
+use super::project::id;
 
-/// A session that passes each of the deliverables, one after the other: one call, then a word.
+/// One session per deliverable, each with one call that passes it and a final text.
 pub fn passing(deliverables: usize) -> String {
-    (1..=deliverables).map(|number| conversation(&[turn(&[passed(number)]), word()])).collect()
+    (1..=deliverables).map(|number| conversation(&[turn(&[passed(number)]), done()])).collect()
 }
 
-/// The beginning of any session, and then nothing more.
+/// A session that stalls after its response headers.
 pub fn silent() -> String {
     conversation(&["  fault = { kind = \"silence\" }\n  text = \"Too late.\"\n".to_owned()])
 }
 
-/// A conversation of the given turns.
+/// A conversation that can be used once.
 pub fn conversation(turns: &[String]) -> String {
     conversations(turns).replacen('\n', "\nplays = 1\n", 1)
 }
 
-/// Any number of conversations of the given turns.
+/// A conversation that can be used any number of times.
 pub fn conversations(turns: &[String]) -> String {
     let turns: String = turns.iter().map(|turn| format!("  [[conversation.turn]]\n{turn}")).collect();
     format!("[[conversation]]\n{turns}")
 }
 
-/// A turn that calls tools.
 pub fn turn(calls: &[String]) -> String {
-    format!("  text = \"I go on.\"\n  call = [{}]\n", calls.join(", "))
+    format!("  text = \"Continuing.\"\n  call = [{}]\n", calls.join(", "))
 }
 
-/// A turn that calls tools once `seen` is among the latest results.
-pub fn turn_after(seen: &str, calls: &[String]) -> String {
-    format!("  expect = {}\n{}", text(seen), turn(calls))
+/// A turn that calls tools and expects `expected` in the latest results.
+pub fn turn_after(expected: &str, calls: &[String]) -> String {
+    format!("  expect = {}\n{}", text(expected), turn(calls))
 }
 
-/// The last turn of a session.
-pub fn word() -> String {
+pub fn done() -> String {
     "  text = \"Done.\"\n".to_owned()
 }
 
-/// A last turn that comes in pieces with a pause before each.
-pub fn slowly(pause: Duration, said: &str) -> String {
+/// A last turn, streamed with a pause before each piece.
+pub fn slowly(pause: Duration, answer: &str) -> String {
     let millis = pause.as_millis();
-    format!("  fault = {{ kind = \"slow\", millis = {millis} }}\n  text = {}\n", text(said))
+    format!("  fault = {{ kind = \"slow\", millis = {millis} }}\n  text = {}\n", text(answer))
 }
 
-/// The call that passes a deliverable.
 pub fn passed(number: usize) -> String {
     call("mcp__autonoe__set_status", &[("deliverableId", &id(number)), ("status", "passed")])
 }
 
-/// A call of a tool whose arguments are all texts.
 pub fn call(tool: &str, arguments: &[(&str, &str)]) -> String {
     let arguments: Vec<String> =
         arguments.iter().map(|(name, value)| format!("{name} = {}", text(value))).collect();
     format!("{{ tool = \"{tool}\", input = {{ {} }} }}", arguments.join(", "))
 }
 
-/// A text in TOML, where JSON's strings are valid.
+/// A TOML string; JSON strings are valid in TOML.
 fn text(value: &str) -> String {
     Value::from(value).to_string()
 }

@@ -1,39 +1,29 @@
-//! The table that a measurement's rows end up in.
+//! The results table of the benchmarks.
 
 use std::path::Path;
 
 use crate::Result;
 
-/// Takes a measurement of the given `autonoe`.
-pub type Measure = fn(&Path) -> Result<Vec<Row>>;
+pub type Measure = fn(&Path) -> Result<Vec<BenchRow>>;
 
-/// One thing that was measured.
-pub struct Row {
-    /// What it is.
+pub struct BenchRow {
     pub what: String,
-    /// What it should be, or that it is only for comparison.
+    /// Empty if the row is only for comparison.
     pub target: String,
-    /// What it is on this machine.
     pub measured: String,
-    /// What was measured beside it, in the same run.
+    /// The measurement to compare with, taken in the same run.
     pub peer: String,
-    /// Whether the target is met.
-    pub verdict: Verdict,
+    pub verdict: BenchVerdict,
 }
 
-/// How a measurement compares with its target.
 #[derive(Clone, Copy)]
-pub enum Verdict {
-    /// It is within it.
+pub enum BenchVerdict {
     Met,
-    /// It is not.
     Missed,
-    /// There is none.
     NoTarget,
 }
 
-impl Verdict {
-    /// The verdict on a number that must not be above its target.
+impl BenchVerdict {
     pub fn at_most(measured: f64, target: f64) -> Self {
         if measured <= target { Self::Met } else { Self::Missed }
     }
@@ -47,12 +37,11 @@ impl Verdict {
     }
 }
 
-/// The rows as Markdown.
-pub fn render(rows: &[Row]) -> String {
+pub fn render(rows: &[BenchRow]) -> String {
     let mut text =
         "| what | target | measured | peer in the same run | verdict |\n|---|---|---|---|---|\n".to_owned();
     for row in rows {
-        let Row { what, target, measured, peer, verdict } = row;
+        let BenchRow { what, target, measured, peer, verdict } = row;
         text.push_str(&format!("| {what} | {target} | {measured} | {peer} | {} |\n", verdict.word()));
     }
     text.trim_end().to_owned()

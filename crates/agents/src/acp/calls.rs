@@ -1,4 +1,4 @@
-//! The book of a session's tool calls: what is known of each so far, and what has been told of it.
+//! Tracks the tool calls of a session: what the agent has sent about each, and what has been reported.
 
 use std::collections::HashMap;
 
@@ -8,123 +8,119 @@ use agent_client_protocol_schema::v1::{
 use autonoe_core::gate::ToolCall;
 use serde_json::Value;
 
-use super::translate::{Translated, as_it_is, translate};
+use super::translate::{TranslatedCall, translate, untranslated};
 
-/// The calls of a session.
 #[derive(Debug)]
-pub(super) struct Calls {
-    /// The MCP servers that the agent was given.
+pub(super) struct CallTracker {
+    /// The agent's MCP servers.
     servers: Vec<String>,
-    known: HashMap<String, Known>,
+    tracked: HashMap<String, TrackedCall>,
 }
 
 #[derive(Debug)]
-struct Known {
-    said: acp::ToolCall,
-    state: State,
-    was_asked: bool,
-    /// The name under which it was told.
+struct TrackedCall {
+    acp_call: acp::ToolCall,
+    state: CallState,
+    asked_permission: bool,
+    /// The reported tool name.
     name: String,
-    /// What it was understood to be, last time it could be.
-    understood: Option<Translated>,
+    /// The last successful translation.
+    translation: Option<TranslatedCall>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The agent prepares it.
-    Heard,
-    /// It has been told and runs.
-    Told,
-    /// Its end has been told.
+enum CallState {
+    /// The agent is preparing it.
+    Announced,
+    /// Reported, and running.
+    Reported,
+    /// Its end has been reported.
     Closed,
 }
 
-/// What is to be done about a call after something new was heard of it.
+/// What to do after a message about a call.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
-    /// It is to be told.
-    pub tell: Option<ToolCall>,
-    /// It runs although nobody was asked: what the gates should be asked now.
-    pub unasked: Option<Translated>,
-    /// It has ended.
-    pub result: Option<Ended>,
+pub(super) struct CallActions {
+    /// Report this call.
+    pub report: Option<ToolCall>,
+    /// It runs without a permission request: check this with the gates now.
+    pub unapproved: Option<TranslatedCall>,
+    pub result: Option<CallEnd>,
 }
 
-/// How a call ended.
 #[derive(Debug, PartialEq)]
-pub(super) struct Ended {
+pub(super) struct CallEnd {
     pub id: String,
     pub name: String,
     pub content: String,
     pub is_error: bool,
-    /// The terminals whose output is a part of it.
+    /// The terminals whose output is part of the result.
     pub terminals: Vec<String>,
 }
 
-impl Calls {
-    /// No calls yet, of an agent that was given these MCP servers.
+impl CallTracker {
     pub(super) fn new(servers: Vec<String>) -> Self {
-        Self { servers, known: HashMap::new() }
+        Self { servers, tracked: HashMap::new() }
     }
 
-    /// A call is announced.
-    pub(super) fn announced(&mut self, said: acp::ToolCall) -> Steps {
-        let id = said.tool_call_id.to_string();
-        let known = self.known.entry(id).or_insert_with(|| Known::new(said));
-        proceed(known, &self.servers)
+    pub(super) fn announced(&mut self, acp_call: acp::ToolCall) -> CallActions {
+        let id = acp_call.tool_call_id.to_string();
+        let call = self.tracked.entry(id).or_insert_with(|| TrackedCall::new(acp_call));
+        proceed(call, &self.servers)
     }
 
-    /// More is known of a call.
-    pub(super) fn updated(&mut self, update: ToolCallUpdate) -> Steps {
-        let known = self.merge(update);
-        // Borrowed anew, since the servers are needed beside it.
-        match self.known.get_mut(&known) {
-            Some(known) => proceed(known, &self.servers),
-            None => Steps::default(),
+    pub(super) fn updated(&mut self, update: ToolCallUpdate) -> CallActions {
+        let id = self.merge(update);
+        match self.tracked.get_mut(&id) {
+            Some(call) => proceed(call, &self.servers),
+            None => CallActions::default(),
         }
     }
 
-    /// The agent asks for a call: what is to be told of it, and what the gates should be asked; none if it is
-    /// not known what the call would do.
-    pub(super) fn asked(&mut self, update: ToolCallUpdate) -> (Option<ToolCall>, Option<Translated>) {
+    /// Handles a permission request. Returns the call to report, and the translation for the gates, which is
+    /// `None` if it is unclear what the call would do.
+    pub(super) fn permission_requested(
+        &mut self,
+        update: ToolCallUpdate,
+    ) -> (Option<ToolCall>, Option<TranslatedCall>) {
         let id = self.merge(update);
-        let Some(known) = self.known.get_mut(&id) else {
+        let Some(call) = self.tracked.get_mut(&id) else {
             return (None, None);
         };
-        known.was_asked = true;
-        let translated = known.understand(&self.servers);
-        (tell(known, translated.as_ref()), translated)
+        call.asked_permission = true;
+        let translated = call.translate(&self.servers);
+        (report(call, translated.as_ref()), translated)
     }
 
-    /// Whether a command has been told that has not ended.
+    /// Whether a reported command is still running.
     pub(super) fn has_command(&self) -> bool {
-        self.known.values().any(|known| known.state == State::Told && known.name == "Bash")
+        self.tracked.values().any(|call| call.state == CallState::Reported && call.name == "Bash")
     }
 
-    /// Whether the end of a call has been told.
+    /// Whether the end of a call has been reported.
     pub(super) fn is_closed(&self, id: &str) -> bool {
-        self.known.get(id).is_some_and(|known| known.state == State::Closed)
+        self.tracked.get(id).is_some_and(|call| call.state == CallState::Closed)
     }
 
-    /// A call was refused, and that has been told: what else is said of it is not.
+    /// Marks a refused call as ended, so that later messages about it are ignored. Returns its name.
     pub(super) fn close(&mut self, id: &str) -> String {
-        let Some(known) = self.known.get_mut(id) else {
+        let Some(call) = self.tracked.get_mut(id) else {
             return String::new();
         };
-        known.state = State::Closed;
-        known.name.clone()
+        call.state = CallState::Closed;
+        call.name.clone()
     }
 
-    /// The turn is over: what has not ended will not.
-    pub(super) fn unfinished(&mut self) -> Vec<Ended> {
-        let mut open: Vec<Ended> = Vec::new();
-        for (id, known) in &mut self.known {
-            if known.state == State::Told {
-                known.state = State::Closed;
+    /// Ends all calls that are still open at the end of the turn.
+    pub(super) fn unfinished(&mut self) -> Vec<CallEnd> {
+        let mut open: Vec<CallEnd> = Vec::new();
+        for (id, call) in &mut self.tracked {
+            if call.state == CallState::Reported {
+                call.state = CallState::Closed;
                 let content = "The turn ended before this call did.".to_owned();
-                open.push(Ended {
+                open.push(CallEnd {
                     id: id.clone(),
-                    name: known.name.clone(),
+                    name: call.name.clone(),
                     content,
                     is_error: true,
                     terminals: Vec::new(),
@@ -137,61 +133,70 @@ impl Calls {
 
     fn merge(&mut self, update: ToolCallUpdate) -> String {
         let id = update.tool_call_id.to_string();
-        let unheard = || Known::new(acp::ToolCall::new(update.tool_call_id.clone(), ""));
-        let known = self.known.entry(id.clone()).or_insert_with(unheard);
-        known.said.update(update.fields);
+        let unannounced = || TrackedCall::new(acp::ToolCall::new(update.tool_call_id.clone(), ""));
+        let call = self.tracked.entry(id.clone()).or_insert_with(unannounced);
+        call.acp_call.update(update.fields);
         if update.meta.is_some() {
-            known.said.meta = update.meta;
+            call.acp_call.meta = update.meta;
         }
         id
     }
 }
 
-impl Known {
-    fn new(said: acp::ToolCall) -> Self {
-        Self { said, state: State::Heard, was_asked: false, name: String::new(), understood: None }
+impl TrackedCall {
+    fn new(acp_call: acp::ToolCall) -> Self {
+        Self {
+            acp_call,
+            state: CallState::Announced,
+            asked_permission: false,
+            name: String::new(),
+            translation: None,
+        }
     }
 
-    /// What the call is. A question that does not say it is about what was announced under the same id.
-    fn understand(&mut self, servers: &[String]) -> Option<Translated> {
-        self.understood = translate(&self.said, servers).or(self.understood.take());
-        self.understood.clone()
+    /// Translates the call. A permission request without details uses the earlier announcement with the same
+    /// id.
+    fn translate(&mut self, servers: &[String]) -> Option<TranslatedCall> {
+        self.translation = translate(&self.acp_call, servers).or(self.translation.take());
+        self.translation.clone()
     }
 }
 
-fn proceed(known: &mut Known, servers: &[String]) -> Steps {
-    let status = known.said.status;
-    let mut steps = Steps::default();
-    if status == ToolCallStatus::Pending || known.state == State::Closed {
-        return steps;
+fn proceed(call: &mut TrackedCall, servers: &[String]) -> CallActions {
+    let status = call.acp_call.status;
+    let mut actions = CallActions::default();
+    if status == ToolCallStatus::Pending || call.state == CallState::Closed {
+        return actions;
     }
-    if known.state == State::Heard {
-        let translated = known.understand(servers);
-        steps.tell = tell(known, translated.as_ref());
-        // Looking around is not worth breaking work off: what may be read is held by the room.
-        steps.unasked = translated.filter(|call| !known.was_asked && acts(&call.first.name));
+    if call.state == CallState::Announced {
+        let translated = call.translate(servers);
+        actions.report = report(call, translated.as_ref());
+        // Reading is not worth cancelling the turn: the room confines what can be read.
+        let is_approved = call.asked_permission;
+        actions.unapproved = translated.filter(|translated| !is_approved && acts(&translated.first.name));
     }
     if matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed) {
-        known.state = State::Closed;
-        steps.result = Some(Ended {
-            id: known.said.tool_call_id.to_string(),
-            name: known.name.clone(),
-            content: content(&known.said),
+        call.state = CallState::Closed;
+        actions.result = Some(CallEnd {
+            id: call.acp_call.tool_call_id.to_string(),
+            name: call.name.clone(),
+            content: content(&call.acp_call),
             is_error: status == ToolCallStatus::Failed,
-            terminals: terminals(&known.said),
+            terminals: terminals(&call.acp_call),
         });
     }
-    steps
+    actions
 }
 
-fn tell(known: &mut Known, translated: Option<&Translated>) -> Option<ToolCall> {
-    if known.state != State::Heard {
+fn report(call: &mut TrackedCall, translated: Option<&TranslatedCall>) -> Option<ToolCall> {
+    if call.state != CallState::Announced {
         return None;
     }
-    let call = translated.map_or_else(|| as_it_is(&known.said), |translated| translated.first.clone());
-    known.state = State::Told;
-    known.name.clone_from(&call.name);
-    Some(call)
+    let tool_call =
+        translated.map_or_else(|| untranslated(&call.acp_call), |translated| translated.first.clone());
+    call.state = CallState::Reported;
+    call.name.clone_from(&tool_call.name);
+    Some(tool_call)
 }
 
 fn acts(name: &str) -> bool {
@@ -206,7 +211,7 @@ fn terminals(call: &acp::ToolCall) -> Vec<String> {
     ids.collect()
 }
 
-/// What a call brought, as text.
+/// The result as text.
 fn content(call: &acp::ToolCall) -> String {
     let parts = call.content.iter().filter_map(|content| match content {
         ToolCallContent::Content(content) => Some(block_text(&content.content)),
@@ -226,7 +231,7 @@ fn raw_text(output: &Value) -> String {
     found.map_or_else(|| output.to_string(), str::to_owned)
 }
 
-/// What is said in a block, or what kind of block it is.
+/// The text of a block, or a placeholder for other kinds.
 pub(super) fn block_text(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),

@@ -1,18 +1,17 @@
-//! How a session with an agent is begun: what is said to it, and what it answers.
+//! Parameters of the requests that start a session, and their responses.
 
-use autonoe_tools::Way;
+use autonoe_tools::McpTransport;
 use serde_json::{Value, json};
 
 use crate::vendor::{SERVER, ServerCommand, VendorSettings};
 
-/// The version of the protocol.
 const VERSION: u32 = 1;
 
-/// The model of an agent that is left to choose by itself.
+/// Leaves the choice of the model to the agent.
 pub const OWN_MODEL: &str = "default";
 
-/// What we tell of ourselves: whether we read and write files and run commands for an agent.
-pub(super) fn greeting(serves: bool) -> Value {
+/// `serves`: whether we read and write files and run commands for the agent.
+pub(super) fn initialize_params(serves: bool) -> Value {
     let files = json!({ "readTextFile": serves, "writeTextFile": serves });
     json!({
         "protocolVersion": VERSION,
@@ -21,36 +20,41 @@ pub(super) fn greeting(serves: bool) -> Value {
     })
 }
 
-/// Whether an agent that answered so can resume an earlier session.
-pub(super) fn can_load(answer: &Value) -> bool {
-    answer["agentCapabilities"]["loadSession"].as_bool().unwrap_or_default()
+pub(super) fn can_load(initialized: &Value) -> bool {
+    initialized["agentCapabilities"]["loadSession"].as_bool().unwrap_or_default()
 }
 
-/// Where it works and with which MCP servers.
-pub(super) fn place(settings: &VendorSettings, deliverables: &ServerCommand, greeted: &Value) -> Value {
+/// The working directory and the MCP servers.
+pub(super) fn session_params(
+    settings: &VendorSettings,
+    deliverables: &ServerCommand,
+    initialized: &Value,
+) -> Value {
     let ServerCommand { command, args, env } = deliverables;
     let env: Vec<Value> = env.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let mut servers = vec![json!({ "name": SERVER, "command": command, "args": args, "env": env })];
-    let takes_http = greeted["agentCapabilities"]["mcpCapabilities"]["http"].as_bool().unwrap_or_default();
+    let supports_http =
+        initialized["agentCapabilities"]["mcpCapabilities"]["http"].as_bool().unwrap_or_default();
     let pairs = |pairs: &std::collections::BTreeMap<String, String>| -> Vec<Value> {
         pairs.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
     };
     for (name, server) in &settings.servers {
-        match &server.way {
-            Way::Stdio { command, args, env, .. } => {
+        match &server.transport {
+            McpTransport::Stdio { command, args, env, .. } => {
                 servers.push(json!({ "name": name, "command": command, "args": args, "env": pairs(&env.0) }))
             }
-            Way::Http { url, headers } if takes_http => servers
+            McpTransport::Http { url, headers } if supports_http => servers
                 .push(json!({ "type": "http", "name": name, "url": url, "headers": pairs(&headers.0) })),
-            Way::Http { .. } => {}
+            McpTransport::Http { .. } => {}
         }
     }
     json!({ "cwd": settings.root, "mcpServers": servers })
 }
 
-/// What must be asked of an agent that answered so for it to use a model. An error if it offers others only.
-pub(super) fn choose_model(begun: &Value, model: &str) -> Result<Option<(&'static str, Value)>, String> {
-    let options = begun["configOptions"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// The request that selects a model; `None` if it is selected already. The error lists the models that the
+/// agent offers.
+pub(super) fn choose_model(started: &Value, model: &str) -> Result<Option<(&'static str, Value)>, String> {
+    let options = started["configOptions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let option = options.iter().find(|option| option["category"] == "model" || option["id"] == "model");
     if let Some(option) = option {
         if option["currentValue"] == model {
@@ -63,16 +67,16 @@ pub(super) fn choose_model(begun: &Value, model: &str) -> Result<Option<(&'stati
         }
         return Err(values.join(", "));
     }
-    let models = begun["models"]["availableModels"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let models = started["models"]["availableModels"].as_array().map(Vec::as_slice).unwrap_or_default();
     let models: Vec<&str> = models.iter().filter_map(|offered| offered["modelId"].as_str()).collect();
     match models.contains(&model) {
-        _ if begun["models"]["currentModelId"] == model => Ok(None),
+        _ if started["models"]["currentModelId"] == model => Ok(None),
         true => Ok(Some(("session/set_model", json!({ "modelId": model })))),
         false => Err(models.join(", ")),
     }
 }
 
-/// The values of an option, which may be in groups.
+/// The values of an option, which may be nested in groups.
 fn values(options: &Value) -> Vec<String> {
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
     let values = options.iter().flat_map(|option| match option["value"].as_str() {
@@ -89,7 +93,7 @@ mod tests {
     use super::choose_model;
 
     #[test]
-    fn a_model_is_chosen_the_way_it_is_offered() {
+    fn a_model_is_selected_in_the_way_it_is_offered() {
         let codex = json!({ "configOptions": [{ "id": "model", "category": "model", "currentValue": "a",
             "options": [{ "value": "a" }, { "group": "more", "options": [{ "value": "b" }] }] }] });
         assert_eq!(choose_model(&codex, "a"), Ok(None));

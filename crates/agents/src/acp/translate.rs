@@ -1,5 +1,5 @@
-//! An agent's tool call in the words of our gates. The protocol names kinds of tools, not tools; what a call is about
-//! stands in its input, its changes, its locations or its title, and each agent fills in others of them.
+//! Translates an agent's tool calls into calls that our gates know. The protocol names kinds of tools, not
+//! tools. The details are in the input, the diffs, the locations or the title, depending on the agent.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1::{self as acp, ToolCallContent, ToolKind};
 use autonoe_core::gate::ToolCall;
 use serde_json::{Value, json};
 
-/// Tools that agents call by the names that our gates know.
+/// Tools with the same name in agents and in our gates.
 const SAME_NAMES: [&str; 10] = [
     "BashOutput",
     "Glob",
@@ -22,21 +22,21 @@ const SAME_NAMES: [&str; 10] = [
     "WebSearch",
 ];
 
-/// Where agents put a path.
+/// Input fields that contain a path.
 const PATH_FIELDS: [&str; 6] =
     ["file_path", "filePath", "filepath", "absolute_path", "notebook_path", "path"];
 
-/// A call as the gates know it. One that changes several files is several calls, and each must be allowed.
+/// A call that the gates know. A change of several files becomes several calls, which must all be allowed.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Translated {
+pub(super) struct TranslatedCall {
     pub first: ToolCall,
     pub others: Vec<ToolCall>,
-    /// Where a command starts, if not in the project.
+    /// The working directory of a command; `None` means the project.
     pub cwd: Option<PathBuf>,
 }
 
-/// Translates a call of an agent that was given these MCP servers. None if it cannot be told what the call would do.
-pub(super) fn translate(call: &acp::ToolCall, servers: &[String]) -> Option<Translated> {
+/// `servers` are the agent's MCP servers. `None` if it is unclear what the call would do.
+pub(super) fn translate(call: &acp::ToolCall, servers: &[String]) -> Option<TranslatedCall> {
     let input = call.raw_input.clone().unwrap_or(Value::Null);
     if let Some(name) = mcp_name(call, servers) {
         let input = if input["arguments"].is_object() { input["arguments"].clone() } else { input };
@@ -62,43 +62,43 @@ pub(super) fn translate(call: &acp::ToolCall, servers: &[String]) -> Option<Tran
             one(call, "WebSearch", json!({ "query": call.title }))
         }
         ToolKind::Search => {
-            let mut looked_for = json!({ "pattern": call.title });
+            let mut query = json!({ "pattern": call.title });
             if let Some(path) = paths(call).into_iter().next() {
-                looked_for["path"] = json!(path);
+                query["path"] = json!(path);
             }
-            one(call, "Grep", looked_for)
+            one(call, "Grep", query)
         }
         ToolKind::Fetch => one(call, "WebFetch", json!({ "url": url(call)? })),
         _ => None,
     }
 }
 
-/// A call in its own words, for the record.
-pub(super) fn as_it_is(call: &acp::ToolCall) -> ToolCall {
+/// The call as the agent describes it, for the journal.
+pub(super) fn untranslated(call: &acp::ToolCall) -> ToolCall {
     let name = tool_name(call).unwrap_or(&call.title).to_owned();
     let input = call.raw_input.clone().unwrap_or_else(|| json!({ "title": call.title }));
     ToolCall { id: call.tool_call_id.to_string(), name, input }
 }
 
-fn one(call: &acp::ToolCall, name: &str, input: Value) -> Option<Translated> {
+fn one(call: &acp::ToolCall, name: &str, input: Value) -> Option<TranslatedCall> {
     let first = ToolCall { id: call.tool_call_id.to_string(), name: name.to_owned(), input };
-    Some(Translated { first, others: Vec::new(), cwd: None })
+    Some(TranslatedCall { first, others: Vec::new(), cwd: None })
 }
 
-/// The tool's own name, where it is told. The Gemini CLI puts it before the call's id.
+/// The agent's name of the tool, if known. The Gemini CLI prefixes the call id with it.
 fn tool_name(call: &acp::ToolCall) -> Option<&str> {
     let meta = call.meta.as_ref().and_then(|meta| meta.values().find_map(|meta| meta["toolName"].as_str()));
     let before_id = call.tool_call_id.0.split_once("__").map(|(name, _)| name);
     call.name.as_deref().or(meta).or(before_id)
 }
 
-/// `mcp__SERVER__TOOL`, if the call is one of a server's tool, in one of the spellings that agents have for it.
+/// `mcp__SERVER__TOOL` for a call of an MCP tool, from any of the spellings that agents use.
 fn mcp_name(call: &acp::ToolCall, servers: &[String]) -> Option<String> {
     let input = call.raw_input.as_ref();
     let invocation =
         input.map(|input| if input["invocation"].is_object() { &input["invocation"] } else { input });
-    if let Some(told) = invocation
-        && let (Some(server), Some(tool)) = (told["server"].as_str(), told["tool"].as_str())
+    if let Some(invocation) = invocation
+        && let (Some(server), Some(tool)) = (invocation["server"].as_str(), invocation["tool"].as_str())
     {
         return Some(format!("mcp__{server}__{tool}"));
     }
@@ -119,7 +119,7 @@ fn mcp_name(call: &acp::ToolCall, servers: &[String]) -> Option<String> {
     })
 }
 
-/// The command line. The title stands for it only where there is no input at all: others decorate it.
+/// The command line. The title is used only if there is no input: most agents decorate the title.
 fn command(call: &acp::ToolCall) -> Option<String> {
     let Some(input) = &call.raw_input else {
         return Some(call.title.clone()).filter(|title| !title.trim().is_empty());
@@ -134,7 +134,7 @@ fn command(call: &acp::ToolCall) -> Option<String> {
     }
 }
 
-/// A command line of these words. What a shell is told to run is the command.
+/// Joins words to a command line. For `sh -c SCRIPT` it is the script.
 pub(super) fn command_line(words: &[&str]) -> String {
     match words {
         [shell, "-c" | "-lc", line] if shell.ends_with("sh") => (*line).to_owned(),
@@ -142,7 +142,7 @@ pub(super) fn command_line(words: &[&str]) -> String {
     }
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for a shell.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./=:,@%+".contains(char);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -151,8 +151,8 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
-/// One call for each file that is changed.
-fn changes(call: &acp::ToolCall) -> Option<Translated> {
+/// One call per changed file.
+fn changes(call: &acp::ToolCall) -> Option<TranslatedCall> {
     let mut calls = Vec::new();
     for content in &call.content {
         if let ToolCallContent::Diff(diff) = content {
@@ -174,10 +174,10 @@ fn changes(call: &acp::ToolCall) -> Option<Translated> {
         let name = if input["old_string"].is_string() { "Edit" } else { "Write" };
         ToolCall { id: id.clone(), name: name.to_owned(), input }
     });
-    Some(Translated { first: calls.next()?, others: calls.collect(), cwd: None })
+    Some(TranslatedCall { first: calls.next()?, others: calls.collect(), cwd: None })
 }
 
-/// Every path that a call names.
+/// All paths in a call.
 fn paths(call: &acp::ToolCall) -> BTreeSet<String> {
     let input = call.raw_input.as_ref();
     let fields = PATH_FIELDS.iter().filter_map(|field| input?[*field].as_str().map(str::to_owned));
@@ -191,10 +191,10 @@ fn paths(call: &acp::ToolCall) -> BTreeSet<String> {
 }
 
 fn url(call: &acp::ToolCall) -> Option<String> {
-    let told = call.raw_input.as_ref().and_then(|input| input["url"].as_str());
+    let from_input = call.raw_input.as_ref().and_then(|input| input["url"].as_str());
     let mut words = call.title.split(|char: char| char.is_whitespace() || "\"'`<>()".contains(char));
     let found = || words.find(|word| word.starts_with("http://") || word.starts_with("https://"));
-    told.or_else(found).map(str::to_owned)
+    from_input.or_else(found).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decorated_title_is_no_command() {
+    fn a_decorated_title_is_not_a_command() {
         let call = json!({ "toolCallId": "1", "title": "Terminal", "kind": "execute", "rawInput": {} });
         assert_eq!(names(call), []);
     }
@@ -252,15 +252,15 @@ mod tests {
     }
 
     #[test]
-    fn tools_of_servers_in_each_spelling() {
+    fn mcp_tools_in_each_spelling() {
         for call in [
             json!({ "toolCallId": "mcp_autonoe_set_status__1", "title": "set_status (autonoe MCP Server)", "kind": "other" }),
             json!({ "toolCallId": "1", "name": "mcp__autonoe__set_status", "title": "x", "kind": "other" }),
             json!({ "toolCallId": "1", "title": "autonoe_set_status", "kind": "other" }),
             json!({ "toolCallId": "1", "title": "x", "kind": "execute", "rawInput": { "server": "autonoe", "tool": "set_status" } }),
         ] {
-            let told = names(call.clone());
-            assert_eq!(told[0].0, "mcp__autonoe__set_status", "{call}");
+            let translated = names(call.clone());
+            assert_eq!(translated[0].0, "mcp__autonoe__set_status", "{call}");
         }
     }
 
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_translated() {
+    fn unknown_kinds_are_not_translated() {
         for kind in ["think", "switch_mode", "other", "sing"] {
             assert_eq!(names(json!({ "toolCallId": "1", "title": "x", "kind": kind })), [], "{kind}");
         }

@@ -1,13 +1,13 @@
-//! What Claude Code says, line by line. Whatever it is, it becomes a message: an unknown one is told, never dropped.
+//! Messages of Claude Code, one per line. Unknown messages are reported, never dropped.
 
 use autonoe_core::event::Usage;
 use autonoe_core::gate::ToolCall;
 use serde_json::Value;
 
-use super::ending::Ending;
+use super::session_result::ClaudeResult;
 
-/// Kinds of system messages that tell nothing an event is for.
-const SILENT: [&str; 12] = [
+/// System messages without a corresponding event.
+const IGNORED: [&str; 12] = [
     "compact_boundary",
     "hook_progress",
     "hook_response",
@@ -22,75 +22,90 @@ const SILENT: [&str; 12] = [
     "task_updated",
 ];
 
-/// What it calls a sub-agent among the tasks in the background.
+/// The type of sub-agents among the background tasks.
 const SUB_AGENT: &str = "local_agent";
 
-/// One line.
 #[derive(Debug, PartialEq)]
-pub(super) enum Message {
-    /// A turn begins; the session has this id.
-    Begun { session: String, model: String },
-    /// A part of an answer.
-    Said { id: String, model: String, blocks: Vec<Block>, usage: Usage },
-    /// Tools answered.
-    Results(Vec<CallResult>),
-    /// It asks whether a tool may be used.
-    Asks { request: String, asked: Asked },
-    /// It says something to an MCP server of ours.
-    ToServer { request: String, message: Value },
-    /// It asks something else.
-    AsksWhatWeDoNotKnow { request: String, what: String },
-    /// It answers what we asked.
-    Answered { error: Option<String> },
-    /// The service refuses further work until a limit resets.
-    Limited(Value),
-    /// A call of the model failed and is tried again.
-    Retries { attempt: u64, status: Option<u64>, error: String },
-    /// How many sub-agents work in the background. It will be heard again when they have ended; commands that it left
-    /// there are not its work any more.
-    SubAgents { working: usize },
-    /// The work has ended.
-    Ended(Ending),
-    /// Nothing to tell.
-    Silent,
-    /// A kind that did not exist when this was written.
+pub(super) enum ClaudeMessage {
+    /// A turn starts; `session` is the id of the session.
+    Init {
+        session: String,
+        model: String,
+    },
+    Assistant {
+        id: String,
+        model: String,
+        blocks: Vec<AssistantBlock>,
+        usage: Usage,
+    },
+    ToolResults(Vec<ClaudeToolResult>),
+    ToolRequest {
+        id: String,
+        request: ClaudeToolRequest,
+    },
+    /// A message for our MCP server.
+    McpMessage {
+        request: String,
+        message: Value,
+    },
+    UnknownRequest {
+        request: String,
+        what: String,
+    },
+    /// The response to our request.
+    Response {
+        error: Option<String>,
+    },
+    /// Requests are rejected until a limit resets.
+    RateLimited(Value),
+    /// A model call failed and is being retried.
+    Retrying {
+        attempt: u64,
+        status: Option<u64>,
+        error: String,
+    },
+    /// The number of sub-agents in the background. Claude Code continues when they have ended; commands in
+    /// the background do not keep the session open.
+    SubAgents {
+        working: usize,
+    },
+    Result(ClaudeResult),
+    Ignored,
+    /// A message type that is not known to us.
     Unknown(String),
 }
 
-/// A part of an answer.
 #[derive(Debug, PartialEq)]
-pub(super) enum Block {
+pub(super) enum AssistantBlock {
     Text(String),
     Thought(String),
     Call(ToolCall),
 }
 
-/// How a call ended.
 #[derive(Debug, PartialEq)]
-pub(super) struct CallResult {
+pub(super) struct ClaudeToolResult {
     pub id: String,
     pub content: String,
     pub is_error: bool,
 }
 
-/// A question about a tool.
 #[derive(Debug, PartialEq)]
-pub(super) enum Asked {
-    /// Before it is used, by our hook.
+pub(super) enum ClaudeToolRequest {
+    /// From our hook, before every call.
     Hook { call: ToolCall, cwd: Option<String> },
-    /// Where its own rules would ask a person.
+    /// Where Claude Code would ask a person.
     Permission { call: ToolCall },
 }
 
-impl Message {
+impl ClaudeMessage {
     pub(super) fn read(message: Value) -> Self {
         let kind = text(&message["type"]);
         let subtype = text(&message["subtype"]);
         match (kind.as_str(), subtype.as_str()) {
             ("system", "init") => {
-                Self::Begun { session: text(&message["session_id"]), model: text(&message["model"]) }
+                Self::Init { session: text(&message["session_id"]), model: text(&message["model"]) }
             }
-            ("system", "api_retry") => Self::Retries {
+            ("system", "api_retry") => Self::Retrying {
                 attempt: message["attempt"].as_u64().unwrap_or_default(),
                 status: message["error_status"].as_u64(),
                 error: text(&message["error"]),
@@ -100,47 +115,47 @@ impl Message {
                 let working = tasks.iter().filter(|task| task["task_type"] == SUB_AGENT).count();
                 Self::SubAgents { working }
             }
-            ("system", subtype) if SILENT.contains(&subtype) => Self::Silent,
-            ("assistant", _) => said(&message["message"]),
-            ("user", _) => Self::Results(results(&message["message"]["content"])),
-            ("result", _) => Self::Ended(Ending::read(&message)),
+            ("system", subtype) if IGNORED.contains(&subtype) => Self::Ignored,
+            ("assistant", _) => assistant(&message["message"]),
+            ("user", _) => Self::ToolResults(results(&message["message"]["content"])),
+            ("result", _) => Self::Result(ClaudeResult::read(&message)),
             ("rate_limit_event", _) => match message["rate_limit_info"]["status"].as_str() {
-                Some("rejected") => Self::Limited(message["rate_limit_info"].clone()),
-                _ => Self::Silent,
+                Some("rejected") => Self::RateLimited(message["rate_limit_info"].clone()),
+                _ => Self::Ignored,
             },
-            ("control_request", _) => asks(&message),
+            ("control_request", _) => control_request(&message),
             ("control_response", _) => {
                 let response = &message["response"];
                 let failed = response["subtype"] == "error";
-                Self::Answered { error: failed.then(|| text(&response["error"])) }
+                Self::Response { error: failed.then(|| text(&response["error"])) }
             }
             (
                 "stream_event" | "keep_alive" | "control_cancel_request" | "tool_progress" | "auth_status",
                 _,
-            ) => Self::Silent,
+            ) => Self::Ignored,
             _ if subtype.is_empty() => Self::Unknown(kind),
             _ => Self::Unknown(format!("{kind}/{subtype}")),
         }
     }
 }
 
-fn said(message: &Value) -> Message {
+fn assistant(message: &Value) -> ClaudeMessage {
     let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
     let blocks = blocks.iter().filter_map(|block| match block["type"].as_str()? {
-        "text" => Some(Block::Text(text(&block["text"]))),
-        "thinking" => Some(Block::Thought(text(&block["thinking"])))
-            .filter(|block| *block != Block::Thought(String::new())),
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => Some(Block::Call(ToolCall {
+        "text" => Some(AssistantBlock::Text(text(&block["text"]))),
+        "thinking" => Some(AssistantBlock::Thought(text(&block["thinking"])))
+            .filter(|block| *block != AssistantBlock::Thought(String::new())),
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => Some(AssistantBlock::Call(ToolCall {
             id: text(&block["id"]),
             name: text(&block["name"]),
             input: block["input"].clone(),
         })),
-        // Signatures, redacted thoughts, results of the service's own tools.
+        // Signatures, redacted thoughts, results of server-side tools.
         _ => None,
     });
     let usage = &message["usage"];
     let count = |name: &str| usage[name].as_u64().unwrap_or_default();
-    Message::Said {
+    ClaudeMessage::Assistant {
         id: text(&message["id"]),
         model: text(&message["model"]),
         blocks: blocks.collect(),
@@ -155,12 +170,12 @@ fn said(message: &Value) -> Message {
     }
 }
 
-/// The results in what is said in the user's name; other texts there are its own affair.
-fn results(content: &Value) -> Vec<CallResult> {
+/// The tool results in a user message; other content is internal.
+fn results(content: &Value) -> Vec<ClaudeToolResult> {
     let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
     let results = blocks.iter().filter(|block| block["type"] == "tool_result");
     results
-        .map(|block| CallResult {
+        .map(|block| ClaudeToolResult {
             id: text(&block["tool_use_id"]),
             content: content_text(&block["content"]),
             is_error: block["is_error"].as_bool().unwrap_or_default(),
@@ -179,29 +194,29 @@ fn content_text(content: &Value) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-fn asks(message: &Value) -> Message {
-    let request = text(&message["request_id"]);
-    let asked = &message["request"];
-    let call = |id: &Value, name: &Value, input: &Value| ToolCall {
-        id: text(id),
+fn control_request(message: &Value) -> ClaudeMessage {
+    let id = text(&message["request_id"]);
+    let body = &message["request"];
+    let call = |call_id: &Value, name: &Value, input: &Value| ToolCall {
+        id: text(call_id),
         name: text(name),
         input: input.clone(),
     };
-    match asked["subtype"].as_str() {
+    match body["subtype"].as_str() {
         Some("hook_callback") => {
-            let input = &asked["input"];
+            let input = &body["input"];
             let call = call(&input["tool_use_id"], &input["tool_name"], &input["tool_input"]);
-            Message::Asks {
-                request,
-                asked: Asked::Hook { call, cwd: input["cwd"].as_str().map(str::to_owned) },
+            ClaudeMessage::ToolRequest {
+                id,
+                request: ClaudeToolRequest::Hook { call, cwd: input["cwd"].as_str().map(str::to_owned) },
             }
         }
         Some("can_use_tool") => {
-            let call = call(&asked["tool_use_id"], &asked["tool_name"], &asked["input"]);
-            Message::Asks { request, asked: Asked::Permission { call } }
+            let call = call(&body["tool_use_id"], &body["tool_name"], &body["input"]);
+            ClaudeMessage::ToolRequest { id, request: ClaudeToolRequest::Permission { call } }
         }
-        Some("mcp_message") => Message::ToServer { request, message: asked["message"].clone() },
-        other => Message::AsksWhatWeDoNotKnow { request, what: other.unwrap_or_default().to_owned() },
+        Some("mcp_message") => ClaudeMessage::McpMessage { request: id, message: body["message"].clone() },
+        other => ClaudeMessage::UnknownRequest { request: id, what: other.unwrap_or_default().to_owned() },
     }
 }
 

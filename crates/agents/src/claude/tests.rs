@@ -1,4 +1,4 @@
-//! Recorded sessions of the real program, and the end of each.
+//! Recorded sessions of the real program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,11 +8,11 @@ use autonoe_core::fault::Remedy;
 use autonoe_core::outcome::SessionEnd;
 use serde_json::{Value, json};
 
-use super::ending::Ending;
-use super::message::{Asked, Block, Message};
-use super::taking_up;
+use super::message::{AssistantBlock, ClaudeMessage, ClaudeToolRequest};
+use super::resume_arguments;
+use super::session_result::ClaudeResult;
 
-/// What Claude Code said in each recorded session, by the name of the recording.
+/// The messages of each recorded session, by the name of the recording.
 fn recordings() -> BTreeMap<String, Vec<Value>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/claude");
     let files = fs::read_dir(directory).expect("fixtures").map(|entry| entry.expect("entry").path());
@@ -20,18 +20,18 @@ fn recordings() -> BTreeMap<String, Vec<Value>> {
         .map(|file| {
             let text = fs::read_to_string(&file).expect("read");
             let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-            // Some were recorded with both sides of the conversation.
-            let said = lines.filter(|line| line["dir"] != ">").map(|line| match line.get("msg") {
+            // Some recordings contain both directions.
+            let messages = lines.filter(|line| line["dir"] != ">").map(|line| match line.get("msg") {
                 Some(message) => message.clone(),
                 None => line,
             });
-            (file.file_stem().expect("name").to_string_lossy().into_owned(), said.collect())
+            (file.file_stem().expect("name").to_string_lossy().into_owned(), messages.collect())
         })
         .collect()
 }
 
-fn messages(name: &str) -> Vec<Message> {
-    recordings().remove(name).expect("recorded").into_iter().map(Message::read).collect()
+fn messages(name: &str) -> Vec<ClaudeMessage> {
+    recordings().remove(name).expect("recorded").into_iter().map(ClaudeMessage::read).collect()
 }
 
 fn ends(name: &str) -> Vec<SessionEnd> {
@@ -39,8 +39,8 @@ fn ends(name: &str) -> Vec<SessionEnd> {
     let mut outcomes = Vec::new();
     for message in messages(name) {
         match message {
-            Message::Limited(told) => limit = Some(told),
-            Message::Ended(ending) => outcomes.push(ending.outcome(limit.as_ref())),
+            ClaudeMessage::RateLimited(info) => limit = Some(info),
+            ClaudeMessage::Result(result) => outcomes.push(result.outcome(limit.as_ref())),
             _ => {}
         }
     }
@@ -51,12 +51,12 @@ fn ends(name: &str) -> Vec<SessionEnd> {
 fn no_recorded_message_is_unknown() {
     let recordings = recordings();
     assert!(recordings.len() > 30, "{}", recordings.len());
-    for (name, said) in recordings {
-        for message in said {
+    for (name, messages) in recordings {
+        for message in messages {
             let kind = message["type"].to_string();
-            let read = Message::read(message);
+            let read = ClaudeMessage::read(message);
             assert!(
-                !matches!(read, Message::Unknown(_) | Message::AsksWhatWeDoNotKnow { .. }),
+                !matches!(read, ClaudeMessage::Unknown(_) | ClaudeMessage::UnknownRequest { .. }),
                 "{name}: {kind} {read:?}"
             );
         }
@@ -64,39 +64,47 @@ fn no_recorded_message_is_unknown() {
 }
 
 #[test]
-fn an_earlier_conversation_is_taken_up_in_a_copy() {
-    assert_eq!(taking_up(Some(&json!({ "claude_session": "s" }))), ["--resume", "s", "--fork-session"]);
+fn an_earlier_conversation_is_resumed_in_a_copy() {
+    assert_eq!(
+        resume_arguments(Some(&json!({ "claude_session": "s" }))),
+        ["--resume", "s", "--fork-session"]
+    );
     let none = Vec::<String>::new();
-    assert_eq!((taking_up(None), taking_up(Some(&json!({ "codex_thread": "t" })))), (none.clone(), none));
+    assert_eq!(
+        (resume_arguments(None), resume_arguments(Some(&json!({ "codex_thread": "t" })))),
+        (none.clone(), none)
+    );
 }
 
 #[test]
-fn an_unknown_message_is_told_by_its_name() {
-    let read = |message| Message::read(message);
-    assert_eq!(read(json!({ "type": "dance" })), Message::Unknown("dance".to_owned()));
+fn an_unknown_message_is_reported_by_its_type() {
+    let read = |message| ClaudeMessage::read(message);
+    assert_eq!(read(json!({ "type": "dance" })), ClaudeMessage::Unknown("dance".to_owned()));
     assert_eq!(
         read(json!({ "type": "system", "subtype": "new" })),
-        Message::Unknown("system/new".to_owned())
+        ClaudeMessage::Unknown("system/new".to_owned())
     );
     assert_eq!(
         read(json!({ "type": "control_request", "request_id": "7", "request": { "subtype": "sing" } })),
-        Message::AsksWhatWeDoNotKnow { request: "7".to_owned(), what: "sing".to_owned() }
+        ClaudeMessage::UnknownRequest { request: "7".to_owned(), what: "sing".to_owned() }
     );
 }
 
 #[test]
-fn sub_agents_are_waited_for_and_commands_are_not() {
+fn background_sub_agents_are_counted_and_commands_are_not() {
     let task = |kind: &str| json!({ "task_id": "x", "task_type": kind, "description": "d" });
-    let told = |tasks: &[Value]| {
-        Message::read(json!({ "type": "system", "subtype": "background_tasks_changed", "tasks": tasks }))
+    let read = |tasks: &[Value]| {
+        ClaudeMessage::read(
+            json!({ "type": "system", "subtype": "background_tasks_changed", "tasks": tasks }),
+        )
     };
-    assert_eq!(told(&[task("local_bash"), task("local_bash")]), Message::SubAgents { working: 0 });
-    assert_eq!(told(&[task("local_bash"), task("local_agent")]), Message::SubAgents { working: 1 });
-    assert_eq!(told(&[]), Message::SubAgents { working: 0 });
+    assert_eq!(read(&[task("local_bash"), task("local_bash")]), ClaudeMessage::SubAgents { working: 0 });
+    assert_eq!(read(&[task("local_bash"), task("local_agent")]), ClaudeMessage::SubAgents { working: 1 });
+    assert_eq!(read(&[]), ClaudeMessage::SubAgents { working: 0 });
     let working: Vec<_> = messages("subagent")
         .into_iter()
         .filter_map(|message| match message {
-            Message::SubAgents { working } => Some(working),
+            ClaudeMessage::SubAgents { working } => Some(working),
             _ => None,
         })
         .collect();
@@ -104,7 +112,7 @@ fn sub_agents_are_waited_for_and_commands_are_not() {
 }
 
 #[test]
-fn every_end_has_its_outcome() {
+fn every_result_has_its_outcome() {
     for name in ["text", "tools", "hook-blocked", "recover", "cut", "midoverload", "mcp-stdio", "schema"] {
         assert_eq!(ends(name).last(), Some(&SessionEnd::Completed), "{name}");
     }
@@ -119,7 +127,7 @@ fn every_end_has_its_outcome() {
 }
 
 #[test]
-fn errors_are_told_apart_by_whether_a_person_must_act() {
+fn errors_are_classified_by_remedy() {
     for (name, code, remedy) in [
         ("badkey", "not_logged_in", Remedy::Person),
         ("usagelimit-apikey", "rate_limited", Remedy::Wait),
@@ -135,7 +143,7 @@ fn errors_are_told_apart_by_whether_a_person_must_act() {
     {
         let message =
             json!({ "is_error": true, "subtype": "success", "api_error_status": status, "result": "x" });
-        let outcome = Ending::read(&message).outcome(None);
+        let outcome = ClaudeResult::read(&message).outcome(None);
         assert!(
             matches!(&outcome, SessionEnd::ExecutionError { fault } if fault.code == code),
             "{outcome:?}"
@@ -144,10 +152,10 @@ fn errors_are_told_apart_by_whether_a_person_must_act() {
 }
 
 #[test]
-fn an_answer_is_in_its_form_or_in_words() {
+fn an_answer_is_structured_or_text() {
     let answer = |name: &str| {
         let ended = messages(name).into_iter().find_map(|message| match message {
-            Message::Ended(ending) => Some(ending.answer),
+            ClaudeMessage::Result(result) => Some(result.answer),
             _ => None,
         });
         ended.expect("an end")
@@ -156,42 +164,44 @@ fn an_answer_is_in_its_form_or_in_words() {
     assert!(answer("text").contains("The answer is 42"), "{}", answer("text"));
     let message =
         json!({ "is_error": true, "subtype": "error_max_structured_output_retries", "errors": ["x"] });
-    let outcome = Ending::read(&message).outcome(None);
+    let outcome = ClaudeResult::read(&message).outcome(None);
     assert_eq!(outcome.fault().map(|fault| fault.code.as_str()), Some("answer_not_valid"));
 }
 
 #[test]
-fn is_error_is_believed_and_silence_is_no_success() {
+fn is_error_decides_and_defaults_to_failure() {
     for message in [json!({ "subtype": "success", "is_error": true }), json!({ "subtype": "success" })] {
         assert!(
-            matches!(Ending::read(&message).outcome(None), SessionEnd::ExecutionError { .. }),
+            matches!(ClaudeResult::read(&message).outcome(None), SessionEnd::ExecutionError { .. }),
             "{message}"
         );
     }
 }
 
 #[test]
-fn calls_questions_and_results_belong_together() {
-    let said = messages("ctl-hookcb");
-    let asked = said.iter().find_map(|message| match message {
-        Message::Asks { asked: Asked::Hook { call, cwd }, .. } => Some((call, cwd)),
+fn calls_requests_and_results_have_the_same_id() {
+    let messages = messages("ctl-hookcb");
+    let requested = messages.iter().find_map(|message| match message {
+        ClaudeMessage::ToolRequest { request: ClaudeToolRequest::Hook { call, cwd }, .. } => {
+            Some((call, cwd))
+        }
         _ => None,
     });
-    let (asked, cwd) = asked.expect("it asks");
+    let (requested, cwd) = requested.expect("a hook request");
     assert_eq!(cwd.as_deref(), Some("/home/user/wd"));
-    let called = said.iter().find_map(|message| match message {
-        Message::Said { blocks, .. } => blocks.iter().find_map(|block| match block {
-            Block::Call(call) => Some(call),
-            Block::Text(_) | Block::Thought(_) => None,
+    let called = messages.iter().find_map(|message| match message {
+        ClaudeMessage::Assistant { blocks, .. } => blocks.iter().find_map(|block| match block {
+            AssistantBlock::Call(call) => Some(call),
+            AssistantBlock::Text(_) | AssistantBlock::Thought(_) => None,
         }),
         _ => None,
     });
-    assert_eq!(called, Some(asked));
-    let result = said.iter().find_map(|message| match message {
-        Message::Results(results) => results.first(),
+    assert_eq!(called, Some(requested));
+    let result = messages.iter().find_map(|message| match message {
+        ClaudeMessage::ToolResults(results) => results.first(),
         _ => None,
     });
     let result = result.expect("an answer");
-    assert_eq!((result.id.as_str(), result.is_error), (asked.id.as_str(), true));
+    assert_eq!((result.id.as_str(), result.is_error), (requested.id.as_str(), true));
     assert!(result.content.contains("denied by hook callback"), "{}", result.content);
 }

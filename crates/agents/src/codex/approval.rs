@@ -1,58 +1,59 @@
-//! What Codex asks, answered by our gates, and why something is refused, told before the refusal.
+//! Answers Codex's approval requests with the decision of our gates. The reason of a refusal is sent before
+//! the refusal.
 
 use autonoe_core::gate::ToolCall;
 use serde_json::{Value, json};
 
-use super::item::Deed;
-use super::message::Asked;
+use super::item::CodexAction;
+use super::message::ApprovalRequest;
 use super::{CodexAgent, shell};
 
-/// How much of a call is repeated when it is refused.
 const MAX_DESCRIBED_CHARS: usize = 200;
 
 impl CodexAgent {
-    /// Answers a question as our gates do.
-    pub(super) async fn answer(&mut self, request: Value, asked: Asked) {
-        let (refusal, form) = match asked {
-            Asked::Command { item, line, cwd } => {
-                let input = json!({ "command": shell::unwrapped(&line) });
+    pub(super) async fn answer(&mut self, request: Value, approval: ApprovalRequest) {
+        let (refusal, format) = match approval {
+            ApprovalRequest::Command { item, line, cwd } => {
+                let input = json!({ "command": shell::unwrap_shell(&line) });
                 let call = ToolCall { id: item.clone(), name: "Bash".to_owned(), input };
-                let deed = Deed { calls: vec![call], cwd, result: String::new(), is_error: false };
-                (self.judge(&item, &deed).await, Form::Decision)
+                let action = CodexAction { calls: vec![call], cwd, result: String::new(), is_error: false };
+                (self.judge(&item, &action).await, ApprovalFormat::Decision)
             }
-            Asked::Item(item) => {
-                let asked = self.seen.open.get(&item).map(|deed| (item, deed.clone()));
-                (self.judge_all(asked.into_iter().collect()).await, Form::Decision)
+            ApprovalRequest::FileChange(item) => {
+                let action = self.state.open.get(&item).map(|action| (item, action.clone()));
+                (self.judge_all(action.into_iter().collect()).await, ApprovalFormat::Decision)
             }
-            Asked::Mcp { server, arguments } => {
-                (self.judge_all(self.called(&server, &arguments)).await, Form::Action)
+            ApprovalRequest::Mcp { server, arguments } => {
+                (self.judge_all(self.matching_calls(&server, &arguments)).await, ApprovalFormat::Action)
             }
-            Asked::Unjudged(what) => (Some(Refusal::of_what_cannot_be_judged(what)), Form::Decision),
-            Asked::Elicitation => {
-                (Some(Refusal::of_what_cannot_be_judged("questions of a server")), Form::Action)
+            ApprovalRequest::Unsupported(what) => {
+                (Some(ActionRefusal::unsupported(what)), ApprovalFormat::Decision)
+            }
+            ApprovalRequest::Elicitation => {
+                (Some(ActionRefusal::unsupported("questions of an MCP server")), ApprovalFormat::Action)
             }
         };
         match refusal {
-            None => self.talk.say(&json!({ "id": request, "result": form.accept() })).await,
-            Some(refusal) => self.refuse(request, refusal, form).await,
+            None => self.process.send(&json!({ "id": request, "result": format.accept() })).await,
+            Some(refusal) => self.refuse(request, refusal, format).await,
         }
     }
 
-    /// The calls of a server's tools that may be asked about: questions do not name the tool.
-    fn called(&self, server: &str, arguments: &Value) -> Vec<(String, Deed)> {
+    /// The open calls that a request may be about: it names the server and the arguments, but not the tool.
+    fn matching_calls(&self, server: &str, arguments: &Value) -> Vec<(String, CodexAction)> {
         let tools = format!("mcp__{server}__");
-        let is_it = |call: &ToolCall| call.name.starts_with(&tools) && call.input == *arguments;
-        let open = self.seen.open.iter().filter(|(_, deed)| deed.calls.iter().any(is_it));
-        open.map(|(id, deed)| (id.clone(), deed.clone())).collect()
+        let matches = |call: &ToolCall| call.name.starts_with(&tools) && call.input == *arguments;
+        let open = self.state.open.iter().filter(|(_, action)| action.calls.iter().any(matches));
+        open.map(|(id, action)| (id.clone(), action.clone())).collect()
     }
 
-    /// Refuses what was not told before, and whatever is refused of the rest.
-    async fn judge_all(&mut self, deeds: Vec<(String, Deed)>) -> Option<Refusal> {
-        if deeds.is_empty() {
-            return Some(Refusal::of_what_cannot_be_judged("what was not told before"));
+    /// The first refusal. Without any action the request is refused, since it is unknown what it is about.
+    async fn judge_all(&mut self, actions: Vec<(String, CodexAction)>) -> Option<ActionRefusal> {
+        if actions.is_empty() {
+            return Some(ActionRefusal::unsupported("an action that was not announced"));
         }
-        for (item, deed) in deeds {
-            let refusal = self.judge(&item, &deed).await;
+        for (item, action) in actions {
+            let refusal = self.judge(&item, &action).await;
             if refusal.is_some() {
                 return refusal;
             }
@@ -60,62 +61,59 @@ impl CodexAgent {
         None
     }
 
-    /// Puts all calls of a deed to the gates.
-    pub(super) async fn judge(&mut self, item: &str, deed: &Deed) -> Option<Refusal> {
-        for call in &deed.calls {
-            if let Some(reason) = self.vendor_session.refusal(call, deed.cwd.as_deref()).await {
-                return Some(Refusal { item: Some(item.to_owned()), what: described(call), reason });
+    /// Checks all calls of an action with the gates.
+    pub(super) async fn judge(&mut self, item: &str, action: &CodexAction) -> Option<ActionRefusal> {
+        for call in &action.calls {
+            if let Some(reason) = self.vendor_session.refusal(call, action.cwd.as_deref()).await {
+                return Some(ActionRefusal { item: Some(item.to_owned()), what: described(call), reason });
             }
         }
         None
     }
 
-    /// Refuses something. The answer has no place for the reason, so the reason is told first: what is told after it
-    /// would come too late for the model's next step.
-    async fn refuse(&mut self, request: Value, refusal: Refusal, form: Form) {
-        let Refusal { item, what, reason } = refusal;
-        let words = format!("The rules of this project do not allow {what}: {reason}");
+    /// Declines a request. The response has no field for a reason, so the reason is sent first: sent
+    /// afterwards, it would arrive too late for the model's next step.
+    async fn refuse(&mut self, request: Value, refusal: ActionRefusal, format: ApprovalFormat) {
+        let ActionRefusal { item, what, reason } = refusal;
+        let text = format!("The rules of this project do not allow {what}: {reason}");
         let steer = json!({
-            "threadId": self.seen.thread, "expectedTurnId": self.seen.turn,
-            "input": [{ "type": "text", "text": words }],
+            "threadId": self.state.thread, "expectedTurnId": self.state.turn,
+            "input": [{ "type": "text", "text": text }],
         });
-        self.seen.refusals.extend(item.map(|item| (item, reason)));
-        let told = self.request("turn/steer", steer).await;
-        self.seen.refusing.insert(told, json!({ "id": request, "result": form.decline() }));
+        self.state.refusals.extend(item.map(|item| (item, reason)));
+        let steer_id = self.request("turn/steer", steer).await;
+        self.state.pending_declines.insert(steer_id, json!({ "id": request, "result": format.decline() }));
     }
 }
 
-/// What is not done, and why.
-pub(super) struct Refusal {
+pub(super) struct ActionRefusal {
     item: Option<String>,
     pub what: String,
     pub reason: String,
 }
 
-impl Refusal {
-    fn of_what_cannot_be_judged(what: &str) -> Self {
-        let reason = "Nobody here can judge it; use a command.".to_owned();
+impl ActionRefusal {
+    fn unsupported(what: &str) -> Self {
+        let reason = "autonoe cannot check it; use a command instead.".to_owned();
         Self { item: None, what: what.to_owned(), reason }
     }
 }
 
-/// A call in the words of anyone who made it.
 fn described(call: &ToolCall) -> String {
-    let told = ["command", "file_path"].into_iter().find_map(|name| call.input[name].as_str());
-    let told: String = told.unwrap_or(&call.name).chars().take(MAX_DESCRIBED_CHARS).collect();
-    format!("`{told}`")
+    let subject = ["command", "file_path"].into_iter().find_map(|name| call.input[name].as_str());
+    let subject: String = subject.unwrap_or(&call.name).chars().take(MAX_DESCRIBED_CHARS).collect();
+    format!("`{subject}`")
 }
 
-/// The form of an answer.
 #[derive(Clone, Copy)]
-enum Form {
-    /// To a question about a command or a change.
+enum ApprovalFormat {
+    /// For commands and file changes.
     Decision,
-    /// To what an MCP server asks, or Codex in its name.
+    /// For requests of MCP servers, and of Codex on their behalf.
     Action,
 }
 
-impl Form {
+impl ApprovalFormat {
     fn accept(self) -> Value {
         match self {
             Self::Decision => json!({ "decision": "accept" }),

@@ -1,68 +1,68 @@
-//! Codex without its app server: `codex exec`, one program a turn, which asks nobody. What it tells of is put to our gates
-//! then, and the turn is broken off if they refuse; it may have run by then, held by the room.
+//! Codex without its app server: `codex exec`, one process per turn, which cannot request approval. Our gates
+//! check each action when it is reported, and the turn is stopped if they refuse it; the action may have run
+//! by then, inside the room.
 //!
-//! So this is only for a Codex whose app server does not answer, and only where the room holds all that must be held.
+//! So this is used only if the app server does not work, and only where the room alone enforces all
+//! restrictions.
 
 mod line;
 #[cfg(test)]
 mod tests;
 
 use autonoe_core::event::{AgentEvent, Usage};
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
-use autonoe_sandbox::Layer as SandboxLayer;
+use autonoe_sandbox::SandboxLayer;
 use serde_json::{Value, json};
 
-use super::config::{self, Asks};
-use super::ending::Ending;
-use super::item::{Item, Kind};
+use super::config::{self, ApprovalMode};
+use super::item::{CodexItem, CodexItemKind};
+use super::turn_end::CodexTurnEnd;
 use super::{CodexAgent, env};
-use crate::answer::Next;
+use crate::answer::AnswerCheck;
 use crate::emit::{Emitter, model_failure};
-use crate::vendor::{Heard, JsonLineProcess, crashed, follow_up};
-use line::Line;
+use crate::vendor::{JsonLineProcess, ProcessOutput, crashed, follow_up};
+use line::ExecLine;
 
-/// How many turns a session may have: after each but the last, something was refused or not answered in the form.
+/// Limit per session. Another turn follows a refusal or an answer that does not match the schema.
 const MAX_TURNS: u32 = 20;
 
-/// The file with the form of the answer.
+/// The file with the schema of the answer.
 const SCHEMA: &str = "autonoe-answer.json";
 
-/// How a turn ended.
-enum Turn {
-    /// By itself.
+enum ExecTurn {
     Ended(SessionEnd),
-    /// By a refusal, for this reason.
-    BrokenOff(String),
+    /// Stopped because of a refusal, with its reason.
+    Stopped(String),
 }
 
-impl Turn {
-    /// Why the model did not answer; anyone who is refused something has heard it out.
+impl ExecTurn {
+    /// Why the model call failed. A refusal means that the model call had succeeded.
     fn failure(&self) -> Option<Fault> {
         match self {
             Self::Ended(outcome) => model_failure(outcome),
-            Self::BrokenOff(_) => None,
+            Self::Stopped(_) => None,
         }
     }
 }
 
-/// What an earlier session booked of a conversation.
-pub(super) fn booked(history: &Value) -> Usage {
+/// The usage that earlier sessions reported for a conversation.
+pub(super) fn reported_usage(history: &Value) -> Usage {
     serde_json::from_value(history["codex_booked"].clone()).unwrap_or_default()
 }
 
 impl CodexAgent {
-    /// Whether nothing is lost when nobody is asked. A phase that may not write is held by the gates alone, and so is
-    /// `.autonoe/` in a room of Landlock's.
+    /// Whether the room alone enforces all restrictions. Read-only phases are enforced by the gates alone,
+    /// and so is `.autonoe/` in a Landlock room.
     pub(super) fn needs_no_approval(&self) -> bool {
-        let is_held = match self.settings.room_config.sandbox.layer() {
+        let is_enforced = match self.settings.room_config.sandbox.layer() {
             SandboxLayer::Bubblewrap | SandboxLayer::Seatbelt => true,
             SandboxLayer::Landlock | SandboxLayer::None => false,
         };
-        is_held && self.phase.may_write()
+        is_enforced && self.phase.may_write()
     }
 
-    /// From the instruction to the end of the last turn.
+    /// Runs the session turn by turn.
     pub(super) async fn exec(
         &mut self,
         instruction: String,
@@ -70,55 +70,64 @@ impl CodexAgent {
         emitter: &Emitter,
     ) -> Result<SessionEnd, Fault> {
         let message = format!(
-            "Codex' app server does not answer as it should, so `codex exec` is used, which asks nobody: what the rules refuse \
-             is broken off when it is told and may have run by then, held by the sandbox. ({})",
+            "The app server of Codex does not work, so `codex exec` is used, which cannot request approval: \
+             an action that the rules refuse is stopped when Codex reports it. It may have run by then, confined by \
+             the sandbox. ({})",
             why.message
         );
-        emitter.emit(AgentEvent::Trouble { message }).await;
-        let told =
-            config::config(&self.settings, &self.vendor_session.server, self.reach.as_ref(), Asks::Never);
-        self.settings.write("config.toml", &told)?;
+        emitter.emit(AgentEvent::Warning { message }).await;
+        let config = config::config(
+            &self.settings,
+            &self.vendor_session.server,
+            self.access.as_ref(),
+            ApprovalMode::Never,
+        );
+        self.settings.write("config.toml", &config)?;
         if let Some(schema) = self.strict_schema() {
             self.settings.write(SCHEMA, &schema.to_string())?;
         }
-        self.seen.thread = self.history.take().unwrap_or_default();
-        self.seen.model.clone_from(&self.model);
+        self.state.thread = self.history.take().unwrap_or_default();
+        self.state.model.clone_from(&self.model);
         let mut prompt = self.prompt(instruction);
         for number in 1..=MAX_TURNS {
             self.start().await?;
-            self.talk.give(&prompt).await;
-            self.asks(emitter).await;
-            let turn = self.follow(number, emitter).await?;
-            self.vendor_session.answered(turn.failure(), emitter).await;
+            self.process.send_text_and_close(&prompt).await;
+            self.model_asked(emitter).await;
+            let turn = self.read_turn(number, emitter).await?;
+            self.vendor_session.model_answered(turn.failure(), emitter).await;
             prompt = match turn {
-                Turn::BrokenOff(reason) => follow_up(&[reason]),
-                Turn::Ended(outcome) => match self.expected.settle(outcome, &self.seen.said, emitter).await {
-                    Next::Ended(outcome) => return Ok(outcome),
-                    Next::Again(words) => words,
-                },
+                ExecTurn::Stopped(reason) => follow_up(&[reason]),
+                ExecTurn::Ended(outcome) => {
+                    match self.expected.check(outcome, &self.state.last_text, emitter).await {
+                        AnswerCheck::Done(outcome) => return Ok(outcome),
+                        AnswerCheck::Retry(prompt) => prompt,
+                    }
+                }
             };
         }
-        let message = format!("Codex was not done after {MAX_TURNS} turns: something was refused in each.");
-        Err(Fault::passing(Layer::Agent, "agent_cancelled", message))
+        let message = format!(
+            "Codex did not finish within {MAX_TURNS} turns: each ended with a refusal or an invalid answer."
+        );
+        Err(Fault::transient(FaultLayer::Agent, "agent_cancelled", message))
     }
 
-    /// Starts the program of a turn.
+    /// Starts the process of a turn.
     async fn start(&mut self) -> Result<(), Fault> {
-        self.talk.program.stop().await;
+        self.process.program.stop().await;
         let launch = self.vendor_session.relaunch(&self.settings).await?;
-        let launch = launch.args(self.arguments()).envs(env(&self.settings, self.reach.as_ref()));
-        self.talk = JsonLineProcess::start(launch).map_err(|error| {
+        let launch = launch.args(self.arguments()).envs(env(&self.settings, self.access.as_ref()));
+        self.process = JsonLineProcess::start(launch).map_err(|error| {
             let message = format!("Codex cannot be started: {error}.");
-            Fault::passing(Layer::System, "agent_not_started", message)
+            Fault::transient(FaultLayer::System, "agent_not_started", message)
         })?;
-        self.seen.said.clear();
+        self.state.last_text.clear();
         Ok(())
     }
 
     fn arguments(&self) -> Vec<String> {
         let mut arguments =
             ["exec", "--json", "--skip-git-repo-check", "-m", &self.model].map(str::to_owned).to_vec();
-        // Its own sandbox cannot be built within ours.
+        // Codex's own sandbox does not work inside ours.
         let mut set = vec![("approval_policy", "never"), ("sandbox_mode", "danger-full-access")];
         set.extend(self.effort.map(|effort| ("model_reasoning_effort", effort)));
         for (name, value) in set {
@@ -128,92 +137,94 @@ impl CodexAgent {
             let file = self.settings.home.join(SCHEMA).display().to_string();
             arguments.extend(["--output-schema".to_owned(), file]);
         }
-        if !self.seen.thread.is_empty() {
-            arguments.extend(["resume".to_owned(), self.seen.thread.clone()]);
+        if !self.state.thread.is_empty() {
+            arguments.extend(["resume".to_owned(), self.state.thread.clone()]);
         }
         arguments.push("-".to_owned());
         arguments
     }
 
-    /// Follows a turn to its end.
-    async fn follow(&mut self, number: u32, emitter: &Emitter) -> Result<Turn, Fault> {
+    /// Reads the output of a turn to its end.
+    async fn read_turn(&mut self, number: u32, emitter: &Emitter) -> Result<ExecTurn, Fault> {
         let mut error = None;
         loop {
-            let line = match self.talk.hear().await {
-                Heard::Message(message) => Line::read(&message, number),
-                Heard::Noise(text) => Line::Warns(format!("it said something that is not a message: {text}")),
-                Heard::End => {
-                    self.end_what_is_open(emitter).await;
+            let line = match self.process.next().await {
+                ProcessOutput::Message(message) => ExecLine::read(&message, number),
+                ProcessOutput::Noise(text) => {
+                    ExecLine::Warning(format!("it printed a line that is not a protocol message: {text}"))
+                }
+                ProcessOutput::End => {
+                    self.end_open_actions(emitter).await;
                     return match error {
-                        Some(words) => Ok(Turn::Ended(Ending::failed(words).outcome(None))),
-                        None => Err(crashed("Codex", &mut self.talk).await),
+                        Some(message) => Ok(ExecTurn::Ended(CodexTurnEnd::failed(message).outcome(None))),
+                        None => Err(crashed("Codex", &mut self.process).await),
                     };
                 }
             };
-            let trouble = |message| emitter.emit(AgentEvent::Trouble { message });
+            let warn = |message| emitter.emit(AgentEvent::Warning { message });
             match line {
-                Line::Thread(thread) => {
-                    self.seen.thread = thread;
-                    self.keep(emitter).await;
+                ExecLine::Thread(thread) => {
+                    self.state.thread = thread;
+                    self.save(emitter).await;
                 }
-                Line::Begun(item) => {
-                    if let Some(reason) = self.watch(item, emitter).await {
-                        return Ok(Turn::BrokenOff(reason));
+                ExecLine::ItemStarted(item) => {
+                    if let Some(reason) = self.check_started(item, emitter).await {
+                        return Ok(ExecTurn::Stopped(reason));
                     }
                 }
-                Line::Done(item) => {
-                    if let Some(reason) = self.seen_done(item, emitter).await {
-                        return Ok(Turn::BrokenOff(reason));
+                ExecLine::ItemCompleted(item) => {
+                    if let Some(reason) = self.check_completed(item, emitter).await {
+                        return Ok(ExecTurn::Stopped(reason));
                     }
                 }
-                Line::Failed(words) => error = Some(words),
-                Line::Retries(words) => trouble(format!("Codex tries again: {words}.")).await,
-                Line::Warns(words) => trouble(format!("Codex warns: {words}.")).await,
-                Line::Ended { ending, total } => {
-                    self.end_what_is_open(emitter).await;
-                    self.book(total, emitter).await;
-                    return Ok(Turn::Ended(ending.outcome(None)));
+                ExecLine::Failed(message) => error = Some(message),
+                ExecLine::Retrying(message) => warn(format!("Codex is retrying: {message}.")).await,
+                ExecLine::Warning(message) => warn(format!("Codex warning: {message}.")).await,
+                ExecLine::TurnCompleted { end, total } => {
+                    self.end_open_actions(emitter).await;
+                    self.report_usage(total, emitter).await;
+                    return Ok(ExecTurn::Ended(end.outcome(None)));
                 }
-                Line::Silent => {}
-                Line::Unknown(what) => {
-                    trouble(format!("Codex said something unknown to autonoe: {what}.")).await;
+                ExecLine::Ignored => {}
+                ExecLine::Unknown(what) => {
+                    warn(format!("Codex sent a message that autonoe does not know: {what}.")).await;
                 }
             }
         }
     }
 
-    /// Tells of something that begins, and has the gates judge it; the reason, if they refuse.
-    async fn watch(&mut self, item: Item, emitter: &Emitter) -> Option<String> {
-        let Kind::Did(deed) = &item.kind else { return None };
-        let (id, deed) = (item.id.clone(), deed.clone());
-        self.begun(item, emitter).await;
-        let refusal = self.judge(&id, &deed).await?;
-        self.talk.program.stop().await;
-        self.seen.open.remove(&id);
-        self.tell(deed.calls, &refusal.reason, true, emitter).await;
-        self.end_what_is_open(emitter).await;
+    /// Reports a started item and checks it with the gates. Returns the reason if they refuse.
+    async fn check_started(&mut self, item: CodexItem, emitter: &Emitter) -> Option<String> {
+        let CodexItemKind::Action(action) = &item.kind else { return None };
+        let (id, action) = (item.id.clone(), action.clone());
+        self.item_started(item, emitter).await;
+        let refusal = self.judge(&id, &action).await?;
+        self.process.program.stop().await;
+        self.state.open.remove(&id);
+        self.report_results(action.calls, &refusal.reason, true, emitter).await;
+        self.end_open_actions(emitter).await;
         Some(format!("{}: {}", refusal.what, refusal.reason))
     }
 
-    /// Tells of something that is done. Of some things nothing else is told, so they are judged now.
-    async fn seen_done(&mut self, item: Item, emitter: &Emitter) -> Option<String> {
-        if let Kind::Did(deed) = &item.kind
-            && !self.seen.open.contains_key(&item.id)
+    /// Reports a completed item. Items that were not reported at their start are checked now.
+    async fn check_completed(&mut self, item: CodexItem, emitter: &Emitter) -> Option<String> {
+        if let CodexItemKind::Action(action) = &item.kind
+            && !self.state.open.contains_key(&item.id)
         {
-            let begun = Item { id: item.id.clone(), kind: Kind::Did(deed.clone()) };
-            let refusal = self.watch(begun, emitter).await;
+            let started = CodexItem { id: item.id.clone(), kind: CodexItemKind::Action(action.clone()) };
+            let refusal = self.check_started(started, emitter).await;
             if refusal.is_some() {
                 return refusal;
             }
         }
-        self.done(item, emitter).await;
+        self.item_completed(item, emitter).await;
         None
     }
 
-    /// Books what a turn used: what is told is the total of the conversation.
-    async fn book(&mut self, total: Option<Usage>, emitter: &Emitter) {
+    /// Reports the usage of a turn: Codex reports the total of the conversation.
+    async fn report_usage(&mut self, total: Option<Usage>, emitter: &Emitter) {
         let Some(total) = total else { return };
-        let before = std::mem::replace(&mut self.seen.booked, total);
+        let before = std::mem::replace(&mut self.state.reported_usage, total);
         let usage = Usage {
             input_tokens: total.input_tokens.saturating_sub(before.input_tokens),
             output_tokens: total.output_tokens.saturating_sub(before.output_tokens),
@@ -224,12 +235,12 @@ impl CodexAgent {
         };
         let cost_usd = self.settings.prices.cost(&self.model, &usage);
         emitter.emit(AgentEvent::Usage(Usage { cost_usd, ..usage })).await;
-        self.keep(emitter).await;
+        self.save(emitter).await;
     }
 
-    /// Keeps by what the conversation can be taken up.
-    async fn keep(&self, emitter: &Emitter) {
-        let history = json!({ "codex_thread": self.seen.thread, "codex_booked": self.seen.booked });
+    /// Reports what is needed to resume the conversation.
+    async fn save(&self, emitter: &Emitter) {
+        let history = json!({ "codex_thread": self.state.thread, "codex_booked": self.state.reported_usage });
         emitter.emit(AgentEvent::Conversation { history }).await;
     }
 }

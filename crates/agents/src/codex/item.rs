@@ -1,14 +1,15 @@
-//! The things that Codex tells of: what it said, thought and did. What it did becomes calls of tools as our gates know them.
+//! Items of a Codex thread: messages, reasoning and actions. Actions are translated into tool calls that our
+//! gates know.
 
 use std::path::PathBuf;
 
 use autonoe_core::gate::ToolCall;
 use serde_json::{Value, json};
 
-use super::shell::unwrapped;
+use super::shell::unwrap_shell;
 
-/// Kinds that tell nothing an event is for.
-const SILENT: [&str; 9] = [
+/// Item types without a corresponding event.
+const IGNORED: [&str; 9] = [
     "contextCompaction",
     "enteredReviewMode",
     "exitedReviewMode",
@@ -20,73 +21,71 @@ const SILENT: [&str; 9] = [
     "userMessage",
 ];
 
-/// One thing, at its beginning or at its end.
+/// An item, when it starts or when it is completed.
 #[derive(Debug, PartialEq)]
-pub(super) struct Item {
+pub(super) struct CodexItem {
     pub id: String,
-    pub kind: Kind,
+    pub kind: CodexItemKind,
 }
 
-/// What it is.
 #[derive(Debug, PartialEq)]
-pub(super) enum Kind {
-    Said(String),
-    Thought(String),
-    Did(Deed),
-    /// Nothing to tell.
-    Silent,
-    /// A kind that did not exist when this was written.
+pub(super) enum CodexItemKind {
+    Message(String),
+    Reasoning(String),
+    Action(CodexAction),
+    Ignored,
+    /// An item type that is not known to us.
     Unknown(String),
 }
 
-/// Something done: with one tool, or to several files at once.
+/// One tool call, or the changes of several files at once.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Deed {
+pub(super) struct CodexAction {
     pub calls: Vec<ToolCall>,
     pub cwd: Option<PathBuf>,
-    /// What came of it, once it has ended.
+    /// Empty until the action has ended.
     pub result: String,
     pub is_error: bool,
 }
 
-impl Item {
+impl CodexItem {
     pub(super) fn read(item: &Value) -> Self {
         let id = text(&item["id"]);
-        let did = |calls, result| {
+        let action = |calls, result| {
             let is_error = matches!(item["status"].as_str(), Some("failed" | "declined"));
             let cwd = item["cwd"].as_str().map(PathBuf::from);
-            Kind::Did(Deed { calls, cwd, result, is_error })
+            CodexItemKind::Action(CodexAction { calls, cwd, result, is_error })
         };
         let one = |name: &str, input| vec![ToolCall { id: id.clone(), name: name.to_owned(), input }];
         let kind = match item["type"].as_str().unwrap_or_default() {
-            "agentMessage" => Kind::Said(text(&item["text"])),
-            "reasoning" => Kind::Thought(thought(item)),
+            "agentMessage" => CodexItemKind::Message(text(&item["text"])),
+            "reasoning" => CodexItemKind::Reasoning(reasoning(item)),
             "commandExecution" => {
-                let command = unwrapped(&text(&item["command"]));
-                did(one("Bash", json!({ "command": command })), output(item))
+                let command = unwrap_shell(&text(&item["command"]));
+                action(one("Bash", json!({ "command": command })), output(item))
             }
-            "fileChange" => did(changes(&id, &item["changes"]), text(&item["status"])),
+            "fileChange" => action(changes(&id, &item["changes"]), text(&item["status"])),
             "mcpToolCall" => {
                 let name = format!("mcp__{}__{}", text(&item["server"]), text(&item["tool"]));
-                did(one(&name, item["arguments"].clone()), answer(item))
+                action(one(&name, item["arguments"].clone()), mcp_result(item))
             }
             "dynamicToolCall" => {
                 let content = parts(&item["contentItems"]);
-                did(one(&text(&item["tool"]), item["arguments"].clone()), content)
+                action(one(&text(&item["tool"]), item["arguments"].clone()), content)
             }
             "collabAgentToolCall" => {
-                did(one("Task", json!({ "prompt": item["prompt"] })), text(&item["status"]))
+                action(one("Task", json!({ "prompt": item["prompt"] })), text(&item["status"]))
             }
-            "webSearch" => did(one("WebSearch", json!({ "query": item["query"] })), String::new()),
-            "imageView" => did(one("Read", json!({ "file_path": item["path"] })), String::new()),
-            kind if SILENT.contains(&kind) => Kind::Silent,
-            unknown => Kind::Unknown(unknown.to_owned()),
+            "webSearch" => action(one("WebSearch", json!({ "query": item["query"] })), String::new()),
+            "imageView" => action(one("Read", json!({ "file_path": item["path"] })), String::new()),
+            kind if IGNORED.contains(&kind) => CodexItemKind::Ignored,
+            unknown => CodexItemKind::Unknown(unknown.to_owned()),
         };
         Self { id, kind }
     }
 }
 
-fn thought(item: &Value) -> String {
+fn reasoning(item: &Value) -> String {
     let lines = |name: &str| -> Vec<String> {
         item[name].as_array().into_iter().flatten().map(text).filter(|line| !line.is_empty()).collect()
     };
@@ -102,7 +101,7 @@ fn output(item: &Value) -> String {
     }
 }
 
-/// A change of a file is a call of its own, and so is the place that it is moved to.
+/// Each changed file becomes a call of its own, and so does the target of a move.
 fn changes(id: &str, changes: &Value) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
     let mut call = |name: &str, input: Value| {
@@ -123,7 +122,7 @@ fn changes(id: &str, changes: &Value) -> Vec<ToolCall> {
     calls
 }
 
-fn answer(item: &Value) -> String {
+fn mcp_result(item: &Value) -> String {
     match item["error"]["message"].as_str() {
         Some(error) => error.to_owned(),
         None => parts(&item["result"]["content"]),

@@ -1,16 +1,17 @@
-//! What Codex says, line by line: JSON-RPC without its version. Whatever it is, it becomes a message: an unknown one is
-//! told, never dropped.
+//! Messages of Codex's app server: one JSON-RPC message per line, without the version field. Unknown messages
+//! are reported, never dropped.
 
 use std::path::PathBuf;
 
 use autonoe_core::event::Usage;
 use serde_json::Value;
 
-use super::ending::Ending;
-use super::item::Item;
+use super::item::CodexItem;
+use super::turn_end::CodexTurnEnd;
 
-/// Notifications that tell nothing an event is for: pieces of what comes as a whole, and states of its own.
-const SILENT: [&str; 36] = [
+/// Notifications without a corresponding event: fragments of what is also sent as a whole, and internal
+/// state.
+const IGNORED: [&str; 36] = [
     "account/gatewayOAuth/changed",
     "account/login/completed",
     "account/updated",
@@ -49,63 +50,74 @@ const SILENT: [&str; 36] = [
     "turn/started",
 ];
 
-/// How warnings begin that are not passed on: that the repository's own settings are left out, which is what we want, and that
-/// its own sandbox is built with the bubblewrap that it brings along, if it is built at all.
-const OF_NO_CONCERN: [&str; 2] = ["Project-local config", "Codex could not find bubblewrap on PATH"];
+/// Prefixes of warnings that are not passed on: that the repository's settings are ignored, which is
+/// intended, and that Codex uses its bundled bubblewrap for its own sandbox, which makes no difference.
+const IGNORED_WARNINGS: [&str; 2] = ["Project-local config", "Codex could not find bubblewrap on PATH"];
 
-/// One line.
 #[derive(Debug, PartialEq)]
-pub(super) enum Message {
-    /// It answers what we asked.
-    Answered { id: u64, result: Result<Value, String> },
-    /// It asks whether something may be done.
-    Asks { request: Value, asked: Asked },
-    /// It asks something else.
-    AsksWhatWeDoNotKnow { request: Value, what: String },
-    /// Something begins.
-    Begun(Item),
-    /// Something is done.
-    Done(Item),
-    /// Tokens were spent in a turn.
-    Spent { turn: String, usage: Usage },
-    /// How much of the user's limits is used.
-    Limits(Value),
-    /// A call of the model failed and is tried again.
-    Retries(String),
-    /// It warns of something.
-    Warns(String),
-    /// An MCP server has started, or has failed to.
-    Served { name: String, error: Option<String> },
-    /// A turn of a conversation has ended.
-    Ended { thread: String, ending: Ending },
-    /// Nothing to tell.
-    Silent,
-    /// A kind that did not exist when this was written.
+pub(super) enum CodexMessage {
+    Response {
+        id: u64,
+        result: Result<Value, String>,
+    },
+    Approval {
+        request: Value,
+        approval: ApprovalRequest,
+    },
+    UnknownRequest {
+        request: Value,
+        what: String,
+    },
+    ItemStarted(CodexItem),
+    ItemCompleted(CodexItem),
+    TokenUsage {
+        turn: String,
+        usage: Usage,
+    },
+    RateLimits(Value),
+    /// A model call failed and is being retried.
+    Retrying(String),
+    Warning(String),
+    /// An MCP server has started, or failed to start.
+    McpServer {
+        name: String,
+        error: Option<String>,
+    },
+    TurnCompleted {
+        thread: String,
+        end: CodexTurnEnd,
+    },
+    Ignored,
+    /// A message type that is not known to us.
     Unknown(String),
 }
 
-/// A question whether something may be done.
 #[derive(Debug, PartialEq)]
-pub(super) enum Asked {
-    /// A command.
-    Command { item: String, line: String, cwd: Option<PathBuf> },
-    /// What was told of as an item: changes of files.
-    Item(String),
-    /// A tool of an MCP server.
-    Mcp { server: String, arguments: Value },
-    /// Input for a program that runs, or something else that is not a command.
-    Unjudged(&'static str),
-    /// An MCP server wants something of the user.
+pub(super) enum ApprovalRequest {
+    Command {
+        item: String,
+        line: String,
+        cwd: Option<PathBuf>,
+    },
+    /// File changes; the item with this id describes them.
+    FileChange(String),
+    Mcp {
+        server: String,
+        arguments: Value,
+    },
+    /// Input for a running program, or anything else that is not a command.
+    Unsupported(&'static str),
+    /// An MCP server asks the user a question.
     Elicitation,
 }
 
-impl Message {
+impl CodexMessage {
     pub(super) fn read(message: &Value) -> Self {
         let params = &message["params"];
         match (message["method"].as_str(), message.get("id")) {
-            (Some(method), Some(request)) => asks(method, request.clone(), params),
-            (Some(method), None) => tells(method, params),
-            (None, Some(id)) => Self::Answered {
+            (Some(method), Some(request_id)) => request(method, request_id.clone(), params),
+            (Some(method), None) => notification(method, params),
+            (None, Some(id)) => Self::Response {
                 id: id.as_u64().unwrap_or_default(),
                 result: match message.get("error") {
                     Some(error) => Err(text(&error["message"])),
@@ -117,87 +129,91 @@ impl Message {
     }
 }
 
-fn asks(method: &str, request: Value, params: &Value) -> Message {
+fn request(method: &str, request: Value, params: &Value) -> CodexMessage {
     let item = text(&params["itemId"]);
-    let asked = match method {
+    let approval = match method {
         "item/commandExecution/requestApproval" => {
             match (params["kind"].as_str(), params["command"].as_str()) {
                 (Some("command") | None, Some(line)) if params["networkApprovalContext"].is_null() => {
                     let cwd = params["cwd"].as_str().map(PathBuf::from);
-                    Asked::Command { item, line: line.to_owned(), cwd }
+                    ApprovalRequest::Command { item, line: line.to_owned(), cwd }
                 }
-                (Some("writeStdin"), _) => Asked::Unjudged("input for a program that runs"),
-                (Some(_) | None, _) => Asked::Unjudged("something that is not a command"),
+                (Some("writeStdin"), _) => ApprovalRequest::Unsupported("input for a running program"),
+                (Some(_) | None, _) => ApprovalRequest::Unsupported("something that is not a command"),
             }
         }
-        "item/fileChange/requestApproval" => Asked::Item(item),
+        "item/fileChange/requestApproval" => ApprovalRequest::FileChange(item),
         "mcpServer/elicitation/request" => match params["_meta"]["codex_approval_kind"].as_str() {
-            Some("mcp_tool_call") => Asked::Mcp {
+            Some("mcp_tool_call") => ApprovalRequest::Mcp {
                 server: text(&params["serverName"]),
                 arguments: params["_meta"]["tool_params"].clone(),
             },
-            Some(_) | None => Asked::Elicitation,
+            Some(_) | None => ApprovalRequest::Elicitation,
         },
-        unknown => return Message::AsksWhatWeDoNotKnow { request, what: unknown.to_owned() },
+        unknown => return CodexMessage::UnknownRequest { request, what: unknown.to_owned() },
     };
-    Message::Asks { request, asked }
+    CodexMessage::Approval { request, approval }
 }
 
-fn tells(method: &str, params: &Value) -> Message {
+fn notification(method: &str, params: &Value) -> CodexMessage {
     match method {
-        "item/started" => Message::Begun(Item::read(&params["item"])),
-        "item/completed" => Message::Done(Item::read(&params["item"])),
-        "thread/tokenUsage/updated" => {
-            Message::Spent { turn: text(&params["turnId"]), usage: usage(&params["tokenUsage"]["last"]) }
-        }
-        "account/rateLimits/updated" => Message::Limits(params["rateLimits"].clone()),
-        "error" if params["willRetry"] == true => Message::Retries(failure(&params["error"])),
-        // The end of the turn says it again.
-        "error" => Message::Silent,
-        "turn/completed" => {
-            Message::Ended { thread: text(&params["threadId"]), ending: Ending::read(&params["turn"]) }
-        }
+        "item/started" => CodexMessage::ItemStarted(CodexItem::read(&params["item"])),
+        "item/completed" => CodexMessage::ItemCompleted(CodexItem::read(&params["item"])),
+        "thread/tokenUsage/updated" => CodexMessage::TokenUsage {
+            turn: text(&params["turnId"]),
+            usage: usage(&params["tokenUsage"]["last"]),
+        },
+        "account/rateLimits/updated" => CodexMessage::RateLimits(params["rateLimits"].clone()),
+        "error" if params["willRetry"] == true => CodexMessage::Retrying(error_text(&params["error"])),
+        // Repeated at the end of the turn.
+        "error" => CodexMessage::Ignored,
+        "turn/completed" => CodexMessage::TurnCompleted {
+            thread: text(&params["threadId"]),
+            end: CodexTurnEnd::read(&params["turn"]),
+        },
         "mcpServer/startupStatus/updated" => {
             let name = text(&params["name"]);
             match params["status"].as_str() {
-                Some("ready") => Message::Served { name, error: None },
-                Some("failed" | "cancelled") => Message::Served { name, error: Some(text(&params["error"])) },
-                Some(_) | None => Message::Silent,
+                Some("ready") => CodexMessage::McpServer { name, error: None },
+                Some("failed" | "cancelled") => {
+                    CodexMessage::McpServer { name, error: Some(text(&params["error"])) }
+                }
+                Some(_) | None => CodexMessage::Ignored,
             }
         }
-        // Nothing typed: it looks whether there is more output.
+        // Without input it only polls for more output.
         "item/commandExecution/terminalInteraction" => match params["stdin"].as_str() {
-            Some("") | None => Message::Silent,
-            Some(typed) => Message::Warns(format!("it typed into a program that runs: {typed}")),
+            Some("") | None => CodexMessage::Ignored,
+            Some(typed) => CodexMessage::Warning(format!("it sent input to a running program: {typed}")),
         },
-        "model/rerouted" => Message::Warns(format!(
-            "another model answers, {} for {}",
+        "model/rerouted" => CodexMessage::Warning(format!(
+            "the model was rerouted to {} from {}",
             text(&params["toModel"]),
             text(&params["fromModel"])
         )),
-        "warning" | "guardianWarning" => warns(&params["message"]),
-        "configWarning" | "deprecationNotice" => warns(&params["summary"]),
-        silent if SILENT.contains(&silent) => Message::Silent,
-        unknown => Message::Unknown(unknown.to_owned()),
+        "warning" | "guardianWarning" => warning(&params["message"]),
+        "configWarning" | "deprecationNotice" => warning(&params["summary"]),
+        silent if IGNORED.contains(&silent) => CodexMessage::Ignored,
+        unknown => CodexMessage::Unknown(unknown.to_owned()),
     }
 }
 
-fn warns(words: &Value) -> Message {
-    let words = text(words);
-    match OF_NO_CONCERN.iter().any(|beginning| words.starts_with(beginning)) {
-        true => Message::Silent,
-        false => Message::Warns(words),
+fn warning(message: &Value) -> CodexMessage {
+    let message = text(message);
+    match IGNORED_WARNINGS.iter().any(|prefix| message.starts_with(prefix)) {
+        true => CodexMessage::Ignored,
+        false => CodexMessage::Warning(message),
     }
 }
 
-fn failure(error: &Value) -> String {
+fn error_text(error: &Value) -> String {
     match error["additionalDetails"].as_str() {
         Some(details) => format!("{}: {details}", text(&error["message"])),
         None => text(&error["message"]),
     }
 }
 
-/// Its input tokens contain those that a cache had.
+/// Codex includes cached tokens in the input tokens; we count them separately.
 pub(super) fn usage(usage: &Value) -> Usage {
     let count = |name: &str| usage[name].as_u64().unwrap_or_default();
     let (read, written) = (count("cachedInputTokens"), count("cacheWriteInputTokens"));
@@ -219,8 +235,8 @@ pub(super) fn text(value: &Value) -> String {
 mod tests {
     use serde_json::Value;
 
-    use super::{Asked, Message};
-    use crate::codex::item::Kind;
+    use super::{ApprovalRequest, CodexMessage};
+    use crate::codex::item::CodexItemKind;
 
     const TRANSCRIPTS: [&str; 4] = [
         include_str!("../../tests/fixtures/codex/appserver-interrupt.jsonl"),
@@ -229,19 +245,19 @@ mod tests {
         include_str!("../../tests/fixtures/codex/appserver-tool-deny.jsonl"),
     ];
 
-    /// What was heard in a recording.
-    fn heard(transcript: &str) -> impl Iterator<Item = Message> {
+    /// The messages from Codex in a recording.
+    fn recorded(transcript: &str) -> impl Iterator<Item = CodexMessage> {
         let lines = transcript.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-        lines.filter(|line| line["dir"] == "<").map(|line| Message::read(&line["msg"]))
+        lines.filter(|line| line["dir"] == "<").map(|line| CodexMessage::read(&line["msg"]))
     }
 
     #[test]
-    fn nothing_in_the_recordings_is_unknown() {
-        for message in TRANSCRIPTS.into_iter().flat_map(heard) {
+    fn no_recorded_message_is_unknown() {
+        for message in TRANSCRIPTS.into_iter().flat_map(recorded) {
             match &message {
-                Message::Unknown(_) | Message::AsksWhatWeDoNotKnow { .. } => panic!("{message:?}"),
-                Message::Begun(item) | Message::Done(item) => {
-                    assert!(!matches!(item.kind, Kind::Unknown(_)), "{item:?}")
+                CodexMessage::Unknown(_) | CodexMessage::UnknownRequest { .. } => panic!("{message:?}"),
+                CodexMessage::ItemStarted(item) | CodexMessage::ItemCompleted(item) => {
+                    assert!(!matches!(item.kind, CodexItemKind::Unknown(_)), "{item:?}")
                 }
                 _ => {}
             }
@@ -249,28 +265,33 @@ mod tests {
     }
 
     #[test]
-    fn warnings_are_passed_on_if_they_concern_anybody() {
-        let read = |method: &str, field: &str, words: &str| {
-            Message::read(&serde_json::json!({ "method": method, "params": { field: words } }))
+    fn relevant_warnings_are_passed_on() {
+        let read = |method: &str, field: &str, text: &str| {
+            CodexMessage::read(&serde_json::json!({ "method": method, "params": { field: text } }))
         };
-        assert_eq!(read("warning", "message", "mind the gap"), Message::Warns("mind the gap".to_owned()));
+        assert_eq!(
+            read("warning", "message", "mind the gap"),
+            CodexMessage::Warning("mind the gap".to_owned())
+        );
         let own_sandbox = "Codex could not find bubblewrap on PATH. Install it.";
         for method in ["configWarning", "deprecationNotice"] {
-            assert_eq!(read(method, "summary", own_sandbox), Message::Silent);
-            assert_eq!(read(method, "summary", "x"), Message::Warns("x".to_owned()));
+            assert_eq!(read(method, "summary", own_sandbox), CodexMessage::Ignored);
+            assert_eq!(read(method, "summary", "x"), CodexMessage::Warning("x".to_owned()));
         }
     }
 
     #[test]
-    fn questions_are_understood() {
-        let asked: Vec<Asked> = heard(TRANSCRIPTS[2])
+    fn approval_requests_are_parsed() {
+        let approvals: Vec<ApprovalRequest> = recorded(TRANSCRIPTS[2])
             .filter_map(|message| match message {
-                Message::Asks { asked, .. } => Some(asked),
+                CodexMessage::Approval { approval, .. } => Some(approval),
                 _ => None,
             })
             .collect();
-        let [Asked::Command { item, line, cwd }, Asked::Item(change)] = &asked[..] else {
-            panic!("{asked:?}");
+        let [ApprovalRequest::Command { item, line, cwd }, ApprovalRequest::FileChange(change)] =
+            &approvals[..]
+        else {
+            panic!("{approvals:?}");
         };
         assert_eq!((item.as_str(), line.as_str()), ("toolu_00005_0", "/bin/bash -lc 'echo hi-from-shell'"));
         assert!(cwd.is_some());
@@ -278,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_results_are_told() {
+    fn calls_and_results_are_parsed() {
         let mut calls = Vec::new();
-        for message in heard(TRANSCRIPTS[3]) {
-            if let Message::Done(item) = message
-                && let Kind::Did(deed) = item.kind
+        for message in recorded(TRANSCRIPTS[3]) {
+            if let CodexMessage::ItemCompleted(item) = message
+                && let CodexItemKind::Action(action) = item.kind
             {
-                assert!(deed.is_error, "it was declined");
-                calls.extend(deed.calls.into_iter().map(|call| (call.name, call.input)));
+                assert!(action.is_error, "it was declined");
+                calls.extend(action.calls.into_iter().map(|call| (call.name, call.input)));
             }
         }
         assert_eq!(calls[0].0, "Bash");

@@ -1,10 +1,11 @@
-//! The command within `bash -lc '…'`: Codex hands every command to a shell, and our rules judge what the shell is told.
+//! Extracts the command from `bash -lc '…'`: Codex wraps every command in a shell, and our rules check the
+//! script.
 
-/// Where the shells are that are only what they are called.
-const PLACES: [&str; 3] = ["/bin/", "/usr/bin/", "/usr/local/bin/"];
+/// Directories in which `bash` and `sh` are the real shells.
+const SYSTEM_DIRS: [&str; 3] = ["/bin/", "/usr/bin/", "/usr/local/bin/"];
 
-/// The command that a shell is told to run; any other command line as it is.
-pub(super) fn unwrapped(line: &str) -> String {
+/// The script of a shell invocation; any other command line unchanged.
+pub(super) fn unwrap_shell(line: &str) -> String {
     match words(line).as_deref() {
         Some([shell, flag, script]) if is_shell(shell) && ["-c", "-lc"].contains(&flag.as_str()) => {
             script.clone()
@@ -14,11 +15,11 @@ pub(super) fn unwrapped(line: &str) -> String {
 }
 
 fn is_shell(program: &str) -> bool {
-    let name = PLACES.iter().find_map(|place| program.strip_prefix(place)).unwrap_or(program);
+    let name = SYSTEM_DIRS.iter().find_map(|dir| program.strip_prefix(dir)).unwrap_or(program);
     ["bash", "sh"].contains(&name)
 }
 
-/// The words of a command line in which nothing but quotes and backslashes is special; none if a quote does not end.
+/// Splits a command line by quotes and backslashes only; `None` if a quote is not closed.
 fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -56,10 +57,10 @@ fn words(line: &str) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::unwrapped;
+    use super::unwrap_shell;
 
     #[test]
-    fn a_shell_is_taken_away_and_nothing_else() {
+    fn only_a_real_shell_is_unwrapped() {
         for (line, inner) in [
             ("/bin/bash -lc 'echo hi'", "echo hi"),
             ("bash -c ls", "ls"),
@@ -67,7 +68,7 @@ mod tests {
             (r#"/bin/sh -c 'a'"'"'b'"#, "a'b"),
             ("/bin/bash -c 'rm -rf ~ && echo \\ done'", "rm -rf ~ && echo \\ done"),
         ] {
-            assert_eq!(unwrapped(line), inner, "{line}");
+            assert_eq!(unwrap_shell(line), inner, "{line}");
         }
         for line in [
             "ls -la",
@@ -78,7 +79,7 @@ mod tests {
             "bash -lc 'open",
             "python3 -c 'x'",
         ] {
-            assert_eq!(unwrapped(line), line);
+            assert_eq!(unwrap_shell(line), line);
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Which schemas the service behind Codex holds a model to. It refuses every other one, so those are told in words.
+//! Which schemas OpenAI's strict mode can enforce. It rejects all others, so those are described in the
+//! prompt instead.
 
 use serde_json::Value;
 
-/// Words of JSON Schema that the service does not know.
-const UNKNOWN: [&str; 12] = [
+/// JSON Schema keywords that the service does not support.
+const UNSUPPORTED: [&str; 12] = [
     "allOf",
     "dependentRequired",
     "dependentSchemas",
@@ -18,30 +19,31 @@ const UNKNOWN: [&str; 12] = [
     "unevaluatedProperties",
 ];
 
-/// Whether a schema is of an object, and every object in it has all of its properties and no others.
+/// Whether the schema describes an object, and every object in it requires all of its properties and allows
+/// no others.
 pub(super) fn is_strict(schema: &Value) -> bool {
     schema["type"] == "object" && schema.get("anyOf").is_none() && is_closed(schema)
 }
 
 fn is_closed(schema: &Value) -> bool {
-    let Some(words) = schema.as_object() else { return false };
-    let properties = words.get("properties").and_then(Value::as_object);
-    let is_object = properties.is_some() || words.get("type").is_some_and(names_object);
+    let Some(keywords) = schema.as_object() else { return false };
+    let properties = keywords.get("properties").and_then(Value::as_object);
+    let is_object = properties.is_some() || keywords.get("type").is_some_and(names_object);
     let has_all = || {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         properties.into_iter().flatten().all(|(name, _)| required.contains(&name.as_str()))
     };
-    let inner =
-        |name: &str| words.get(name).and_then(Value::as_object).into_iter().flat_map(|inner| inner.values());
+    let inner = |name: &str| {
+        keywords.get(name).and_then(Value::as_object).into_iter().flat_map(|inner| inner.values())
+    };
     let below = inner("properties").chain(inner("$defs"));
-    let alternatives = words.get("anyOf").and_then(Value::as_array).into_iter().flatten();
-    !words.keys().any(|word| UNKNOWN.contains(&word.as_str()))
-        && (!is_object || (words.get("additionalProperties") == Some(&Value::Bool(false)) && has_all()))
-        && below.chain(alternatives).chain(words.get("items")).all(is_closed)
+    let alternatives = keywords.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    !keywords.keys().any(|keyword| UNSUPPORTED.contains(&keyword.as_str()))
+        && (!is_object || (keywords.get("additionalProperties") == Some(&Value::Bool(false)) && has_all()))
+        && below.chain(alternatives).chain(keywords.get("items")).all(is_closed)
 }
 
-/// A type, or one of several.
 fn names_object(kind: &Value) -> bool {
     kind == "object" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"))
 }
@@ -59,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_closed_to_the_bottom_is_strict() {
+    fn a_schema_is_strict_only_if_every_object_is_closed() {
         let text = json!({ "type": "string" });
         let open = json!({ "type": "object", "properties": { "a": text } });
         for schema in [

@@ -1,54 +1,59 @@
-//! What a run remembers of its MCP servers from session to session: which were too slow, and what has been told of them.
+//! What a run remembers about its MCP servers between sessions: which were too slow, and which messages were
+//! reported.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Shared by the sessions of a run.
+/// Shared by all sessions of a run.
 #[derive(Debug, Default)]
-pub(super) struct ServerRecord(Mutex<Seen>);
+pub(super) struct ServerRecord(Mutex<ServerHistory>);
 
 #[derive(Debug, Default)]
-struct Seen {
-    /// Servers that were not there when a session began, nor before it ended. Nobody waits for them again.
-    silent: BTreeSet<String>,
-    /// Sentences that have been said.
-    told: HashSet<String>,
+struct ServerHistory {
+    /// Servers that were not ready during a whole session. Sessions do not wait for them again.
+    slow: BTreeSet<String>,
+    reported: HashSet<String>,
 }
 
 impl ServerRecord {
-    /// The servers that nobody need wait for.
-    pub(super) fn silent(&self) -> BTreeSet<String> {
-        self.seen().silent.clone()
+    /// Servers that a session does not wait for.
+    pub(super) fn slow(&self) -> BTreeSet<String> {
+        self.history().slow.clone()
     }
 
-    /// Notes that these are not there after a session has waited for them. Says so, of each once in a run.
-    pub(super) fn late(&self, servers: &BTreeSet<String>, waited: Duration, limit: Duration) -> Vec<String> {
-        let sentences = servers.iter().map(|name| {
+    /// Records servers that were not ready in time. Returns messages, each server once per run.
+    pub(super) fn timed_out(
+        &self,
+        servers: &BTreeSet<String>,
+        waited: Duration,
+        limit: Duration,
+    ) -> Vec<String> {
+        let messages = servers.iter().map(|name| {
             format!(
-                "MCP server `{name}` did not answer within {} s, so the session begins without its tools. They join if it \
-                 answers within {} s.",
+                "MCP server `{name}` did not answer within {} s, so the session starts without its tools. They are \
+                 added if it answers within {} s.",
                 waited.as_secs(),
                 limit.as_secs()
             )
         });
-        let news = self.news(sentences.collect());
-        self.seen().silent.extend(servers.iter().cloned());
-        news
+        let new = self.unreported(messages.collect());
+        self.history().slow.extend(servers.iter().cloned());
+        new
     }
 
-    /// Notes which of the servers were there before a session ended: they are worth waiting for again.
-    pub(super) fn came(&self, still_missing: &BTreeSet<String>) {
-        self.seen().silent.retain(|name| still_missing.contains(name));
+    /// Records at the end of a session which servers became ready, so that the next one waits for them again.
+    pub(super) fn session_ended(&self, still_missing: &BTreeSet<String>) {
+        self.history().slow.retain(|name| still_missing.contains(name));
     }
 
-    /// Of these sentences those that have not been said in this run.
-    pub(super) fn news(&self, sentences: Vec<String>) -> Vec<String> {
-        let mut seen = self.seen();
-        sentences.into_iter().filter(|sentence| seen.told.insert(sentence.clone())).collect()
+    /// The messages that have not been reported in this run.
+    pub(super) fn unreported(&self, messages: Vec<String>) -> Vec<String> {
+        let mut history = self.history();
+        messages.into_iter().filter(|message| history.reported.insert(message.clone())).collect()
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn history(&self) -> MutexGuard<'_, ServerHistory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,21 +66,21 @@ mod tests {
     use super::ServerRecord;
 
     #[test]
-    fn a_slow_server_is_told_once_and_waited_for_again_only_if_it_came() {
+    fn a_slow_server_is_reported_once_and_waited_for_again_only_if_it_became_ready() {
         let record = ServerRecord::default();
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
         let late =
-            |names: &[&str]| record.late(&set(names), Duration::from_secs(5), Duration::from_secs(180));
-        let told = late(&["mute", "slow"]);
-        assert_eq!(told.len(), 2);
+            |names: &[&str]| record.timed_out(&set(names), Duration::from_secs(5), Duration::from_secs(180));
+        let reported = late(&["mute", "slow"]);
+        assert_eq!(reported.len(), 2);
         assert!(
-            told[0].contains("`mute`") && told[0].contains("5 s") && told[0].contains("180 s"),
-            "{told:?}"
+            reported[0].contains("`mute`") && reported[0].contains("5 s") && reported[0].contains("180 s"),
+            "{reported:?}"
         );
-        record.came(&set(&["mute"]));
-        assert_eq!(record.silent(), set(&["mute"]), "the other one came and is waited for");
-        assert_eq!(late(&["mute", "slow"]), [""; 0], "and told of no more");
-        assert_eq!(record.news(vec!["x".to_owned(), "x".to_owned()]), ["x"]);
-        assert_eq!(record.news(vec!["x".to_owned()]), [""; 0]);
+        record.session_ended(&set(&["mute"]));
+        assert_eq!(record.slow(), set(&["mute"]), "the other one became ready and is waited for");
+        assert_eq!(late(&["mute", "slow"]), [""; 0], "and not reported again");
+        assert_eq!(record.unreported(vec!["x".to_owned(), "x".to_owned()]), ["x"]);
+        assert_eq!(record.unreported(vec!["x".to_owned()]), [""; 0]);
     }
 }

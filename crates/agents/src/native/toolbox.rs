@@ -1,10 +1,10 @@
-//! The tools of a session: the built-in ones, the deliverable ones, those of MCP servers, and Task.
+//! The tools of a session: built-in tools, deliverable tools, tools of MCP servers, and Task.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
+use autonoe_core::gate::{Gate, GateRuling, ToolCall, ask_in};
 use autonoe_model::ToolDefinition;
 use autonoe_tools::{
     DEFAULT_START_LIMIT, McpServers, Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace,
@@ -14,22 +14,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::server_record::ServerRecord;
 
-/// The tool that has a sub-agent do something.
+/// The tool that starts a sub-agent.
 pub(super) const TASK: &str = "Task";
 
-/// How long a session waits for its MCP servers before it begins. A model that knows its tools from the first request on
-/// uses them, and what the provider cached of the request stays valid.
-const GATHERING: Duration = Duration::from_secs(5);
+/// How long a session waits for its MCP servers before it starts. Tools that are known from the first request
+/// on are more likely to be used, and the provider's cache of the request stays valid.
+const SERVER_WAIT: Duration = Duration::from_secs(5);
 
-/// What a call came to.
-pub(super) struct Done {
+pub(super) struct CallOutcome {
     pub output: ToolOutput,
-    /// The gate that refused it, if one did.
+    /// The gate that refused the call.
     pub denied_by: Option<String>,
 }
 
-impl Done {
-    pub(super) fn with(text: String) -> Self {
+impl CallOutcome {
+    pub(super) fn ok(text: String) -> Self {
         Self { output: ToolOutput::ok(text), denied_by: None }
     }
 
@@ -38,18 +37,16 @@ impl Done {
     }
 }
 
-/// The tools of a session and the gates before them.
 pub(super) struct Toolbox {
     fixed: Vec<(ToolSpec, Arc<dyn Tool>)>,
     servers: Option<McpServers>,
-    /// What the run knows of them.
     record: Arc<ServerRecord>,
-    /// The generation of the servers' tools that the model knows.
-    known: AtomicU64,
+    /// The generation of the servers' tools that was last sent to the model.
+    sent_generation: AtomicU64,
     workspace: Arc<Workspace>,
     gates: Vec<Arc<dyn Gate>>,
     stop: CancellationToken,
-    /// Whether sub-agents may be called for.
+    /// Whether the Task tool is available.
     tasks: bool,
 }
 
@@ -64,20 +61,20 @@ impl Toolbox {
         stop: CancellationToken,
     ) -> Self {
         let fixed = fixed.into_iter().map(|tool| (tool.spec(), tool)).collect();
-        Self { fixed, servers, record, known: AtomicU64::new(0), workspace, gates, stop, tasks }
+        Self { fixed, servers, record, sent_generation: AtomicU64::new(0), workspace, gates, stop, tasks }
     }
 
-    /// What the model is told of the tools that are there now.
+    /// The currently available tools, for the model.
     pub(super) fn definitions(&self) -> Vec<ToolDefinition> {
         if let Some(servers) = &self.servers {
-            self.known.store(servers.generation(), Ordering::Relaxed);
+            self.sent_generation.store(servers.generation(), Ordering::Relaxed);
         }
         let mut definitions = self.definitions_for_task();
         definitions.extend(self.tasks.then(task_definition));
         definitions
     }
 
-    /// The same for a sub-agent, which has none below it.
+    /// The tools of a sub-agent, which cannot start further sub-agents.
     pub(super) fn definitions_for_task(&self) -> Vec<ToolDefinition> {
         let fixed = self.fixed.iter().map(|(spec, _)| spec.clone());
         let served = self.served().into_iter().map(|tool| tool.spec());
@@ -89,36 +86,37 @@ impl Toolbox {
         defined.collect()
     }
 
-    /// Whether tools have come or gone since the model was last told of them.
+    /// Whether tools have been added or removed since the last [`definitions`](Self::definitions).
     pub(super) fn have_changed(&self) -> bool {
         let now = self.servers.as_ref().map_or(0, McpServers::generation);
-        now != self.known.load(Ordering::Relaxed)
+        now != self.sent_generation.load(Ordering::Relaxed)
     }
 
-    /// Waits for the servers, but not for slow ones: their tools join when they are there. Says which they are, of each once in a run,
-    /// and those that were not there in the session before are not waited for at all.
-    pub(super) async fn gather(&self) -> Vec<String> {
+    /// Waits for the servers, at most [`SERVER_WAIT`]; tools of later ones are added when they are ready.
+    /// Servers that were not ready during an earlier session are not waited for. Returns messages about slow
+    /// servers, each once per run.
+    pub(super) async fn wait_for_servers(&self) -> Vec<String> {
         let Some(servers) = &self.servers else {
             return Vec::new();
         };
-        let silent = self.record.silent();
-        let settled = self.stop.run_until_cancelled(servers.settled_but(&silent));
-        match tokio::time::timeout(GATHERING, settled).await {
+        let slow = self.record.slow();
+        let settled = self.stop.run_until_cancelled(servers.settled_except(&slow));
+        match tokio::time::timeout(SERVER_WAIT, settled).await {
             Ok(_) => Vec::new(),
             Err(_) => {
-                let late = servers.pending().difference(&silent).cloned().collect();
-                self.record.late(&late, GATHERING, DEFAULT_START_LIMIT)
+                let late = servers.pending().difference(&slow).cloned().collect();
+                self.record.timed_out(&late, SERVER_WAIT, DEFAULT_START_LIMIT)
             }
         }
     }
 
-    /// What is wrong with servers, since this was last asked and as far as it has not been told in this run.
+    /// Problems of servers that have not been reported in this run.
     pub(super) fn problems(&self) -> Vec<String> {
-        self.record.news(self.servers.as_ref().map(McpServers::problems).unwrap_or_default())
+        self.record.unreported(self.servers.as_ref().map(McpServers::problems).unwrap_or_default())
     }
 
-    /// Whether a tool changes nothing, so that several may be called at the same time.
-    pub(super) fn only_looks(&self, name: &str) -> bool {
+    /// Whether a tool is read-only, so that several calls may run at the same time.
+    pub(super) fn is_read_only(&self, name: &str) -> bool {
         match self.fixed.iter().find(|(spec, _)| spec.name == name) {
             Some((spec, _)) => spec.read_only,
             None => {
@@ -127,16 +125,16 @@ impl Toolbox {
         }
     }
 
-    /// Puts a call to the gates and, if they allow it, carries it out.
-    pub(super) async fn call(&self, call: ToolCall) -> Done {
+    /// Checks a call with the gates and, if they allow it, runs it.
+    pub(super) async fn call(&self, call: ToolCall) -> CallOutcome {
         let Some(tool) = self.find(&call.name) else {
             let names: Vec<_> = self.definitions_for_task().into_iter().map(|tool| tool.name).collect();
-            let message = format!("There is no tool '{}'. There are: {}.", call.name, names.join(", "));
-            return Done::failed(ToolErrorCode::NotFound, message);
+            let message = format!("There is no tool '{}'. Available tools: {}.", call.name, names.join(", "));
+            return CallOutcome::failed(ToolErrorCode::NotFound, message);
         };
         if !call.input.is_object() {
-            let message = "The arguments are not a JSON object; send them again.";
-            return Done::failed(ToolErrorCode::ValidationError, message);
+            let message = "The arguments are not a JSON object. Call the tool again with valid arguments.";
+            return CallOutcome::failed(ToolErrorCode::ValidationError, message);
         }
         if let Some(denial) = self.denial(&call).await {
             return denial;
@@ -144,24 +142,24 @@ impl Toolbox {
         let mut context = ToolContext::new(self.stop.child_token());
         context.call_id = Some(call.id);
         let output = autonoe_tools::call(tool.as_ref(), call.input, &context, self.workspace.outputs()).await;
-        Done { output, denied_by: None }
+        CallOutcome { output, denied_by: None }
     }
 
-    /// Why the gates refuse a call, if they do.
-    pub(super) async fn denial(&self, call: &ToolCall) -> Option<Done> {
+    /// The outcome of a refused call; `None` if the gates allow it.
+    pub(super) async fn denial(&self, call: &ToolCall) -> Option<CallOutcome> {
         match ask_in(&self.gates, call, Some(&self.workspace.cwd())).await {
-            Ruling::Allowed => None,
-            Ruling::Denied { gate, reason } => {
+            GateRuling::Allowed => None,
+            GateRuling::Denied { gate, reason } => {
                 let output = ToolOutput::error(ToolErrorCode::PermissionDenied, format!("Denied: {reason}"));
-                Some(Done { output, denied_by: Some(gate) })
+                Some(CallOutcome { output, denied_by: Some(gate) })
             }
         }
     }
 
-    /// Ends the servers.
+    /// Stops the servers.
     pub(super) async fn close(&self) {
         if let Some(servers) = &self.servers {
-            self.record.came(&servers.pending());
+            self.record.session_ended(&servers.pending());
             servers.close().await;
         }
     }
@@ -179,24 +177,23 @@ impl Toolbox {
 fn task_definition() -> ToolDefinition {
     ToolDefinition {
         name: TASK.to_owned(),
-        description: "Has a sub-agent do a piece of work: it starts with the prompt alone, has the same tools, and its \
-             last message is the result. Use it for searches and questions whose details you need not see."
+        description: "Starts a sub-agent for a piece of work. It sees only the prompt, has the same tools, and its \
+             last message is the result. Use it for searches and questions whose details you do not need to see."
             .to_owned(),
         input_schema: json!({
             "type": "object",
             "properties": {
-                "description": { "type": "string", "description": "The work in a few words." },
-                "prompt": { "type": "string", "description": "All the sub-agent needs to know, and what to report." },
+                "description": { "type": "string", "description": "A short description of the work." },
+                "prompt": { "type": "string", "description": "Everything the sub-agent needs to know, and what to report." },
             },
             "required": ["description", "prompt"],
         }),
     }
 }
 
-/// What a sub-agent is told.
 pub(super) fn task_prompt(arguments: &Value) -> Result<String, String> {
     match arguments.get("prompt").and_then(Value::as_str).map(str::trim) {
         Some(prompt) if !prompt.is_empty() => Ok(prompt.to_owned()),
-        _ => Err("Task needs `prompt`: what the sub-agent is to do, as a text.".to_owned()),
+        _ => Err("Task needs `prompt`: the instructions for the sub-agent, as a string.".to_owned()),
     }
 }

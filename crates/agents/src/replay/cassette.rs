@@ -1,5 +1,6 @@
-//! A cassette: recorded sessions in a file that can be kept in a repository. One JSON object a line: what it is, then for
-//! each session who held it, then its events with the time since the one before.
+//! A cassette: a file of recorded sessions that can be checked in. One JSON object per line: a header, then
+//! for each session its instruction, backend and model, followed by its events with the time since the
+//! previous event.
 
 use std::time::Duration;
 
@@ -9,73 +10,69 @@ use serde::{Deserialize, Serialize};
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// Recorded sessions, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cassette {
-    /// They.
-    pub sessions: Vec<Recorded>,
+    pub sessions: Vec<RecordedSession>,
 }
 
-/// One recorded session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
-    /// Which instruction it was given.
+pub struct RecordedSession {
+    /// The name of the phase.
     pub instruction: String,
-    /// The backend.
     pub backend: String,
-    /// The model.
     pub model: String,
-    /// What happened.
     #[serde(skip)]
-    pub events: Vec<Recording>,
+    pub events: Vec<RecordedEvent>,
 }
 
-/// One recorded event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recording {
-    /// The time since the event before it.
+pub struct RecordedEvent {
+    /// The time since the previous event.
     #[serde(rename = "after_seconds", with = "autonoe_core::duration::seconds")]
     pub after: Duration,
-    /// It.
     pub event: AgentEvent,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum CassetteLine {
     Head { cassette: u32 },
-    Session { session: Recorded },
-    Event(Recording),
+    Session { session: RecordedSession },
+    Event(RecordedEvent),
 }
 
 impl Cassette {
-    /// Reads a cassette. An error says which line is wrong.
+    /// Parses a cassette. The error names the line.
     pub fn read(text: &str) -> Result<Self, String> {
-        let mut sessions: Vec<Recorded> = Vec::new();
+        let mut sessions: Vec<RecordedSession> = Vec::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let wrong = |what: &str| format!("line {}: {what}", number + 1);
-            match serde_json::from_str(line).map_err(|_| wrong("it is not a line of a cassette"))? {
-                Line::Head { cassette: VERSION } if number == 0 => {}
-                Line::Head { cassette } => {
-                    return Err(wrong(&format!("a cassette of version {cassette} is unknown")));
+            let invalid = |what: &str| format!("line {}: {what}", number + 1);
+            match serde_json::from_str(line).map_err(|_| invalid("not a line of a cassette"))? {
+                CassetteLine::Head { cassette: VERSION } if number == 0 => {}
+                CassetteLine::Head { cassette } => {
+                    return Err(invalid(&format!("unsupported cassette version {cassette}")));
                 }
-                _ if number == 0 => return Err(wrong("it does not begin like a cassette")),
-                Line::Session { session } => sessions.push(session),
-                Line::Event(recording) => {
-                    let session = sessions.last_mut().ok_or_else(|| wrong("an event before any session"))?;
+                _ if number == 0 => return Err(invalid("expected the header of a cassette")),
+                CassetteLine::Session { session } => sessions.push(session),
+                CassetteLine::Event(recording) => {
+                    let session =
+                        sessions.last_mut().ok_or_else(|| invalid("an event before the first session"))?;
                     session.events.push(recording);
                 }
             }
         }
-        if sessions.is_empty() { Err("there is no session in it".to_owned()) } else { Ok(Self { sessions }) }
+        if sessions.is_empty() {
+            Err("the cassette contains no session".to_owned())
+        } else {
+            Ok(Self { sessions })
+        }
     }
 
-    /// The file's text.
     pub fn write(&self) -> String {
-        let mut lines = vec![Line::Head { cassette: VERSION }];
+        let mut lines = vec![CassetteLine::Head { cassette: VERSION }];
         for session in &self.sessions {
-            lines.push(Line::Session { session: session.clone() });
-            lines.extend(session.events.iter().cloned().map(Line::Event));
+            lines.push(CassetteLine::Session { session: session.clone() });
+            lines.extend(session.events.iter().cloned().map(CassetteLine::Event));
         }
         let lines = lines.iter().filter_map(|line| serde_json::to_string(line).ok());
         lines.map(|line| line + "\n").collect()
@@ -89,16 +86,16 @@ mod tests {
     use autonoe_core::event::AgentEvent;
     use autonoe_core::outcome::SessionEnd;
 
-    use super::{Cassette, Recorded, Recording};
+    use super::{Cassette, RecordedEvent, RecordedSession};
 
     fn cassette() -> Cassette {
-        let recording = |event| Recording { after: Duration::from_millis(250), event };
+        let recording = |event| RecordedEvent { after: Duration::from_millis(250), event };
         let events = [
             AgentEvent::Text { text: "hello\n".to_owned() },
             AgentEvent::End { outcome: SessionEnd::Completed },
         ];
         Cassette {
-            sessions: vec![Recorded {
+            sessions: vec![RecordedSession {
                 instruction: "coding".to_owned(),
                 backend: "claude".to_owned(),
                 model: "sonnet".to_owned(),
@@ -108,20 +105,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_can_be_read_back() {
+    fn a_cassette_round_trips() {
         assert_eq!(Cassette::read(&cassette().write()), Ok(cassette()));
     }
 
     #[test]
-    fn what_is_no_cassette_is_refused_with_its_line() {
+    fn an_invalid_cassette_is_rejected_with_its_line() {
         let event = r#"{"after_seconds":0,"event":{"type":"text","text":"x"}}"#;
         for (text, error) in [
-            ("", "there is no session in it"),
-            ("garbage", "line 1: it is not a line of a cassette"),
-            (event, "line 1: it does not begin like a cassette"),
-            ("{\"cassette\":9}", "line 1: a cassette of version 9 is unknown"),
-            (&format!("{{\"cassette\":1}}\n{event}"), "line 2: an event before any session"),
-            ("{\"cassette\":1}\n{\"session\":7}", "line 2: it is not a line of a cassette"),
+            ("", "the cassette contains no session"),
+            ("garbage", "line 1: not a line of a cassette"),
+            (event, "line 1: expected the header of a cassette"),
+            ("{\"cassette\":9}", "line 1: unsupported cassette version 9"),
+            (&format!("{{\"cassette\":1}}\n{event}"), "line 2: an event before the first session"),
+            ("{\"cassette\":1}\n{\"session\":7}", "line 2: not a line of a cassette"),
         ] {
             assert_eq!(Cassette::read(text), Err(error.to_owned()), "{text:?}");
         }

@@ -1,42 +1,38 @@
-//! Talking with a program in lines of JSON.
+//! A program that communicates in lines of JSON.
 
 use std::io;
 
-use autonoe_sandbox::{BoundedLines, Launch, Program};
+use autonoe_sandbox::{BoundedLines, Launch, PipedProgram};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::unix::pipe;
 
-/// How much of a line that is not a message is told.
+/// Lines that are not messages are cut to this length.
 const MAX_NOISE_CHARS: usize = 200;
 
-/// A program and the lines to and from it.
 pub(crate) struct JsonLineProcess {
-    pub program: Program,
+    pub program: PipedProgram,
     lines: Lines<BufReader<BoundedLines<pipe::Receiver>>>,
     input: Option<pipe::Sender>,
 }
 
-/// What a program said.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Heard {
-    /// A message.
+pub(crate) enum ProcessOutput {
     Message(Value),
-    /// A line that is none, or the beginning of it.
+    /// A line that is not a JSON object, cut to [`MAX_NOISE_CHARS`].
     Noise(String),
-    /// Nothing more will come.
+    /// The output is closed.
     End,
 }
 
 impl JsonLineProcess {
-    /// Starts the program.
     pub(crate) fn start(launch: Launch) -> io::Result<Self> {
-        let (program, (output, input)) = Program::start(launch)?;
+        let (program, (output, input)) = PipedProgram::start(launch)?;
         Ok(Self { program, lines: BufReader::new(output).lines(), input: Some(input) })
     }
 
-    /// Says something. A program that does not listen any more will be heard to end.
-    pub(crate) async fn say(&mut self, message: &Value) {
+    /// Write errors are ignored: a program that has closed its input is reported by the end of its output.
+    pub(crate) async fn send(&mut self, message: &Value) {
         if let Some(input) = &mut self.input {
             let mut line = message.to_string();
             line.push('\n');
@@ -44,32 +40,31 @@ impl JsonLineProcess {
         }
     }
 
-    /// Gives it a text, and nothing after it.
-    pub(crate) async fn give(&mut self, text: &str) {
+    /// Sends plain text and closes the input.
+    pub(crate) async fn send_text_and_close(&mut self, text: &str) {
         if let Some(mut input) = self.input.take() {
             let _ = input.write_all(text.as_bytes()).await;
         }
     }
 
-    /// The next thing that it says. Cancel safe.
-    pub(crate) async fn hear(&mut self) -> Heard {
+    /// The next output. Cancel safe.
+    pub(crate) async fn next(&mut self) -> ProcessOutput {
         loop {
-            // A line that cannot be read, for it has no end or is not text, is the end of the conversation.
+            // A line that is too long or not UTF-8 ends the communication.
             let Ok(Some(line)) = self.lines.next_line().await else {
-                return Heard::End;
+                return ProcessOutput::End;
             };
             if line.trim().is_empty() {
                 continue;
             }
             return match serde_json::from_str(&line) {
-                Ok(message @ Value::Object(_)) => Heard::Message(message),
-                Ok(_) | Err(_) => Heard::Noise(line.chars().take(MAX_NOISE_CHARS).collect()),
+                Ok(message @ Value::Object(_)) => ProcessOutput::Message(message),
+                Ok(_) | Err(_) => ProcessOutput::Noise(line.chars().take(MAX_NOISE_CHARS).collect()),
             };
         }
     }
 
-    /// Closes its input: there is nothing more to say.
-    pub(crate) fn hang_up(&mut self) {
+    pub(crate) fn close_input(&mut self) {
         self.input = None;
     }
 }

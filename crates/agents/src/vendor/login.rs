@@ -1,7 +1,7 @@
-//! The user's login, borrowed for a session: copied into the agent's own settings, and given back if it was renewed.
+//! The user's login, copied into the agent's own settings for a session and copied back if it was renewed.
 //!
-//! Tokens are renewed by anyone who uses them, and the old ones are worth nothing then. So a renewed login that stayed in the
-//! copy would log the user out.
+//! Any client may renew its tokens, which invalidates the old ones. A renewed login that stayed in the copy
+//! would log the user out.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,28 +13,28 @@ use serde_json::Value;
 
 /// The files in which a vendor keeps the user's login.
 #[derive(Debug, Clone, Default)]
-pub struct Login {
-    /// The directory of the user's where they are, if there is one.
+pub struct VendorLogin {
+    /// The user's directory that contains them; `None` if there is no login to copy.
     pub directory: Option<PathBuf>,
-    /// Their names.
+    /// File names in that directory.
     pub files: &'static [&'static str],
 }
 
-/// Files that were borrowed.
 #[derive(Debug)]
-pub(crate) struct Borrowed(Vec<File>);
+pub(crate) struct BorrowedLogin(Vec<BorrowedFile>);
 
 #[derive(Debug)]
-struct File {
+struct BorrowedFile {
     original: PathBuf,
     copy: PathBuf,
     before: Vec<u8>,
 }
 
-impl Login {
-    /// Copies the files that are there into `home`, which is made if need be; a copy whose original is gone goes too.
-    pub(crate) fn borrow(&self, home: &Path) -> io::Result<Borrowed> {
-        make(home)?;
+impl VendorLogin {
+    /// Copies the existing files into `home`, which is created if missing; a copy without an original is
+    /// removed.
+    pub(crate) fn borrow(&self, home: &Path) -> io::Result<BorrowedLogin> {
+        create_private(home)?;
         let mut borrowed = Vec::new();
         for name in self.files {
             let copy = home.join(name);
@@ -43,7 +43,7 @@ impl Login {
             match found {
                 Some((before, original)) => {
                     write(&copy, &before)?;
-                    borrowed.push(File { original, copy, before });
+                    borrowed.push(BorrowedFile { original, copy, before });
                 }
                 None => match fs::remove_file(&copy) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -51,19 +51,20 @@ impl Login {
                 },
             }
         }
-        Ok(Borrowed(borrowed))
+        Ok(BorrowedLogin(borrowed))
     }
 }
 
-impl Borrowed {
-    /// Gives back what was renewed, unless the user's own was renewed as well. Says what could not be given back.
+impl BorrowedLogin {
+    /// Copies renewed files back, unless the user's own have changed meanwhile. The error is a message for
+    /// the user.
     pub(crate) fn give_back(self) -> Result<(), String> {
-        for File { original, copy, before } in self.0 {
+        for BorrowedFile { original, copy, before } in self.0 {
             let Some(now) = read(&copy) else { continue };
             let untouched = read(&original).is_some_and(|original| original == before);
             if now != before && untouched && is_renewal(&before, &now) {
                 write(&original, &now).map_err(|error| {
-                    format!("The renewed login in {} cannot be kept: {error}.", original.display())
+                    format!("The renewed login could not be saved to {}: {error}.", original.display())
                 })?;
             }
         }
@@ -71,12 +72,12 @@ impl Borrowed {
     }
 }
 
-/// The content of a login. The copy is the agent's to write, so it may be anything.
+/// Reads a login file. The agent can replace the copy by anything, such as a pipe.
 fn read(path: &Path) -> Option<Vec<u8>> {
     read_bytes(path, SETTINGS_LIMIT).ok().flatten()
 }
 
-/// A renewed login has other values in the same places; anything else was written by somebody else.
+/// A renewed login has the same keys and types with other values. Anything else is not copied back.
 fn is_renewal(before: &[u8], now: &[u8]) -> bool {
     let read = |content| serde_json::from_slice::<Value>(content).ok().filter(Value::is_object);
     matches!((read(before), read(now)), (Some(before), Some(now)) if has_shape_of(&before, &now))
@@ -94,12 +95,12 @@ fn has_shape_of(before: &Value, now: &Value) -> bool {
     }
 }
 
-/// Makes a directory that only the user may look into, if it is not there.
-pub(super) fn make(directory: &Path) -> io::Result<()> {
+/// Creates a directory that only the user can access, if it is missing.
+pub(super) fn create_private(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// Writes a file that only the user may read, in one step.
+/// Atomically writes a file that only the user can read.
 pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("autonoe-new");
     let _ = fs::remove_file(&beside);
@@ -113,16 +114,16 @@ pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 mod tests {
     use std::fs;
 
-    use super::Login;
+    use super::VendorLogin;
 
-    fn login(directory: &std::path::Path) -> Login {
-        Login { directory: Some(directory.to_owned()), files: &["auth.json"] }
+    fn login(directory: &std::path::Path) -> VendorLogin {
+        VendorLogin { directory: Some(directory.to_owned()), files: &["auth.json"] }
     }
 
     #[test]
-    fn a_renewed_login_is_given_back_and_a_strange_one_is_not() {
-        let place = tempfile::tempdir().expect("directory");
-        let (user, home) = (place.path().join("user"), place.path().join("home"));
+    fn a_renewed_login_is_copied_back_and_a_foreign_one_is_not() {
+        let directory = tempfile::tempdir().expect("directory");
+        let (user, home) = (directory.path().join("user"), directory.path().join("home"));
         fs::create_dir_all(&user).expect("directory");
         fs::write(user.join("auth.json"), r#"{"token":1}"#).expect("written");
         let read = || fs::read_to_string(user.join("auth.json")).expect("read");
@@ -132,11 +133,11 @@ mod tests {
         borrowed.give_back().expect("given back");
         assert_eq!(read(), r#"{"token":2}"#);
 
-        for strange in ["rubbish", "{}", r#"{"token":"a"}"#, r#"{"token":1,"host":"elsewhere"}"#] {
+        for foreign in ["rubbish", "{}", r#"{"token":"a"}"#, r#"{"token":1,"host":"elsewhere"}"#] {
             let borrowed = login(&user).borrow(&home).expect("borrowed");
-            fs::write(home.join("auth.json"), strange).expect("written");
+            fs::write(home.join("auth.json"), foreign).expect("written");
             borrowed.give_back().expect("nothing to give back");
-            assert_eq!(read(), r#"{"token":2}"#, "{strange}");
+            assert_eq!(read(), r#"{"token":2}"#, "{foreign}");
         }
 
         let borrowed = login(&user).borrow(&home).expect("borrowed");
@@ -147,9 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_became_a_pipe_is_not_waited_for() {
-        let place = tempfile::tempdir().expect("directory");
-        let (user, home) = (place.path().join("user"), place.path().join("home"));
+    fn a_copy_replaced_by_a_pipe_does_not_block() {
+        let directory = tempfile::tempdir().expect("directory");
+        let (user, home) = (directory.path().join("user"), directory.path().join("home"));
         fs::create_dir_all(&user).expect("directory");
         fs::write(user.join("auth.json"), "{}").expect("written");
         let borrowed = login(&user).borrow(&home).expect("borrowed");
@@ -161,9 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn a_user_who_logged_out_is_logged_out_here_too() {
-        let place = tempfile::tempdir().expect("directory");
-        let (user, home) = (place.path().join("user"), place.path().join("home"));
+    fn the_copy_is_removed_when_the_user_logs_out() {
+        let directory = tempfile::tempdir().expect("directory");
+        let (user, home) = (directory.path().join("user"), directory.path().join("home"));
         fs::create_dir_all(&user).expect("directory");
         fs::write(user.join("auth.json"), "{}").expect("written");
         login(&user).borrow(&home).expect("borrowed").give_back().expect("given back");

@@ -1,4 +1,5 @@
-//! One session with a vendor's agent, from our side: the gates, the room, the deliverable tools, and what is told of calls.
+//! One session of a vendor's agent, from our side: the gates, the room, the deliverable tools, and the events
+//! of calls.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,76 +7,73 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::event::{Activity, AgentEvent};
-use autonoe_core::fault::{Fault, Layer};
-use autonoe_core::gate::{Gate, Ruling, ToolCall, ask_in};
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::gate::{Gate, GateRuling, ToolCall, ask_in};
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::{Launch, OpenError, SessionSandbox};
 
-use super::login::Borrowed;
+use super::login::BorrowedLogin;
 use super::{JsonLineProcess, SERVER, ServerCommand, VendorSettings};
 use crate::emit::{Emitter, host_refused, model_failure};
 
-/// One session of a vendor's agent, as far as it is the same for all of them.
 pub(crate) struct VendorSession {
-    /// What the agent is called in messages.
+    /// The agent's name in messages.
     pub(super) name: String,
     /// The MCP server of the deliverable tools, for agents that start it as a program.
     pub server: ServerCommand,
     pub deliverables: Arc<DeliverableService>,
     pub(super) session_sandbox: Arc<SessionSandbox>,
     pub(super) gates: Vec<Arc<dyn Gate>>,
-    pub(super) borrowed: Option<Borrowed>,
-    /// The gate that refused a call, by the call's id, until the agent tells of it.
+    pub(super) borrowed: Option<BorrowedLogin>,
+    /// The gates that refused calls, by call id, until the agent reports the results.
     pub(super) denials: HashMap<String, String>,
-    /// Whether the model has been asked and has not answered.
+    /// Whether a model call is open.
     pub(super) is_asking: bool,
 }
 
 impl VendorSession {
-    /// Asks the gates; the reason, if one refuses.
+    /// The reason of the gate that refuses the call; `None` if it is allowed.
     pub(crate) async fn refusal(&mut self, call: &ToolCall, cwd: Option<&Path>) -> Option<String> {
         match ask_in(&self.gates, call, cwd).await {
-            Ruling::Allowed => None,
-            Ruling::Denied { gate, reason } => {
+            GateRuling::Allowed => None,
+            GateRuling::Denied { gate, reason } => {
                 self.denials.insert(call.id.clone(), gate);
                 Some(reason)
             }
         }
     }
 
-    /// Prepares to start the agent's program once more in the session's room.
+    /// Prepares another process of the agent's program in the same room.
     pub(crate) async fn relaunch(&self, settings: &VendorSettings) -> Result<Launch, Fault> {
         settings.launch(&self.session_sandbox).await
     }
 
-    /// Prepares to run a program in the session's room.
     pub(crate) async fn command(&self, program: &str) -> Result<Launch, OpenError> {
         self.session_sandbox.command(program).await
     }
 
-    /// Tells that the agent asks the model, unless it is asking already.
-    pub(crate) async fn asks(&mut self, model: &str, emitter: &Emitter) {
+    /// Reports the start of a model call, unless one is open.
+    pub(crate) async fn model_asked(&mut self, model: &str, emitter: &Emitter) {
         if !std::mem::replace(&mut self.is_asking, true) {
-            emitter.emit(AgentEvent::ModelAsked { model: model.to_owned() }).await;
+            emitter.emit(AgentEvent::ModelCallStarted { model: model.to_owned() }).await;
             emitter.emit(AgentEvent::Working { activity: Activity::Thinking }).await;
         }
     }
 
-    /// Whether the model has been asked and has not answered.
     pub(crate) fn is_asking(&self) -> bool {
         self.is_asking
     }
 
-    /// Tells that the model has answered, or why it did not, if it was asked. A session that is broken off tells nothing: what
-    /// was cut off is known by that.
-    pub(crate) async fn answered(&mut self, fault: Option<Fault>, emitter: &Emitter) {
+    /// Reports the end of the open model call, if there is one. Not called for an interrupted session, so its
+    /// open call has no end event.
+    pub(crate) async fn model_answered(&mut self, fault: Option<Fault>, emitter: &Emitter) {
         if std::mem::take(&mut self.is_asking) {
-            emitter.emit(AgentEvent::ModelDone { fault }).await;
+            emitter.emit(AgentEvent::ModelCallEnded { fault }).await;
         }
     }
 
-    /// Tells how a call ended, and what was refused at the egress proxy meanwhile.
+    /// Reports the result of a call, and the hosts that the egress proxy refused meanwhile.
     pub(crate) async fn result(
         &mut self,
         emitter: &Emitter,
@@ -93,13 +91,13 @@ impl VendorSession {
         }
     }
 
-    /// Whether the agent has asked for the deliverable tools, or needs none.
+    /// Whether the agent has loaded the deliverable tools, or needs none.
     pub(crate) fn has_tools(&self) -> bool {
         self.deliverables.has_been_loaded()
     }
 
-    /// The fault of an agent that has no deliverable tools, with its own words about that if it has any: nothing that it does
-    /// can be recorded.
+    /// The fault of an agent without deliverable tools, whose work could not be recorded. `why` is the
+    /// agent's own error message, if it has one.
     pub(crate) fn tools_missing(&self, why: Option<&str>) -> Fault {
         let name = &self.name;
         let message = match why {
@@ -107,15 +105,17 @@ impl VendorSession {
                 "{name} could not start the MCP server `{SERVER}`, so it has no deliverable tools: {why}."
             ),
             None => {
-                format!("{name} had no deliverable tools: it never asked the MCP server `{SERVER}` for them.")
+                format!(
+                    "{name} had no deliverable tools: it never requested them from the MCP server `{SERVER}`."
+                )
             }
         };
-        Fault::passing(Layer::Agent, "tools_missing", message)
-            .hint("SPEC.md and the project are not the cause. Update the agent, or choose another one with --backend.")
+        Fault::transient(FaultLayer::Agent, "tools_missing", message)
+            .hint("SPEC.md and the project are not the cause. Update the agent, or choose another agent with --backend.")
     }
 
-    /// What a session came to: without tools, its work cannot have been what it was asked for.
-    fn judged(&self, ended: Result<SessionEnd, Fault>) -> Result<SessionEnd, Fault> {
+    /// A session without deliverable tools counts as failed, since its work could not be recorded.
+    fn require_tools(&self, ended: Result<SessionEnd, Fault>) -> Result<SessionEnd, Fault> {
         match ended? {
             SessionEnd::Completed | SessionEnd::MaxTurns if !self.has_tools() => {
                 Err(self.tools_missing(None))
@@ -124,34 +124,35 @@ impl VendorSession {
         }
     }
 
-    /// Ends everything that the session started and returns the login. Says what had to be put right.
+    /// Stops all processes of the session and copies the login back. Returns warnings.
     pub(crate) async fn close(&mut self) -> Vec<String> {
-        let mut troubles = self.session_sandbox.close().await;
+        let mut warnings = self.session_sandbox.close().await;
         if let Some(borrowed) = self.borrowed.take() {
-            troubles.extend(borrowed.give_back().err());
+            warnings.extend(borrowed.give_back().err());
         }
-        troubles
+        warnings
     }
 }
 
-/// The end of a session: the program is let go and may take `limit` to exit, if it has anything left to do; everything that
-/// it started is ended, and it is told how the work ended.
-pub(crate) async fn conclude(
+/// Ends a session: closes the input, gives the program `limit` to exit (`None`: no time), stops all processes
+/// of the session and reports the outcome.
+pub(crate) async fn end_session(
     ended: Result<SessionEnd, Fault>,
     limit: Option<Duration>,
-    talk: &mut JsonLineProcess,
+    process: &mut JsonLineProcess,
     vendor_session: &mut VendorSession,
     emitter: &Emitter,
 ) {
     let failure = ended.as_ref().map_or_else(|fault| Some(fault.clone()), model_failure);
-    vendor_session.answered(failure, emitter).await;
-    talk.hang_up();
+    vendor_session.model_answered(failure, emitter).await;
+    process.close_input();
     if let Some(limit) = limit {
-        talk.program.finish(limit).await;
+        process.program.finish(limit).await;
     }
     for message in vendor_session.close().await {
-        emitter.emit(AgentEvent::Trouble { message }).await;
+        emitter.emit(AgentEvent::Warning { message }).await;
     }
-    let outcome = vendor_session.judged(ended).unwrap_or_else(|fault| SessionEnd::ExecutionError { fault });
+    let outcome =
+        vendor_session.require_tools(ended).unwrap_or_else(|fault| SessionEnd::ExecutionError { fault });
     emitter.emit(AgentEvent::End { outcome }).await;
 }

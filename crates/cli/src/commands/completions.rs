@@ -10,11 +10,10 @@ use crate::present;
 /// Print a shell completion script
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell to generate the script for
     shell: Shell,
 }
 
-/// Prints the script for the whole command line.
 pub fn cmd_completions(args: &CompletionsArgs, mut cli: Command) -> Result<u8, Fault> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli, "autonoe", &mut script);

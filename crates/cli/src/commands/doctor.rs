@@ -2,60 +2,58 @@
 
 use std::path::PathBuf;
 
-use autonoe_core::fault::{Fault, Layer as FaultLayer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_model::{PriceList, Provider, ProviderKind};
-use autonoe_sandbox::{Layer, Sandbox};
+use autonoe_sandbox::{Sandbox, SandboxLayer};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
-use autonoe_store::{CheckBook, Held, Project, ProjectInstructions, ProjectLock, StatusStore};
+use autonoe_store::{CheckRegistry, LockStatus, Project, ProjectInstructions, ProjectLock, StatusStore};
 use clap::Args;
 
-use crate::acquire::describe_locks;
 use crate::arguments::ProjectArgs;
 use crate::backend_name::ALL;
-use crate::commands::checks::known;
+use crate::commands::checks::project_checks;
 use crate::environment::Environment;
-use crate::preflight;
+use crate::lock_project::describe_locks;
 use crate::present;
 use crate::probe;
 use crate::providers;
 use crate::resources;
 use crate::room_config;
-use crate::scratch::Scratch;
+use crate::scratch::ScratchDir;
 use crate::system::runtime;
 use crate::vendors::{self, Readiness};
 
-/// Tell what is installed and whether a run would work
+/// Check your setup
 ///
-/// Nothing is changed and nothing is sent anywhere. Exits with 0 if `autonoe run` would start here, with 2 if not.
+/// Shows what is installed and whether `autonoe run` would start here. Changes nothing and sends nothing. Exits with 0 if a run would
+/// start, with 2 if not.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// The project.
     #[command(flatten)]
     project: ProjectArgs,
 }
 
-/// What a check found.
-enum Finding {
+enum DoctorFinding {
     Good(String),
-    /// A run works without it.
+    /// A run starts regardless.
     Note(String),
     /// A run would not start.
     Bad(String),
 }
 
-/// Examines the machine and the project.
 pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fault> {
-    let mut findings = runtime()?.block_on(machine(environment));
-    let (held, sandbox) = runtime()?.block_on(sandbox(environment));
-    findings.extend(held);
+    let mut findings = runtime()?.block_on(machine_findings(environment));
+    let (sandbox_findings, sandbox) = runtime()?.block_on(sandbox(environment));
+    findings.extend(sandbox_findings);
     match environment.project(&args.project) {
         Ok(project) => {
-            findings.extend(examine(&project));
-            findings.extend(sandbox.map(|sandbox| work(&project, environment, sandbox)).unwrap_or_default());
+            findings.extend(project_findings(&project));
+            findings
+                .extend(sandbox.map(|sandbox| preflight(&project, environment, sandbox)).unwrap_or_default());
         }
         Err(fault) => findings.push(bad("project", &fault)),
     }
@@ -63,9 +61,9 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
     let mut ready = true;
     for finding in findings {
         let (mark, words) = match finding {
-            Finding::Good(words) => ("ok  ", words),
-            Finding::Note(words) => ("note", words),
-            Finding::Bad(words) => {
+            DoctorFinding::Good(words) => ("ok  ", words),
+            DoctorFinding::Note(words) => ("note", words),
+            DoctorFinding::Bad(words) => {
                 ready = false;
                 ("BAD ", words)
             }
@@ -81,17 +79,15 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
     Ok(if ready { exit::DONE } else { exit::USAGE })
 }
 
-async fn machine(environment: &Environment) -> Vec<Finding> {
+async fn machine_findings(environment: &Environment) -> Vec<DoctorFinding> {
     let mut findings = vec![
         match find(environment, "git") {
-            Some(path) => Finding::Good(format!("git: {}", path.display())),
-            None => {
-                Finding::Note("git is not on the PATH; agents are told to commit their work with it".into())
-            }
+            Some(path) => DoctorFinding::Good(format!("git: {}", path.display())),
+            None => DoctorFinding::Note("git is not on the PATH; agents need it to commit their work".into()),
         },
         match find(environment, "bash").or_else(|| find(environment, "sh")) {
-            Some(path) => Finding::Good(format!("shell: {}", path.display())),
-            None => Finding::Bad("neither bash nor sh is on the PATH".into()),
+            Some(path) => DoctorFinding::Good(format!("shell: {}", path.display())),
+            None => DoctorFinding::Bad("neither bash nor sh is on the PATH".into()),
         },
     ];
     let agents = agents(environment).await;
@@ -100,7 +96,7 @@ async fn machine(environment: &Environment) -> Vec<Finding> {
     findings.extend(models(environment, has_agent).await);
     let prices = PriceList::shipped();
     let models: Vec<_> = prices.models().collect();
-    findings.push(Finding::Good(format!(
+    findings.push(DoctorFinding::Good(format!(
         "prices: {} of {}, for {}",
         prices.source,
         prices.date,
@@ -109,48 +105,50 @@ async fn machine(environment: &Environment) -> Vec<Finding> {
     findings
 }
 
-/// Which agents of other vendors could be driven, and whether they could log in. They are asked for their version alone.
-async fn agents(environment: &Environment) -> Vec<(Finding, bool)> {
-    let mut examined = Vec::new();
+/// Whether each vendor's agent is installed and logged in. Only `--version` is run.
+async fn agents(environment: &Environment) -> Vec<(DoctorFinding, bool)> {
+    let mut findings = Vec::new();
     for name in &ALL {
         let Some(readiness) = vendors::readiness(name, environment) else { continue };
         let is_ready = readiness.login.is_some() && readiness.program.is_some();
-        examined.push((agent(name.name(), &readiness, environment).await, is_ready));
+        findings.push((agent(name.name(), &readiness, environment).await, is_ready));
     }
-    examined
+    findings
 }
 
-async fn agent(name: &str, readiness: &Readiness, environment: &Environment) -> Finding {
+async fn agent(name: &str, readiness: &Readiness, environment: &Environment) -> DoctorFinding {
     let Readiness { program, login, oldest, install, log_in, ungated } = readiness;
     let Some(program) = program else {
-        return Finding::Note(format!("backend {name}: not installed; `{install}`"));
+        return DoctorFinding::Note(format!("backend {name}: not installed; `{install}`"));
     };
-    let mut words = format!("backend {name}: {}", program.display());
+    let mut text = format!("backend {name}: {}", program.display());
     let is_old = match probe::version(program, environment).await {
         Ok(version) => {
-            words.push_str(&format!(", version {}", probe::show(version)));
+            text.push_str(&format!(", version {}", probe::format_version(version)));
             version < *oldest
         }
         Err(why) => {
-            words.push_str(&format!(", version unknown ({why})"));
+            text.push_str(&format!(", version unknown ({why})"));
             false
         }
     };
     match login {
-        Some(login) => words.push_str(&format!(", {login} is there (not tried)")),
-        None => words.push_str(&format!(", login unknown: nothing was found; {log_in}")),
+        Some(login) => text.push_str(&format!(", {login} is present (not tested)")),
+        None => text.push_str(&format!(", no login found; {log_in}")),
     }
-    words.push_str(", every tool is put to our gates");
-    words.extend(ungated.map(|what| format!(" but {what}, which the sandbox alone holds")));
+    text.push_str(", every tool call is checked by our gates");
+    text.extend(ungated.map(|what| format!(" except {what}, which only the sandbox restricts")));
     if is_old {
-        let oldest = probe::show(*oldest);
-        words.push_str(&format!("; older than {oldest}, the oldest that is known to work: `{install}`"));
+        let oldest = probe::format_version(*oldest);
+        text.push_str(&format!(
+            "; older than {oldest}, the oldest version known to work; update with `{install}`"
+        ));
     }
-    if login.is_some() && !is_old { Finding::Good(words) } else { Finding::Note(words) }
+    if login.is_some() && !is_old { DoctorFinding::Good(text) } else { DoctorFinding::Note(text) }
 }
 
-/// Which model providers could be asked; none is. With another agent at hand none is needed.
-async fn models(environment: &Environment, has_agent: bool) -> Vec<Finding> {
+/// Which model providers are configured; none is contacted. With a vendor's agent ready, none is needed.
+async fn models(environment: &Environment, has_agent: bool) -> Vec<DoctorFinding> {
     let found = match environment.user_config() {
         Ok(user) => providers::find(environment, &user).await,
         Err(fault) => Err(fault),
@@ -160,166 +158,175 @@ async fn models(environment: &Environment, has_agent: bool) -> Vec<Finding> {
         Err(fault) => return vec![bad("model providers", &fault)],
     };
     let line = |provider: &Provider| {
-        let place = provider.base_url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
-        format!("backend native, provider {} ({}){place}", provider.name, provider.kind)
+        let url = provider.base_url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
+        format!("backend native, provider {} ({}){url}", provider.name, provider.kind)
     };
     let ready = |provider: &&Provider| provider.is_configured();
     let mut findings: Vec<_> = providers
         .iter()
         .map(|provider| match provider.is_configured() {
-            true => Finding::Good(format!("{}: ready (not tried)", line(provider))),
-            false => Finding::Note(format!("{}: no key", line(provider))),
+            true => DoctorFinding::Good(format!("{}: ready (not tested)", line(provider))),
+            false => DoctorFinding::Note(format!("{}: no key", line(provider))),
         })
         .collect();
-    // Ollama is always configured, but the usual models are somebody else's.
+    // Ollama needs no key, so it is always configured, but the default models are from other providers.
     if !has_agent && providers.iter().filter(ready).all(|provider| provider.kind == ProviderKind::Ollama) {
-        findings.push(Finding::Bad(
-            "no agent is ready: install one and log in, set a key of a model provider such as ANTHROPIC_API_KEY, or name a \
-             server of your own in config.toml"
+        findings.push(DoctorFinding::Bad(
+            "no agent is ready: install one and log in, set a model provider's key such as ANTHROPIC_API_KEY, or configure \
+             your own model server in config.toml"
                 .into(),
         ));
     }
     findings
 }
 
-/// Which layer holds what, tried for real, and the sandbox itself.
-async fn sandbox(environment: &Environment) -> (Vec<Finding>, Option<Sandbox>) {
+/// The sandbox, tried out for real, and what each of its layers enforces.
+async fn sandbox(environment: &Environment) -> (Vec<DoctorFinding>, Option<Sandbox>) {
     let bad = |what: &str, fault: &Fault| (vec![bad(what, fault)], None);
     let user = match environment.user_config() {
         Ok(user) => user,
         Err(fault) => return bad("config.toml", &fault),
     };
     if let Some(what) = room_config::disabled_by(false, environment, &user) {
-        let words = format!("sandbox: disabled by {what}; commands of agents are not confined");
-        return (vec![Finding::Note(words)], environment.ourselves().ok().map(Sandbox::none));
+        let words = format!("sandbox: disabled by {what}; agents' commands are not confined");
+        return (vec![DoctorFinding::Note(words)], environment.own_executable().ok().map(Sandbox::none));
     }
-    let found = match environment.ourselves() {
-        Ok(ourselves) => {
-            room_config::find_sandbox(&ourselves, &environment.path, &std::env::temp_dir()).await
+    let found = match environment.own_executable() {
+        Ok(own_executable) => {
+            room_config::find_sandbox(&own_executable, &environment.path, &std::env::temp_dir()).await
         }
         Err(fault) => Err(fault),
     };
     match found {
         Ok(sandbox) => {
-            let good = holds(sandbox.layer()).into_iter().map(Finding::Good);
-            let short = room_config::shortcomings(sandbox.layer());
-            let short = short.map(|what| Finding::Note(format!("sandbox: {what}")));
-            (good.chain(short).collect(), Some(sandbox))
+            let good = enforced(sandbox.layer()).into_iter().map(DoctorFinding::Good);
+            let limits = room_config::limitations(sandbox.layer());
+            let limits = limits.map(|what| DoctorFinding::Note(format!("sandbox: {what}")));
+            (good.chain(limits).collect(), Some(sandbox))
         }
         Err(fault) if fault.code == resources::TOO_LOW => bad("limits", &fault),
         Err(fault) => bad("sandbox", &fault),
     }
 }
 
-/// Whether agents could work in the project, asked as a run asks.
-fn work(project: &Project, environment: &Environment, sandbox: Sandbox) -> Vec<Finding> {
-    let asked = Scratch::new().map_err(|error| {
+/// Whether agents can work in the project, by the preflight of a run.
+fn preflight(project: &Project, environment: &Environment, sandbox: Sandbox) -> Vec<DoctorFinding> {
+    let warnings = ScratchDir::new().map_err(|error| {
         let message = format!("the temporary directory cannot be written: {error}");
-        Fault::lasting(FaultLayer::System, "scratch", message)
+        Fault::permanent(FaultLayer::System, "scratch", message)
     });
-    let asked = asked.and_then(|scratch| {
+    let warnings = warnings.and_then(|scratch| {
         let user = environment.user_config()?;
-        let room_config = room_config::for_a_look(project, environment, &user, sandbox, scratch.path())?;
-        runtime()?.block_on(preflight::check(project, &room_config))
+        let room_config = room_config::for_preflight(project, environment, &user, sandbox, scratch.path())?;
+        runtime()?.block_on(crate::preflight::check(project, &room_config))
     });
-    match asked {
-        Ok(told) if told.is_empty() => vec![Finding::Good("work: agents can write the project".into())],
-        Ok(told) => told.into_iter().map(|what| Finding::Note(format!("work: {what}"))).collect(),
+    match warnings {
+        Ok(warnings) if warnings.is_empty() => {
+            vec![DoctorFinding::Good("work: agents can write the project".into())]
+        }
+        Ok(warnings) => {
+            warnings.into_iter().map(|what| DoctorFinding::Note(format!("work: {what}"))).collect()
+        }
         Err(fault) => vec![bad("work", &fault)],
     }
 }
 
-/// What holds what.
-fn holds(layer: Layer) -> Vec<String> {
+fn enforced(layer: SandboxLayer) -> Vec<String> {
     let rows: &[(&str, &str)] = match layer {
-        Layer::Bubblewrap => &[
-            ("files", "bubblewrap: own view of the file system, read-only but for the project"),
-            ("network", "bubblewrap: own network with loopback only; out through our proxy, by host"),
-            ("processes", "bubblewrap: own process ids; all end with the session"),
+        SandboxLayer::Bubblewrap => &[
+            ("files", "bubblewrap: private view of the file system, read-only except for the project"),
+            (
+                "network",
+                "bubblewrap: private network with loopback only; outbound through our egress proxy, by host",
+            ),
+            ("processes", "bubblewrap: private process ids; all processes end with the session"),
             ("system calls", "seccomp, no new privileges, no capabilities"),
-            ("limits", "kernel limits and a watch on processes and disk"),
+            ("limits", "kernel limits, plus monitoring of processes and disk"),
         ],
-        Layer::Landlock => &[
-            ("files", "Landlock: nothing but the project can be written"),
-            ("network", "Landlock and seccomp: no connection but to our proxy"),
-            ("processes", "Landlock where the kernel has it, and a supervisor: all end with the session"),
+        SandboxLayer::Landlock => &[
+            ("files", "Landlock: only the project is writable"),
+            ("network", "Landlock and seccomp: connections only to our egress proxy"),
+            (
+                "processes",
+                "Landlock where the kernel supports it, and a supervisor: all processes end with the session",
+            ),
             ("system calls", "seccomp, no new privileges, no capabilities"),
-            ("limits", "kernel limits and a watch on processes and disk"),
+            ("limits", "kernel limits, plus monitoring of processes and disk"),
         ],
-        Layer::Seatbelt => &[("files and network", "sandbox-exec")],
-        Layer::None => &[],
+        SandboxLayer::Seatbelt => &[("files and network", "sandbox-exec")],
+        SandboxLayer::None => &[],
     };
     rows.iter().map(|(what, by)| format!("sandbox, {what}: {by}")).collect()
 }
 
-fn examine(project: &Project) -> Vec<Finding> {
+fn project_findings(project: &Project) -> Vec<DoctorFinding> {
     let check = |name: &str, result: Result<String, Fault>| match result {
-        Ok(words) => Finding::Good(format!("{name}: {words}")),
+        Ok(words) => DoctorFinding::Good(format!("{name}: {words}")),
         Err(fault) => bad(name, &fault),
     };
-    let locks = describe_locks(project).into_iter().map(|what| Finding::Note(format!("git: {what}")));
+    let locks = describe_locks(project).into_iter().map(|what| DoctorFinding::Note(format!("git: {what}")));
     let mut findings = vec![
         check("project", Ok(project.root().display().to_string())),
-        check("writable", project.look_writable().map(|()| "the project and the state directory".into())),
+        check("writable", project.predict_writable().map(|()| "the project and the state directory".into())),
         check("SPEC.md", project.read_spec().map(|text| format!("{} lines", text.lines().count()))),
-        check(".autonoe/agent.json", AgentConfig::load(project).map(|config| in_force(&config))),
-        check("git settings", room_config::check_git_settings(project).map(|()| "fine".into())),
+        check(".autonoe/agent.json", AgentConfig::load(project).map(|config| effective_config(&config))),
+        check("git settings", room_config::check_git_settings(project).map(|()| "ok".into())),
         check("checks", checks(project)),
-        check("instructions", ProjectInstructions::new(project).check_all().map(|()| "fine".into())),
+        check("instructions", ProjectInstructions::new(project).check_all().map(|()| "ok".into())),
         check(".autonoe/status.json", deliverables(project)),
         check(
             "journal",
             History::open(&project.journal_file()).and_then(|history| match history {
                 Some(history) => history.integrity(),
-                None => Ok("not there yet".into()),
+                None => Ok("none yet".into()),
             }),
         ),
-        match ProjectLock::held(project) {
-            Held::Free => Finding::Good("lock: free".into()),
-            Held::By(holder) => {
-                Finding::Bad(format!("lock: held by `autonoe {}` (process {})", holder.command, holder.pid))
-            }
-            Held::Unknown { pid } => {
+        match ProjectLock::status(project) {
+            LockStatus::Free => DoctorFinding::Good("lock: free".into()),
+            LockStatus::By(holder) => DoctorFinding::Bad(format!(
+                "lock: held by `autonoe {}` (process {})",
+                holder.command, holder.pid
+            )),
+            LockStatus::Unknown { pid } => {
                 let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-                Finding::Bad(format!("lock: held by another user or with another state directory{pid}"))
+                DoctorFinding::Bad(format!("lock: held by another user or with another state directory{pid}"))
             }
         },
     ];
-    findings.extend(project.small_state_disk().map(Finding::Note).into_iter().chain(locks));
+    findings.extend(project.small_state_disk().map(DoctorFinding::Note).into_iter().chain(locks));
     findings
 }
 
-/// A run would not start, and what to do about it.
-fn bad(name: &str, fault: &Fault) -> Finding {
+fn bad(name: &str, fault: &Fault) -> DoctorFinding {
     let hint = fault.hint.as_ref().map(|hint| format!("\n     hint: {hint}")).unwrap_or_default();
-    Finding::Bad(format!("{name}: {}{hint}", fault.message))
+    DoctorFinding::Bad(format!("{name}: {}{hint}", fault.message))
 }
 
-/// The deliverables, as they are or as the journal has them.
 fn deliverables(project: &Project) -> Result<String, Fault> {
     if let Some(status) = StatusStore::read(project)? {
         return Ok(format!("{} active deliverables", status.tally().total));
     }
     Ok(match StatusStore::deleted(project)? {
         Some(status) => {
-            format!("gone; a run restores its {} deliverables from the journal", status.tally().total)
+            format!(
+                "deleted; the next run restores its {} deliverables from the journal",
+                status.tally().total
+            )
         }
-        None => "not there yet".into(),
+        None => "none yet".into(),
     })
 }
 
-/// The checks that are written down and those that were proposed.
 fn checks(project: &Project) -> Result<String, Fault> {
-    let checks = known(project, &CheckBook::load(project)?)?;
+    let checks = project_checks(project, &CheckRegistry::load(project)?)?;
     Ok(format!("{} known", checks.len()))
 }
 
-/// What the configuration comes to in a run.
-fn in_force(config: &AgentConfig) -> String {
+fn effective_config(config: &AgentConfig) -> String {
     let config = config.effective(Mode::Run);
     let profiles: Vec<_> = config.profiles.iter().map(|profile| profile.name()).collect();
     let commands = if config.commands.is_empty() { "none".to_owned() } else { config.commands.join(", ") };
-    format!("profiles {}; further commands: {commands}", profiles.join(", "))
+    format!("profiles {}; additional commands: {commands}", profiles.join(", "))
 }
 
 fn find(environment: &Environment, program: &str) -> Option<PathBuf> {

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use clap::Args;
 
@@ -15,32 +15,30 @@ use crate::write_fault::cannot_write;
 const SPEC: &str = include_str!("init/SPEC.md");
 const AGENT_CONFIG: &str = include_str!("init/agent.json");
 
-/// Write a first SPEC.md and configuration
+/// Create a starter SPEC.md and configuration
 ///
-/// Makes SPEC.md and .autonoe/agent.json, with examples to change. Files that exist are left alone.
+/// Creates SPEC.md and .autonoe/agent.json with examples to edit. Existing files are not changed.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The project.
     #[command(flatten)]
     project: ProjectArgs,
 }
 
-/// Writes what is missing.
 pub fn cmd_init(args: &InitArgs) -> Result<u8, Fault> {
     let root = args.project.project_dir.clone().unwrap_or_else(|| ".".into());
     let files = [("SPEC.md", SPEC), (".autonoe/agent.json", AGENT_CONFIG)];
     for (name, content) in files {
         let path = root.join(name);
-        let written =
-            create(&path, content).map_err(|error| cannot_write(Layer::Config, "init", &path, &error))?;
-        let what = if written { "created" } else { "left alone, it exists" };
+        let written = create(&path, content)
+            .map_err(|error| cannot_write(FaultLayer::Config, "init", &path, &error))?;
+        let what = if written { "created" } else { "already exists, not changed" };
         present::print(&format!("{}: {what}\n", path.display()));
     }
-    present::print("\nNext: write into SPEC.md what you want built, then start `autonoe run`.\n");
+    present::print("\nNext: describe in SPEC.md what you want built, then start `autonoe run`.\n");
     Ok(exit::DONE)
 }
 
-/// Creates a file with its directories; false if it exists.
+/// Creates the file and its directories; false if the file exists.
 fn create(path: &Path, content: &str) -> io::Result<bool> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;

@@ -1,6 +1,6 @@
 //! `autonoe man`
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use clap::{Args, Command};
 use clap_mangen::Man;
@@ -10,11 +10,10 @@ use crate::present;
 /// Print the manual page
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The command whose page to print [default: autonoe itself]
+    /// Command whose page to print [default: autonoe itself]
     command: Option<String>,
 }
 
-/// Prints a page of the whole command line's manual.
 pub fn cmd_man(args: &ManArgs, mut cli: Command) -> Result<u8, Fault> {
     cli.build();
     let page = match &args.command {
@@ -22,15 +21,19 @@ pub fn cmd_man(args: &ManArgs, mut cli: Command) -> Result<u8, Fault> {
         Some(name) => {
             let names: Vec<_> = cli.get_subcommands().map(|command| command.get_name().to_owned()).collect();
             let command = cli.find_subcommand(name).cloned().ok_or_else(|| {
-                Fault::lasting(Layer::Config, "no_such_command", format!("There is no command '{name}'."))
-                    .hint(format!("There are: {}.", names.join(", ")))
+                Fault::permanent(
+                    FaultLayer::Config,
+                    "no_such_command",
+                    format!("There is no command '{name}'."),
+                )
+                .hint(format!("Available commands: {}.", names.join(", ")))
             })?;
             Man::new(command.display_name(format!("autonoe-{name}")))
         }
     };
     let mut text = Vec::new();
     page.render(&mut text).map_err(|error| {
-        Fault::lasting(Layer::System, "man", format!("The page cannot be made: {error}."))
+        Fault::permanent(FaultLayer::System, "man", format!("The manual page cannot be generated: {error}."))
     })?;
     present::print(&String::from_utf8_lossy(&text));
     Ok(exit::DONE)

@@ -4,30 +4,30 @@ use std::io;
 use std::sync::Arc;
 
 use autonoe_core::clock::Clock;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::exit;
-use autonoe_deliverables::{CallAddress, DeliverableService, carry_stdio, serve_stdio};
+use autonoe_deliverables::{CallAddress, DeliverableService, relay_stdio, serve_stdio};
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{Holder, Journal, Project, ProjectLock, StatusStore, sha256_hex};
+use autonoe_store::{LockHolder, Project, ProjectLock, SqliteJournal, StatusStore, sha256_hex};
 use clap::{Args, ValueEnum};
 
-use crate::acquire::acquire;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
+use crate::lock_project::lock_project;
 use crate::present;
 use crate::system::{SystemClock, runtime};
 
 /// Serve the deliverable tools over MCP on standard input and output
 ///
-/// While a run holds the project, it answers, and its own phase decides which tools there are: there is only ever one writer.
+/// While a run is active in the project, the run answers the calls and its phase decides which tools exist, so that there is only ever
+/// one writer.
 #[derive(Debug, Args)]
 pub struct McpArgs {
-    /// The project.
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// Which tools to offer, while no run holds the project
+    /// Phase whose tools to offer while no run is active
     #[arg(long, default_value = "coding")]
     phase: PhaseArg,
 }
@@ -58,28 +58,28 @@ impl From<PhaseArg> for Phase {
     }
 }
 
-/// Serves until the client goes away.
+/// Serves until the client disconnects.
 pub fn cmd_mcp(args: &McpArgs, environment: Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     match ProjectLock::holder(&project).and_then(|holder| holder.socket) {
-        Some(socket) => carry_stdio(&CallAddress::Socket(socket)).map_err(|error| broken(&error))?,
+        Some(socket) => relay_stdio(&CallAddress::Socket(socket)).map_err(|error| broken(&error))?,
         None => runtime()?.block_on(serve_alone(&project, args.phase.into()))?,
     }
     Ok(exit::DONE)
 }
 
-/// Nobody holds the project: we do, and are the one writer.
+/// No run is active: this process takes the project lock and is the only writer.
 async fn serve_alone(project: &Project, phase: Phase) -> Result<(), Fault> {
     project.check_writable()?;
-    // Where nobody knows what was deleted, nothing is begun.
+    // Fail before anything is written if the journal cannot say what was deleted.
     StatusStore::deleted(project)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let now = clock.now();
-    let holder = Holder { pid: std::process::id(), command: "mcp".to_owned(), since: now, socket: None };
-    let acquired = acquire(project, &holder)?;
-    acquired.messages.iter().for_each(|message| present::warn(message));
+    let holder = LockHolder { pid: std::process::id(), command: "mcp".to_owned(), since: now, socket: None };
+    let locked = lock_project(project, &holder)?;
+    locked.messages.iter().for_each(|message| present::warn(message));
     let spec = project.read_spec().map(|text| sha256_hex(text.as_bytes())).unwrap_or_default();
-    let journal = Journal::visit(&project.journal_file(), &spec, now, JournalOptions::default()).await?;
+    let journal = SqliteJournal::open(&project.journal_file(), &spec, now, JournalOptions::default()).await?;
     let status = Arc::new(StatusStore::open(project, Arc::clone(&journal), clock).await?);
     if status.restore().await?.is_some() {
         present::notice(".autonoe/status.json was deleted, so it was restored from the journal.");
@@ -89,5 +89,5 @@ async fn serve_alone(project: &Project, phase: Phase) -> Result<(), Fault> {
 }
 
 fn broken(error: &io::Error) -> Fault {
-    Fault::lasting(Layer::Agent, "mcp", format!("The MCP connection failed: {error}."))
+    Fault::permanent(FaultLayer::Agent, "mcp", format!("The MCP connection failed: {error}."))
 }

@@ -2,22 +2,22 @@
 
 use std::io::BufRead;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
 use autonoe_core::profile::Profile;
-use autonoe_policy::{CommandPolicy, PolicyOptions, Verdict};
+use autonoe_policy::{CommandPolicy, CommandVerdict, PolicyOptions};
 use autonoe_store::Project;
 use autonoe_store::config::AgentConfig;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::acquire::removable_locks;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
+use crate::lock_project::removable_locks;
 use crate::present;
 
-/// Ask the command policy
+/// Show what the command policy decides, and by which rule
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
     #[command(subcommand)]
@@ -26,15 +26,15 @@ pub struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
-    /// Say whether a shell command may run, and which rule says so
+    /// Check whether a shell command is allowed, and by which rule
     ///
-    /// Exits with 0 if it may, with 3 if it may not.
+    /// Exits with 0 if it is allowed, with 3 if it is denied.
     Check(CheckArgs),
 }
 
 #[derive(Debug, Args)]
 struct CheckArgs {
-    /// The command; several words are joined with spaces
+    /// Shell command; several words are joined with spaces
     #[arg(
         required_unless_present = "batch",
         conflicts_with = "batch",
@@ -43,19 +43,18 @@ struct CheckArgs {
     )]
     command: Vec<String>,
 
-    /// The project.
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// For which command the agent works
+    /// Command under which the agent runs
     #[arg(long, default_value = "run")]
     mode: ModeName,
 
-    /// Language profile; may be given several times [default: what .autonoe/agent.json says, else all]
+    /// Language profile; can be repeated [default: those in .autonoe/agent.json, or else all]
     #[arg(long, value_name = "NAME", value_parser = profile)]
     profile: Vec<Profile>,
 
-    /// As with `autonoe run --allow-destructive`
+    /// Allow rm and mv, like `autonoe run --allow-destructive`
     #[arg(long, short = 'D')]
     allow_destructive: bool,
 
@@ -63,7 +62,7 @@ struct CheckArgs {
     #[arg(long)]
     json: bool,
 
-    /// Read one command a line, as a JSON string, from standard input, and print one JSON verdict a line
+    /// Read commands from standard input, one JSON string per line, and print one JSON verdict per line
     #[arg(long)]
     batch: bool,
 }
@@ -79,10 +78,9 @@ enum ModeName {
 fn profile(name: &str) -> Result<Profile, String> {
     let valid: Vec<_> = Profile::ALL.iter().map(|profile| profile.name()).collect();
     let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
-    found.ok_or_else(|| format!("the profiles are {}", valid.join(", ")))
+    found.ok_or_else(|| format!("expected one of {}", valid.join(", ")))
 }
 
-/// Judges one command, or every line of standard input.
 pub fn cmd_policy(args: &PolicyArgs, environment: &Environment) -> Result<u8, Fault> {
     let PolicyCommand::Check(args) = &args.command;
     let policy = policy(args, &environment.project(&args.project)?)?;
@@ -116,8 +114,12 @@ fn policy(args: &CheckArgs, project: &Project) -> Result<CommandPolicy, Fault> {
 fn batch(policy: &CommandPolicy) -> Result<u8, Fault> {
     for (number, line) in std::io::stdin().lock().lines().enumerate() {
         let wrong = |what: String| {
-            Fault::lasting(Layer::Config, "batch", format!("Line {} cannot be read: {what}.", number + 1))
-                .hint("Each line is one command as a JSON string, such as \"ls -la\".")
+            Fault::permanent(
+                FaultLayer::Config,
+                "batch",
+                format!("Line {} cannot be read: {what}.", number + 1),
+            )
+            .hint("Each line is one command as a JSON string, such as \"ls -la\".")
         };
         let line = line.map_err(|error| wrong(error.to_string()))?;
         let command: String = serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
@@ -126,7 +128,7 @@ fn batch(policy: &CommandPolicy) -> Result<u8, Fault> {
     Ok(exit::DONE)
 }
 
-fn as_json(command: &str, verdict: &Verdict) -> Value {
+fn as_json(command: &str, verdict: &CommandVerdict) -> Value {
     let mut json = json!({
         "command": command,
         "allowed": verdict.is_allowed(),
@@ -139,7 +141,7 @@ fn as_json(command: &str, verdict: &Verdict) -> Value {
     json
 }
 
-fn as_text(verdict: &Verdict) -> String {
+fn as_text(verdict: &CommandVerdict) -> String {
     let word = if verdict.is_allowed() { "allowed" } else { "denied" };
     let mut text = format!("{word} ({})\n{}\n", verdict.rule, verdict.reason);
     if let Some(instead) = &verdict.instead {

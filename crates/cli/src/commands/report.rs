@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_store::Project;
@@ -14,29 +14,28 @@ use clap::{Args, ValueEnum};
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
-use crate::report::{Facts, document, gather, html, markdown};
+use crate::report::{RunFacts, document, gather, html, markdown};
 use crate::room_config;
 use crate::system::runtime;
 use crate::write_fault::cannot_write;
 
-/// Write a run as one page for a reviewer: how it ended, what was checked and how, and what was changed
+/// Write a one-page report of a run: outcome, checks with their evidence, and changes
 ///
-/// The page holds everything that it shows, with secrets redacted; it can be mailed, kept or attached to a change.
+/// The page is self-contained and secrets are redacted, so it can be mailed, archived or attached to a pull request.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// The run, by its number [default: the last one]
+    /// Number of the run [default: the last run]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
     run: Option<i64>,
 
-    /// How it is written [default: html if the file ends in .html, otherwise markdown]
+    /// Output format [default: html if the file name ends in .html, otherwise markdown]
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<ReportFormat>,
 
-    /// The file to write [default: standard output]
+    /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// The project.
     #[command(flatten)]
     project: ProjectArgs,
 
@@ -45,52 +44,51 @@ pub struct ReportArgs {
     no_sandbox: bool,
 }
 
-/// How a page is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Text that reads well as it is, and better on a forge
+enum ReportFormat {
+    /// Markdown, as rendered by GitHub and GitLab
     Markdown,
-    /// A page for a browser and for paper, without scripts
+    /// Self-contained HTML page without scripts, for browsers and printing
     Html,
 }
 
-/// Writes a run as one page.
 pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let facts = gather(&project, args.run)?;
     let changed = runtime()?.block_on(changes(&project, &facts, environment, args.no_sandbox));
     let page = document(&facts, &changed, &Redactor::new(&environment.secrets()));
-    let page = match args.format.unwrap_or_else(|| usual_format(args.output.as_deref())) {
-        Format::Markdown => markdown(&page),
-        Format::Html => html(&page),
+    let page = match args.format.unwrap_or_else(|| default_format(args.output.as_deref())) {
+        ReportFormat::Markdown => markdown(&page),
+        ReportFormat::Html => html(&page),
     };
     match &args.output {
         None => present::print(&page),
         Some(file) => {
-            fs::write(file, page).map_err(|error| cannot_write(Layer::Config, "report", file, &error))?
+            fs::write(file, page).map_err(|error| cannot_write(FaultLayer::Config, "report", file, &error))?
         }
     }
     Ok(exit::DONE)
 }
 
-fn usual_format(output: Option<&Path>) -> Format {
+fn default_format(output: Option<&Path>) -> ReportFormat {
     match output.and_then(Path::extension).is_some_and(|end| end.eq_ignore_ascii_case("html")) {
-        true => Format::Html,
-        false => Format::Markdown,
+        true => ReportFormat::Html,
+        false => ReportFormat::Markdown,
     }
 }
 
-/// What the run committed, or why that cannot be told. A page without it is still worth reading.
+/// The error says why the changes cannot be determined. The report is still useful without them.
 async fn changes(
     project: &Project,
-    facts: &Facts,
+    facts: &RunFacts,
     environment: &Environment,
     no_sandbox: bool,
 ) -> Result<Changes, String> {
     let Some(RunCommits { before, after }) = &facts.commits else {
-        return Err("the run did not say on which commit it began".to_owned());
+        return Err("the run did not record the commit it began on".to_owned());
     };
-    let told = |fault: Fault| fault.message.trim_end_matches('.').to_owned();
-    let site = room_config::site_outside_runs(project, environment, no_sandbox).await.map_err(told)?;
-    site.changes(before.as_deref(), after.as_deref()).await.map_err(told)?
+    let reason = |fault: Fault| fault.message.trim_end_matches('.').to_owned();
+    let checkouts =
+        room_config::checkouts_outside_runs(project, environment, no_sandbox).await.map_err(reason)?;
+    checkouts.changes(before.as_deref(), after.as_deref()).await.map_err(reason)?
 }

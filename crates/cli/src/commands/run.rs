@@ -4,21 +4,19 @@ use autonoe_core::fault::Fault;
 use clap::Args;
 
 use crate::arguments::{CommonArgs, SpecArgs};
-use crate::backend_name::Substitute;
-use crate::engine::{Job, Request, drive};
+use crate::backend_name::BackendWithModel;
+use crate::engine::{RunJob, RunRequest, drive};
 use crate::environment::Environment;
 
 pub const DESTRUCTIVE: &str =
     "destructive commands (rm, mv) are enabled; files can be deleted within the project directory.";
 
-/// Build what SPEC.md asks for
+/// Build SPEC.md, session by session, until every achievable deliverable has passed
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// Options shared with other commands.
     #[command(flatten)]
     pub common: CommonArgs,
 
-    /// Options shared with `sync`.
     #[command(flatten)]
     pub spec: SpecArgs,
 
@@ -30,19 +28,18 @@ pub struct RunArgs {
     #[arg(long, short = 'D')]
     pub allow_destructive: bool,
 
-    /// Accept only what is verified: what merely an agent claims does not count as done
+    /// Count only verified deliverables as done, not those that an agent merely claims
     #[arg(long)]
     pub strict: bool,
 
-    /// Agent that has an independent look in the end at what no check covers: NAME or NAME:MODEL, another than the builder
+    /// Agent that reviews, at the end, what no check covers: NAME or NAME:MODEL, different from the builder
     #[arg(long, value_name = "NAME")]
-    pub verifier: Option<Substitute>,
+    pub verifier: Option<BackendWithModel>,
 }
 
-/// Builds what SPEC.md asks for.
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
-    let request = Request {
-        job: Job::Run { is_strict: args.strict, verifier: args.verifier.as_ref() },
+    let request = RunRequest {
+        job: RunJob::Run { is_strict: args.strict, verifier: args.verifier.as_ref() },
         args: &args.common,
         plan_model: args.spec.plan_model.as_deref(),
         resume: args.spec.resume,

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use autonoe_agents::replay::{Cassette, Recorded, Recording};
+use autonoe_agents::replay::{Cassette, RecordedEvent, RecordedSession};
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
@@ -17,10 +17,10 @@ use serde_json::json;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present::{self, cost, cut, debug_line};
-use crate::recordings::{SessionId, last_run, on_record, read_cassette, record};
+use crate::recordings::{SessionId, export_cassette, find_session, read_cassette, sessions_of_last_run};
 use crate::write_fault::cannot_write;
 
-/// Characters of an event that `show` prints.
+/// Characters of an event printed by `show`.
 const MAX_EVENT: usize = 400;
 
 /// List, show, replay and export recorded sessions
@@ -36,49 +36,48 @@ enum SessionsCommand {
     List {
         #[command(flatten)]
         project: ProjectArgs,
-        /// How many to list
+        /// Maximum number of sessions to list
         #[arg(long, default_value_t = 50)]
         limit: usize,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show what happened in one session
+    /// Show the events of one session
     Show {
-        /// The session as `list` names it: run.session, such as 3.2
+        /// Session as shown by `list`: RUN.SESSION, such as 3.2
         session: SessionId,
         #[command(flatten)]
         project: ProjectArgs,
-        /// Print JSON, one event a line, whole
+        /// Print one JSON event per line, untruncated
         #[arg(long)]
         json: bool,
     },
-    /// Play back a session, or a cassette, as it was seen
+    /// Play back a session or a cassette
     Replay {
-        /// The session as `list` names it, such as 3.2, or the file of a cassette
+        /// Session as shown by `list`, such as 3.2, or a cassette file
         what: String,
         #[command(flatten)]
         project: ProjectArgs,
-        /// With the pauses that there were
+        /// Play back with the original timing
         #[arg(long)]
         timed: bool,
-        /// Print JSON, one event a line
+        /// Print one JSON event per line
         #[arg(long)]
         json: bool,
     },
-    /// Write sessions to a cassette: a file that `--backend replay:FILE` and `sessions replay` play back
+    /// Export sessions to a cassette file, for `--backend replay:FILE` and `sessions replay`
     Export {
-        /// The sessions as `list` names them [default: all of the last run]
+        /// Sessions as shown by `list` [default: all sessions of the last run]
         sessions: Vec<SessionId>,
         #[command(flatten)]
         project: ProjectArgs,
-        /// The file to write [default: standard output]
+        /// Output file [default: standard output]
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
 }
 
-/// Lists sessions or shows one.
 pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8, Fault> {
     match &args.command {
         SessionsCommand::List { project, limit, json } => {
@@ -89,38 +88,38 @@ pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8
             present::print(&if *json { format!("{:#}\n", json!(sessions)) } else { table(&sessions) });
         }
         SessionsCommand::Show { session, project, json } => {
-            let (row, events) = on_record(&environment.project(project)?, *session)?;
-            present::print(&if *json { lines(&events) } else { story(&row, &events) });
+            let (row, events) = find_session(&environment.project(project)?, *session)?;
+            present::print(&if *json { lines(&events) } else { event_list(&row, &events) });
         }
         SessionsCommand::Replay { what, project, timed, json } => {
             let cassette = match what.parse() {
-                Ok(session) => record(&environment.project(project)?, &[session])?,
+                Ok(session) => export_cassette(&environment.project(project)?, &[session])?,
                 Err(_) => read_cassette(Path::new(what))?,
             };
             play(&cassette, *timed, *json, &Redactor::new(&environment.secrets()));
         }
         SessionsCommand::Export { sessions, project, output } => {
             let project = environment.project(project)?;
-            let sessions = if sessions.is_empty() { last_run(&project)? } else { sessions.clone() };
-            let text = record(&project, &sessions)?.write();
+            let sessions =
+                if sessions.is_empty() { sessions_of_last_run(&project)? } else { sessions.clone() };
+            let text = export_cassette(&project, &sessions)?.write();
             match output {
                 None => present::print(&text),
                 Some(file) => fs::write(file, text)
-                    .map_err(|error| cannot_write(Layer::Config, "cassette", file, &error))?,
+                    .map_err(|error| cannot_write(FaultLayer::Config, "cassette", file, &error))?,
             }
         }
     }
     Ok(exit::DONE)
 }
 
-/// Shows what happened as it was seen.
 fn play(cassette: &Cassette, timed: bool, json: bool, redactor: &Redactor) {
     for recorded in &cassette.sessions {
         if !json {
-            let Recorded { instruction, backend, model, .. } = recorded;
+            let RecordedSession { instruction, backend, model, .. } = recorded;
             present::print(&format!("Session ({instruction}, {model} on {backend})\n"));
         }
-        for Recording { after, event } in &recorded.events {
+        for RecordedEvent { after, event } in &recorded.events {
             if timed {
                 std::thread::sleep(*after);
             }
@@ -151,7 +150,7 @@ fn table(sessions: &[SessionRow]) -> String {
     format!("{table}\n")
 }
 
-fn story(row: &SessionRow, events: &[EventRow]) -> String {
+fn event_list(row: &SessionRow, events: &[EventRow]) -> String {
     let mut text = format!(
         "Session {}.{}: {}, {} on {}, {}, cost={}, {} tokens in, {} out\n\n",
         row.run,
@@ -187,7 +186,7 @@ fn seconds(seconds: f64) -> String {
     format_duration(std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
-/// Times are local on screen and UTC on file.
+/// The journal has UTC; people see local time.
 fn local(utc: &str) -> String {
     let parsed: Result<jiff::Timestamp, _> = utc.parse();
     parsed.map_or_else(

@@ -9,21 +9,20 @@ use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{History, RunRow, WaitRow};
-use autonoe_store::{CheckBook, Held, ProjectLock, StatusStore};
+use autonoe_store::{CheckRegistry, LockStatus, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
-use crate::commands::checks::{known, state};
+use crate::commands::checks::{project_checks, state};
 use crate::environment::Environment;
 use crate::present::{self, local_time, passed, status_tag};
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// The project.
     #[command(flatten)]
     project: ProjectArgs,
 
@@ -32,36 +31,36 @@ pub struct StatusArgs {
     json: bool,
 }
 
-struct Facts {
+struct StatusFacts {
     status: Option<ProjectStatus>,
-    /// What the journal has where `status.json` is gone.
+    /// The journal's copy if `status.json` was deleted.
     deleted: Option<ProjectStatus>,
     checks: Vec<Check>,
-    book: CheckBook,
+    book: CheckRegistry,
     last_run: Option<RunRow>,
     waiting: Option<WaitRow>,
     cost: Option<Usd>,
-    held: Held,
+    lock: LockStatus,
 }
 
-/// Shows where the project stands.
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let status = StatusStore::read(&project)?;
     let deleted = if status.is_none() { StatusStore::deleted(&project)? } else { None };
     let history = History::open(&project.journal_file())?;
-    let held = ProjectLock::held(&project);
+    let lock = ProjectLock::status(&project);
     let (last_run, waiting, cost) = match &history {
         None => (None, None, Some(Usd::ZERO)),
         Some(history) => {
             let (spent, unknown) = history.total_cost()?;
-            let waiting = if matches!(held, Held::By(_)) { history.waiting(Timestamp::now())? } else { None };
+            let waiting =
+                if matches!(lock, LockStatus::By(_)) { history.waiting(Timestamp::now())? } else { None };
             (history.last_run()?, waiting, (!unknown).then_some(Usd(spent)))
         }
     };
-    let book = CheckBook::load(&project)?;
-    let checks = known(&project, &book)?;
-    let facts = Facts { status, deleted, checks, book, last_run, waiting, cost, held };
+    let book = CheckRegistry::load(&project)?;
+    let checks = project_checks(&project, &book)?;
+    let facts = StatusFacts { status, deleted, checks, book, last_run, waiting, cost, lock };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
         let mut value = as_json(&facts);
@@ -73,14 +72,14 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
     Ok(exit::DONE)
 }
 
-fn as_text(facts: &Facts) -> String {
+fn as_text(facts: &StatusFacts) -> String {
     let mut text = String::new();
     match &facts.status {
         None => match facts.deleted.as_ref().map(ProjectStatus::tally) {
             None => text.push_str("No deliverables yet; `autonoe run` creates them from SPEC.md.\n"),
             Some(tally) => text.push_str(&format!(
-                ".autonoe/status.json is gone. The journal has it, with {} deliverable(s), {} passed: `autonoe run` restores it, \
-                 `autonoe run --start-over` plans SPEC.md anew.\n",
+                ".autonoe/status.json was deleted. The journal has a copy with {} deliverable(s), {} passed: `autonoe run` restores it, \
+                 `autonoe run --start-over` plans SPEC.md from scratch.\n",
                 tally.total, tally.passed
             )),
         },
@@ -92,7 +91,7 @@ fn as_text(facts: &Facts) -> String {
                     status_tag(item.status),
                     item.id,
                     item.description,
-                    behind(item)
+                    assurance_note(item)
                 ));
                 text.push_str(&covered(item, facts));
             }
@@ -105,39 +104,38 @@ fn as_text(facts: &Facts) -> String {
                 text.push_str(&format!(", {deprecated} deprecated"));
             }
             text.push_str(&format!("\n{}\n", passed(tally.passed, tally.verified, tally.claimed())));
-            let waiting = facts.book.disputes.len();
-            if waiting > 0 {
+            let disputed = facts.book.disputes.len();
+            if disputed > 0 {
                 text.push_str(&format!(
-                    "{waiting} file(s) of checks are disputed: `autonoe checks` says which\n"
+                    "{disputed} file(s) that checks depend on are disputed: see `autonoe checks`\n"
                 ));
             }
         }
     }
-    match (&facts.held, &facts.last_run) {
-        (Held::By(holder), _) => {
+    match (&facts.lock, &facts.last_run) {
+        (LockStatus::By(holder), _) => {
             text.push_str(&format!(
                 "Now: `autonoe {}` is running (process {})\n",
                 holder.command, holder.pid
             ));
             text.extend(facts.waiting.as_ref().map(|wait| format!("{}\n", waiting_line(wait))));
         }
-        (Held::Unknown { pid }, _) => {
+        (LockStatus::Unknown { pid }, _) => {
             let pid = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
             text.push_str(&format!(
                 "Now: the project is locked by another user or with another state directory{pid}\n"
             ));
         }
-        (Held::Free, Some(run)) => {
+        (LockStatus::Free, Some(run)) => {
             text.push_str(&format!("Last run: {}, {}\n", run.command, last_outcome(run)));
         }
-        (Held::Free, None) => {}
+        (LockStatus::Free, None) => {}
     }
     let cost = facts.cost.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string());
     text.push_str(&format!("Cost of all runs: {cost}\n"));
     text
 }
 
-/// What the run waits for, and until when.
 fn waiting_line(wait: &WaitRow) -> String {
     let next = local_time(wait.until);
     match wait.reason {
@@ -152,8 +150,7 @@ fn waiting_line(wait: &WaitRow) -> String {
     }
 }
 
-/// What stands behind a deliverable's status.
-fn behind(item: &Deliverable) -> String {
+fn assurance_note(item: &Deliverable) -> String {
     let commit = item.finding.as_ref().and_then(|finding| finding.commit.as_deref());
     let commit = commit.map(|commit| format!(" on {}", &commit[..commit.len().min(10)])).unwrap_or_default();
     let review = item.review.as_ref().map(|review| {
@@ -169,8 +166,8 @@ fn behind(item: &Deliverable) -> String {
     }
 }
 
-/// The criteria of a deliverable and the checks that cover them; nothing where no deliverable has a check.
-fn covered(item: &Deliverable, facts: &Facts) -> String {
+/// The criteria of a deliverable with the checks that cover them; empty if the project has no checks.
+fn covered(item: &Deliverable, facts: &StatusFacts) -> String {
     if facts.checks.is_empty() {
         return String::new();
     }
@@ -193,7 +190,7 @@ fn last_outcome(run: &RunRow) -> &str {
     run.report.as_ref().map_or("ended unexpectedly; `autonoe run` resumes it", |report| report.outcome.name())
 }
 
-fn as_json(facts: &Facts) -> Value {
+fn as_json(facts: &StatusFacts) -> Value {
     let tally = facts.status.as_ref().map(ProjectStatus::tally).unwrap_or_default();
     let deliverables: Vec<Value> = facts
         .status
@@ -210,21 +207,21 @@ fn as_json(facts: &Facts) -> Value {
         "total": tally.total,
         "cost_usd": facts.cost,
         "last_run": facts.last_run,
-        "running": running(&facts.held),
+        "running": running(&facts.lock),
         "waiting": facts.waiting,
     })
 }
 
-/// Of a process that we know nothing else of there is the id at most.
-fn running(held: &Held) -> Value {
-    match held {
-        Held::Free => Value::Null,
-        Held::By(holder) => json!(holder),
-        Held::Unknown { pid } => json!({ "pid": pid, "command": null, "since": null, "socket": null }),
+/// Another user's process may be known by its id only, or not at all.
+fn running(lock: &LockStatus) -> Value {
+    match lock {
+        LockStatus::Free => Value::Null,
+        LockStatus::By(holder) => json!(holder),
+        LockStatus::Unknown { pid } => json!({ "pid": pid, "command": null, "since": null, "socket": null }),
     }
 }
 
-fn deliverable_json(item: &Deliverable, facts: &Facts) -> Value {
+fn deliverable_json(item: &Deliverable, facts: &StatusFacts) -> Value {
     let own = checks_of(&facts.checks, &item.id);
     let checks: Vec<Value> = own
         .iter()

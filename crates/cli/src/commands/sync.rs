@@ -4,25 +4,22 @@ use autonoe_core::fault::Fault;
 use clap::Args;
 
 use crate::arguments::{CommonArgs, SpecArgs};
-use crate::engine::{Job, Request, drive};
+use crate::engine::{RunJob, RunRequest, drive};
 use crate::environment::Environment;
 
-/// Bring the deliverables in line with SPEC.md
+/// Update the deliverables to match SPEC.md and verify each against the code
 #[derive(Debug, Clone, Args)]
 pub struct SyncArgs {
-    /// Options shared with other commands.
     #[command(flatten)]
     pub common: CommonArgs,
 
-    /// Options shared with `run`.
     #[command(flatten)]
     pub spec: SpecArgs,
 }
 
-/// Brings the deliverables in line with SPEC.md and verifies them.
 pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
-    let request = Request {
-        job: Job::Sync,
+    let request = RunRequest {
+        job: RunJob::Sync,
         args: &args.common,
         plan_model: args.spec.plan_model.as_deref(),
         resume: args.spec.resume,

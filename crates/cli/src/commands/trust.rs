@@ -7,41 +7,41 @@ use autonoe_store::config::AgentConfig;
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
-use crate::consent::{agreed, not_trusted, shown};
+use crate::consent;
 use crate::environment::Environment;
 use crate::present;
 
-/// Look at what a repository's configuration widens, and agree to it
+/// Review and approve permissions this repository asks for
 ///
-/// What .autonoe/agent.json adds to what agents may do (commands, tools, permissions, MCP servers, hooks) holds only
-/// after you have agreed to it once. A change asks again. What only narrows needs no agreement.
+/// Permissions that .autonoe/agent.json adds (commands, tools, permission rules, MCP servers, hooks) take effect only after you have
+/// approved them. A change has to be approved again. Restrictions need no approval.
 #[derive(Debug, Args)]
 pub struct TrustArgs {
-    /// The project.
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// Agree without being asked
+    /// Approve without asking
     #[arg(long)]
     yes: bool,
 }
 
-/// Shows what is widened and asks.
 pub fn cmd_trust(args: &TrustArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let Some(widening) = Widening::of(&AgentConfig::load(&project)?) else {
-        present::print(".autonoe/agent.json widens nothing; there is nothing to agree to.\n");
+        present::print(
+            ".autonoe/agent.json asks for no additional permissions; there is nothing to approve.\n",
+        );
         return Ok(exit::DONE);
     };
-    present::print(&shown(&widening));
+    present::print(&consent::describe(&widening));
     if widening.is_trusted(&project) {
-        present::print("You have agreed to this before.\n");
+        present::print("You have already approved this.\n");
         return Ok(exit::DONE);
     }
-    if !args.yes && !agreed() {
-        return Err(not_trusted(&widening));
+    if !args.yes && !consent::ask() {
+        return Err(consent::not_trusted(&widening));
     }
     widening.trust(&project)?;
-    present::print("Agreed. A change will ask again.\n");
+    present::print("Approved. Any change will have to be approved again.\n");
     Ok(exit::DONE)
 }

@@ -1,4 +1,4 @@
-//! What a run is to do, and the plan that follows from it.
+//! The job of a run (`run`, `sync` or a declarative agent) and the plan that carries it out.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use autonoe_core::clock::Clock;
 use autonoe_core::event::RunEvent;
 use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::Fault;
-use autonoe_core::files::Guarded;
+use autonoe_core::files::ProtectedFiles;
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
@@ -16,56 +16,50 @@ use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::sink::Sinks;
 use autonoe_core::span::SpanContext;
 use autonoe_sandbox::RoomConfig;
-use autonoe_store::journal::Earlier;
-use autonoe_store::{Journal, Project, ProjectInstructions, StatusStore, sha256_hex};
-use autonoe_verify::{Builders, CheckoutFactory, ProjectExaminer, last_commit, written_checks};
-use autonoe_workflow::{AgentResult, Created, HostEffects, StartOptions, Started};
+use autonoe_store::journal::ResumePolicy;
+use autonoe_store::{Project, ProjectInstructions, SqliteJournal, StatusStore, sha256_hex};
+use autonoe_verify::{CheckoutFactory, CurrentBuilder, ProjectExaminer, last_commit, written_checks};
+use autonoe_workflow::{AgentResult, CreatedAgent, HostEffects, StartOptions, StartedAgent};
 
-use crate::backend_name::Substitute;
+use crate::backend_name::BackendWithModel;
 use crate::resolve_backends::ResolvedBackend;
 
-/// What a run is to do.
-pub enum Job<'a> {
-    /// Build what SPEC.md asks for.
+pub enum RunJob<'a> {
+    /// `autonoe run`.
     Run {
-        /// Whether nothing counts but what is verified.
+        /// Only verified deliverables count as done.
         is_strict: bool,
-        /// Who has an independent look in the end.
-        verifier: Option<&'a Substitute>,
+        /// Reviews what no check covers, at the end.
+        verifier: Option<&'a BackendWithModel>,
     },
-    /// Bring the deliverables in line with SPEC.md.
+    /// `autonoe sync`.
     Sync,
-    /// Run a declarative agent.
+    /// `autonoe agent run`.
     Agent(Box<AgentJob>),
 }
 
-/// A declarative agent to run.
 pub struct AgentJob {
-    /// Its name.
     pub name: String,
-    /// It, ready to be started.
-    pub agent: Created,
-    /// Whether it resumes an earlier run.
+    pub agent: CreatedAgent,
+    /// Whether an earlier run is resumed.
     pub resumes: bool,
-    /// Gives it the means to ask something of the machine, once there is a sandbox.
-    pub outside: HostEffectsFactory,
+    pub host_effects: HostEffectsFactory,
 }
 
-/// Makes what an agent reaches the machine through, from where its children run and what they are judged by.
+/// Deferred because the room and the gates are known only once the sandbox has been found.
 pub type HostEffectsFactory = Box<dyn FnOnce(&RoomConfig, Vec<Arc<dyn Gate>>) -> Arc<dyn HostEffects>>;
 
-/// How a run is called.
-pub struct Title {
-    /// The command, as it is on record.
+pub struct RunTitle {
+    /// The command as recorded in the journal.
     pub command: String,
-    /// What is said when it begins.
+    /// First line of the banner.
     pub announcement: String,
-    /// Whether a model of its own reads the specification.
+    /// Whether a planning model is used.
     pub plans: bool,
 }
 
-impl Job<'_> {
-    /// Which of our two modes its configuration and its policy are those of.
+impl RunJob<'_> {
+    /// The mode whose configuration and policy apply.
     pub fn mode(&self) -> Mode {
         match self {
             Self::Run { .. } | Self::Agent(_) => Mode::Run,
@@ -73,23 +67,22 @@ impl Job<'_> {
         }
     }
 
-    /// How it is called.
-    pub fn title(&self) -> Title {
+    pub fn title(&self) -> RunTitle {
         let (command, announcement, plans) = match self {
             Self::Run { .. } => ("run".to_owned(), "Starting coding agent session...".to_owned(), true),
             Self::Sync => ("sync".to_owned(), "Starting sync mode...".to_owned(), true),
             Self::Agent(job) => {
-                let begins = if job.resumes { "Resuming" } else { "Starting" };
-                (agent_command(&job.name), format!("{begins} the agent {}...", job.name), false)
+                let verb = if job.resumes { "Resuming" } else { "Starting" };
+                (agent_command(&job.name), format!("{verb} agent {}...", job.name), false)
             }
         };
-        Title { command, announcement, plans }
+        RunTitle { command, announcement, plans }
     }
 
-    /// Reads what it works on. What is wrong with that is found here.
-    pub fn prepare(self, project: &Project, start_over: bool) -> Result<Work, Fault> {
+    /// Reads and validates SPEC.md, checks, instructions and status.
+    pub fn prepare(self, project: &Project, start_over: bool) -> Result<PreparedJob, Fault> {
         let (mode, is_strict) = match self {
-            Self::Agent(job) => return Ok(Work::Agent(job)),
+            Self::Agent(job) => return Ok(PreparedJob::Agent(job)),
             Self::Run { is_strict, .. } => (Mode::Run, is_strict),
             Self::Sync => (Mode::Sync, false),
         };
@@ -99,30 +92,33 @@ impl Job<'_> {
         instructions.check_all()?;
         let status = match start_over {
             true => None,
-            // One that was deleted is restored once we hold the project.
+            // A deleted file is restored later, once we hold the project lock.
             false => StatusStore::read(project)?
                 .map_or_else(|| StatusStore::deleted(project), |status| Ok(Some(status)))?,
         };
         let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
-        Ok(Work::Deliverables(Deliverables { mode, spec, written, instructions, is_strict, is_over }))
+        Ok(PreparedJob::Deliverables(DeliverableJob {
+            mode,
+            spec,
+            written,
+            instructions,
+            is_strict,
+            is_over,
+        }))
     }
 }
 
-/// How a run of a declarative agent is called on record.
+/// The command recorded in the journal for a run of a declarative agent.
 pub fn agent_command(name: &str) -> String {
     format!("agent run {name}")
 }
 
-/// What a run works on.
-pub enum Work {
-    /// What SPEC.md asks for.
-    Deliverables(Deliverables),
-    /// The steps of an agent.
+pub enum PreparedJob {
+    Deliverables(DeliverableJob),
     Agent(Box<AgentJob>),
 }
 
-/// What SPEC.md asks for.
-pub struct Deliverables {
+pub struct DeliverableJob {
     mode: Mode,
     spec: String,
     written: Vec<Check>,
@@ -131,8 +127,8 @@ pub struct Deliverables {
     is_over: bool,
 }
 
-impl Work {
-    /// Whether there is nothing left to do, so that nobody is needed to do it.
+impl PreparedJob {
+    /// Whether nothing is left to do, so that no agent has to be ready.
     pub fn is_over(&self) -> bool {
         match self {
             Self::Deliverables(deliverables) => deliverables.is_over,
@@ -140,12 +136,11 @@ impl Work {
         }
     }
 
-    /// Whether it is about deliverables.
     pub fn has_deliverables(&self) -> bool {
         matches!(self, Self::Deliverables(_))
     }
 
-    /// The hash of the specification.
+    /// Empty for a declarative agent.
     pub fn spec_hash(&self) -> String {
         match self {
             Self::Deliverables(deliverables) => sha256_hex(deliverables.spec.as_bytes()),
@@ -153,63 +148,45 @@ impl Work {
         }
     }
 
-    /// The phase that its first session is in.
+    /// The phase of the first session.
     pub fn first_phase(&self) -> Phase {
         match self {
-            Self::Deliverables(deliverables) => deliverables.mode.first_instruction(),
+            Self::Deliverables(deliverables) => deliverables.mode.first_phase(),
             Self::Agent(_) => Phase::Inspection,
         }
     }
 
-    /// Whether it resumes an earlier run.
-    pub fn earlier(&self) -> Earlier {
+    pub fn earlier(&self) -> ResumePolicy {
         match self {
-            Self::Deliverables(_) => Earlier::IfKilled,
-            Self::Agent(job) if job.resumes => Earlier::Always,
-            Self::Agent(_) => Earlier::Never,
+            Self::Deliverables(_) => ResumePolicy::IfKilled,
+            Self::Agent(job) if job.resumes => ResumePolicy::Always,
+            Self::Agent(_) => ResumePolicy::Never,
         }
     }
 }
 
-/// What plans are made with.
-pub struct Surroundings<'a> {
-    /// The project.
+/// Everything that building a plan needs.
+pub struct PlanContext<'a> {
     pub project: &'a Project,
-    /// Its journal.
-    pub journal: Arc<Journal>,
-    /// Its status.
+    pub journal: Arc<SqliteJournal>,
     pub status: Arc<StatusStore>,
-    /// Tells the time.
     pub clock: Arc<dyn Clock>,
-    /// Where checks are run.
-    pub site: CheckoutFactory,
-    /// The files that no builder may touch.
-    pub guarded: Guarded,
-    /// What stands before the tools of a step.
+    pub checkouts: CheckoutFactory,
+    /// Files that agents must not modify.
+    pub guarded: ProtectedFiles,
+    /// Gates for the actions of a declarative agent's steps.
     pub gates: Vec<Arc<dyn Gate>>,
-    /// Who has built what.
-    pub builders: Arc<Builders>,
-    /// Who is shown what happens.
+    pub builders: Arc<CurrentBuilder>,
     pub sinks: Sinks,
-    /// The run's own span.
     pub span: SpanContext,
 }
 
-/// A plan, and who decides about claims.
-pub enum Planned {
-    /// Over deliverables.
-    Deliverables {
-        /// The plan.
-        plan: Box<dyn Plan>,
-        /// Decides about claims.
-        examiner: Arc<dyn Examiner>,
-    },
-    /// Over the steps of an agent.
-    Agent(Box<Started>),
+pub enum JobPlan {
+    Deliverables { plan: Box<dyn Plan>, examiner: Arc<dyn Examiner> },
+    Agent(Box<StartedAgent>),
 }
 
-impl Planned {
-    /// The plan, for the loop.
+impl JobPlan {
     pub fn plan(&mut self) -> &mut dyn Plan {
         match self {
             Self::Deliverables { plan, .. } => plan.as_mut(),
@@ -217,7 +194,7 @@ impl Planned {
         }
     }
 
-    /// Stops an agent and tells how it went.
+    /// Stops a declarative agent and returns its result; `None` for deliverables.
     pub fn stop(self) -> Option<AgentResult> {
         match self {
             Self::Deliverables { .. } => None,
@@ -225,7 +202,6 @@ impl Planned {
         }
     }
 
-    /// Who decides about claims.
     pub fn examiner(&self) -> Option<Arc<dyn Examiner>> {
         match self {
             Self::Deliverables { examiner, .. } => Some(Arc::clone(examiner)),
@@ -234,55 +210,54 @@ impl Planned {
     }
 }
 
-impl Surroundings<'_> {
-    /// The plan for some work.
+impl PlanContext<'_> {
     pub async fn plan(
         self,
-        work: Work,
+        job: PreparedJob,
         verifier: Option<&ResolvedBackend>,
         room_config: &RoomConfig,
-    ) -> Result<Planned, Fault> {
-        let tell = {
+    ) -> Result<JobPlan, Fault> {
+        let on_event = {
             let (sinks, span) = (self.sinks.clone(), self.span.clone());
             Box::new(move |event: &RunEvent| sinks.emit(&span, event))
         };
-        let base = self.journal.began_on(last_commit(self.project.root()).as_deref()).await?;
-        match work {
-            Work::Agent(job) => {
+        let base = self.journal.record_start_commit(last_commit(self.project.root()).as_deref()).await?;
+        match job {
+            PreparedJob::Agent(job) => {
                 let options = StartOptions {
                     memory: Arc::clone(&self.journal) as _,
-                    outside: (job.outside)(room_config, self.gates),
-                    tell,
+                    host: (job.host_effects)(room_config, self.gates),
+                    on_event,
                     resumes: job.resumes,
                 };
-                Ok(Planned::Agent(Box::new(job.agent.start(options).await?)))
+                Ok(JobPlan::Agent(Box::new(job.agent.start(options).await?)))
             }
-            Work::Deliverables(work) => {
+            PreparedJob::Deliverables(job) => {
                 let examiner: Arc<dyn Examiner> = Arc::new(ProjectExaminer {
                     project: self.project.clone(),
-                    site: self.site,
-                    written: work.written,
+                    checkouts: self.checkouts,
+                    written: job.written,
                     status: Arc::clone(&self.status),
                     journal: Arc::clone(&self.journal),
                     clock: self.clock,
-                    tell,
-                    guarded: self.guarded,
+                    on_event,
+                    protected: self.guarded,
                     builders: self.builders,
-                    is_strict: work.is_strict,
-                    complaints: Default::default(),
+                    is_strict: job.is_strict,
+                    project_failures: Default::default(),
                     base: std::sync::Mutex::new(base),
                     working: Default::default(),
                 });
-                let instructions = Arc::new(work.instructions);
-                let plan: Box<dyn Plan> = match work.mode {
+                let instructions = Arc::new(job.instructions);
+                let plan: Box<dyn Plan> = match job.mode {
                     Mode::Run => {
                         let plan = DeliverablePlan::new(self.status, instructions)
-                            .examined_by(Arc::clone(&examiner), work.is_strict);
+                            .examined_by(Arc::clone(&examiner), job.is_strict);
                         Box::new(if verifier.is_some() { plan.with_review() } else { plan })
                     }
                     Mode::Sync => Box::new(SyncPlan::new(self.status, self.journal as _, instructions)),
                 };
-                Ok(Planned::Deliverables { plan, examiner })
+                Ok(JobPlan::Deliverables { plan, examiner })
             }
         }
     }

@@ -1,78 +1,73 @@
-//! What the activity line says (seed 000, Presenter).
+//! The text of the activity line (seed 000, Presenter).
 
 use std::time::{Duration, Instant};
 
 use autonoe_core::duration::{format, format_clock};
 use jiff::Timestamp;
 
-use super::moment::local_time;
+use super::time::local_time;
 
-/// What is going on right now.
 #[derive(Debug, Default)]
 pub struct ActivityState {
     since: Option<Instant>,
     tools: u32,
-    doing: Doing,
+    kind: ActivityKind,
 }
 
 #[derive(Debug, Default, PartialEq)]
-enum Doing {
+enum ActivityKind {
     #[default]
-    Nothing,
+    Idle,
     Working(String),
-    Waiting {
+    WaitingForQuota {
         remaining: Duration,
         resets_at: Option<Timestamp>,
     },
-    /// For the model service, for so long until the next try.
+    /// Time until the next try.
     WaitingForService(Duration),
 }
 
 impl ActivityState {
-    /// A session begins: the clock and the tool count start anew.
+    /// Starts a session: resets the clock and the tool count.
     pub fn begin(&mut self) {
-        *self = Self { since: Some(Instant::now()), tools: 0, doing: Doing::Working("Starting...".into()) };
+        *self =
+            Self { since: Some(Instant::now()), tools: 0, kind: ActivityKind::Working("Starting...".into()) };
     }
 
-    /// The agent does something.
     pub fn working(&mut self, what: impl Into<String>) {
-        self.doing = Doing::Working(what.into());
+        self.kind = ActivityKind::Working(what.into());
     }
 
-    /// A tool answered.
     pub fn tool_done(&mut self) {
         self.tools += 1;
     }
 
-    /// The run waits for a quota.
-    pub fn waiting(&mut self, remaining: Duration, resets_at: Option<Timestamp>) {
-        self.doing = Doing::Waiting { remaining, resets_at };
+    pub fn waiting_for_quota(&mut self, remaining: Duration, resets_at: Option<Timestamp>) {
+        self.kind = ActivityKind::WaitingForQuota { remaining, resets_at };
     }
 
-    /// The run waits for the model service.
     pub fn waiting_for_service(&mut self, remaining: Duration) {
-        self.doing = Doing::WaitingForService(remaining);
+        self.kind = ActivityKind::WaitingForService(remaining);
     }
 
-    /// Nothing is going on.
     pub fn end(&mut self) {
-        self.doing = Doing::Nothing;
+        self.kind = ActivityKind::Idle;
     }
 
-    /// The line.
+    /// Empty when idle.
     pub fn line(&self) -> String {
-        match &self.doing {
-            Doing::Nothing => String::new(),
-            Doing::Working(what) => {
+        match &self.kind {
+            ActivityKind::Idle => String::new(),
+            ActivityKind::Working(what) => {
                 let elapsed = self.since.map(|since| since.elapsed()).unwrap_or_default();
                 format!("⚡ {} {what}{}", format_clock(elapsed), tool_count(self.tools))
             }
-            Doing::Waiting { remaining, resets_at } => {
+            ActivityKind::WaitingForQuota { remaining, resets_at } => {
                 let until =
                     resets_at.map(|at| format!(" (resets at {})", local_time(at))).unwrap_or_default();
                 format!("⏳ Waiting... {} remaining{until}", format(*remaining))
             }
-            Doing::WaitingForService(remaining) => {
+            ActivityKind::WaitingForService(remaining) => {
                 format!("⏳ Waiting for the model service... next try in {}", format(*remaining))
             }
         }
@@ -83,7 +78,7 @@ fn tool_count(tools: u32) -> String {
     match tools {
         0 => String::new(),
         1 => " (1 tool)".into(),
-        more => format!(" ({more} tools)"),
+        count => format!(" ({count} tools)"),
     }
 }
 
@@ -115,10 +110,10 @@ mod tests {
     #[test]
     fn waiting_line_of_seed_000() {
         let mut state = ActivityState::default();
-        state.waiting(Duration::from_secs(9_840), None);
+        state.waiting_for_quota(Duration::from_secs(9_840), None);
         assert_eq!(state.line(), "⏳ Waiting... 2h 44m remaining");
         let six_pm = "2026-01-10T18:00:00Z".parse().expect("timestamp");
-        state.waiting(Duration::from_secs(9_840), Some(six_pm));
+        state.waiting_for_quota(Duration::from_secs(9_840), Some(six_pm));
         assert!(state.line().starts_with("⏳ Waiting... 2h 44m remaining (resets at "), "{}", state.line());
     }
 }

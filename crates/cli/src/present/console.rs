@@ -1,4 +1,4 @@
-//! The console: log lines and the one activity line below them, which never collide.
+//! The console: permanent lines with one activity line below them.
 //!
 //! The activity line is drawn with a carriage return and an erase, as seed 000 has it, and only on a terminal. Every
 //! write goes through one lock: erase the activity line, print, draw it again.
@@ -13,65 +13,61 @@ use console::{Style, Term, truncate_str};
 
 use super::activity::ActivityState;
 
-/// How often the activity line is drawn anew.
 const REFRESH: Duration = Duration::from_secs(1);
 
 const ERASE_LINE: &str = "\r\x1b[K";
 
-/// How loud a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// Details, in debug mode only.
+pub enum MessageLevel {
+    /// Shown only with more detail than usual.
     Debug,
-    /// What is going on.
     Info,
-    /// Something that went well.
     Good,
-    /// Something that did not, without being an error.
+    /// A failure that is part of normal work, such as a check that does not pass yet.
     Setback,
-    /// Something to be noticed.
     Warning,
-    /// Something that failed.
     Error,
-    /// What to do about it.
     Hint,
 }
 
-/// Where ordinary lines go. Warnings and errors always go to standard error.
+/// Where ordinary lines go. Warnings, errors and hints always go to standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
+pub enum OutputStream {
     Out,
-    /// Standard error, when standard output belongs to JSON.
+    /// Used when standard output carries JSON.
     Err,
 }
 
-/// The one owner of the terminal.
+/// The only writer to the terminal during a run.
 pub struct Console {
-    stream: Stream,
+    stream: OutputStream,
     redactor: Redactor,
-    screen: Mutex<Screen>,
+    screen: Mutex<ScreenState>,
     closed: AtomicBool,
     on_closed: Box<dyn Fn(&io::Error) + Send + Sync>,
 }
 
-/// The activity line and whether it can be and is on the screen.
-struct Screen {
+struct ScreenState {
+    /// Whether the activity line may be drawn: standard error is a terminal and the console is not stopped.
     live: bool,
+    /// Whether the activity line is on the screen now.
     shown: bool,
     activity: ActivityState,
 }
 
 impl Console {
-    /// A console whose ordinary lines go to `stream`. Secrets are redacted of every line, `secrets` among them;
-    /// `on_closed` is called once when standard output can no longer be written.
+    /// Redacts `secrets` and anything that looks like a secret from every line. Calls `on_closed` once when standard output can no longer
+    /// be written.
     pub fn new(
-        stream: Stream,
+        stream: OutputStream,
         secrets: Vec<String>,
         on_closed: impl Fn(&io::Error) + Send + Sync + 'static,
     ) -> Self {
-        let screen =
-            Screen { live: io::stderr().is_terminal(), shown: false, activity: ActivityState::default() };
+        let screen = ScreenState {
+            live: io::stderr().is_terminal(),
+            shown: false,
+            activity: ActivityState::default(),
+        };
         Self {
             stream,
             redactor: Redactor::new(&secrets),
@@ -81,69 +77,69 @@ impl Console {
         }
     }
 
-    /// Keeps the activity line up to date for as long as the console lives.
+    /// Refreshes the activity line every second for as long as the console lives.
     pub fn start(self: &Arc<Self>) {
         if !self.screen().live {
             return;
         }
         let console: Weak<Self> = Arc::downgrade(self);
-        let keeping = std::thread::Builder::new().spawn(move || {
+        let refresher = std::thread::Builder::new().spawn(move || {
             while let Some(console) = console.upgrade() {
                 console.screen().draw(&console.redactor);
                 drop(console);
                 std::thread::sleep(REFRESH);
             }
         });
-        // Without a thread for it the line is drawn only when something happens.
-        drop(keeping);
+        // If the thread cannot be started, the line is redrawn only when something happens.
+        drop(refresher);
     }
 
-    /// Takes the activity line away for good.
+    /// Removes the activity line for good.
     pub fn stop(&self) {
         let mut screen = self.screen();
         screen.erase();
         screen.live = false;
     }
 
-    /// Changes what the activity line says.
     pub fn activity(&self, change: impl FnOnce(&mut ActivityState)) {
         let mut screen = self.screen();
         change(&mut screen.activity);
         screen.draw(&self.redactor);
     }
 
-    /// What redacts secrets: anyone who cuts a text must have it redacted before.
+    /// Text must be redacted before it is truncated: half a secret is not recognized.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
     /// Prints a line above the activity line.
-    pub fn line(&self, level: Level, text: &str) {
-        let to_stderr = self.stream == Stream::Err
+    pub fn line(&self, level: MessageLevel, text: &str) {
+        let to_stderr = self.stream == OutputStream::Err
             || match level {
-                Level::Debug | Level::Info | Level::Good | Level::Setback => false,
-                Level::Warning | Level::Error | Level::Hint => true,
+                MessageLevel::Debug | MessageLevel::Info | MessageLevel::Good | MessageLevel::Setback => {
+                    false
+                }
+                MessageLevel::Warning | MessageLevel::Error | MessageLevel::Hint => true,
             };
         let style = match level {
-            Level::Debug => Style::new().dim(),
-            Level::Info => Style::new(),
-            Level::Good => Style::new().green(),
-            Level::Setback => Style::new().yellow(),
-            Level::Warning => Style::new().yellow(),
-            Level::Error => Style::new().red(),
-            Level::Hint => Style::new().cyan(),
+            MessageLevel::Debug => Style::new().dim(),
+            MessageLevel::Info => Style::new(),
+            MessageLevel::Good => Style::new().green(),
+            MessageLevel::Setback => Style::new().yellow(),
+            MessageLevel::Warning => Style::new().yellow(),
+            MessageLevel::Error => Style::new().red(),
+            MessageLevel::Hint => Style::new().cyan(),
         };
         let style = if to_stderr { style.for_stderr() } else { style.for_stdout() };
         let text = style.apply_to(self.redactor.text(text));
         self.print(|| match to_stderr {
-            // Nobody can be told that standard error is gone.
+            // There is nowhere left to report that standard error is closed.
             true => writeln!(io::stderr(), "{text}").or(Ok(())),
             false => writeln!(io::stdout(), "{text}"),
         });
     }
 
-    /// Prints a line of JSON on standard output, which belongs to a program. Secrets must be out of it: in JSON text
-    /// they cannot be redacted without harm.
+    /// Prints one line of JSON to standard output. The caller has redacted it: redacting serialized JSON could break its syntax.
     pub fn json_line(&self, text: &str) {
         self.print(|| writeln!(io::stdout(), "{text}"));
     }
@@ -161,7 +157,7 @@ impl Console {
         }
     }
 
-    fn screen(&self) -> MutexGuard<'_, Screen> {
+    fn screen(&self) -> MutexGuard<'_, ScreenState> {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -172,7 +168,7 @@ impl Drop for Console {
     }
 }
 
-impl Screen {
+impl ScreenState {
     fn draw(&mut self, redactor: &Redactor) {
         let line = self.activity.line();
         let line = redactor.text(&line);

@@ -1,4 +1,4 @@
-//! `--json`: one event a line on standard output.
+//! `--json`: one event per line on standard output.
 
 use std::sync::Arc;
 
@@ -10,13 +10,12 @@ use serde::Serialize;
 
 use super::console::Console;
 
-/// Prints every event as JSON.
 pub struct JsonSink {
     console: Arc<Console>,
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct JsonEventLine<'a> {
     at: Timestamp,
     #[serde(flatten)]
     span: &'a SpanContext,
@@ -25,7 +24,6 @@ struct Line<'a> {
 }
 
 impl JsonSink {
-    /// Prints on the console's standard output.
     pub fn new(console: Arc<Console>) -> Self {
         Self { console }
     }
@@ -33,7 +31,7 @@ impl JsonSink {
 
 impl Sink for JsonSink {
     fn on(&self, span: &SpanContext, event: &Event) {
-        // The whole comes later; and an instruction is not something that happened.
+        // Chunks are repeated as a whole later, and conversations and instructions are internal.
         if matches!(
             event,
             Event::Agent(AgentEvent::Chunk { .. } | AgentEvent::Conversation { .. })
@@ -41,7 +39,7 @@ impl Sink for JsonSink {
         ) {
             return;
         }
-        let line = Line { at: Timestamp::now(), span, event };
+        let line = JsonEventLine { at: Timestamp::now(), span, event };
         if let Ok(line) = self.console.redactor().json(&line) {
             self.console.json_line(&line);
         }

@@ -1,4 +1,4 @@
-//! The presenter: a sink that tells a person what goes on, as much as they want to hear.
+//! The presenter: a sink that shows the events of a run to a person, at the chosen verbosity.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,50 +11,47 @@ use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 
 use super::activity::ActivityState;
-use super::console::{Console, Level};
-use super::words;
-use crate::stop::Stop;
+use super::console::{Console, MessageLevel};
+use super::messages;
+use crate::stop::StopSignal;
 
-/// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// Only warnings, errors and the end.
+pub enum Verbosity {
+    /// Warnings, errors and the outcome only.
     Quiet,
-    /// Sessions, status changes, the end.
+    /// Also sessions and status changes.
     Normal,
-    /// What the agent says, too.
+    /// Also the agent's messages and tool calls.
     Verbose,
     /// Every event.
     Debug,
 }
 
-/// Tells a person what goes on.
 pub struct Presenter {
     console: Arc<Console>,
-    detail: Detail,
+    verbosity: Verbosity,
     command: String,
-    stop: Stop,
-    /// Set while the run waits for a quota, so that the wait is announced once.
+    stop: StopSignal,
+    /// Set while the run waits, so that a wait is announced only once.
     waiting: AtomicBool,
 }
 
 impl Presenter {
-    /// A presenter of `command` on the console, for a run that `stop` stops.
-    pub fn new(console: Arc<Console>, detail: Detail, command: String, stop: Stop) -> Self {
-        Self { console, detail, command, stop, waiting: AtomicBool::new(false) }
+    pub fn new(console: Arc<Console>, verbosity: Verbosity, command: String, stop: StopSignal) -> Self {
+        Self { console, verbosity, command, stop, waiting: AtomicBool::new(false) }
     }
 
     fn info(&self, text: &str) {
-        self.say(Level::Info, text);
+        self.print(MessageLevel::Info, text);
     }
 
-    fn say(&self, level: Level, text: &str) {
-        if self.detail != Detail::Quiet {
+    fn print(&self, level: MessageLevel, text: &str) {
+        if self.verbosity != Verbosity::Quiet {
             self.console.line(level, text);
         }
     }
 
-    fn follow_activity(&self, event: &Event) {
+    fn update_activity(&self, event: &Event) {
         self.console.activity(|state| match event {
             Event::Agent(event) => agent_activity(state, event),
             Event::Run(event) => run_activity(state, event),
@@ -65,20 +62,20 @@ impl Presenter {
 impl Presenter {
     fn on_agent(&self, event: &AgentEvent) {
         match event {
-            AgentEvent::Trouble { message } | AgentEvent::HostRefused { message, .. } => {
-                self.console.line(Level::Warning, message);
+            AgentEvent::Warning { message } | AgentEvent::HostRefused { message, .. } => {
+                self.console.line(MessageLevel::Warning, message);
             }
-            AgentEvent::Text { text } if self.detail == Detail::Verbose => {
-                self.console.line(Level::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
+            AgentEvent::Text { text } if self.verbosity == Verbosity::Verbose => {
+                self.console.line(MessageLevel::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
             }
-            AgentEvent::ToolCall(call) if self.detail == Detail::Verbose => {
-                let line = words::tool_line(call, self.console.redactor());
-                self.console.line(Level::Debug, &format!("    {line}"));
+            AgentEvent::ToolCall(call) if self.verbosity == Verbosity::Verbose => {
+                let line = messages::tool_line(call, self.console.redactor());
+                self.console.line(MessageLevel::Debug, &format!("    {line}"));
             }
             AgentEvent::Working { .. }
-            | AgentEvent::ModelAsked { .. }
+            | AgentEvent::ModelCallStarted { .. }
             | AgentEvent::Chunk { .. }
-            | AgentEvent::ModelDone { .. }
+            | AgentEvent::ModelCallEnded { .. }
             | AgentEvent::Conversation { .. }
             | AgentEvent::Text { .. }
             | AgentEvent::Thinking { .. }
@@ -93,7 +90,7 @@ impl Presenter {
     fn on_run(&self, event: &RunEvent, was_waiting: bool) {
         match event {
             RunEvent::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } if !was_waiting => {
-                self.say(Level::Setback, &words::waiting(*remaining, *resets_at));
+                self.print(MessageLevel::Setback, &messages::waiting(*remaining, *resets_at));
             }
             RunEvent::RunStarted { sessions_before: 0, .. } => {}
             RunEvent::RunStarted { sessions_before, .. } => self.info(&format!(
@@ -108,37 +105,45 @@ impl Presenter {
                     SessionEnd::Completed => String::new(),
                     other => format!(" {},", other.name()),
                 };
-                let (cost, duration) = (words::cost(*cost_usd), format_duration(*duration));
+                let (cost, duration) = (messages::cost(*cost_usd), format_duration(*duration));
                 self.info(&format!("Session {number}:{ended} cost={cost}, duration={duration}"));
             }
             RunEvent::StatusChanged(change) => {
                 let level = match change.new {
-                    DeliverableStatus::Passed => Level::Good,
-                    DeliverableStatus::Blocked => Level::Setback,
-                    DeliverableStatus::Pending => Level::Info,
+                    DeliverableStatus::Passed => MessageLevel::Good,
+                    DeliverableStatus::Blocked => MessageLevel::Setback,
+                    DeliverableStatus::Pending => MessageLevel::Info,
                 };
-                self.say(level, &words::status_line(change.new, &change.description, &change.deliverable_id));
+                self.print(
+                    level,
+                    &messages::status_line(change.new, &change.description, &change.deliverable_id),
+                );
             }
             RunEvent::Checked { deliverable, check, purpose, passed, message } => {
-                let (level, line) = words::checked(deliverable.as_deref(), check, *purpose, *passed, message);
-                self.say(level, &line);
+                let (level, line) =
+                    messages::checked(deliverable.as_deref(), check, *purpose, *passed, message);
+                self.print(level, &line);
             }
             RunEvent::Disputed { path, message } => {
-                self.console.line(Level::Warning, &format!("Disputed: {path}: {message}"));
+                self.console.line(MessageLevel::Warning, &format!("Disputed: {path}: {message}"));
             }
             RunEvent::StepEnded { step, passed, message, next } => {
-                let (level, line) = words::step_ended(step, *passed, message, next.as_deref());
-                self.say(level, &line);
+                let (level, line) = messages::step_ended(step, *passed, message, next.as_deref());
+                self.print(level, &line);
             }
             RunEvent::Escalated { step, to, message } => {
-                self.console.line(Level::Warning, &format!("Step {step} calls for help ({to}): {message}"));
+                self.console
+                    .line(MessageLevel::Warning, &format!("Step {step} escalates to {to}: {message}"));
             }
             RunEvent::BackendChanged { from, to, reason } => {
                 let why = reason.replace('_', " ");
-                self.console.line(Level::Warning, &format!("{from} cannot go on ({why}): {to} steps in."));
+                self.console.line(
+                    MessageLevel::Warning,
+                    &format!("{from} cannot continue ({why}); switching to {to}."),
+                );
             }
             RunEvent::Retrying { errors, max_retries, pause, message } => self.console.line(
-                Level::Warning,
+                MessageLevel::Warning,
                 &format!(
                     "Session error ({errors}/{}), next try in {}: {message}",
                     max_retries + 1,
@@ -146,46 +151,47 @@ impl Presenter {
                 ),
             ),
             RunEvent::Outage { tries, pause, gives_up_at, message, .. } => {
-                self.console.line(Level::Warning, &words::outage(*tries, *pause, *gives_up_at, message));
+                self.console
+                    .line(MessageLevel::Warning, &messages::outage(*tries, *pause, *gives_up_at, message));
             }
             RunEvent::Outcome(report) => {
                 self.console.stop();
                 self.info("");
-                self.info(&words::overall(&self.command, report));
+                self.info(&messages::overall(&self.command, report));
                 let (level, text, hint) = match self.stop.closed_output(&report.outcome) {
-                    Some(why) => words::output_closed(why),
-                    None => words::ending(&report.outcome),
+                    Some(why) => messages::output_closed(why),
+                    None => messages::ending(&report.outcome),
                 };
-                let prefix = if level == Level::Error { "error: " } else { "" };
+                let prefix = if level == MessageLevel::Error { "error: " } else { "" };
                 let assurance = match report.deliverables_passed {
                     0 => String::new(),
-                    _ => format!(" {}.", words::assurance(report)),
+                    _ => format!(" {}.", messages::assurance(report)),
                 };
                 self.console.line(level, &format!("{prefix}{text}{assurance}"));
                 if let Some(hint) = hint {
-                    self.console.line(Level::Hint, &format!("hint: {hint}"));
+                    self.console.line(MessageLevel::Hint, &format!("hint: {hint}"));
                 }
             }
             RunEvent::Waiting { .. } | RunEvent::Instructed { .. } => {}
-            RunEvent::Trouble { message } => self.console.line(Level::Warning, message),
+            RunEvent::Warning { message } => self.console.line(MessageLevel::Warning, message),
         }
     }
 }
 
 impl Sink for Presenter {
     fn on(&self, _: &SpanContext, event: &Event) {
-        self.follow_activity(event);
+        self.update_activity(event);
         let is_wait = matches!(event, Event::Run(RunEvent::Waiting { .. }));
         let was_waiting = self.waiting.swap(is_wait, Ordering::SeqCst);
         match event {
             Event::Agent(event) => self.on_agent(event),
             Event::Run(event) => self.on_run(event, was_waiting),
         }
-        if self.detail == Detail::Debug
+        if self.verbosity == Verbosity::Debug
             && let Event::Agent(event) = event
-            && let Some(line) = words::debug_line(event, self.console.redactor())
+            && let Some(line) = messages::debug_line(event, self.console.redactor())
         {
-            self.console.line(Level::Debug, &format!("[debug] {line}"));
+            self.console.line(MessageLevel::Debug, &format!("[debug] {line}"));
         }
     }
 }
@@ -202,11 +208,11 @@ fn agent_activity(state: &mut ActivityState, event: &AgentEvent) {
         AgentEvent::ToolResult { .. } => state.tool_done(),
         AgentEvent::End { .. } => state.end(),
         AgentEvent::Usage(_)
-        | AgentEvent::ModelAsked { .. }
+        | AgentEvent::ModelCallStarted { .. }
         | AgentEvent::Chunk { .. }
-        | AgentEvent::ModelDone { .. }
+        | AgentEvent::ModelCallEnded { .. }
         | AgentEvent::Conversation { .. }
-        | AgentEvent::Trouble { .. }
+        | AgentEvent::Warning { .. }
         | AgentEvent::HostRefused { .. }
         | AgentEvent::Answer { .. } => {}
     }
@@ -216,7 +222,7 @@ fn run_activity(state: &mut ActivityState, event: &RunEvent) {
     match event {
         RunEvent::SessionStarted { .. } => state.begin(),
         RunEvent::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } => {
-            state.waiting(*remaining, *resets_at)
+            state.waiting_for_quota(*remaining, *resets_at)
         }
         RunEvent::Waiting { reason: WaitReason::Service, remaining, .. } => {
             state.waiting_for_service(*remaining)
@@ -232,6 +238,6 @@ fn run_activity(state: &mut ActivityState, event: &RunEvent) {
         | RunEvent::Escalated { .. }
         | RunEvent::Outage { .. }
         | RunEvent::Retrying { .. } => {}
-        RunEvent::Trouble { .. } => {}
+        RunEvent::Warning { .. } => {}
     }
 }

@@ -1,5 +1,4 @@
-//! What a report says, and in which order: how it ended, what a person must decide, each deliverable, who worked, and what was
-//! changed.
+//! The sections of a report, in order: outcome, open decisions, deliverables or steps, backends, sessions and changes.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +11,17 @@ use autonoe_verify::Changes;
 use jiff::Timestamp;
 
 use super::changes::changes;
-use super::cleaning::cleaned;
 use super::decisions::decisions;
 use super::deliverable::{deliverable, project_checks};
-use super::document::{Block, Document, Line, Tone, badge, code, paragraph, section, text};
-use super::facts::{Facts, shown, time};
-use crate::present::{self, Level, cost};
+use super::document::{Document, ReportBlock, ReportLine, Tone, badge, code, paragraph, section, text};
+use super::facts::{RunFacts, journal_time, utc_time};
+use super::sanitize::sanitize;
+use crate::present::{self, MessageLevel, cost};
 
-/// Says what is known of a run. What was changed may not be known; then it is said why.
-pub fn document(facts: &Facts, changed: &Result<Changes, String>, redactor: &Redactor) -> Document {
+/// `changed` is the reason if the changes cannot be determined.
+pub fn document(facts: &RunFacts, changed: &Result<Changes, String>, redactor: &Redactor) -> Document {
     let run = &facts.run;
-    let day = time(&run.started_at).chars().take(10).collect::<String>();
+    let day = journal_time(&run.started_at).chars().take(10).collect::<String>();
     let title = format!("{}: {} {} of {day}", facts.project, run.command, run.id);
     let mut blocks = outcome(facts);
     blocks.extend(decisions(facts));
@@ -30,31 +29,30 @@ pub fn document(facts: &Facts, changed: &Result<Changes, String>, redactor: &Red
         Some(events) => section("Steps", vec![steps(events)]),
         None => deliverables(facts),
     });
-    blocks.push(section("Who built it", vec![builders(&facts.sessions)]));
+    blocks.push(section("Backends", vec![backends(&facts.sessions)]));
     blocks.push(section("Sessions", vec![sessions(&facts.sessions)]));
-    blocks.push(section("What was changed", changes(facts, changed)));
+    blocks.push(section("Changes", changes(facts, changed)));
     let version = env!("CARGO_PKG_VERSION");
-    blocks.push(paragraph(format!("Written by autonoe {version} on {}.", shown(Timestamp::now()))));
-    cleaned(Document { title, blocks }, redactor)
+    blocks.push(paragraph(format!("Written by autonoe {version} on {}.", utc_time(Timestamp::now()))));
+    sanitize(Document { title, blocks }, redactor)
 }
 
-/// Each deliverable, and what stands behind it.
-fn deliverables(facts: &Facts) -> Block {
-    let mut parts: Vec<Block> = facts.status.active().map(|item| deliverable(item, facts)).collect();
-    parts.extend(project_checks(facts));
-    if parts.is_empty() {
-        parts.push(paragraph("There are none yet."));
+fn deliverables(facts: &RunFacts) -> ReportBlock {
+    let mut blocks: Vec<ReportBlock> = facts.status.active().map(|item| deliverable(item, facts)).collect();
+    blocks.extend(project_checks(facts));
+    if blocks.is_empty() {
+        blocks.push(paragraph("There are no deliverables yet."));
     }
     if !facts.is_last {
-        let note = "They are shown as they stand now; a later run may have changed them.";
-        parts.insert(0, paragraph(note));
+        let note = "This is their current state; a later run may have changed them.";
+        blocks.insert(0, paragraph(note));
     }
-    section("Deliverables", parts)
+    section("Deliverables", blocks)
 }
 
-/// How each step of a declarative agent ended, in the order of time.
-fn steps(events: &[RunEvent]) -> Block {
-    let rows: Vec<Vec<Line>> = events
+/// The steps of a declarative agent, in chronological order.
+fn steps(events: &[RunEvent]) -> ReportBlock {
+    let rows: Vec<Vec<ReportLine>> = events
         .iter()
         .filter_map(|event| match event {
             RunEvent::StepEnded { step, passed, message, next } => {
@@ -68,10 +66,10 @@ fn steps(events: &[RunEvent]) -> Block {
                 ])
             }
             RunEvent::Escalated { step, to, message } => {
-                let help = badge(Tone::Open, "calls for help");
+                let escalated = badge(Tone::Open, "escalated");
                 Some(vec![
                     vec![code(step.as_str())],
-                    vec![help],
+                    vec![escalated],
                     vec![text(message.as_str())],
                     vec![text(to.as_str())],
                 ])
@@ -81,12 +79,11 @@ fn steps(events: &[RunEvent]) -> Block {
         .collect();
     match rows.is_empty() {
         true => paragraph("No step has ended."),
-        false => Block::Table { head: vec!["Step", "Result", "Why", "Next"], rows },
+        false => ReportBlock::Table { head: vec!["Step", "Result", "Reason", "Next"], rows },
     }
 }
 
-/// How the run ended, in a sentence and in numbers.
-fn outcome(facts: &Facts) -> Vec<Block> {
+fn outcome(facts: &RunFacts) -> Vec<ReportBlock> {
     let run = &facts.run;
     let tally = facts.status.tally();
     let counts = match &run.report {
@@ -97,18 +94,23 @@ fn outcome(facts: &Facts) -> Vec<Block> {
         Some(report) => {
             let (level, sentence, next) = present::ending(&report.outcome);
             let tone = match level {
-                // What nobody has checked is not yet good.
-                Level::Good | Level::Info if report.deliverables_claimed == 0 => Tone::Good,
-                Level::Good | Level::Info | Level::Debug | Level::Setback | Level::Warning | Level::Hint => {
-                    Tone::Open
-                }
-                Level::Error => Tone::Bad,
+                // A run with unverified claims is not an unqualified success.
+                MessageLevel::Good | MessageLevel::Info if report.deliverables_claimed == 0 => Tone::Good,
+                MessageLevel::Good
+                | MessageLevel::Info
+                | MessageLevel::Debug
+                | MessageLevel::Setback
+                | MessageLevel::Warning
+                | MessageLevel::Hint => Tone::Open,
+                MessageLevel::Error => Tone::Bad,
             };
             (tone, report.outcome.name(), sentence, next)
         }
-        None if facts.is_under_way => (Tone::Plain, "under way", "It has not ended yet.".to_owned(), None),
+        None if facts.is_in_progress => {
+            (Tone::Plain, "in progress", "The run has not ended yet.".to_owned(), None)
+        }
         None => {
-            let next = "The same command resumes it.".to_owned();
+            let next = "Run the same command to resume it.".to_owned();
             (Tone::Bad, "unfinished", "Its process ended unexpectedly.".to_owned(), Some(next))
         }
     };
@@ -117,7 +119,7 @@ fn outcome(facts: &Facts) -> Vec<Block> {
         Some(_) => format!(" {sentence}"),
         None => format!(" {sentence} {counts}."),
     };
-    let mut blocks = vec![Block::Paragraph(vec![badge(tone, name), text(sentence)])];
+    let mut blocks = vec![ReportBlock::Paragraph(vec![badge(tone, name), text(sentence)])];
     blocks.extend(next.map(paragraph));
 
     let (total, blocked) = match &run.report {
@@ -128,15 +130,15 @@ fn outcome(facts: &Facts) -> Vec<Block> {
         Some(report) => report.cost_usd,
         None => facts.sessions.iter().map(|row| row.cost_usd.map(Usd)).sum(),
     };
-    let mut list: Vec<(&'static str, Line)> =
+    let mut list: Vec<(&'static str, ReportLine)> =
         vec![("Command", vec![code(format!("autonoe {}", run.command))])];
     if let Some(report) = &run.report {
         list.push(("Exit code", vec![text(report.exit_code.to_string())]));
     }
     match &facts.steps {
         Some(events) => {
-            let left = events.iter().filter(|event| matches!(event, RunEvent::StepEnded { .. })).count();
-            list.push(("Steps", vec![text(format!("{left} ended"))]));
+            let ended = events.iter().filter(|event| matches!(event, RunEvent::StepEnded { .. })).count();
+            list.push(("Steps", vec![text(format!("{ended} ended"))]));
         }
         None => {
             list.push(("Deliverables", vec![text(format!("{total}, of which {blocked} blocked; {counts}"))]));
@@ -147,19 +149,19 @@ fn outcome(facts: &Facts) -> Vec<Block> {
         list.push(("Duration", vec![text(format_duration(report.duration))]));
     }
     list.push(("Sessions", vec![text(facts.sessions.len().to_string())]));
-    list.push(("Began", vec![text(time(&run.started_at))]));
-    list.extend(run.ended_at.as_ref().map(|at| ("Ended", vec![text(time(at))])));
-    blocks.push(Block::Facts(list));
+    list.push(("Started", vec![text(journal_time(&run.started_at))]));
+    list.extend(run.ended_at.as_ref().map(|at| ("Ended", vec![text(journal_time(at))])));
+    blocks.push(ReportBlock::KeyValues(list));
     blocks
 }
 
-/// Each backend and model, with the sessions that it had and what they cost.
-fn builders(sessions: &[SessionRow]) -> Block {
-    let mut of: BTreeMap<(&str, &str), Vec<&SessionRow>> = BTreeMap::new();
+/// Sessions and cost per backend and model.
+fn backends(sessions: &[SessionRow]) -> ReportBlock {
+    let mut by_model: BTreeMap<(&str, &str), Vec<&SessionRow>> = BTreeMap::new();
     for row in sessions {
-        of.entry((&row.backend, &row.model)).or_default().push(row);
+        by_model.entry((&row.backend, &row.model)).or_default().push(row);
     }
-    let rows = of.into_iter().map(|((backend, model), sessions)| {
+    let rows = by_model.into_iter().map(|((backend, model), sessions)| {
         let spent: Option<Usd> = sessions.iter().map(|row| row.cost_usd.map(Usd)).sum();
         vec![
             vec![text(backend)],
@@ -171,7 +173,7 @@ fn builders(sessions: &[SessionRow]) -> Block {
     table(vec!["Backend", "Model", "Sessions", "Cost"], rows.collect())
 }
 
-fn sessions(sessions: &[SessionRow]) -> Block {
+fn sessions(sessions: &[SessionRow]) -> ReportBlock {
     let rows = sessions.iter().map(|row| {
         let outcome = row.outcome.as_ref().map_or("unfinished", |outcome| outcome.name());
         let took =
@@ -189,9 +191,9 @@ fn sessions(sessions: &[SessionRow]) -> Block {
     table(vec!["No.", "Instruction", "Backend", "Model", "Outcome", "Duration", "Cost"], rows.collect())
 }
 
-fn table(head: Vec<&'static str>, rows: Vec<Vec<Line>>) -> Block {
+fn table(head: Vec<&'static str>, rows: Vec<Vec<ReportLine>>) -> ReportBlock {
     match rows.is_empty() {
-        true => paragraph("There was no session."),
-        false => Block::Table { head, rows },
+        true => paragraph("There were no sessions."),
+        false => ReportBlock::Table { head, rows },
     }
 }

@@ -1,30 +1,30 @@
-//! What only a person can decide: files and checks that wait for it, doubts, and what is blocked.
+//! The decisions section: disputed files, checks that do not count, doubted deliverables and blocked ones.
 
 use autonoe_core::deliverable::DeliverableStatus;
-use autonoe_verify::{doubt, key};
+use autonoe_verify::{check_key, why_not_counted};
 
-use super::document::{Block, Line, code, section, text};
-use super::facts::Facts;
+use super::document::{ReportBlock, ReportLine, code, section, text};
+use super::facts::RunFacts;
 
-/// What a person must decide; none if there is nothing.
-pub fn decisions(facts: &Facts) -> Option<Block> {
-    let mut items: Vec<Line> = Vec::new();
+/// `None` if nothing needs a decision.
+pub fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
+    let mut items: Vec<ReportLine> = Vec::new();
     for path in facts.book.disputes.keys() {
         items.push(vec![
             code(path.as_str()),
-            text(", by which checks judge, is not as it was accepted. The accepted one counts until you decide: "),
+            text(", which checks depend on, differs from the accepted version. The accepted version is used until you decide: "),
             code(format!("autonoe checks accept {path}")),
             text(" or "),
             code(format!("autonoe checks reject {path}")),
             text("."),
         ]);
     }
-    for check in facts.checks.iter().filter(|check| facts.book.seen.contains_key(&key(check))) {
-        if let Some(doubt) = doubt(check, &facts.book) {
+    for check in facts.checks.iter().filter(|check| facts.book.baselines.contains_key(&check_key(check))) {
+        if let Some(doubt) = why_not_counted(check, &facts.book) {
             items.push(vec![
                 text("The check "),
                 code(check.name.as_str()),
-                text(format!(" does not count: {doubt}. To let it count: ")),
+                text(format!(" does not count: {doubt}. To make it count: ")),
                 code(format!("autonoe checks accept {}", check.name)),
                 text("."),
             ]);
@@ -33,17 +33,17 @@ pub fn decisions(facts: &Facts) -> Option<Block> {
     for item in facts.status.active() {
         let doubted = item.review.as_ref().filter(|review| !review.holds);
         if let Some(review) = doubted.filter(|_| item.status == DeliverableStatus::Passed) {
-            let said = format!(" passed, but {} doubts it: {}", review.by, review.reason);
-            items.push(vec![code(item.id.as_str()), text(said)]);
+            let sentence = format!(" passed, but {} doubts it: {}", review.by, review.reason);
+            items.push(vec![code(item.id.as_str()), text(sentence)]);
         }
         if item.status == DeliverableStatus::Blocked {
             items.push(vec![
                 code(item.id.as_str()),
                 text(format!(" is blocked: {}. ", item.description.trim_end_matches('.'))),
                 code(".autonoe-note.md"),
-                text(" should say what it waits for."),
+                text(" should say why."),
             ]);
         }
     }
-    (!items.is_empty()).then(|| section("For you to decide", vec![Block::Points(items)]))
+    (!items.is_empty()).then(|| section("Decisions for you", vec![ReportBlock::Points(items)]))
 }

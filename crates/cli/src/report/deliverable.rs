@@ -1,40 +1,42 @@
-//! One deliverable: where it stands, what stands behind that, its criteria, and its checks with what was seen of them.
+//! The section of one deliverable: status, assurance, acceptance criteria, and checks with their results.
 
 use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
-use autonoe_verify::{Evidence, Proof, coverage};
+use autonoe_verify::{CheckEvidence, Evidence, coverage};
 
-use super::document::{Block, Code, Kind, Line, Span, Tone, badge, code, paragraph, section, text};
-use super::facts::Facts;
-use super::facts::{shown, time};
+use super::document::{
+    CodeBlock, CodeKind, ReportBlock, ReportLine, ReportSpan, Tone, badge, code, paragraph, section, text,
+};
+use super::facts::RunFacts;
+use super::facts::{journal_time, utc_time};
 use crate::commands::checks::state;
 use crate::present::cost;
 
-/// Says what is known of a deliverable.
-pub fn deliverable(item: &Deliverable, facts: &Facts) -> Block {
+pub fn deliverable(item: &Deliverable, facts: &RunFacts) -> ReportBlock {
     let evidence = facts.evidence.get(&item.id);
     let own = facts.checks_of(Some(&item.id));
-    let mut blocks = vec![Block::Facts(standing(item, evidence))];
+    let mut blocks = vec![ReportBlock::KeyValues(summary(item, evidence))];
     blocks.extend([paragraph("Acceptance criteria:"), criteria(item, &own)]);
     match evidence {
-        // What was run then decides, not what a check says now.
-        Some(evidence) => blocks.extend(evidence.checks.iter().map(|proof| proven(proof, facts))),
-        None => blocks.extend(own.iter().map(|check| unproven(check, facts))),
+        // The checks as they were run are what counts, not their current definition.
+        Some(evidence) => {
+            blocks.extend(evidence.checks.iter().map(|proof| check_with_evidence(proof, facts)))
+        }
+        None => blocks.extend(own.iter().map(|check| check_without_evidence(check, facts))),
     }
-    let title = vec![word(item), text(format!(" {}: {}", item.id, item.description))];
-    Block::Section { title, blocks }
+    let title = vec![status_badge(item), text(format!(" {}: {}", item.id, item.description))];
+    ReportBlock::Section { title, blocks }
 }
 
-/// The checks of the project as a whole; none if there are none.
-pub fn project_checks(facts: &Facts) -> Option<Block> {
+/// Checks that belong to no single deliverable; `None` if there are none.
+pub fn project_checks(facts: &RunFacts) -> Option<ReportBlock> {
     let own = facts.checks_of(None);
-    let blocks: Vec<Block> = own.iter().map(|check| unproven(check, facts)).collect();
-    (!blocks.is_empty()).then(|| section("The project as a whole", blocks))
+    let blocks: Vec<ReportBlock> = own.iter().map(|check| check_without_evidence(check, facts)).collect();
+    (!blocks.is_empty()).then(|| section("Project-wide checks", blocks))
 }
 
-/// The one word for a deliverable.
-fn word(item: &Deliverable) -> Span {
+fn status_badge(item: &Deliverable) -> ReportSpan {
     match (item.assurance(), item.status) {
         (Some(Assurance::Verified), _) => badge(Tone::Good, "verified"),
         (Some(Assurance::Claimed), _) => badge(Tone::Open, "claimed"),
@@ -44,44 +46,42 @@ fn word(item: &Deliverable) -> Span {
     }
 }
 
-fn standing(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str, Line)> {
-    let behind = match (item.assurance(), evidence) {
+fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str, ReportLine)> {
+    let assurance = match (item.assurance(), evidence) {
         (Some(Assurance::Verified), Some(_)) => {
-            ", verified: our own process ran its checks on a clean checkout, and they passed"
+            ", verified: autonoe ran its checks on a clean checkout and they passed"
         }
         (Some(Assurance::Verified), None) => {
-            ", verified; but the evidence of it is gone, or is about something else; the next run looks again"
+            ", verified, but the evidence is missing or does not match; the next run verifies it again"
         }
-        (Some(Assurance::Claimed), _) => {
-            ", claimed: an agent says so, and no check that counts stands behind it"
-        }
-        (Some(Assurance::Failed), _) => ", failed: our own process ran its checks, and one did not pass",
+        (Some(Assurance::Claimed), _) => ", claimed: the agent says so, but no valid check confirms it",
+        (Some(Assurance::Failed), _) => ", failed: autonoe ran its checks and at least one did not pass",
         (None, _) => "",
     };
-    let mut list: Vec<(&'static str, Line)> =
-        vec![("Status", vec![text(format!("{}{behind}", item.status))])];
+    let mut list: Vec<(&'static str, ReportLine)> =
+        vec![("Status", vec![text(format!("{}{assurance}", item.status))])];
     if let Some(finding) = &item.finding {
-        let mut words = Vec::new();
+        let mut line = Vec::new();
         if let Some(commit) = &finding.commit {
-            words.extend([text("commit "), code(short(commit))]);
+            line.extend([text("commit "), code(short(commit))]);
         }
         if let Some(tree) = &finding.tree {
-            let kind = if words.is_empty() { "copied files, tree " } else { ", tree " };
-            words.extend([text(kind), code(short(tree))]);
+            let kind = if line.is_empty() { "copied files, tree " } else { ", tree " };
+            line.extend([text(kind), code(short(tree))]);
         }
-        let when = shown(finding.at);
-        list.push(match words.is_empty() {
-            // Where there is no check, nothing was looked at.
-            true => ("Said on", vec![text(when)]),
+        let when = utc_time(finding.at);
+        list.push(match line.is_empty() {
+            // Without a check there is no commit or tree to name.
+            true => ("Claimed on", vec![text(when)]),
             false => {
-                words.push(text(format!(", {when}")));
-                ("Looked at", words)
+                line.push(text(format!(", {when}")));
+                ("Checked", line)
             }
         });
     }
     if let Some(review) = &item.review {
-        let verdict = if review.holds { badge(Tone::Good, "holds") } else { badge(Tone::Bad, "doubted") };
-        let by = format!(" by {} on {}: {}", review.by, shown(review.at), review.reason);
+        let verdict = if review.holds { badge(Tone::Good, "confirmed") } else { badge(Tone::Bad, "doubted") };
+        let by = format!(" by {} on {}: {}", review.by, utc_time(review.at), review.reason);
         list.push(("Reviewed", vec![verdict, text(by)]));
     }
     let Some(evidence) = evidence else {
@@ -89,109 +89,110 @@ fn standing(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static st
     };
     if let Some(builder) = &evidence.builder {
         let spent = cost(builder.cost_usd);
-        let who = format!("{}, {}; its session had cost {spent} by then", builder.backend, builder.model);
-        list.push(("Built by", vec![text(who)]));
+        let by = format!("{}, {}; session cost up to then: {spent}", builder.backend, builder.model);
+        list.push(("Built by", vec![text(by)]));
     }
-    let around = &evidence.environment;
-    let mut place = format!("{} on {}, sandbox {}", around.os, around.architecture, around.sandbox);
-    for version in around.tools.values() {
-        place.push_str(&format!("; {version}"));
+    let environment = &evidence.environment;
+    let mut platform =
+        format!("{} on {}, sandbox {}", environment.os, environment.architecture, environment.sandbox);
+    for version in environment.tools.values() {
+        platform.push_str(&format!("; {version}"));
     }
-    list.push(("Checked on", vec![text(place)]));
+    list.push(("Environment", vec![text(platform)]));
     if !evidence.uncommitted.is_empty() {
-        list.push((
-            "Not looked at",
-            vec![text(format!("not committed: {}", evidence.uncommitted.join(", ")))],
-        ));
+        list.push(("Not checked", vec![text(format!("uncommitted: {}", evidence.uncommitted.join(", ")))]));
     }
-    list.push(("To do it again", vec![code(format!("autonoe verify {}", item.id))]));
+    list.push(("To reproduce", vec![code(format!("autonoe verify {}", item.id))]));
     list
 }
 
-/// The criteria, each with the checks that cover it.
-fn criteria(item: &Deliverable, checks: &[Check]) -> Block {
+fn criteria(item: &Deliverable, checks: &[Check]) -> ReportBlock {
     let lines = coverage(item, &checks.iter().collect::<Vec<_>>()).into_iter().map(|criterion| {
         let mut line = vec![text(format!("{} ", criterion.text))];
         match criterion.checks.is_empty() {
             true => line.push(badge(Tone::Open, "no check")),
             false => {
                 line.push(text("(checked by "));
-                line.extend(listed(criterion.checks));
+                line.extend(comma_separated(criterion.checks));
                 line.push(text(")"));
             }
         }
         line
     });
-    Block::Numbered(lines.collect())
+    ReportBlock::Numbered(lines.collect())
 }
 
-/// Names with commas between them.
-fn listed(names: Vec<String>) -> Vec<Span> {
+fn comma_separated(names: Vec<String>) -> Vec<ReportSpan> {
     let mut line = Vec::new();
-    for (place, name) in names.into_iter().enumerate() {
-        line.extend((place > 0).then(|| text(", ")));
+    for (index, name) in names.into_iter().enumerate() {
+        line.extend((index > 0).then(|| text(", ")));
         line.push(code(name));
     }
     line
 }
 
-/// A check and what came of it, by the evidence.
-fn proven(Proof { check, seen, counts }: &Proof, facts: &Facts) -> Block {
-    let verdict = match (seen.passed(), counts) {
+/// A check with its recorded evidence.
+fn check_with_evidence(
+    CheckEvidence { check, run, counts }: &CheckEvidence,
+    facts: &RunFacts,
+) -> ReportBlock {
+    let verdict = match (run.passed(), counts) {
         (true, true) => badge(Tone::Good, "passed"),
         (true, false) => badge(Tone::Open, "passed, does not count"),
         (false, _) => badge(Tone::Bad, "failed"),
     };
     let mut list = about(check, facts);
-    let exit = seen.exit.map_or_else(|| "none".to_owned(), |code| code.to_string());
-    let took = format_duration(seen.duration);
-    list.push(("Exit code", vec![text(format!("{exit} (must be {}), after {took}", check.exit))]));
-    let mut blocks = vec![command(check), Block::Facts(list)];
-    blocks.push(match seen.output.trim().is_empty() {
-        true => paragraph("It printed nothing."),
-        false => Block::Code(Code { kind: Kind::Output, text: seen.output.clone() }),
+    let exit = run.exit.map_or_else(|| "none".to_owned(), |code| code.to_string());
+    let took = format_duration(run.duration);
+    list.push(("Exit code", vec![text(format!("{exit} (expected {}), after {took}", check.exit))]));
+    let mut blocks = vec![command(check), ReportBlock::KeyValues(list)];
+    blocks.push(match run.output.trim().is_empty() {
+        true => paragraph("It printed no output."),
+        false => ReportBlock::Code(CodeBlock { kind: CodeKind::Output, text: run.output.clone() }),
     });
-    Block::Section { title: vec![verdict, text(format!(" Check {}", check.name))], blocks }
+    ReportBlock::Section { title: vec![verdict, text(format!(" Check {}", check.name))], blocks }
 }
 
-/// A check of which there is no evidence, and what was last seen of it in the run.
-fn unproven(check: &Check, facts: &Facts) -> Block {
+/// A check without evidence, with its last result in this run.
+fn check_without_evidence(check: &Check, facts: &RunFacts) -> ReportBlock {
     let mut list = about(check, facts);
-    let verdict = match facts.seen.get(&(check.deliverable.clone(), check.name.clone())) {
-        Some(seen) => {
-            list.push(("Last seen", vec![text(format!("{}, {}", seen.message, time(&seen.at)))]));
-            if seen.passed { badge(Tone::Open, "passed") } else { badge(Tone::Bad, "failed") }
+    let verdict = match facts.last_results.get(&(check.deliverable.clone(), check.name.clone())) {
+        Some(result) => {
+            list.push((
+                "Last result",
+                vec![text(format!("{}, {}", result.message, journal_time(&result.at)))],
+            ));
+            if result.passed { badge(Tone::Open, "passed") } else { badge(Tone::Bad, "failed") }
         }
         None => badge(Tone::Plain, "not run"),
     };
-    let blocks = vec![command(check), Block::Facts(list)];
-    Block::Section { title: vec![verdict, text(format!(" Check {}", check.name))], blocks }
+    let blocks = vec![command(check), ReportBlock::KeyValues(list)];
+    ReportBlock::Section { title: vec![verdict, text(format!(" Check {}", check.name))], blocks }
 }
 
-fn about(check: &Check, facts: &Facts) -> Vec<(&'static str, Line)> {
-    let mut list: Vec<(&'static str, Line)> = vec![
+fn about(check: &Check, facts: &RunFacts) -> Vec<(&'static str, ReportLine)> {
+    let mut list: Vec<(&'static str, ReportLine)> = vec![
         ("From", vec![text(check.origin.to_string())]),
         ("Before the work", vec![text(state(check, &facts.book))]),
     ];
     let numbers: Vec<String> = check.criteria.iter().map(usize::to_string).collect();
     list.push(match numbers.is_empty() {
-        true => ("Covers", vec![text("the whole, and no criterion by name")]),
+        true => ("Covers", vec![text("the deliverable as a whole")]),
         false => ("Covers", vec![text(format!("criterion {}", numbers.join(", ")))]),
     });
     if !check.output.is_empty() {
-        list.push(("Must print", listed(check.output.clone())));
+        list.push(("Expected output", comma_separated(check.output.clone())));
     }
     if !check.protect.is_empty() {
-        list.push(("Judges by", listed(check.protect.clone())));
+        list.push(("Depends on", comma_separated(check.protect.clone())));
     }
     list
 }
 
-fn command(check: &Check) -> Block {
-    Block::Code(Code { kind: Kind::Command, text: check.command.clone() })
+fn command(check: &Check) -> ReportBlock {
+    ReportBlock::Code(CodeBlock { kind: CodeKind::Command, text: check.command.clone() })
 }
 
-/// The beginning of a hash.
 fn short(hash: &str) -> String {
     hash.chars().take(10).collect()
 }

@@ -1,147 +1,125 @@
-//! What a page says, without a form. What is put into it is plain text: escaping is the business of anyone who writes it down.
+//! The report as a format-independent document. It holds plain text; each renderer does its own escaping.
 
-/// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Its title.
     pub title: String,
-    /// What it says.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ReportBlock>,
 }
 
-/// A piece of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Block {
-    /// Sentences.
-    Paragraph(Line),
-    /// Names and what stands behind them.
-    Facts(Vec<(&'static str, Line)>),
-    /// Items in no order.
-    Points(Vec<Line>),
-    /// Items that are counted from 1.
-    Numbered(Vec<Line>),
-    /// Rows under a head.
+pub enum ReportBlock {
+    Paragraph(ReportLine),
+    KeyValues(Vec<(&'static str, ReportLine)>),
+    /// A bulleted list.
+    Points(Vec<ReportLine>),
+    /// A list numbered from 1.
+    Numbered(Vec<ReportLine>),
     Table {
-        /// The names of the columns.
         head: Vec<&'static str>,
-        /// The rows, each as long as the head.
-        rows: Vec<Vec<Line>>,
+        /// Each as long as `head`.
+        rows: Vec<Vec<ReportLine>>,
     },
-    /// A text that is shown as it is.
-    Code(Code),
-    /// A part with a title.
+    Code(CodeBlock),
     Section {
-        /// Its title.
-        title: Line,
-        /// What it says.
-        blocks: Vec<Block>,
+        title: ReportLine,
+        blocks: Vec<ReportBlock>,
     },
 }
 
-/// A text that is shown as it is, but not more of it than a reader wants.
+/// Preformatted text, truncated according to its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Code {
-    /// What it is.
-    pub kind: Kind,
-    /// The text.
+pub struct CodeBlock {
+    pub kind: CodeKind,
     pub text: String,
 }
 
-/// What a text is that is shown as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A command for a shell.
+pub enum CodeKind {
+    /// A shell command, shown in full.
     Command,
-    /// What a command printed. Its beginning and its end are shown.
+    /// Output of a command; beginning and end are shown.
     Output,
-    /// The differences of a file. Their beginning is shown.
+    /// Diff of a file; the beginning is shown.
     Diff,
 }
 
-/// Words on one line.
-pub type Line = Vec<Span>;
+/// The spans of one line.
+pub type ReportLine = Vec<ReportSpan>;
 
-/// Words of one look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Span {
-    /// Ordinary ones.
+pub enum ReportSpan {
     Text(String),
-    /// A name, a path, a command: as it is typed.
+    /// A name, a path or a command.
     Code(String),
-    /// A word that says how good something is.
+    /// A status word with a colour.
     Badge(Tone, String),
 }
 
-/// How good something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// Seen to be right.
     Good,
-    /// To be looked at.
+    /// Needs attention.
     Open,
-    /// Seen to be wrong.
     Bad,
-    /// Neither.
     Plain,
 }
 
-/// Ordinary words.
-pub fn text(words: impl Into<String>) -> Span {
-    Span::Text(words.into())
+pub fn text(words: impl Into<String>) -> ReportSpan {
+    ReportSpan::Text(words.into())
 }
 
-/// Something as it is typed.
-pub fn code(words: impl Into<String>) -> Span {
-    Span::Code(words.into())
+pub fn code(words: impl Into<String>) -> ReportSpan {
+    ReportSpan::Code(words.into())
 }
 
-/// A word that says how good something is.
-pub fn badge(tone: Tone, word: impl Into<String>) -> Span {
-    Span::Badge(tone, word.into())
+pub fn badge(tone: Tone, word: impl Into<String>) -> ReportSpan {
+    ReportSpan::Badge(tone, word.into())
 }
 
-/// A part with a title of plain words.
-pub fn section(title: &str, blocks: Vec<Block>) -> Block {
-    Block::Section { title: vec![text(title)], blocks }
+pub fn section(title: &str, blocks: Vec<ReportBlock>) -> ReportBlock {
+    ReportBlock::Section { title: vec![text(title)], blocks }
 }
 
-/// A paragraph of plain words.
-pub fn paragraph(words: impl Into<String>) -> Block {
-    Block::Paragraph(vec![text(words)])
+pub fn paragraph(words: impl Into<String>) -> ReportBlock {
+    ReportBlock::Paragraph(vec![text(words)])
 }
 
 impl Document {
-    /// The same page with every text of it changed, and every text that is shown as it is by its kind.
-    pub fn map(self, line: &impl Fn(&str) -> String, whole: &impl Fn(Kind, &str) -> String) -> Self {
+    /// Applies `line` to every piece of text and `whole` to every code block.
+    pub fn map(self, line: &impl Fn(&str) -> String, whole: &impl Fn(CodeKind, &str) -> String) -> Self {
         Self { title: line(&self.title), blocks: blocks(self.blocks, line, whole) }
     }
 }
 
 fn blocks(
-    list: Vec<Block>,
+    list: Vec<ReportBlock>,
     line: &impl Fn(&str) -> String,
-    whole: &impl Fn(Kind, &str) -> String,
-) -> Vec<Block> {
-    let spans = |spans: Line| -> Line {
+    whole: &impl Fn(CodeKind, &str) -> String,
+) -> Vec<ReportBlock> {
+    let spans = |spans: ReportLine| -> ReportLine {
         let change = |span| match span {
-            Span::Text(words) => Span::Text(line(&words)),
-            Span::Code(words) => Span::Code(line(&words)),
-            Span::Badge(tone, word) => Span::Badge(tone, line(&word)),
+            ReportSpan::Text(words) => ReportSpan::Text(line(&words)),
+            ReportSpan::Code(words) => ReportSpan::Code(line(&words)),
+            ReportSpan::Badge(tone, word) => ReportSpan::Badge(tone, line(&word)),
         };
         spans.into_iter().map(change).collect()
     };
-    let lines = |list: Vec<Line>| -> Vec<Line> { list.into_iter().map(spans).collect() };
+    let lines = |list: Vec<ReportLine>| -> Vec<ReportLine> { list.into_iter().map(spans).collect() };
     let change = |block| match block {
-        Block::Paragraph(words) => Block::Paragraph(spans(words)),
-        Block::Facts(facts) => {
-            Block::Facts(facts.into_iter().map(|(name, words)| (name, spans(words))).collect())
+        ReportBlock::Paragraph(words) => ReportBlock::Paragraph(spans(words)),
+        ReportBlock::KeyValues(facts) => {
+            ReportBlock::KeyValues(facts.into_iter().map(|(name, words)| (name, spans(words))).collect())
         }
-        Block::Points(items) => Block::Points(lines(items)),
-        Block::Numbered(items) => Block::Numbered(lines(items)),
-        Block::Table { head, rows } => Block::Table { head, rows: rows.into_iter().map(lines).collect() },
-        Block::Code(Code { kind, text }) => Block::Code(Code { kind, text: whole(kind, &text) }),
-        Block::Section { title, blocks: inner } => {
-            Block::Section { title: spans(title), blocks: blocks(inner, line, whole) }
+        ReportBlock::Points(items) => ReportBlock::Points(lines(items)),
+        ReportBlock::Numbered(items) => ReportBlock::Numbered(lines(items)),
+        ReportBlock::Table { head, rows } => {
+            ReportBlock::Table { head, rows: rows.into_iter().map(lines).collect() }
+        }
+        ReportBlock::Code(CodeBlock { kind, text }) => {
+            ReportBlock::Code(CodeBlock { kind, text: whole(kind, &text) })
+        }
+        ReportBlock::Section { title, blocks: inner } => {
+            ReportBlock::Section { title: spans(title), blocks: blocks(inner, line, whole) }
         }
     };
     list.into_iter().map(change).collect()

@@ -1,14 +1,12 @@
-//! A page as HTML that stands for itself: its style is in it, it needs no network and runs no script. Nothing that was put into
-//! the page can become markup, and if something did, the page forbids scripts and requests.
+//! Renders the report as a self-contained HTML page with inline style, no scripts and no network access. All text is escaped; should
+//! any of it become markup anyway, the page's content security policy blocks scripts and requests.
 
-use super::document::{Block, Code, Document, Kind, Line, Span, Tone};
+use super::document::{CodeBlock, CodeKind, Document, ReportBlock, ReportLine, ReportSpan, Tone};
 
 const STYLE: &str = include_str!("page.css");
 
-/// What the page may do: show its own style, nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// Writes a page down.
 pub fn html(document: &Document) -> String {
     let title = escaped(&document.title);
     let mut out = format!(
@@ -23,22 +21,22 @@ pub fn html(document: &Document) -> String {
     out
 }
 
-fn blocks(list: &[Block], level: usize, out: &mut String) {
+fn blocks(list: &[ReportBlock], level: usize, out: &mut String) {
     for block in list {
         match block {
-            Block::Paragraph(spans) => out.push_str(&format!("<p>{}</p>\n", line(spans))),
-            Block::Facts(facts) => {
+            ReportBlock::Paragraph(spans) => out.push_str(&format!("<p>{}</p>\n", line(spans))),
+            ReportBlock::KeyValues(facts) => {
                 out.push_str("<dl>\n");
                 for (name, spans) in facts {
                     out.push_str(&format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), line(spans)));
                 }
                 out.push_str("</dl>\n");
             }
-            Block::Points(items) => list_of("ul", items, out),
-            Block::Numbered(items) => list_of("ol", items, out),
-            Block::Table { head, rows } => table(head, rows, out),
-            Block::Code(code) => out.push_str(&shown(code)),
-            Block::Section { title, blocks: inner } => {
+            ReportBlock::Points(items) => list_of("ul", items, out),
+            ReportBlock::Numbered(items) => list_of("ol", items, out),
+            ReportBlock::Table { head, rows } => table(head, rows, out),
+            ReportBlock::Code(code) => out.push_str(&code_block(code)),
+            ReportBlock::Section { title, blocks: inner } => {
                 let heading = level.min(6);
                 out.push_str(&format!("<section>\n<h{heading}>{}</h{heading}>\n", line(title)));
                 blocks(inner, level + 1, out);
@@ -48,7 +46,7 @@ fn blocks(list: &[Block], level: usize, out: &mut String) {
     }
 }
 
-fn list_of(tag: &str, items: &[Line], out: &mut String) {
+fn list_of(tag: &str, items: &[ReportLine], out: &mut String) {
     out.push_str(&format!("<{tag}>\n"));
     for item in items {
         out.push_str(&format!("<li>{}</li>\n", line(item)));
@@ -56,8 +54,8 @@ fn list_of(tag: &str, items: &[Line], out: &mut String) {
     out.push_str(&format!("</{tag}>\n"));
 }
 
-fn table(head: &[&str], rows: &[Vec<Line>], out: &mut String) {
-    // What is too wide for a small screen is moved within its own bounds.
+fn table(head: &[&str], rows: &[Vec<ReportLine>], out: &mut String) {
+    // A table that is too wide for a small screen scrolls inside this box.
     out.push_str("<div class=\"wide\"><table>\n<thead><tr>");
     for name in head {
         out.push_str(&format!("<th scope=\"col\">{}</th>", escaped(name)));
@@ -70,11 +68,11 @@ fn table(head: &[&str], rows: &[Vec<Line>], out: &mut String) {
     out.push_str("</tbody>\n</table></div>\n");
 }
 
-fn line(spans: &Line) -> String {
+fn line(spans: &ReportLine) -> String {
     let parts = spans.iter().map(|span| match span {
-        Span::Text(text) => escaped(text),
-        Span::Code(text) => format!("<code>{}</code>", escaped(text)),
-        Span::Badge(tone, word) => {
+        ReportSpan::Text(text) => escaped(text),
+        ReportSpan::Code(text) => format!("<code>{}</code>", escaped(text)),
+        ReportSpan::Badge(tone, word) => {
             format!("<strong class=\"{}\">{}</strong>", tone_name(*tone), escaped(word))
         }
     });
@@ -90,12 +88,11 @@ fn tone_name(tone: Tone) -> &'static str {
     }
 }
 
-/// A text as it is; the lines of differences by what they say.
-fn shown(Code { kind, text }: &Code) -> String {
+fn code_block(CodeBlock { kind, text }: &CodeBlock) -> String {
     let (class, inside) = match kind {
-        Kind::Command => ("command", escaped(text)),
-        Kind::Output => ("output", escaped(text)),
-        Kind::Diff => ("diff", text.lines().map(diff_line).collect()),
+        CodeKind::Command => ("command", escaped(text)),
+        CodeKind::Output => ("output", escaped(text)),
+        CodeKind::Diff => ("diff", text.lines().map(diff_line).collect()),
     };
     format!("<pre class=\"{class}\" tabindex=\"0\"><code>{inside}</code></pre>\n")
 }
@@ -104,13 +101,13 @@ fn diff_line(line: &str) -> String {
     let class = match line.as_bytes().first() {
         Some(b'+') => "added",
         Some(b'-') => "removed",
-        Some(b'@') => "place",
+        Some(b'@') => "hunk",
         Some(_) | None => return format!("{}\n", escaped(line)),
     };
     format!("<span class=\"{class}\">{}</span>\n", escaped(line))
 }
 
-/// Text in which nothing is markup, within elements and within attributes.
+/// Safe inside elements and attributes.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -129,34 +126,34 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::html;
-    use crate::report::document::{Block, Code, Document, Kind, Tone, badge, code, text};
+    use crate::report::document::{CodeBlock, CodeKind, Document, ReportBlock, Tone, badge, code, text};
 
     const EVIL: &str = "</code></title><script>alert('x')</script><img src=\"http://evil.example\">&amp;";
-    const TAMED: &str = "&lt;/code&gt;&lt;/title&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;\
+    const ESCAPED: &str = "&lt;/code&gt;&lt;/title&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;\
                          &lt;img src=&quot;http://evil.example&quot;&gt;&amp;amp;";
 
     #[test]
-    fn whatever_is_put_into_it_is_text() {
+    fn all_text_is_escaped() {
         let words = || vec![text(EVIL), code(EVIL), badge(Tone::Bad, EVIL)];
-        let shown = |kind| Block::Code(Code { kind, text: EVIL.to_owned() });
+        let block = |kind| ReportBlock::Code(CodeBlock { kind, text: EVIL.to_owned() });
         let blocks = vec![
-            Block::Paragraph(words()),
-            Block::Facts(vec![("name", words())]),
-            Block::Points(vec![words()]),
-            Block::Numbered(vec![words()]),
-            Block::Table { head: vec!["a"], rows: vec![vec![words()]] },
-            Block::Section { title: words(), blocks: vec![] },
-            shown(Kind::Command),
-            shown(Kind::Output),
-            shown(Kind::Diff),
+            ReportBlock::Paragraph(words()),
+            ReportBlock::KeyValues(vec![("name", words())]),
+            ReportBlock::Points(vec![words()]),
+            ReportBlock::Numbered(vec![words()]),
+            ReportBlock::Table { head: vec!["a"], rows: vec![vec![words()]] },
+            ReportBlock::Section { title: words(), blocks: vec![] },
+            block(CodeKind::Command),
+            block(CodeKind::Output),
+            block(CodeKind::Diff),
         ];
         let page = html(&Document { title: EVIL.to_owned(), blocks });
         assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
-        assert_eq!(page.matches(TAMED).count(), 2 + 6 * 3 + 3, "{page}");
+        assert_eq!(page.matches(ESCAPED).count(), 2 + 6 * 3 + 3, "{page}");
     }
 
     #[test]
-    fn the_page_forbids_what_it_does_not_need() {
+    fn the_page_makes_no_requests() {
         let page = html(&Document { title: "T".to_owned(), blocks: vec![] });
         assert!(page.contains("default-src 'none'"), "{page}");
         for word in ["http://", "https://", "src=", "@import", "url("] {
@@ -165,11 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_marked_by_their_lines() {
+    fn diff_lines_are_marked() {
         let diff = "@@ -1 +1 @@\n-<a>\n+<b>\n same";
-        let blocks = vec![Block::Code(Code { kind: Kind::Diff, text: diff.to_owned() })];
+        let blocks = vec![ReportBlock::Code(CodeBlock { kind: CodeKind::Diff, text: diff.to_owned() })];
         let page = html(&Document { title: String::new(), blocks });
-        let wanted = "<span class=\"place\">@@ -1 +1 @@</span>\n<span class=\"removed\">-&lt;a&gt;</span>\n\
+        let wanted = "<span class=\"hunk\">@@ -1 +1 @@</span>\n<span class=\"removed\">-&lt;a&gt;</span>\n\
                       <span class=\"added\">+&lt;b&gt;</span>\n same\n";
         assert!(page.contains(wanted), "{page}");
     }

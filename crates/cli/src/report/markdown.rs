@@ -1,48 +1,46 @@
-//! A page as Markdown: CommonMark with the tables that GitHub and GitLab know. Nothing that was put into the page can become
-//! markup.
+//! Renders the report as Markdown: CommonMark with the tables of GitHub and GitLab. All text is escaped.
 
-use super::document::{Block, Code, Document, Kind, Line, Span};
+use super::document::{CodeBlock, CodeKind, Document, ReportBlock, ReportLine, ReportSpan};
 
-/// Writes a page down.
 pub fn markdown(document: &Document) -> String {
-    let mut out = format!("# {}\n", words(&document.title));
+    let mut out = format!("# {}\n", escaped(&document.title));
     blocks(&document.blocks, 2, &mut out);
     out
 }
 
-fn blocks(list: &[Block], level: usize, out: &mut String) {
+fn blocks(list: &[ReportBlock], level: usize, out: &mut String) {
     for block in list {
         out.push('\n');
         match block {
-            Block::Paragraph(spans) => out.push_str(&format!("{}\n", beginning(spans))),
-            Block::Facts(facts) => {
+            ReportBlock::Paragraph(spans) => out.push_str(&format!("{}\n", block_start(spans))),
+            ReportBlock::KeyValues(facts) => {
                 for (name, spans) in facts {
-                    out.push_str(&format!("- **{}**: {}\n", words(name), line(spans)));
+                    out.push_str(&format!("- **{}**: {}\n", escaped(name), line(spans)));
                 }
             }
-            Block::Points(items) => {
+            ReportBlock::Points(items) => {
                 for item in items {
-                    out.push_str(&format!("- {}\n", beginning(item)));
+                    out.push_str(&format!("- {}\n", block_start(item)));
                 }
             }
-            Block::Numbered(items) => {
+            ReportBlock::Numbered(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    out.push_str(&format!("{}. {}\n", index + 1, beginning(item)));
+                    out.push_str(&format!("{}. {}\n", index + 1, block_start(item)));
                 }
             }
-            Block::Table { head, rows } => {
-                let head: Vec<String> = head.iter().map(|name| words(name)).collect();
+            ReportBlock::Table { head, rows } => {
+                let head: Vec<String> = head.iter().map(|name| escaped(name)).collect();
                 out.push_str(&row(&head));
                 out.push_str(&row(&vec!["---".to_owned(); head.len()]));
                 for cells in rows {
-                    // A bar ends a cell wherever it stands.
+                    // A bar ends a cell even inside code.
                     let cells: Vec<String> =
                         cells.iter().map(|cell| line(cell).replace('|', "\\|")).collect();
                     out.push_str(&row(&cells));
                 }
             }
-            Block::Code(code) => out.push_str(&fenced(code)),
-            Block::Section { title, blocks: inner } => {
+            ReportBlock::Code(code) => out.push_str(&fenced(code)),
+            ReportBlock::Section { title, blocks: inner } => {
                 out.push_str(&format!("{} {}\n", "#".repeat(level.min(6)), line(title)));
                 blocks(inner, level + 1, out);
             }
@@ -54,17 +52,17 @@ fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn line(spans: &Line) -> String {
+fn line(spans: &ReportLine) -> String {
     let parts = spans.iter().map(|span| match span {
-        Span::Text(text) => words(text),
-        Span::Code(text) => code_span(text),
-        Span::Badge(_, word) => format!("**{}**", words(word)),
+        ReportSpan::Text(text) => escaped(text),
+        ReportSpan::Code(text) => code_span(text),
+        ReportSpan::Badge(_, word) => format!("**{}**", escaped(word)),
     });
     parts.collect::<String>().trim().to_owned()
 }
 
-/// Text in which nothing is markup, on one line.
-fn words(text: &str) -> String {
+/// On one line.
+fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -79,8 +77,8 @@ fn words(text: &str) -> String {
     out
 }
 
-/// Words with which a block begins: what looks like a list, a heading or a rule there would be one.
-fn beginning(spans: &Line) -> String {
+/// Escapes the start of a line that would otherwise become a list, a heading or a rule.
+fn block_start(spans: &ReportLine) -> String {
     let line = line(spans);
     let digits = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(line.len());
     let rest = &line[digits..];
@@ -93,7 +91,7 @@ fn beginning(spans: &Line) -> String {
     }
 }
 
-/// Code within a line: between more backquotes than stand within it.
+/// Delimited by more backquotes than the text contains in a row.
 fn code_span(text: &str) -> String {
     let text = text.replace(['\n', '\t'], " ");
     let mark = "`".repeat(longest_run(&text) + 1);
@@ -103,12 +101,12 @@ fn code_span(text: &str) -> String {
     }
 }
 
-/// A text as it is: between fences that are longer than any run of backquotes within it.
-fn fenced(Code { kind, text }: &Code) -> String {
+/// The fence is longer than any run of backquotes in the text.
+fn fenced(CodeBlock { kind, text }: &CodeBlock) -> String {
     let language = match kind {
-        Kind::Command => "sh",
-        Kind::Output => "text",
-        Kind::Diff => "diff",
+        CodeKind::Command => "sh",
+        CodeKind::Output => "text",
+        CodeKind::Diff => "diff",
     };
     let fence = "`".repeat((longest_run(text) + 1).max(3));
     format!("{fence}{language}\n{text}\n{fence}\n")
@@ -120,52 +118,54 @@ fn longest_run(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{beginning, code_span, fenced, markdown, words};
-    use crate::report::document::{Block, Code, Document, Kind, Tone, badge, code, paragraph, text};
+    use super::{block_start, code_span, escaped, fenced, markdown};
+    use crate::report::document::{
+        CodeBlock, CodeKind, Document, ReportBlock, Tone, badge, code, paragraph, text,
+    };
 
     #[test]
     fn text_is_never_markup() {
-        for (said, written) in [
+        for (text, expected) in [
             ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
             ("a & b &lt;", "a &amp; b &amp;lt;"),
             ("![x](http://y) *b* _c_ ~~d~~", "!\\[x\\](http://y) \\*b\\* \\_c\\_ \\~\\~d\\~\\~"),
             ("one\n\n# two\n- three", "one  # two - three"),
             ("back\\slash `tick`", "back\\\\slash \\`tick\\`"),
         ] {
-            assert_eq!(words(said), written);
+            assert_eq!(escaped(text), expected);
         }
     }
 
     #[test]
-    fn words_do_not_begin_a_block() {
-        for (said, written) in [
-            ("# no heading", "\\# no heading"),
-            ("- no item", "\\- no item"),
+    fn text_does_not_start_a_block() {
+        for (input, expected) in [
+            ("# not a heading", "\\# not a heading"),
+            ("- not an item", "\\- not an item"),
             ("---", "\\---"),
             ("=== ", "\\==="),
-            ("12. no number", "12\\. no number"),
-            ("3) no number", "3\\) no number"),
-            ("    no code", "no code"),
+            ("12. not a number", "12\\. not a number"),
+            ("3) not a number", "3\\) not a number"),
+            ("    not code", "not code"),
             ("12 is a number", "12 is a number"),
         ] {
-            assert_eq!(beginning(&vec![text(said)]), written);
+            assert_eq!(block_start(&vec![text(input)]), expected);
         }
     }
 
     #[test]
-    fn code_ends_where_it_should() {
+    fn code_cannot_close_its_own_delimiter() {
         assert_eq!(code_span("plain"), "`plain`");
         assert_eq!(code_span("a `b` c"), "``a `b` c``");
         assert_eq!(code_span("`` x"), "``` `` x ```");
-        let block = |text: &str| fenced(&Code { kind: Kind::Output, text: text.to_owned() });
+        let block = |text: &str| fenced(&CodeBlock { kind: CodeKind::Output, text: text.to_owned() });
         assert_eq!(block("x"), "```text\nx\n```\n");
         assert_eq!(block("```\n# out\n````"), "`````text\n```\n# out\n````\n`````\n");
     }
 
     #[test]
-    fn a_table_has_the_cells_that_it_has() {
+    fn bars_in_cells_are_escaped() {
         let rows = vec![vec![vec![code("a | b")], vec![text("c | d"), badge(Tone::Bad, "e")]]];
-        let blocks = vec![paragraph("Before."), Block::Table { head: vec!["x", "y"], rows }];
+        let blocks = vec![paragraph("Before."), ReportBlock::Table { head: vec!["x", "y"], rows }];
         let page = markdown(&Document { title: "T <b>".to_owned(), blocks });
         let wanted = "# T &lt;b&gt;\n\nBefore.\n\n| x | y |\n| --- | --- |\n| `a \\| b` | c \\| d**e** |\n";
         assert_eq!(page, wanted);

@@ -1,20 +1,19 @@
-//! What agents have us do: read and write files, run commands. The agents are scripts that do nothing else.
+//! Requests that ACP agents send us: read and write files, run commands. The agents are shell scripts.
 
-use super::support::{Place, Run, always, assert_nothing_left, model};
+use super::support::{CliTestProject, RunOutput, always, assert_no_processes_left, model};
 
-/// Runs one session of an agent that is the script, after what every agent is asked first.
-fn session_of(place: &Place, script: &str) -> Run {
-    place.write("agent.sh", &format!("{BEGIN}{script}{END}"));
-    let model = model(&always("[[conversation.turn]]\ntext = 'never asked'"));
-    let run = place.run(&model, &["run", "--backend", "acp:bash agent.sh", "-n", "1"]);
+/// Runs one session of an agent that answers the handshake and then runs the script.
+fn session_of(project: &CliTestProject, script: &str) -> RunOutput {
+    project.write("agent.sh", &format!("{BEGIN}{script}{END}"));
+    let model = model(&always("[[conversation.turn]]\ntext = 'never sent'"));
+    let run = project.run(&model, &["run", "--backend", "acp:bash agent.sh", "-n", "1"]);
     run.assert_ended("max_iterations", 4);
     run
 }
 
-/// Asserts that each answer has what is expected of it.
 #[track_caller]
-fn assert_answered(place: &Place, expected: &[&str]) {
-    let answers = place.read("answers.txt");
+fn assert_answered(project: &CliTestProject, expected: &[&str]) {
+    let answers = project.read("answers.txt");
     let answers: Vec<&str> = answers.lines().collect();
     assert_eq!(answers.len(), expected.len(), "{answers:#?}");
     for (answer, wanted) in answers.iter().zip(expected) {
@@ -23,10 +22,10 @@ fn assert_answered(place: &Place, expected: &[&str]) {
 }
 
 #[test]
-fn files_are_read_and_written_under_the_gates() {
-    let place = Place::with_status(&[("A", "pending")]);
-    let run = session_of(&place, FILES);
-    assert_eq!(place.read("new/by-us.txt"), "first\nsecond\n");
+fn file_requests_go_through_the_gates() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let run = session_of(&project, FILES);
+    assert_eq!(project.read("new/by-us.txt"), "first\nsecond\n");
     let expected = [
         r#""result":{}"#,
         r#""content":"second\n""#,
@@ -35,25 +34,25 @@ fn files_are_read_and_written_under_the_gates() {
         "Direct writes",
         "-32601",
     ];
-    assert_answered(&place, &expected);
+    assert_answered(&project, &expected);
     let denied = run.of_type("tool_result").filter(|event| event["is_error"] == true).count();
     assert_eq!(denied, 2);
 }
 
 const FILES: &str = r#"
-  ask fs/write_text_file '"path":"'"$PWD"'/new/by-us.txt","content":"first\nsecond\n"'
-  ask fs/read_text_file '"path":"'"$PWD"'/new/by-us.txt","line":2,"limit":5'
-  ask fs/read_text_file '"path":"'"$PWD"'/missing.txt"'
-  ask fs/read_text_file '"path":"/etc/hostname"'
-  ask fs/write_text_file '"path":"'"$PWD"'/.autonoe/status.json","content":"{}"'
-  ask piano/play '"path":"x"'
+  call fs/write_text_file '"path":"'"$PWD"'/new/by-us.txt","content":"first\nsecond\n"'
+  call fs/read_text_file '"path":"'"$PWD"'/new/by-us.txt","line":2,"limit":5'
+  call fs/read_text_file '"path":"'"$PWD"'/missing.txt"'
+  call fs/read_text_file '"path":"/etc/hostname"'
+  call fs/write_text_file '"path":"'"$PWD"'/.autonoe/status.json","content":"{}"'
+  call piano/play '"path":"x"'
 "#;
 
 #[test]
-fn commands_are_run_under_the_gates() {
-    let place = Place::with_status(&[("A", "pending")]);
-    place.write("sub/here.txt", "");
-    let run = session_of(&place, COMMANDS);
+fn command_requests_go_through_the_gates() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("sub/here.txt", "");
+    let run = session_of(&project, COMMANDS);
     let expected = [
         r#""terminalId":"terminal-1""#,
         r#""exitCode":3"#,
@@ -65,13 +64,13 @@ fn commands_are_run_under_the_gates() {
         r#""output":"89\n","truncated":true"#,
         r#""result":{}"#,
     ];
-    assert_answered(&place, &expected);
-    let first_output = place.read("answers.txt").lines().nth(2).expect("an answer").to_owned();
+    assert_answered(&project, &expected);
+    let first_output = project.read("answers.txt").lines().nth(2).expect("an answer").to_owned();
     for written in ["one", "here.txt", "two"] {
         assert!(first_output.contains(written), "{first_output}");
     }
-    let told: Vec<_> = run.of_type("tool_call").map(|event| event["name"].clone()).collect();
-    assert_eq!(told, ["Bash", "Bash"]);
+    let calls: Vec<_> = run.of_type("tool_call").map(|event| event["name"].clone()).collect();
+    assert_eq!(calls, ["Bash", "Bash"]);
     let results: Vec<_> = run.of_type("tool_result").collect();
     assert_eq!(results.len(), 2);
     assert!(results[0]["content"].as_str().expect("content").contains("here.txt"), "{results:?}");
@@ -79,40 +78,40 @@ fn commands_are_run_under_the_gates() {
 }
 
 const COMMANDS: &str = r#"
-  ask terminal/create '"command":"echo one; ls; echo $WORD >&2; exit 3","cwd":"'"$PWD"'/sub","env":[{"name":"WORD","value":"two"}]'
-  ask terminal/wait_for_exit '"terminalId":"terminal-1"'
-  ask terminal/output '"terminalId":"terminal-1"'
-  ask terminal/release '"terminalId":"terminal-1"'
-  ask terminal/output '"terminalId":"terminal-1"'
-  ask terminal/create '"command":"echo","args":["123456789"],"outputByteLimit":3'
-  ask terminal/wait_for_exit '"terminalId":"terminal-2"'
-  ask terminal/output '"terminalId":"terminal-2"'
-  ask terminal/release '"terminalId":"terminal-2"'
+  call terminal/create '"command":"echo one; ls; echo $WORD >&2; exit 3","cwd":"'"$PWD"'/sub","env":[{"name":"WORD","value":"two"}]'
+  call terminal/wait_for_exit '"terminalId":"terminal-1"'
+  call terminal/output '"terminalId":"terminal-1"'
+  call terminal/release '"terminalId":"terminal-1"'
+  call terminal/output '"terminalId":"terminal-1"'
+  call terminal/create '"command":"echo","args":["123456789"],"outputByteLimit":3'
+  call terminal/wait_for_exit '"terminalId":"terminal-2"'
+  call terminal/output '"terminalId":"terminal-2"'
+  call terminal/release '"terminalId":"terminal-2"'
 "#;
 
 #[test]
-fn a_command_of_a_call_that_the_agent_tells_of_is_told_once() {
-    let place = Place::with_status(&[("A", "pending")]);
-    let run = session_of(&place, OF_A_CALL);
-    let told: Vec<_> = run.of_type("tool_call").map(|event| event["id"].clone()).collect();
-    assert_eq!(told, ["mine"]);
+fn a_command_of_a_reported_call_is_reported_once() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let run = session_of(&project, OF_A_CALL);
+    let calls: Vec<_> = run.of_type("tool_call").map(|event| event["id"].clone()).collect();
+    assert_eq!(calls, ["mine"]);
     let results: Vec<_> = run.of_type("tool_result").collect();
     assert_eq!(results.len(), 1, "{results:#?}");
     assert_eq!((&results[0]["id"], &results[0]["content"]), (&"mine".into(), &"hello\n".into()));
 }
 
 const OF_A_CALL: &str = r#"
-  tell '"sessionUpdate":"tool_call","toolCallId":"mine","title":"x","kind":"execute","status":"in_progress","rawInput":{"command":"echo hello"}'
-  ask terminal/create '"command":"echo hello"'
-  ask terminal/wait_for_exit '"terminalId":"terminal-1"'
-  ask terminal/release '"terminalId":"terminal-1"'
-  tell '"sessionUpdate":"tool_call_update","toolCallId":"mine","status":"completed","content":[{"type":"terminal","terminalId":"terminal-1"}]'
+  notify '"sessionUpdate":"tool_call","toolCallId":"mine","title":"x","kind":"execute","status":"in_progress","rawInput":{"command":"echo hello"}'
+  call terminal/create '"command":"echo hello"'
+  call terminal/wait_for_exit '"terminalId":"terminal-1"'
+  call terminal/release '"terminalId":"terminal-1"'
+  notify '"sessionUpdate":"tool_call_update","toolCallId":"mine","status":"completed","content":[{"type":"terminal","terminalId":"terminal-1"}]'
 "#;
 
 #[test]
-fn commands_that_the_gates_refuse_are_not_run() {
-    let place = Place::with_status(&[("A", "pending")]);
-    let run = session_of(&place, REFUSED);
+fn refused_commands_are_not_run() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let run = session_of(&project, REFUSED);
     let expected = [
         "'rm' is not allowed",
         "'curl' is not in the list",
@@ -120,48 +119,48 @@ fn commands_that_the_gates_refuse_are_not_run() {
         "not in the project",
         "not in the project",
     ];
-    assert_answered(&place, &expected);
+    assert_answered(&project, &expected);
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 3, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
-    assert!(!place.path("ran.txt").exists());
+    assert!(!project.path("ran.txt").exists());
 }
 
 const REFUSED: &str = r#"
-  ask terminal/create '"command":"rm","args":["-rf","~"]'
-  ask terminal/create '"command":"bash","args":["-c","echo x > ran.txt && curl http://127.0.0.1:1/"]'
-  ask terminal/create '"command":"ls > ran.txt","env":[{"name":"LD_PRELOAD","value":"./x.so"}]'
-  ask terminal/create '"command":"ls","cwd":"/"'
-  ask terminal/create '"command":"ls","cwd":"'"$PWD"'/../.."'
+  call terminal/create '"command":"rm","args":["-rf","~"]'
+  call terminal/create '"command":"bash","args":["-c","echo x > ran.txt && curl http://127.0.0.1:1/"]'
+  call terminal/create '"command":"ls > ran.txt","env":[{"name":"LD_PRELOAD","value":"./x.so"}]'
+  call terminal/create '"command":"ls","cwd":"/"'
+  call terminal/create '"command":"ls","cwd":"'"$PWD"'/../.."'
 "#;
 
 #[test]
-fn a_command_is_ended_when_it_is_killed_and_with_the_session() {
-    let place = Place::with_status(&[("A", "pending")]);
-    session_of(&place, ENDLESS);
-    let answers = place.read("answers.txt");
+fn a_command_ends_when_killed_and_with_the_session() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    session_of(&project, ENDLESS);
+    let answers = project.read("answers.txt");
     let ids: Vec<_> = answers.lines().map(|line| line.split_once("\"id\":").expect("an id").1).collect();
     let order: Vec<_> = ids.iter().map(|id| id.chars().next().expect("a digit")).collect();
-    assert_eq!(order, ['9', '9', '9', '7', '9'], "who waits is answered after the kill: {answers}");
+    assert_eq!(order, ['9', '9', '9', '7', '9'], "the waiting request is answered after the kill: {answers}");
     assert!(answers.lines().nth(3).expect("an answer").contains("exitCode"), "{answers}");
     assert!(answers.lines().nth(4).expect("an answer").contains("terminal-2"), "{answers}");
-    assert_nothing_left(&place);
+    assert_no_processes_left(&project);
 }
 
-/// It is heard while somebody waits for the command to end; a second one is left running.
+/// Sends requests while another one waits for the command to end; leaves a second command running.
 const ENDLESS: &str = r#"
-  ask terminal/create '"command":"echo on; tail -f agent.sh"'
-  say 7 terminal/wait_for_exit '"terminalId":"terminal-1"'
-  ask terminal/output '"terminalId":"terminal-1"'
-  ask terminal/kill '"terminalId":"terminal-1"'
-  hear
-  ask terminal/create '"command":"trap true TERM; tail -f agent.sh & tail -f agent.sh"'
+  call terminal/create '"command":"echo on; tail -f agent.sh"'
+  request 7 terminal/wait_for_exit '"terminalId":"terminal-1"'
+  call terminal/output '"terminalId":"terminal-1"'
+  call terminal/kill '"terminalId":"terminal-1"'
+  receive
+  call terminal/create '"command":"trap true TERM; tail -f agent.sh & tail -f agent.sh"'
 "#;
 
 const BEGIN: &str = r#"
-  say() { printf '{"jsonrpc":"2.0","id":%s,"method":"%s","params":{"sessionId":"s",%s}}\n' "$1" "$2" "$3"; }
-  tell() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{%s}}}\n' "$1"; }
-  hear() { read -r answer; printf '%s\n' "$answer" >> answers.txt; }
-  ask() { say 9 "$1" "$2"; hear; }
+  request() { printf '{"jsonrpc":"2.0","id":%s,"method":"%s","params":{"sessionId":"s",%s}}\n' "$1" "$2" "$3"; }
+  notify() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{%s}}}\n' "$1"; }
+  receive() { read -r answer; printf '%s\n' "$answer" >> answers.txt; }
+  call() { request 9 "$1" "$2"; receive; }
   read -r _; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
   read -r new
   found() { sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p' <<< "$new"; }

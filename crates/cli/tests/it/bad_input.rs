@@ -1,12 +1,12 @@
-//! Wrong input: one clear sentence, the right exit code, nothing written.
+//! Invalid input: one clear sentence, the right exit code, nothing written.
 
 use std::fs;
 use std::process::{Output, Stdio};
 
-use super::support::{Place, always, model, wait_until};
+use super::support::{CliTestProject, always, model, wait_until};
 
-fn run(place: &Place, args: &[&str]) -> Output {
-    let mut command = place.autonoe(None);
+fn run(project: &CliTestProject, args: &[&str]) -> Output {
+    let mut command = project.autonoe(None);
     command.env("ANTHROPIC_API_KEY", "test-key-never-real").env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
     command.args(args).output().expect("started")
 }
@@ -25,7 +25,7 @@ fn assert_refused(output: &Output, wanted: &[&str]) {
 
 #[test]
 fn wrong_options_name_the_value_and_the_valid_range() {
-    let place = Place::new();
+    let project = CliTestProject::new();
     for (args, wanted) in [
         (&["--max-iterations", "0"][..], "from 1 to"),
         (&["-n", "-1"], "from 1 to"),
@@ -56,80 +56,80 @@ fn wrong_options_name_the_value_and_the_valid_range() {
         (&["extra"], "extra"),
     ] {
         for command in ["run", "sync"] {
-            let output = run(&place, &[&[command], args].concat());
+            let output = run(&project, &[&[command], args].concat());
             assert_refused(&output, &[wanted]);
         }
     }
-    assert!(!place.path(".autonoe").exists(), "nothing was written");
+    assert!(!project.path(".autonoe").exists(), "nothing was written");
 }
 
 #[test]
 fn seed_002_8_2_project_directory_not_provided_uses_the_current_one() {
-    let place = Place::with_status(&[("A", "passed")]);
-    let output = run(&place, &["run"]);
+    let project = CliTestProject::with_status(&[("A", "passed")]);
+    let output = run(&project, &["run"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(
         String::from_utf8_lossy(&output.stdout)
-            .contains(&place.project().canonicalize().expect("path").display().to_string())
+            .contains(&project.root().canonicalize().expect("path").display().to_string())
     );
 }
 
 #[test]
 fn seed_002_8_2_project_directory_absolute_or_relative_is_used() {
-    let place = Place::with_status(&[("A", "passed")]);
-    for directory in [place.project().display().to_string(), "../project".to_owned(), ".".to_owned()] {
-        let output = run(&place, &["run", "--project-dir", &directory]);
+    let project = CliTestProject::with_status(&[("A", "passed")]);
+    for directory in [project.root().display().to_string(), "../project".to_owned(), ".".to_owned()] {
+        let output = run(&project, &["run", "--project-dir", &directory]);
         assert_eq!(output.status.code(), Some(0), "{directory}");
     }
 }
 
 #[test]
 fn seed_002_8_2_project_directory_that_does_not_exist_exits_with_an_error() {
-    let place = Place::new();
-    assert_refused(&run(&place, &["run", "-p", "nowhere"]), &["does not exist: nowhere"]);
-    place.write("file", "");
-    assert_refused(&run(&place, &["run", "-p", "file"]), &["is not a directory"]);
+    let project = CliTestProject::new();
+    assert_refused(&run(&project, &["run", "-p", "nowhere"]), &["does not exist: nowhere"]);
+    project.write("file", "");
+    assert_refused(&run(&project, &["run", "-p", "file"]), &["is not a directory"]);
 }
 
 #[test]
 fn seed_002_8_2_without_a_command_help_is_shown() {
-    let output = run(&Place::new(), &[]);
+    let output = run(&CliTestProject::new(), &[]);
     assert_eq!(output.status.code(), Some(0));
     let help = String::from_utf8_lossy(&output.stdout);
     assert!(help.contains("Usage: autonoe") && help.contains("Exit codes:"), "{help}");
 }
 
 #[test]
-fn the_specification_must_be_a_file_with_words_in_it() {
+fn the_specification_must_be_a_non_empty_text_file() {
     for command in ["run", "sync"] {
-        let place = Place::new();
-        fs::remove_file(place.path("SPEC.md")).expect("removed");
-        assert_refused(&run(&place, &[command]), &["SPEC.md not found", "autonoe init"]);
-        place.write("SPEC.md", " \n\t\n");
-        assert_refused(&run(&place, &[command]), &["SPEC.md is empty"]);
-        fs::remove_file(place.path("SPEC.md")).expect("removed");
-        fs::create_dir(place.path("SPEC.md")).expect("made");
-        assert_refused(&run(&place, &[command]), &["SPEC.md", "it is a directory"]);
-        fs::remove_dir(place.path("SPEC.md")).expect("removed");
-        fs::write(place.path("SPEC.md"), [0xff, 0xfe, 0x00]).expect("written");
-        assert_refused(&run(&place, &[command]), &["SPEC.md", "cannot be read", "line 1", "UTF-8"]);
+        let project = CliTestProject::new();
+        fs::remove_file(project.path("SPEC.md")).expect("removed");
+        assert_refused(&run(&project, &[command]), &["SPEC.md not found", "autonoe init"]);
+        project.write("SPEC.md", " \n\t\n");
+        assert_refused(&run(&project, &[command]), &["SPEC.md is empty"]);
+        fs::remove_file(project.path("SPEC.md")).expect("removed");
+        fs::create_dir(project.path("SPEC.md")).expect("made");
+        assert_refused(&run(&project, &[command]), &["SPEC.md", "it is a directory"]);
+        fs::remove_dir(project.path("SPEC.md")).expect("removed");
+        fs::write(project.path("SPEC.md"), [0xff, 0xfe, 0x00]).expect("written");
+        assert_refused(&run(&project, &[command]), &["SPEC.md", "cannot be read", "line 1", "UTF-8"]);
     }
 }
 
 #[test]
 fn malformed_configuration_names_field_line_and_choices() {
-    let place = Place::new();
-    place.write(".autonoe/agent.json", "{\n  \"profile\": \"perl\"\n}");
-    assert_refused(&run(&place, &["run"]), &["agent.json", "profile", "perl", "`node`", "line 2"]);
-    place.write(".autonoe/agent.json", "{ not json");
-    assert_refused(&run(&place, &["run"]), &["agent.json", "line 1"]);
-    place.write(".autonoe/agent.json", "{\"allowComands\": []}");
-    assert_refused(&run(&place, &["run"]), &["allowComands", "allowCommands"]);
+    let project = CliTestProject::new();
+    project.write(".autonoe/agent.json", "{\n  \"profile\": \"perl\"\n}");
+    assert_refused(&run(&project, &["run"]), &["agent.json", "profile", "perl", "`node`", "line 2"]);
+    project.write(".autonoe/agent.json", "{ not json");
+    assert_refused(&run(&project, &["run"]), &["agent.json", "line 1"]);
+    project.write(".autonoe/agent.json", "{\"allowComands\": []}");
+    assert_refused(&run(&project, &["run"]), &["allowComands", "allowCommands"]);
 }
 
 #[test]
-fn a_permission_rule_or_a_tool_that_is_wrong_is_named_with_its_place() {
-    let place = Place::new();
+fn an_invalid_permission_or_tool_is_reported_with_its_position() {
+    let project = CliTestProject::new();
     for (text, wanted) in [
         (
             r#"{"permissions": {"allow": ["WebFetch(*)", "Read(../**)"]}}"#,
@@ -144,28 +144,28 @@ fn a_permission_rule_or_a_tool_that_is_wrong_is_named_with_its_place() {
         ),
         (r#"{"allowedTools": ["mcp__*"]}"#, &["allowedTools[0]", "mcp__server__*"]),
     ] {
-        place.write(".autonoe/agent.json", text);
+        project.write(".autonoe/agent.json", text);
         for command in ["run", "sync"] {
-            assert_refused(&run(&place, &[command]), wanted);
+            assert_refused(&run(&project, &[command]), wanted);
         }
     }
-    assert!(!place.path(".autonoe/status.json").exists(), "nothing was begun");
+    assert!(!project.path(".autonoe/status.json").exists(), "nothing was started");
 }
 
 #[test]
 fn an_empty_override_is_an_error() {
-    let place = Place::new();
+    let project = CliTestProject::new();
     for name in ["initializer", "coding", "sync", "verify"] {
         let file = format!(".autonoe/{name}.md");
-        place.write(&file, "  \n");
-        assert_refused(&run(&place, &["run"]), &[&format!("{name}.md"), "is empty"]);
-        fs::remove_file(place.path(&file)).expect("removed");
+        project.write(&file, "  \n");
+        assert_refused(&run(&project, &["run"]), &[&format!("{name}.md"), "is empty"]);
+        fs::remove_file(project.path(&file)).expect("removed");
     }
 }
 
 #[test]
-fn a_status_file_that_cannot_be_read_stops_the_run_and_stays_as_it_is() {
-    let place = Place::new();
+fn an_invalid_status_file_stops_the_run_and_is_kept() {
+    let project = CliTestProject::new();
     for (text, wanted) in [
         ("", "line 1"),
         ("{\n \"createdAt\": ", "line 2"),
@@ -175,109 +175,112 @@ fn a_status_file_that_cannot_be_read_stops_the_run_and_stays_as_it_is() {
             "deliverables[0].id",
         ),
     ] {
-        place.write(".autonoe/status.json", text);
+        project.write(".autonoe/status.json", text);
         for command in ["run", "sync", "status"] {
-            assert_refused(&run(&place, &[command]), &["status.json", wanted]);
-            assert_eq!(place.read(".autonoe/status.json"), text, "nothing was changed");
+            assert_refused(&run(&project, &[command]), &["status.json", wanted]);
+            assert_eq!(project.read(".autonoe/status.json"), text, "nothing was changed");
         }
     }
 }
 
 #[test]
-fn a_status_file_that_is_damaged_during_a_session_stops_the_run_and_stays_as_it_is() {
-    let place = Place::with_status(&[("A", "pending")]);
+fn a_status_file_damaged_during_a_session_stops_the_run_and_is_kept() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&always(
         "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
          'echo ready > ready.txt; while [ ! -f go.txt ]; do sleep 0.05; done' } }]\n\
          [[conversation.turn]]\ncall = [{ tool = 'mcp__autonoe__set_status', input = { deliverableId = 'A', status = 'passed' } }]\n\
          [[conversation.turn]]\nexpect = 'cannot be read'\ntext = 'done'",
     ));
-    let mut command = place.command(&model, &["run"]);
+    let mut command = project.command(&model, &["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the session runs", || place.path("ready.txt").exists());
-    place.write(".autonoe/status.json", "garbage\n");
-    place.write("go.txt", "");
-    let run = super::support::Run::from(child.wait_with_output().expect("ended"));
+    wait_until("the session runs", || project.path("ready.txt").exists());
+    project.write(".autonoe/status.json", "garbage\n");
+    project.write("go.txt", "");
+    let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("failed", 2);
     assert_eq!(run.outcome()["fault"]["code"], "status_file");
     assert_eq!(
-        place.read(".autonoe/status.json"),
+        project.read(".autonoe/status.json"),
         "garbage\n",
         "it is never overwritten as if it were empty"
     );
-    super::support::assert_followed(&model);
+    super::support::assert_script_followed(&model);
 }
 
 #[test]
 fn a_missing_key_says_what_to_do() {
-    let place = Place::new();
-    let output = place.autonoe(None).args(["run", "--backend", "native"]).output().expect("started");
+    let project = CliTestProject::new();
+    let output = project.autonoe(None).args(["run", "--backend", "native"]).output().expect("started");
     assert_refused(&output, &["ANTHROPIC_API_KEY is not set", "autonoe demo"]);
-    assert_eq!(output.stdout, b"", "nothing was begun");
+    assert_eq!(output.stdout, b"", "nothing was started");
 }
 
 #[test]
-fn without_any_agent_the_three_ways_to_go_on_are_named() {
-    let place = Place::new();
-    let output = place.autonoe(None).env("PATH", "/usr/bin:/bin").arg("run").output().expect("started");
-    assert_refused(&output, &["No agent is ready", "claude is not installed", "three ways", "autonoe demo"]);
-    assert_eq!(output.stdout, b"", "nothing was begun");
+fn without_any_agent_the_options_are_listed() {
+    let project = CliTestProject::new();
+    let output = project.autonoe(None).env("PATH", "/usr/bin:/bin").arg("run").output().expect("started");
+    assert_refused(
+        &output,
+        &["No agent is ready", "claude is not installed", "You can install", "autonoe demo"],
+    );
+    assert_eq!(output.stdout, b"", "nothing was started");
 }
 
 #[test]
-fn without_a_home_it_says_which_variable_to_set() {
-    let place = Place::new();
-    let output = place.autonoe(None).env_remove("HOME").arg("status").output().expect("started");
+fn without_home_the_error_names_the_variable_to_set() {
+    let project = CliTestProject::new();
+    let output = project.autonoe(None).env_remove("HOME").arg("status").output().expect("started");
     assert_refused(&output, &["XDG_STATE_HOME"]);
 }
 
 #[test]
-fn a_project_that_cannot_be_written_is_refused() {
+fn an_unwritable_project_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     if rustix::process::geteuid().is_root() {
-        // Root may write everywhere; a file where the directory should be has the same effect.
-        let place = Place::new();
-        place.write(".autonoe", "a file");
-        let output = run(&place, &["run"]);
+        // Root can write everywhere; a file in place of the directory has the same effect.
+        let project = CliTestProject::new();
+        project.write(".autonoe", "a file");
+        let output = run(&project, &["run"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         return;
     }
-    let place = Place::new();
-    fs::set_permissions(place.project(), fs::Permissions::from_mode(0o555)).expect("changed");
-    let output = run(&place, &["run"]);
-    fs::set_permissions(place.project(), fs::Permissions::from_mode(0o755)).expect("changed back");
+    let project = CliTestProject::new();
+    fs::set_permissions(project.root(), fs::Permissions::from_mode(0o555)).expect("changed");
+    let output = run(&project, &["run"]);
+    fs::set_permissions(project.root(), fs::Permissions::from_mode(0o755)).expect("changed back");
     assert_refused(&output, &["not writable"]);
 }
 
 #[test]
-fn a_dead_network_ends_the_run_in_the_end_and_says_so() {
-    let place = Place::with_status(&[("A", "pending")]);
-    let output = run(&place, &["run", "--max-outage", "1ms", "--session-delay", "0s"]);
+fn an_unreachable_service_ends_the_run_with_an_error() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let output = run(&project, &["run", "--max-outage", "1ms", "--session-delay", "0s"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(6), "{stderr}");
     assert!(stderr.contains("cannot be reached") && stderr.contains("refused"), "{stderr}");
 }
 
 #[test]
-fn a_broken_journal_is_a_fault_of_the_machine() {
-    let place = Place::with_status(&[("A", "pending")]);
-    let output = run(&place, &["run", "--max-outage", "1ms", "--session-delay", "0s"]);
+fn a_damaged_journal_is_a_system_fault() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let output = run(&project, &["run", "--max-outage", "1ms", "--session-delay", "0s"]);
     assert_eq!(output.status.code(), Some(6));
-    let journal = place.journal();
+    let journal = project.journal();
     fs::write(&journal, vec![b'x'; 8192]).expect("damaged");
-    let output = run(&place, &["run"]);
+    let output = run(&project, &["run"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("journal.db"), "{stderr}");
-    assert_eq!(fs::read(&journal).expect("read").len(), 8192, "it is left for a person to look at");
+    assert_eq!(fs::read(&journal).expect("read").len(), 8192, "it is kept for inspection");
 }
 
 #[test]
 fn seed_002_9_3_and_5_5_disabling_the_sandbox_is_allowed_with_a_warning() {
-    let place = Place::with_status(&[("A", "passed")]);
+    let project = CliTestProject::with_status(&[("A", "passed")]);
     let warned = |args: &[&str], variable: Option<&str>| {
-        let mut command = place.autonoe(None);
+        let mut command = project.autonoe(None);
         if let Some(value) = variable {
             command.env("AUTONOE_NO_SANDBOX", value);
         }
@@ -289,7 +292,7 @@ fn seed_002_9_3_and_5_5_disabling_the_sandbox_is_allowed_with_a_warning() {
     assert!(warned(&["run"], Some("1")).contains("disabled by AUTONOE_NO_SANDBOX"));
     assert!(
         warned(&["run", "--no-sandbox"], Some("1")).contains("disabled by --no-sandbox"),
-        "the flag comes first"
+        "the flag takes precedence"
     );
     for other in ["0", "true", "yes"] {
         assert!(!warned(&["run"], Some(other)).contains("disabled by"), "{other} means nothing");

@@ -1,16 +1,18 @@
-//! Checks end to end: what an agent says is claimed, what our own process has seen is verified.
+//! Checks end to end: an agent's word makes a deliverable claimed, a check that we ran makes it verified.
 
 use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::support::{Place, always, assert_followed, model, processes_in, signal, wait_until};
+use super::support::{
+    CliTestProject, always, assert_script_followed, model, processes_in, signal, wait_until,
+};
 
 const SPEC: &str =
     "# Calc\n\n## Adding\n\n```check A\n$ sh calc.sh add 2 3\n5\n$ sh calc.sh add 10 20\n30\n```\n";
 
-/// A turn that writes a calculator, and commits it if told to.
+/// A turn that writes a calculator, and optionally one that commits it.
 fn writes(body: &str, commits: bool) -> String {
     let commit = if commits {
         r#"[[conversation.turn]]
@@ -30,10 +32,10 @@ const ADDS: &str = "echo $(($2 + $3))";
 const PASSES: &str = r#"[[conversation.turn]]
     call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]"#;
 
-fn place() -> Place {
-    let place = Place::with_status(&[("A", "pending")]);
-    place.write("SPEC.md", SPEC);
-    place
+fn project() -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("SPEC.md", SPEC);
+    project
 }
 
 fn json(text: &str) -> Value {
@@ -41,23 +43,23 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn what_the_checks_show_is_verified() {
-    let place = place();
+fn passing_checks_verify_a_deliverable() {
+    let project = project();
     let model = model(&always(&format!(
         "{}\n{PASSES}\n[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"",
         writes(ADDS, true)
     )));
-    let run = place.run(&model, &["run", "--strict"]);
+    let run = project.run(&model, &["run", "--strict"]);
     run.assert_ended("all_passed", 0);
-    assert_followed(&model);
+    assert_script_followed(&model);
     let outcome = run.outcome();
     assert_eq!((&outcome["deliverables_verified"], &outcome["deliverables_claimed"]), (&1.into(), &0.into()));
     assert!(run.stderr.contains("1 passed: 1 verified, 0 claimed"), "{}", run.stderr);
 
-    let status = json(&place.read(".autonoe/status.json"));
+    let status = json(&project.read(".autonoe/status.json"));
     let verification = &status["deliverables"][0]["verification"];
     assert_eq!(verification["assurance"], "verified");
-    let evidence = json(&place.read(".autonoe/evidence/A.json"));
+    let evidence = json(&project.read(".autonoe/evidence/A.json"));
     assert!(evidence["commit"].is_string(), "{evidence}");
     assert_eq!(evidence["commit"], verification["commit"]);
     assert_eq!(evidence["checks"].as_array().map(Vec::len), Some(2));
@@ -70,8 +72,8 @@ fn what_the_checks_show_is_verified() {
 }
 
 #[test]
-fn a_claim_that_does_not_hold_is_refused_and_can_be_mended() {
-    let place = place();
+fn a_refused_claim_can_be_fixed() {
+    let project = project();
     let turns = [
         writes("echo 5", true),
         PASSES.to_owned(),
@@ -83,66 +85,66 @@ fn a_claim_that_does_not_hold_is_refused_and_can_be_mended() {
             ]"#
         ),
         format!(
-            "[[conversation.turn]]\nexpect = [\"Not committed, so not looked at: calc.sh\"]\n{}",
+            "[[conversation.turn]]\nexpect = [\"Not committed, so not checked: calc.sh\"]\n{}",
             r#"call = [{ tool = "Bash", input = { command = "git commit -qam fixed" } }]"#
         ),
         PASSES.to_owned(),
         "[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"".to_owned(),
     ];
     let model = model(&always(&turns.join("\n")));
-    let run = place.run(&model, &["run"]);
+    let run = project.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
-    assert_followed(&model);
+    assert_script_followed(&model);
     assert_eq!(run.outcome()["deliverables_verified"], 1);
-    assert_eq!(run.of_type("status_changed").count(), 1, "it never passed before it did");
+    assert_eq!(run.of_type("status_changed").count(), 1, "the refused claim did not change the status");
 }
 
 #[test]
-fn what_no_check_decides_is_claimed_and_strict_does_not_take_it() {
-    let place = Place::with_status(&[("A", "pending")]);
+fn without_a_check_a_deliverable_is_claimed_and_strict_refuses_it() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let turns = format!("{PASSES}\n[[conversation.turn]]\nexpect = \"claimed\"\ntext = \"done\"");
     let server = model(&always(&turns));
-    let run = place.run(&server, &["run"]);
+    let run = project.run(&server, &["run"]);
     run.assert_ended("all_passed", 0);
     assert!(run.stderr.contains("1 passed: 0 verified, 1 claimed"), "{}", run.stderr);
 
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let server = model(&always(&turns));
-    let run = place.run(&server, &["run", "--strict"]);
+    let run = project.run(&server, &["run", "--strict"]);
     run.assert_ended("unverified", 7);
-    assert_eq!(run.sessions().len(), 1, "it asks instead of looping");
-    assert!(run.stderr.contains("nothing has checked A"), "{}", run.stderr);
+    assert_eq!(run.sessions().len(), 1, "the run ends instead of looping");
+    assert!(run.stderr.contains("no valid check covers A"), "{}", run.stderr);
 }
 
 #[test]
-fn a_check_that_passes_before_the_work_proves_nothing() {
-    let place = Place::with_status(&[("A", "pending")]);
-    place.write("SPEC.md", "# Spec\n\n- Check: `true` for A\n");
+fn a_check_that_passes_before_the_work_does_not_count() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("SPEC.md", "# Spec\n\n- Check: `true` for A\n");
     let model = model(&always(&format!(
         "{PASSES}\n[[conversation.turn]]\nexpect = \"proves nothing\"\ntext = \"done\""
     )));
-    let run = place.run(&model, &["run"]);
+    let run = project.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(run.outcome()["deliverables_claimed"], 1);
     assert!(run.stderr.contains("[VACUOUS]"), "{}", run.stderr);
-    assert!(!place.path(".autonoe/evidence/A.json").exists());
+    assert!(!project.path(".autonoe/evidence/A.json").exists());
 
-    // A person may say that it counts all the same.
-    let checks = place.autonoe(None).arg("checks").output().expect("started");
-    let said = String::from_utf8_lossy(&checks.stdout).into_owned();
-    assert!(said.contains("vacuous") && said.contains("autonoe checks accept spec"), "{said}");
-    let accepted = place.autonoe(None).args(["checks", "accept", "spec"]).output().expect("started");
+    // The user can accept it anyway.
+    let checks = project.autonoe(None).arg("checks").output().expect("started");
+    let printed = String::from_utf8_lossy(&checks.stdout).into_owned();
+    assert!(printed.contains("vacuous") && printed.contains("autonoe checks accept spec"), "{printed}");
+    let accepted = project.autonoe(None).args(["checks", "accept", "spec"]).output().expect("started");
     assert_eq!(accepted.status.code(), Some(0), "{}", String::from_utf8_lossy(&accepted.stderr));
-    let run = place.run(&model, &["run"]);
+    let run = project.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(run.outcome()["deliverables_verified"], 1);
 }
 
 #[test]
-fn files_that_checks_judge_by_cannot_be_changed_and_are_put_back() {
-    let place = Place::with_status(&[("A", "pending")]);
-    place.write("SPEC.md", "# Spec\n\n```check A protect=tests/**\n$ sh tests/add.sh\nall good\n```\n");
-    place.write("tests/add.sh", "[ \"$(sh calc.sh add 2 3)\" = 5 ] && echo all good\n");
+fn protected_files_cannot_be_changed() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("SPEC.md", "# Spec\n\n```check A protect=tests/**\n$ sh tests/add.sh\nall good\n```\n");
+    project.write("tests/add.sh", "[ \"$(sh calc.sh add 2 3)\" = 5 ] && echo all good\n");
     let turns = r#"
         [[conversation.turn]]
         call = [
@@ -153,26 +155,26 @@ fn files_that_checks_judge_by_cannot_be_changed_and_are_put_back() {
           { tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } },
         ]
         [[conversation.turn]]
-        expect = ["belongs to the checks", "do not pass"]
+        expect = ["is used by the checks", "do not pass"]
         text = "I give up"
     "#;
     let server = model(&always(turns));
-    let run = place.run(&server, &["run", "-n", "1"]);
+    let run = project.run(&server, &["run", "-n", "1"]);
     run.assert_ended("max_iterations", 4);
-    assert_followed(&server);
-    assert!(place.read("tests/add.sh").contains("calc.sh"), "it is as it was");
-    assert_eq!(place.statuses(), [("A".to_owned(), "pending")]);
-    let status = json(&place.read(".autonoe/status.json"));
+    assert_script_followed(&server);
+    assert!(project.read("tests/add.sh").contains("calc.sh"), "the file is unchanged");
+    assert_eq!(project.statuses(), [("A".to_owned(), "pending")]);
+    let status = json(&project.read(".autonoe/status.json"));
     assert_eq!(status["deliverables"][0]["verification"]["assurance"], "failed");
 }
 
 #[test]
-fn what_is_committed_decides_not_what_lies_about() {
-    let place = place();
-    place.git(&["init", "-q", "-b", "main", "."]);
-    place.git(&["add", "SPEC.md"]);
-    place.git(&["commit", "-qm", "begin"]);
-    // It works where it lies, and another thing is committed.
+fn checks_use_the_commit_not_the_working_tree() {
+    let project = project();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.git(&["add", "SPEC.md"]);
+    project.git(&["commit", "-qm", "begin"]);
+    // The working tree is correct, but the commit is not.
     let turns = [
         writes("echo 5", false),
         r#"[[conversation.turn]]
@@ -183,11 +185,11 @@ fn what_is_committed_decides_not_what_lies_about() {
         "[[conversation.turn]]\nexpect = [\"do not pass\", \"calc.sh\"]\ntext = \"done\"".to_owned(),
     ];
     let server = model(&always(&turns.join("\n")));
-    place.run(&server, &["run", "-n", "1"]).assert_ended("max_iterations", 4);
-    assert_followed(&server);
+    project.run(&server, &["run", "-n", "1"]).assert_ended("max_iterations", 4);
+    assert_script_followed(&server);
 }
 
-/// A builder who claims too early, is told what is missing, and fixes it; `shell` is how its agent is told to run a command.
+/// An agent that claims too early, is refused, and fixes it; `shell` formats a shell call for the agent.
 fn too_early(shell: impl Fn(&str) -> String) -> String {
     let commands = [
         "echo 'echo $(($2 + $3))' > calc.sh && git init -q -b main && git add SPEC.md && git commit -qm begin",
@@ -208,7 +210,7 @@ fn too_early(shell: impl Fn(&str) -> String) -> String {
 }
 
 #[track_caller]
-fn is_refused_and_then_verified(run: &super::support::Run) {
+fn assert_refused_then_verified(run: &super::support::RunOutput) {
     run.assert_ended("all_passed", 0);
     assert_eq!(run.outcome()["deliverables_verified"], 1);
     let claims = run.of_type("checked").filter(|event| event["purpose"] == "claim");
@@ -217,30 +219,30 @@ fn is_refused_and_then_verified(run: &super::support::Run) {
 }
 
 #[test]
-fn claude_is_refused_what_does_not_hold() {
+fn a_false_claim_by_claude_is_refused() {
     let Some(claude) = super::claude::claude() else { return };
-    let place = place();
+    let project = project();
     let model =
         model(&too_early(|command| format!("{{ tool = \"Bash\", input = {{ command = \"{command}\" }} }}")));
-    is_refused_and_then_verified(&claude.run(&place, &model, &["run", "--backend", "claude"]));
-    assert_followed(&model);
+    assert_refused_then_verified(&claude.run(&project, &model, &["run", "--backend", "claude"]));
+    assert_script_followed(&model);
 }
 
 #[test]
-fn codex_is_refused_what_does_not_hold() {
+fn a_false_claim_by_codex_is_refused() {
     let Some(codex) = super::codex::codex() else { return };
-    let place = place();
+    let project = project();
     let model = model(&too_early(|command| {
         format!("{{ tool = \"exec_command\", input = {{ cmd = \"{command}\" }} }}")
     }));
-    is_refused_and_then_verified(&codex.run(&place, &model, &["run", "--backend", "codex"]));
-    assert_followed(&model);
+    assert_refused_then_verified(&codex.run(&project, &model, &["run", "--backend", "codex"]));
+    assert_script_followed(&model);
 }
 
 #[test]
-fn somebody_else_has_an_independent_look() {
-    let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
-    place.write("SPEC.md", SPEC);
+fn another_agent_reviews_the_deliverables() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
+    project.write("SPEC.md", SPEC);
     let build = |id: &str| {
         format!(
             r#"
@@ -259,7 +261,7 @@ fn somebody_else_has_an_independent_look() {
     let review = r#"
         [[conversation]]
         name = "review"
-        when = ["an independent look", "`B`: thing B", "+echo $(($2 + $3))"]
+        when = ["an independent review", "`B`: thing B", "+echo $(($2 + $3))"]
           [[conversation.turn]]
           call = [
             { tool = "Write", input = { file_path = "calc.sh", content = "fixed" } },
@@ -272,26 +274,26 @@ fn somebody_else_has_an_independent_look() {
           text = "done"
     "#;
     let server = model(&[build("A"), build("B"), review.to_owned()].concat());
-    let run = place.run(&server, &["run", "--verifier", "native:opus"]);
+    let run = project.run(&server, &["run", "--verifier", "native:opus"]);
     run.assert_ended("all_passed", 0);
-    assert_followed(&server);
+    assert_script_followed(&server);
     assert_eq!(run.sessions(), ["coding", "coding", "review"]);
-    let status = json(&place.read(".autonoe/status.json"));
+    let status = json(&project.read(".autonoe/status.json"));
     let [a, b] = [0, 1].map(|index| status["deliverables"][index]["review"].clone());
     assert_eq!((&a["holds"], &b["holds"]), (&true.into(), &false.into()));
     assert!(a["by"].as_str().is_some_and(|by| by.starts_with("native:") && by.contains("opus")), "{a}");
     assert_eq!(run.outcome()["deliverables_doubted"], 1);
     assert!(
-        run.stderr.contains("2 passed: 1 verified, 1 claimed (1 doubted by the independent look)"),
+        run.stderr.contains("2 passed: 1 verified, 1 claimed (1 doubted by the independent review)"),
         "{}",
         run.stderr
     );
 }
 
 #[test]
-fn what_breaks_later_is_pending_again() {
-    let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
-    place.write("SPEC.md", SPEC);
+fn a_deliverable_that_breaks_later_becomes_pending_again() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
+    project.write("SPEC.md", SPEC);
     let turn = |command: &str, id: &str, rest: &str| {
         format!(
             r#"
@@ -316,9 +318,9 @@ fn what_breaks_later_is_pending_again() {
         ]
         .concat(),
     );
-    let run = place.run(&server, &["run"]);
+    let run = project.run(&server, &["run"]);
     run.assert_ended("all_passed", 0);
-    assert_followed(&server);
+    assert_script_followed(&server);
     assert_eq!(run.sessions().len(), 3);
     let of_a = run.of_type("status_changed").filter(|event| event["deliverable_id"] == "A");
     let of_a: Vec<&str> = of_a.filter_map(|event| event["new"].as_str()).collect();
@@ -330,132 +332,127 @@ fn what_breaks_later_is_pending_again() {
 }
 
 #[test]
-fn the_user_decides_about_files_that_were_changed() {
-    let place = Place::with_status(&[("A", "pending")]);
-    place.write(
+fn the_user_accepts_or_rejects_changed_files() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write(
         "SPEC.md",
         "# Spec\n\n```check A name=tests protect=tests/**\n$ sh tests/add.sh\nall good\n```\n",
     );
-    place.write("tests/add.sh", "[ \"$(sh calc.sh add 2 3)\" = 5 ] && echo all good\n");
+    project.write("tests/add.sh", "[ \"$(sh calc.sh add 2 3)\" = 5 ] && echo all good\n");
     let server = model(&always(&format!(
         "{}\n{PASSES}\n[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"",
         writes(ADDS, true)
     )));
-    place.run(&server, &["run"]).assert_ended("all_passed", 0);
+    project.run(&server, &["run"]).assert_ended("all_passed", 0);
 
-    // Somebody changes a test and adds another, outside of any session.
-    place.write("tests/add.sh", "echo all good\n");
-    place.write("tests/more.sh", "echo more\n");
-    let run = place.run(&server, &["run"]);
+    // A test is changed and another added outside of any session.
+    project.write("tests/add.sh", "echo all good\n");
+    project.write("tests/more.sh", "echo more\n");
+    let run = project.run(&server, &["run"]);
     run.assert_ended("all_passed", 0);
     let disputed: Vec<&str> = run.of_type("disputed").filter_map(|event| event["path"].as_str()).collect();
     assert_eq!(disputed, ["tests/add.sh", "tests/more.sh"]);
     let decide = |args: &[&str]| {
-        let output = place.autonoe(None).arg("checks").args(args).output().expect("started");
+        let output = project.autonoe(None).arg("checks").args(args).output().expect("started");
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let listed = decide(&[]);
     assert!(listed.contains("Disputed: tests/add.sh") && listed.contains("failed first"), "{listed}");
     decide(&["reject", "tests/add.sh"]);
-    assert!(place.read("tests/add.sh").contains("calc.sh"), "it is as it was accepted");
+    assert!(project.read("tests/add.sh").contains("calc.sh"), "the accepted version is restored");
     decide(&["accept", "tests/more.sh"]);
     assert!(!decide(&[]).contains("Disputed"));
-    assert_eq!(place.run(&server, &["run"]).of_type("disputed").count(), 0);
+    assert_eq!(project.run(&server, &["run"]).of_type("disputed").count(), 0);
 
-    let output = place.autonoe(None).args(["checks", "accept", "nothing"]).output().expect("started");
+    let output = project.autonoe(None).args(["checks", "accept", "nothing"]).output().expect("started");
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("There is no check and no disputed file 'nothing'")
-    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains("There is no check or disputed file 'nothing'"));
 }
 
 #[test]
-fn gemini_is_refused_what_does_not_hold() {
+fn a_false_claim_by_gemini_is_refused() {
     let Some(gemini) = super::gemini::gemini() else { return };
-    let place = place();
+    let project = project();
     let shell = |command: &str| {
         format!(
             "{{ tool = \"run_shell_command\", input = {{ command = \"{command}\", description = \"work\" }} }}"
         )
     };
     let model = model(&too_early(shell));
-    let mut command = super::gemini::command(&gemini, &place, &model, &["run", "-n", "2"]);
-    let run = super::support::Run::from(command.output().expect("started"));
-    is_refused_and_then_verified(&run);
-    assert_followed(&model);
+    let mut command = super::gemini::command(&gemini, &project, &model, &["run", "-n", "2"]);
+    let run = super::support::RunOutput::from(command.output().expect("started"));
+    assert_refused_then_verified(&run);
+    assert_script_followed(&model);
 }
 
 #[test]
-fn an_agent_of_the_configuration_is_refused_what_does_not_hold() {
+fn a_false_claim_by_a_configured_agent_is_refused() {
     let Some(codex) = super::acp::codex() else { return };
-    let place = place();
+    let project = project();
     let model = model(&too_early(|command| {
         format!("{{ tool = \"exec_command\", input = {{ cmd = \"{command}\" }} }}")
     }));
-    let mut command = super::acp::command(&codex, &place, &model, &["run", "--backend", "mine", "-n", "2"]);
-    is_refused_and_then_verified(&super::support::Run::from(command.output().expect("started")));
-    assert_followed(&model);
+    let mut command = super::acp::command(&codex, &project, &model, &["run", "--backend", "mine", "-n", "2"]);
+    assert_refused_then_verified(&super::support::RunOutput::from(command.output().expect("started")));
+    assert_script_followed(&model);
 }
 
 #[test]
-fn a_kill_in_the_middle_of_a_check_leaves_nothing_and_is_made_good() {
-    let place = place();
-    place.write(
+fn a_kill_during_a_check_leaves_nothing_behind() {
+    let project = project();
+    project.write(
         "SPEC.md",
         "# Spec\n\n```check A name=slow\n$ test ! -e calc.sh || sleep 300\n$ sh calc.sh add 2 3\n5\n```\n",
     );
     let turns = format!("{}\n{PASSES}\n[[conversation.turn]]\ntext = \"done\"", writes(ADDS, true));
     let server = model(&always(&turns));
-    let mut command = place.command(&server, &["run"]);
+    let mut command = project.command(&server, &["run"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    let state = place.home().join(".local/state");
+    let state = project.home().join(".local/state");
     wait_until("the check runs", || {
         state.exists() && processes_in(&state).iter().any(|line| line.contains("sleep 300"))
     });
     child.kill().expect("killed");
     child.wait().expect("ended");
     wait_until("nothing runs any more", || processes_in(&state).is_empty());
-    assert_eq!(place.statuses(), [("A".to_owned(), "pending")], "nobody knows yet");
+    assert_eq!(project.statuses(), [("A".to_owned(), "pending")], "its status is unchanged");
 
-    // The check is the user's, who fixes it.
-    place.write("SPEC.md", SPEC);
+    // The user fixes the check.
+    project.write("SPEC.md", SPEC);
     let server = model(&always(
         &turns
             .replace("git init -q -b main . && git add calc.sh && git commit", "git commit -q --allow-empty"),
     ));
-    let run = place.run(&server, &["run"]);
+    let run = project.run(&server, &["run"]);
     run.assert_ended("all_passed", 0);
-    assert_eq!(
-        run.outcome()["deliverables_verified"],
-        1,
-        "one of its checks was seen to fail before the kill"
-    );
-    let project = place.journal().parent().expect("state").to_owned();
-    let left = std::fs::read_dir(project.join("checkouts")).expect("checkouts").count();
+    assert_eq!(run.outcome()["deliverables_verified"], 1, "one of its checks failed first, before the kill");
+    let state_dir = project.journal().parent().expect("state").to_owned();
+    let left = std::fs::read_dir(state_dir.join("checkouts")).expect("checkouts").count();
     assert_eq!(left, 0, "no checkout is left behind");
 }
 
 #[test]
 fn an_interrupt_does_not_wait_for_a_check() {
-    let place = place();
-    place.write("SPEC.md", "# Spec\n\n- Check: `sleep 300` for A\n");
+    let project = project();
+    project.write("SPEC.md", "# Spec\n\n- Check: `sleep 300` for A\n");
     let server = model(&always("[[conversation.turn]]\ntext = \"done\""));
-    let mut command = place.command(&server, &["run"]);
+    let mut command = project.command(&server, &["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    let state = place.home().join(".local/state");
+    let state = project.home().join(".local/state");
     wait_until("the check runs", || {
         state.exists() && processes_in(&state).iter().any(|line| line.contains("sleep 300"))
     });
     signal(&child, Signal::INT);
-    super::support::Run::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
+    super::support::RunOutput::from(child.wait_with_output().expect("ended"))
+        .assert_ended("interrupted", 130);
     wait_until("nothing runs any more", || processes_in(&state).is_empty());
 }
 
 #[test]
-fn codex_has_an_independent_look_at_what_another_has_built() {
+fn codex_reviews_the_native_agents_work() {
     let Some(codex) = super::codex::codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let server = model(
         r#"
         [[conversation]]
@@ -467,7 +464,7 @@ fn codex_has_an_independent_look_at_what_another_has_built() {
           text = "done"
         [[conversation]]
         name = "review"
-        when = ["an independent look", "`A`: thing A"]
+        when = ["an independent review", "`A`: thing A"]
           [[conversation.turn]]
           call = [{ tool = "mcp__autonoe__review", input = { deliverableId = "A", holds = true, reason = "I have looked." } }]
           [[conversation.turn]]
@@ -475,13 +472,13 @@ fn codex_has_an_independent_look_at_what_another_has_built() {
           text = "done"
         "#,
     );
-    let run = codex.run(&place, &server, &["run", "--backend", "native", "--verifier", "codex"]);
+    let run = codex.run(&project, &server, &["run", "--backend", "native", "--verifier", "codex"]);
     run.assert_ended("all_passed", 0);
-    assert_followed(&server);
+    assert_script_followed(&server);
     let backends: Vec<&str> =
         run.of_type("session_started").filter_map(|event| event["backend"].as_str()).collect();
     assert_eq!(backends, ["native", "codex"]);
-    let status = json(&place.read(".autonoe/status.json"));
+    let status = json(&project.read(".autonoe/status.json"));
     let by = &status["deliverables"][0]["review"]["by"];
     assert!(by.as_str().is_some_and(|by| by.starts_with("codex:")), "{by}");
 }

@@ -5,30 +5,33 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use super::support::{Place, Run, always, assert_followed, assert_nothing_left, coding, model, wait_until};
-use super::vendors::{Vendor, kill_in, killed_in_a_tool, vendor};
+use super::support::{
+    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, coding, model,
+    wait_until,
+};
+use super::vendors::{TestVendor, kill_in, killed_in_a_tool, vendor};
 
-pub fn claude() -> Option<Vendor> {
+pub fn claude() -> Option<TestVendor> {
     vendor("claude", "@anthropic-ai/claude-code-linux-x64/claude")
 }
 
 #[test]
-fn claude_is_held_by_the_same_gates() {
+fn claude_goes_through_the_same_gates() {
     let Some(claude) = claude() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&always(HOSTILE));
-    let run = claude.run(&place, &model, &["run", "--backend", "claude"]);
+    let run = claude.run(&project, &model, &["run", "--backend", "claude"]);
     run.assert_ended("all_passed", 0);
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 4, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
-    assert!(!place.path("../outside.txt").exists());
-    assert_followed(&model);
+    assert!(!project.path("../outside.txt").exists());
+    assert_script_followed(&model);
 }
 
 #[test]
 fn claude_changes_nothing_in_sync() {
     let Some(claude) = claude() else { return };
-    let place = Place::with_status(&[("A", "passed")]);
+    let project = CliTestProject::with_status(&[("A", "passed")]);
     let model = model(&always(
         r#"
           [[conversation.turn]]
@@ -39,35 +42,35 @@ fn claude_changes_nothing_in_sync() {
           text = "done"
         "#,
     ));
-    let run = claude.run(&place, &model, &["sync", "--backend", "claude", "-n", "1"]);
+    let run = claude.run(&project, &model, &["sync", "--backend", "claude", "-n", "1"]);
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
-    assert!(!place.path("src.txt").exists() && !place.path("other.txt").exists());
-    assert_followed(&model);
+    assert!(!project.path("src.txt").exists() && !project.path("other.txt").exists());
+    assert_script_followed(&model);
 }
 
 #[test]
-fn what_claude_cannot_do_is_blocked() {
+fn claude_can_block_a_deliverable() {
     let Some(claude) = claude() else { return };
-    let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
     let model = model(&[coding("A", "blocked"), coding("B", "passed")].concat());
-    let run = claude.run(&place, &model, &["run", "--backend", "claude"]);
+    let run = claude.run(&project, &model, &["run", "--backend", "claude"]);
     run.assert_ended("all_passed", 0);
-    assert_eq!(place.statuses(), [("A".to_owned(), "blocked"), ("B".to_owned(), "passed")]);
-    assert_followed(&model);
+    assert_eq!(project.statuses(), [("A".to_owned(), "blocked"), ("B".to_owned(), "passed")]);
+    assert_script_followed(&model);
 }
 
 #[test]
-fn claude_is_out_of_quota_and_another_agent_goes_on() {
+fn the_fallback_takes_over_when_claude_is_out_of_quota() {
     let Some(claude) = claude() else { return };
-    let (spent, working) = (model(USED_UP), model(&coding("A", "passed")));
+    let (spent, working) = (model(QUOTA_EXHAUSTED), model(&coding("A", "passed")));
     let run = |args: &[&str]| {
-        let place = Place::with_status(&[("A", "pending")]);
+        let project = CliTestProject::with_status(&[("A", "pending")]);
         let config = format!("[providers.other]\nbase_url = '{}'\n", working.base_url());
-        place.write("../home/.config/autonoe/config.toml", &config);
-        let mut command = claude.command(&place, &spent, args);
+        project.write("../home/.config/autonoe/config.toml", &config);
+        let mut command = claude.command(&project, &spent, args);
         command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "test-token-never-real");
-        Run::from(command.output().expect("started"))
+        RunOutput::from(command.output().expect("started"))
     };
     let alone = run(&["run", "--backend", "claude"]);
     alone.assert_ended("quota_exceeded", 5);
@@ -79,23 +82,23 @@ fn claude_is_out_of_quota_and_another_agent_goes_on() {
     assert_eq!(changes.len(), 1);
     assert_eq!((&changes[0]["from"], &changes[0]["to"]), (&"claude".into(), &"native".into()));
     assert_eq!(changes[0]["reason"], "quota_exceeded");
-    assert!(helped.stderr.contains("native steps in"), "{}", helped.stderr);
-    assert_followed(&working);
+    assert!(helped.stderr.contains("switching to native"), "{}", helped.stderr);
+    assert_script_followed(&working);
 }
 
 #[test]
-fn a_sub_agent_in_the_background_is_waited_for() {
+fn a_background_sub_agent_is_waited_for() {
     let Some(claude) = claude() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(SUB_AGENT);
-    let run = claude.run(&place, &model, &["run", "--backend", "claude"]);
+    let run = claude.run(&project, &model, &["run", "--backend", "claude"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(run.sessions(), ["coding"]);
-    assert_eq!(place.read("by-the-sub-agent.txt"), "x\n");
-    assert_followed(&model);
+    assert_eq!(project.read("by-the-sub-agent.txt"), "x\n");
+    assert_script_followed(&model);
 }
 
-/// It says something while its sub-agent works, and finishes when that has ended.
+/// The main agent replies while its sub-agent works, and finishes after it.
 const SUB_AGENT: &str = r#"
   [[conversation]]
   when = "write the file"
@@ -116,48 +119,48 @@ const SUB_AGENT: &str = r#"
 "#;
 
 #[test]
-fn a_claude_that_dies_is_started_again() {
+fn claude_is_restarted_after_a_crash() {
     let Some(claude) = claude() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&[LONG_COMMAND_ONCE, &coding("A", "passed")].concat());
-    let mut command = claude.command(&place, &model, &["run", "--backend", "claude"]);
+    let mut command = claude.command(&project, &model, &["run", "--backend", "claude"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
-    kill_in(&place, |line| line.contains("--input-format"));
-    let run = Run::from(child.wait_with_output().expect("ended"));
+    wait_until("the command runs", || project.path("ready.txt").exists());
+    kill_in(&project, |line| line.contains("--input-format"));
+    let run = RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("all_passed", 0);
     let first = run.of_type("session_ended").next().expect("a session");
     assert_eq!(first["outcome"], "execution_error", "{first}");
     assert_eq!(first["fault"]["code"], "agent_crashed", "{first}");
-    assert_nothing_left(&place);
-    assert_followed(&model);
+    assert_no_processes_left(&project);
+    assert_script_followed(&model);
 }
 
 #[test]
-fn a_conversation_with_claude_is_taken_up_after_autonoe_was_killed() {
+fn resume_continues_a_claude_conversation_after_a_kill() {
     let Some(claude) = claude() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&[LONG_COMMAND_ONCE, &coding("A", "passed")].concat());
-    killed_in_a_tool(&place, claude.command(&place, &model, &["run", "--backend", "claude"]), || {
-        records(&place).values().any(|text| text.contains("tail -f"))
+    killed_in_a_tool(&project, claude.command(&project, &model, &["run", "--backend", "claude"]), || {
+        records(&project).values().any(|text| text.contains("tail -f"))
     });
-    let before = records(&place);
-    let run = claude.run(&place, &model, &["run", "--backend", "claude", "--resume"]);
+    let before = records(&project);
+    let run = claude.run(&project, &model, &["run", "--backend", "claude", "--resume"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(run.sessions(), ["coding"]);
-    let after = records(&place);
+    let after = records(&project);
     assert!(
         before.iter().all(|(name, text)| after.get(name) == Some(text)),
-        "the earlier one stays as it was"
+        "the earlier conversation is unchanged"
     );
     let new: Vec<_> = after.iter().filter(|(name, _)| !before.contains_key(*name)).collect();
     assert!(matches!(&new[..], [(_, text)] if text.contains("tail -f")), "{new:?}");
-    assert_followed(&model);
+    assert_script_followed(&model);
 }
 
-/// What Claude Code has written down of its conversations, by the names of the files.
-fn records(place: &Place) -> BTreeMap<PathBuf, String> {
-    let projects = place.journal().with_file_name("home/.claude/projects");
+/// Claude Code's conversation files by path.
+fn records(project: &CliTestProject) -> BTreeMap<PathBuf, String> {
+    let projects = project.journal().with_file_name("home/.claude/projects");
     let directories = fs::read_dir(projects).into_iter().flatten().flatten();
     let files =
         directories.flat_map(|directory| fs::read_dir(directory.path()).into_iter().flatten().flatten());
@@ -165,36 +168,36 @@ fn records(place: &Place) -> BTreeMap<PathBuf, String> {
 }
 
 #[test]
-fn a_key_that_claude_cannot_use_is_told_with_the_next_step() {
+fn a_rejected_claude_key_is_reported_with_a_hint() {
     let Some(claude) = claude() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&always(
         "[[conversation.turn]]\nfault = { kind = 'status', status = 401, message = 'invalid x-api-key', times = 99 }\n\
          [[conversation.turn]]\ntext = 'never'",
     ));
-    let run = claude.run(&place, &model, &["run", "--backend", "claude"]);
+    let run = claude.run(&project, &model, &["run", "--backend", "claude"]);
     run.assert_ended("failed", 2);
     assert_eq!(run.outcome()["fault"]["code"], "not_logged_in");
     assert!(run.stderr.contains("/login"), "{}", run.stderr);
 }
 
 #[test]
-fn without_any_agent_the_ways_to_go_on_are_named() {
-    let place = Place::with_status(&[("A", "pending")]);
-    let output = place.autonoe(None).args(["run", "--backend", "claude"]).output().expect("started");
+fn a_missing_claude_is_reported_with_a_hint() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let output = project.autonoe(None).args(["run", "--backend", "claude"]).output().expect("started");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("no `claude` on the search path") && stderr.contains("doctor"), "{stderr}");
+    assert!(stderr.contains("`claude` is not on the PATH") && stderr.contains("doctor"), "{stderr}");
 }
 
-/// The same for the first conversation alone.
+/// A long command in the first conversation only.
 const LONG_COMMAND_ONCE: &str = "[[conversation]]\nplays = 1\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
      'echo ready > ready.txt; tail -f ready.txt' } }]\n[[conversation.turn]]\ntext = 'x'\n\
      [[conversation.turn]]\ncall = [{ tool = 'mcp__autonoe__set_status', input = { deliverableId = 'A', status = 'passed' } }]\n\
      [[conversation.turn]]\ntext = 'done'\n";
 
-/// The answer of the service to a subscriber who has used up five hours' worth.
-const USED_UP: &str = "[[conversation]]\n[[conversation.turn]]\nfault = { kind = 'status', status = 429, times = 99, \
+/// The service's answer to a subscriber who has used up the five-hour limit.
+const QUOTA_EXHAUSTED: &str = "[[conversation]]\n[[conversation.turn]]\nfault = { kind = 'status', status = 429, times = 99, \
      message = 'usage limit', headers = { \
      'anthropic-ratelimit-unified-status' = 'rejected', 'anthropic-ratelimit-unified-reset' = '4102444800', \
      'anthropic-ratelimit-unified-representative-claim' = 'five_hour', \
@@ -203,7 +206,6 @@ const USED_UP: &str = "[[conversation]]\n[[conversation.turn]]\nfault = { kind =
      'anthropic-ratelimit-unified-overage-disabled-reason' = 'org_level_disabled' } }\n\
      [[conversation.turn]]\ntext = 'never'";
 
-/// A write to the status file, a dangerous command, a denied command in a chain, a write outside the project.
 const HOSTILE: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "Write", input = { file_path = ".autonoe/status.json", content = "{}" } }]

@@ -4,21 +4,22 @@ use std::fs;
 use std::process::Stdio;
 
 use super::native::MCP_SERVER;
-use super::support::{Place, Run, always, assert_followed, assert_nothing_left, model, wait_until};
-use super::vendors::{Vendor, kill_in, vendor};
-use autonoe_scripted::Server;
+use super::support::{
+    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, model, wait_until,
+};
+use super::vendors::{TestVendor, kill_in, vendor};
+use autonoe_scripted::ScriptedServer;
 
-pub fn codex() -> Option<Vendor> {
+pub fn codex() -> Option<TestVendor> {
     vendor("codex", "@openai/codex/bin/codex.js")
 }
 
-/// The program proper, which npm's script starts.
-pub fn program() -> Option<Vendor> {
+/// The native program that npm's script starts.
+pub fn program() -> Option<TestVendor> {
     vendor("codex", "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex")
 }
 
-/// A script in which commands are given to Codex' own tool.
-pub fn in_its_words(script: &str) -> String {
+pub fn with_own_tool_names(script: &str) -> String {
     script.replace(r#"tool = "Bash", input = { command ="#, r#"tool = "exec_command", input = { cmd ="#)
 }
 
@@ -30,21 +31,21 @@ pub const PASS: &str = r#"
 "#;
 
 #[test]
-fn codex_is_held_by_the_same_gates() {
+fn codex_goes_through_the_same_gates() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&always(HOSTILE));
-    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    let run = codex.run(&project, &model, &["run", "--backend", "codex"]);
     run.assert_ended("all_passed", 0);
-    assert_eq!(run.sessions().len(), 1, "the session goes on");
+    assert_eq!(run.sessions().len(), 1, "the session continues");
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 5, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
-    assert!(!place.path("../outside.txt").exists());
-    assert_eq!(place.read("inside.txt"), "x\n");
-    assert_followed(&model);
+    assert!(!project.path("../outside.txt").exists());
+    assert_eq!(project.read("inside.txt"), "x\n");
+    assert_script_followed(&model);
 }
 
-/// Writes a file in each of the ways that Codex has.
+/// Writes a file with each of Codex's tools.
 pub const WRITES: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: src.txt\n+x\n*** End Patch\n" }]
@@ -57,17 +58,17 @@ pub const WRITES: &str = r#"
 #[test]
 fn codex_changes_nothing_in_sync() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "passed")]);
+    let project = CliTestProject::with_status(&[("A", "passed")]);
     let model = model(&always(WRITES));
-    let run = codex.run(&place, &model, &["sync", "--backend", "codex", "-n", "1"]);
+    let run = codex.run(&project, &model, &["sync", "--backend", "codex", "-n", "1"]);
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
     assert_eq!(denied, 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
-    assert!(!place.path("src.txt").exists() && !place.path("other.txt").exists());
-    assert_followed(&model);
+    assert!(!project.path("src.txt").exists() && !project.path("other.txt").exists());
+    assert_script_followed(&model);
 }
 
 /// A write to the status file, a dangerous command, a denied command in a chain, a write outside the project with the tool
-/// and with a command; and a write that is none of these.
+/// and with a command; and a permitted write.
 const HOSTILE: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: .autonoe/status.json\n+{}\n*** End Patch\n" }]
@@ -93,7 +94,7 @@ const HOSTILE: &str = r#"
   text = "done"
 "#;
 
-/// A model whose limit is reached, in the words of the service behind a subscription.
+/// A model whose usage limit is reached, as the service reports it to subscribers.
 pub fn out_of_usage() -> String {
     let resets_at = jiff::Timestamp::now().as_second() + 3600;
     always(&format!(
@@ -106,24 +107,24 @@ pub fn out_of_usage() -> String {
 #[test]
 fn a_usage_limit_of_codex_is_a_quota() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&out_of_usage());
-    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    let run = codex.run(&project, &model, &["run", "--backend", "codex"]);
     run.assert_ended("quota_exceeded", 5);
-    assert_eq!(model.requests().len(), 1, "it is not tried again");
+    assert_eq!(model.requests().len(), 1, "it is not retried");
     assert!(run.outcome()["resets_at"].is_string(), "{}", run.outcome());
 }
 
 #[test]
-fn another_agent_goes_on_when_the_quota_of_codex_is_used_up() {
+fn the_fallback_takes_over_when_codex_is_out_of_quota() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let codex_model = model(&out_of_usage());
     let native_model = model(&always(PASS));
     let mut command =
-        codex.command(&place, &codex_model, &["run", "--backend", "codex", "--fallback", "native"]);
+        codex.command(&project, &codex_model, &["run", "--backend", "codex", "--fallback", "native"]);
     command.env("ANTHROPIC_BASE_URL", native_model.base_url());
-    let run = Run::from(command.output().expect("started"));
+    let run = RunOutput::from(command.output().expect("started"));
     run.assert_ended("all_passed", 0);
     assert_eq!(run.of_type("backend_changed").count(), 1);
     let backends: Vec<_> = run.of_type("session_started").map(|event| event["backend"].clone()).collect();
@@ -131,19 +132,19 @@ fn another_agent_goes_on_when_the_quota_of_codex_is_used_up() {
 }
 
 #[test]
-fn a_key_that_codex_is_refused_with_is_told_to_a_person() {
+fn a_rejected_codex_key_is_reported() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&always(
         "[[conversation.turn]]\nfault = { kind = 'invalid_key', times = 99 }\n[[conversation.turn]]\ntext = 'never'",
     ));
-    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    let run = codex.run(&project, &model, &["run", "--backend", "codex"]);
     run.assert_ended("failed", 2);
     assert_eq!(run.outcome()["fault"]["code"], "not_logged_in");
     assert!(run.stderr.contains("codex login"), "{}", run.stderr);
 }
 
-/// A command that ignores signals, with a child that does so too.
+/// A command that ignores signals, with a child that does too.
 const LONG_COMMAND: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "exec_command", input = { cmd = "trap '' TERM INT; (trap '' TERM; sleep 300) & echo ready > ready.txt; sleep 300; sleep 300", yield_time_ms = 30000 } }]
@@ -152,69 +153,72 @@ const LONG_COMMAND: &str = r#"
 "#;
 
 #[test]
-fn a_codex_that_dies_is_started_again() {
+fn codex_is_restarted_after_a_crash() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let script = format!("[[conversation]]\nplays = 1\n{LONG_COMMAND}\n[[conversation]]\n{PASS}");
     let model = model(&script);
-    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
+    let mut command = codex.command(&project, &model, &["run", "--backend", "codex"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
-    kill_in(&place, |line| line.ends_with("codex app-server "));
-    let run = Run::from(child.wait_with_output().expect("ended"));
+    wait_until("the command runs", || project.path("ready.txt").exists());
+    kill_in(&project, |line| line.ends_with("codex app-server "));
+    let run = RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("all_passed", 0);
     assert_eq!(run.of_type("retrying").count(), 1);
     let first = run.of_type("session_ended").next().expect("a session");
     assert_eq!(first["fault"]["code"], "agent_crashed", "{first}");
-    assert_nothing_left(&place);
+    assert_no_processes_left(&project);
 }
 
 #[test]
-fn a_conversation_of_codex_is_taken_up() {
+fn resume_continues_a_codex_conversation() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let first = model(&always("[[conversation.turn]]\ntext = \"remember the word barbarossa\"\n"));
-    let run = codex.run(&place, &first, &["run", "--backend", "codex", "--max-iterations", "1"]);
+    let run = codex.run(&project, &first, &["run", "--backend", "codex", "--max-iterations", "1"]);
     run.assert_ended("max_iterations", 4);
     let second =
         model(&always(&format!("[[conversation.turn]]\ntext = \"remember the word barbarossa\"\n{PASS}")));
-    let run = codex.run(&place, &second, &["run", "--backend", "codex", "--resume"]);
+    let run = codex.run(&project, &second, &["run", "--backend", "codex", "--resume"]);
     run.assert_ended("all_passed", 0);
-    assert!(asked(&second).contains("barbarossa"), "the first request brings what was said");
-    assert_eq!(run.of_type("usage").count(), second.requests().len(), "nothing is booked twice");
+    assert!(first_request(&second).contains("barbarossa"), "the first request includes the conversation");
+    assert_eq!(run.of_type("usage").count(), second.requests().len(), "no usage is counted twice");
     assert!(run.of_type("usage").all(|event| event["cost_usd"].is_f64()), "its price is known");
 }
 
-fn asked(model: &Server) -> String {
+fn first_request(model: &ScriptedServer) -> String {
     model.requests()[0].request.to_string()
 }
 
 #[test]
-fn the_settings_of_the_user_and_of_the_repository_are_left_out() {
+fn codex_settings_of_user_and_repository_are_ignored() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let hostile =
         "approval_policy = \"never\"\n[mcp_servers.theirs]\ncommand = \"touch\"\nargs = [\"started.txt\"]\n";
-    place.write(".codex/config.toml", hostile);
-    fs::create_dir_all(place.home().join(".codex")).expect("directory");
-    fs::write(place.home().join(".codex/config.toml"), hostile).expect("written");
+    project.write(".codex/config.toml", hostile);
+    fs::create_dir_all(project.home().join(".codex")).expect("directory");
+    fs::write(project.home().join(".codex/config.toml"), hostile).expect("written");
     let model = model(&always(&format!(
         "[[conversation.turn]]\ncall = [{{ tool = \"exec_command\", input = {{ cmd = \"ls && curl x\" }} }}]\n{PASS}"
     )));
-    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    let run = codex.run(&project, &model, &["run", "--backend", "codex"]);
     run.assert_ended("all_passed", 0);
-    assert!(run.of_type("tool_result").any(|event| event["denied_by"].is_string()), "it asks all the same");
-    assert!(!place.path("started.txt").exists());
-    assert_followed(&model);
+    assert!(
+        run.of_type("tool_result").any(|event| event["denied_by"].is_string()),
+        "approval is still required"
+    );
+    assert!(!project.path("started.txt").exists());
+    assert_script_followed(&model);
 }
 
 #[test]
-fn codex_calls_the_tools_of_the_users_servers_and_cannot_type_into_programs() {
+fn codex_calls_mcp_tools_and_has_no_tty() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    // It is waited for.
-    place.write("server.sh", &format!("sleep 2\n{MCP_SERVER}"));
-    let config = place.home().join(".config/autonoe");
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    // A slow server, which must be waited for.
+    project.write("server.sh", &format!("sleep 2\n{MCP_SERVER}"));
+    let config = project.home().join(".config/autonoe");
     fs::create_dir_all(&config).expect("directory");
     let text = "[mcp_servers.mine]\ncommand = \"bash\"\nargs = [\"server.sh\"]\n\
                 [mcp_servers.broken]\ncommand = \"no-such-program\"\n";
@@ -225,30 +229,30 @@ fn codex_calls_the_tools_of_the_users_servers_and_cannot_type_into_programs() {
          call = [{{ tool = \"exec_command\", input = {{ cmd = \"cat\", tty = true }} }}]\n{}",
         PASS.replacen("call =", "expect = \"TTY execution is disabled\"\ncall =", 1)
     )));
-    let run = codex.run(&place, &model, &["run", "--backend", "codex"]);
+    let run = codex.run(&project, &model, &["run", "--backend", "codex"]);
     run.assert_ended("all_passed", 0);
     let names: Vec<_> = run.of_type("tool_call").filter_map(|event| event["name"].as_str()).collect();
     assert_eq!(names, ["mcp__mine__greet", "mcp__autonoe__set_status"]);
     let mut troubles = run.of_type("trouble").filter_map(|event| event["message"].as_str());
-    assert!(troubles.any(|message| message.contains("broken")), "a server that does not start is told");
-    assert_followed(&model);
+    assert!(troubles.any(|message| message.contains("broken")), "a server that does not start is reported");
+    assert_script_followed(&model);
 }
 
 #[test]
-fn codex_works_with_the_provider_of_its_users_settings() {
+fn codex_uses_the_provider_of_the_users_settings() {
     let Some(codex) = codex() else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&always(PASS));
-    fs::create_dir_all(place.home().join(".codex")).expect("directory");
+    fs::create_dir_all(project.home().join(".codex")).expect("directory");
     let theirs = format!(
         "model_provider = \"mine\"\n[model_providers.mine]\nname = \"mine\"\nbase_url = \"{}/v1\"\n\
          wire_api = \"responses\"\nenv_key = \"MINE_KEY\"\n",
         model.base_url()
     );
-    fs::write(place.home().join(".codex/config.toml"), theirs).expect("written");
-    let mut command = codex.command(&place, &model, &["run", "--backend", "codex"]);
+    fs::write(project.home().join(".codex/config.toml"), theirs).expect("written");
+    let mut command = codex.command(&project, &model, &["run", "--backend", "codex"]);
     command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL").env("MINE_KEY", "test-key-never-real");
-    let run = Run::from(command.output().expect("started"));
+    let run = RunOutput::from(command.output().expect("started"));
     run.assert_ended("all_passed", 0);
-    assert_followed(&model);
+    assert_script_followed(&model);
 }

@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry's, on loopback: keeps the spans that a run sends as JSON.
+//! An OpenTelemetry collector on loopback that stores the spans of a run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-pub struct Collector {
+pub struct SpanCollector {
     endpoint: String,
     spans: Arc<Mutex<Vec<Value>>>,
 }
 
-impl Collector {
+impl SpanCollector {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let endpoint = format!("http://{}", listener.local_addr().expect("bound"));
         let spans = Arc::<Mutex<Vec<Value>>>::default();
         let kept = Arc::clone(&spans);
-        // It ends with the test's process.
+        // The thread ends with the test process.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 take(stream, &kept);
@@ -27,20 +27,19 @@ impl Collector {
         Self { endpoint, spans }
     }
 
-    /// Has a run send everything here.
     pub fn watch(&self, command: &mut Command) {
         command
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", &self.endpoint)
             .env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
     }
 
-    /// All spans that arrived; a run that has ended has sent them all.
-    pub fn spans(&self) -> Vec<Span> {
-        self.spans.lock().expect("not poisoned").iter().cloned().map(Span).collect()
+    /// All received spans; a finished run has sent them all.
+    pub fn spans(&self) -> Vec<ReceivedSpan> {
+        self.spans.lock().expect("not poisoned").iter().cloned().map(ReceivedSpan).collect()
     }
 }
 
-/// Keeps the spans of one request, then answers it: a run ends as soon as it is answered.
+/// Stores the spans of one request before answering it: a run ends as soon as it has the answer.
 fn take(stream: TcpStream, kept: &Mutex<Vec<Value>>) {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
@@ -64,12 +63,11 @@ fn take(stream: TcpStream, kept: &Mutex<Vec<Value>>) {
     reader.into_inner().write_all(answer.as_bytes()).expect("answered");
 }
 
-/// A span, as it was sent.
 #[derive(Debug, Clone)]
-pub struct Span(Value);
+pub struct ReceivedSpan(Value);
 
-impl Span {
-    /// The first word of its name: what it is.
+impl ReceivedSpan {
+    /// The first word of the name.
     pub fn kind(&self) -> &str {
         self.name().split(' ').next().unwrap_or_default()
     }
@@ -78,7 +76,7 @@ impl Span {
         self.0["name"].as_str().expect("a name")
     }
 
-    /// Why it failed, if it did.
+    /// The error type; `None` if it did not fail.
     pub fn error(&self) -> Option<&str> {
         let attributes = self.0["attributes"].as_array().expect("attributes");
         let error = attributes.iter().find(|attribute| attribute["key"] == "error.type")?;
@@ -90,9 +88,9 @@ impl Span {
     }
 }
 
-/// Asserts that each session asked its model and that nothing in the run failed or was cut off.
+/// Asserts that each session called its model and that nothing failed or was cut off.
 #[track_caller]
-pub fn assert_healthy(spans: &[Span], sessions: usize) {
+pub fn assert_healthy(spans: &[ReceivedSpan], sessions: usize) {
     let failed: Vec<_> = spans.iter().filter_map(|span| Some((span.name(), span.error()?))).collect();
     assert_eq!(failed, [], "nothing failed");
     let of_kind = |kind: &'static str| spans.iter().filter(move |span| span.kind() == kind);

@@ -2,23 +2,23 @@
 
 use serde_json::Value;
 
-use super::support::{Place, builder, model};
+use super::support::{CliTestProject, builder, model};
 
-fn text(place: &Place, args: &[&str]) -> (Option<i32>, String, String) {
-    let output = place.autonoe(None).args(args).output().expect("started");
+fn text(project: &CliTestProject, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = project.autonoe(None).args(args).output().expect("started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
 fn status_before_during_and_after() {
-    let place = Place::new();
-    let (code, out, _) = text(&place, &["status"]);
+    let project = CliTestProject::new();
+    let (code, out, _) = text(&project, &["status"]);
     assert_eq!(code, Some(0));
     assert!(out.contains("No deliverables yet"), "{out}");
     let model = model(&builder());
-    place.run(&model, &["run", "-n", "2"]);
-    let (_, out, _) = text(&place, &["status"]);
+    project.run(&model, &["run", "-n", "2"]);
+    let (_, out, _) = text(&project, &["status"]);
     for line in [
         "[PASS]    A  thing A",
         "[PENDING] B  thing B",
@@ -27,7 +27,7 @@ fn status_before_during_and_after() {
     ] {
         assert!(out.contains(line), "{line:?} is missing in:\n{out}");
     }
-    let (_, out, _) = text(&place, &["status", "--json"]);
+    let (_, out, _) = text(&project, &["status", "--json"]);
     let json: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!((&json["passed"], &json["total"]), (&1.into(), &3.into()));
     assert_eq!(json["last_run"]["report"]["outcome"], "max_iterations");
@@ -37,34 +37,34 @@ fn status_before_during_and_after() {
 
 #[test]
 fn sessions_are_listed_and_shown() {
-    let (place, model) = (Place::new(), model(&builder()));
-    let (_, out, _) = text(&place, &["sessions", "list"]);
+    let (project, model) = (CliTestProject::new(), model(&builder()));
+    let (_, out, _) = text(&project, &["sessions", "list"]);
     assert_eq!(out, "No sessions yet.\n");
-    place.run(&model, &["run", "-n", "2"]);
-    let (_, out, _) = text(&place, &["sessions", "list"]);
+    project.run(&model, &["run", "-n", "2"]);
+    let (_, out, _) = text(&project, &["sessions", "list"]);
     assert!(out.contains("1.2") && out.contains("coding") && out.contains("completed"), "{out}");
-    let (_, out, _) = text(&place, &["sessions", "show", "1.2"]);
+    let (_, out, _) = text(&project, &["sessions", "show", "1.2"]);
     assert!(out.contains("echo built >> work-A.txt"), "{out}");
-    let (_, out, _) = text(&place, &["sessions", "show", "1.2", "--json"]);
+    let (_, out, _) = text(&project, &["sessions", "show", "1.2", "--json"]);
     assert!(out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{out}");
-    let (code, _, err) = text(&place, &["sessions", "show", "9.9"]);
+    let (code, _, err) = text(&project, &["sessions", "show", "9.9"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("no session 9.9"), "{err}");
-    let (code, _, err) = text(&place, &["sessions", "show", "nonsense"]);
+    let (code, _, err) = text(&project, &["sessions", "show", "nonsense"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("like 3.2"), "{err}");
 }
 
 #[test]
-fn init_writes_what_is_missing_and_leaves_the_rest_alone() {
-    let place = Place::new();
-    let (code, out, _) = text(&place, &["init"]);
+fn init_creates_only_missing_files() {
+    let project = CliTestProject::new();
+    let (code, out, _) = text(&project, &["init"]);
     assert_eq!(code, Some(0));
-    assert!(out.contains("SPEC.md: left alone") && out.contains("agent.json: created"), "{out}");
-    assert!(place.read("SPEC.md").contains("A, B and C"));
-    std::fs::remove_file(place.path("SPEC.md")).expect("removed");
-    text(&place, &["init"]);
-    let (_, out, _) = text(&place, &["doctor"]);
+    assert!(out.contains("SPEC.md: already exists") && out.contains("agent.json: created"), "{out}");
+    assert!(project.read("SPEC.md").contains("A, B and C"));
+    std::fs::remove_file(project.path("SPEC.md")).expect("removed");
+    text(&project, &["init"]);
+    let (_, out, _) = text(&project, &["doctor"]);
     assert!(
         out.contains("ok   SPEC.md") && out.contains("ok   .autonoe/agent.json: profiles base, node"),
         "{out}"
@@ -72,12 +72,12 @@ fn init_writes_what_is_missing_and_leaves_the_rest_alone() {
 }
 
 #[test]
-fn doctor_tells_what_is_missing() {
-    let place = Place::new();
-    let (code, out, _) = text(&place, &["doctor"]);
+fn doctor_reports_missing_requirements() {
+    let project = CliTestProject::new();
+    let (code, out, _) = text(&project, &["doctor"]);
     assert_eq!(code, Some(2));
     assert!(out.contains("BAD  no agent is ready"), "{out}");
-    let output = place
+    let output = project
         .autonoe(None)
         .arg("doctor")
         .env("ANTHROPIC_API_KEY", "test-key-never-real")
@@ -90,24 +90,24 @@ fn doctor_tells_what_is_missing() {
 
 #[test]
 fn version_man_and_completions() {
-    let place = Place::new();
-    let (code, out, _) = text(&place, &["--version"]);
+    let project = CliTestProject::new();
+    let (code, out, _) = text(&project, &["--version"]);
     assert_eq!((code, out.as_str()), (Some(0), concat!("autonoe ", env!("CARGO_PKG_VERSION"), "\n")));
-    assert!(text(&place, &["man"]).1.contains(".TH autonoe"));
-    assert!(text(&place, &["man", "run"]).1.contains("max\\-cost"));
-    assert_eq!(text(&place, &["man", "nonsense"]).0, Some(2));
+    assert!(text(&project, &["man"]).1.contains(".TH autonoe"));
+    assert!(text(&project, &["man", "run"]).1.contains("max\\-cost"));
+    assert_eq!(text(&project, &["man", "nonsense"]).0, Some(2));
     for shell in ["bash", "zsh", "fish"] {
-        assert!(text(&place, &["completions", shell]).1.contains("max-iterations"), "{shell}");
+        assert!(text(&project, &["completions", shell]).1.contains("max-iterations"), "{shell}");
     }
-    let (code, out, _) = text(&place, &["run", "--help"]);
+    let (code, out, _) = text(&project, &["run", "--help"]);
     assert_eq!(code, Some(0));
     assert!(out.contains("Exit codes:") && out.contains("--wait-for-quota"), "{out}");
 }
 
 #[test]
-fn into_a_pipe_go_plain_lines() {
-    let (place, model) = (Place::new(), model(&builder()));
-    let mut command = place.autonoe(Some(&model));
+fn output_to_a_pipe_is_plain_lines() {
+    let (project, model) = (CliTestProject::new(), model(&builder()));
+    let mut command = project.autonoe(Some(&model));
     let output =
         command.args(["run", "--backend", "native", "--session-delay", "0s"]).output().expect("started");
     let out = String::from_utf8_lossy(&output.stdout);
@@ -121,8 +121,8 @@ fn into_a_pipe_go_plain_lines() {
     ] {
         assert!(out.contains(line), "{line:?} is missing in:\n{out}");
     }
-    let place = Place::new();
-    let mut command = place.autonoe(Some(&model));
+    let project = CliTestProject::new();
+    let mut command = project.autonoe(Some(&model));
     let output = command
         .args(["run", "--backend", "native", "--quiet", "--session-delay", "0s"])
         .output()

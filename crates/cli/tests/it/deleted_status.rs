@@ -1,91 +1,96 @@
-//! A `status.json` that somebody deletes between two runs is restored from the journal, and never planned anew in silence.
+//! A `status.json` that is deleted between two runs is restored from the journal; planning never starts over silently.
 
 use std::fs;
 
-use super::support::{Place, assert_followed, builder, model};
+use super::support::{CliTestProject, assert_script_followed, builder, model};
 
-/// A project of which A and B have passed, and whose `status.json` is gone.
-fn deleted() -> (Place, String) {
-    let place = Place::new();
-    place.run(&model(&builder()), &["run", "-n", "3"]).assert_ended("max_iterations", 4);
-    let text = place.read(".autonoe/status.json");
-    assert_eq!(place.statuses().iter().filter(|(_, status)| *status == "passed").count(), 2);
-    fs::remove_file(place.path(".autonoe/status.json")).expect("removed");
-    (place, text)
+/// A project with A and B passed and its `status.json` deleted, and the deleted text.
+fn with_deleted_status() -> (CliTestProject, String) {
+    let project = CliTestProject::new();
+    project.run(&model(&builder()), &["run", "-n", "3"]).assert_ended("max_iterations", 4);
+    let text = project.read(".autonoe/status.json");
+    assert_eq!(project.statuses().iter().filter(|(_, status)| *status == "passed").count(), 2);
+    fs::remove_file(project.path(".autonoe/status.json")).expect("removed");
+    (project, text)
 }
 
 #[test]
-fn the_next_run_restores_it_says_so_and_goes_on() {
-    let (place, _) = deleted();
-    let said = place.autonoe(None).arg("status").output().expect("started").stdout;
-    let said = String::from_utf8_lossy(&said).into_owned();
-    assert!(said.contains("status.json is gone") && said.contains("3 deliverable(s), 2 passed"), "{said}");
+fn the_next_run_restores_a_deleted_status_file_and_continues() {
+    let (project, _) = with_deleted_status();
+    let printed = project.autonoe(None).arg("status").output().expect("started").stdout;
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    assert!(
+        printed.contains("status.json was deleted") && printed.contains("3 deliverable(s), 2 passed"),
+        "{printed}"
+    );
     let model = model(&builder());
-    let run = place.run(&model, &["run"]);
+    let run = project.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
-    assert_eq!(run.sessions(), ["coding"], "nothing is planned anew");
-    let told: Vec<_> = run.of_type("trouble").filter_map(|event| event["message"].as_str()).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(run.sessions(), ["coding"], "nothing is planned again");
+    let notices: Vec<_> = run.of_type("trouble").filter_map(|event| event["message"].as_str()).collect();
+    assert_eq!(notices.len(), 1, "{notices:?}");
     for words in
         ["status.json was deleted", "restored from the journal", "3 deliverable(s), 2 passed", "--start-over"]
     {
-        assert!(told[0].contains(words) && run.stderr.contains(words), "{told:?}");
+        assert!(notices[0].contains(words) && run.stderr.contains(words), "{notices:?}");
     }
-    assert_followed(&model);
+    assert_script_followed(&model);
 }
 
 #[test]
-fn what_is_done_is_known_to_be_done_without_anybody_to_do_it() {
-    let place = Place::new();
-    place.run(&model(&builder()), &["run"]).assert_ended("all_passed", 0);
-    fs::remove_dir_all(place.path(".autonoe")).expect("removed");
-    let output = place.autonoe(None).args(["run", "--backend", "native"]).output().expect("started");
+fn a_finished_project_is_restored_without_an_agent() {
+    let project = CliTestProject::new();
+    project.run(&model(&builder()), &["run"]).assert_ended("all_passed", 0);
+    fs::remove_dir_all(project.path(".autonoe")).expect("removed");
+    let output = project.autonoe(None).args(["run", "--backend", "native"]).output().expect("started");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(place.statuses().len(), 3);
+    assert_eq!(project.statuses().len(), 3);
 }
 
 #[test]
-fn who_starts_over_plans_anew_once() {
-    let (place, text) = deleted();
-    fs::write(place.path(".autonoe/status.json"), &text).expect("written");
+fn start_over_plans_again_once() {
+    let (project, text) = with_deleted_status();
+    fs::write(project.path(".autonoe/status.json"), &text).expect("written");
     let scripted = model(&builder());
-    let run = place.run(&scripted, &["run", "--start-over", "-n", "1"]);
+    let run = project.run(&scripted, &["run", "--start-over", "-n", "1"]);
     run.assert_ended("max_iterations", 4);
     assert_eq!(run.sessions(), ["initializer"]);
-    assert!(place.statuses().iter().all(|(_, status)| *status == "pending"));
-    let said = &run.stderr;
-    let aside =
-        said.split("put aside, in ").nth(1).and_then(|rest| rest.split(".\n").next()).expect("a place");
-    assert_eq!(fs::read_to_string(aside).expect("kept"), text, "nothing is lost");
-    let run = place.run(&scripted, &["run", "-n", "1"]);
-    assert_eq!(run.sessions(), ["coding"], "the next run goes on");
+    assert!(project.statuses().iter().all(|(_, status)| *status == "pending"));
+    let printed = &run.stderr;
+    let backup =
+        printed.split("backed up to ").nth(1).and_then(|rest| rest.split(".\n").next()).expect("a path");
+    assert_eq!(fs::read_to_string(backup).expect("kept"), text, "nothing is lost");
+    let run = project.run(&scripted, &["run", "-n", "1"]);
+    assert_eq!(run.sessions(), ["coding"], "the next run continues");
 }
 
 #[test]
-fn starting_over_works_for_a_file_that_is_gone_too() {
-    let (place, _) = deleted();
-    let run = place.run(&model(&builder()), &["run", "--start-over", "-n", "1"]);
+fn start_over_works_with_a_deleted_status_file() {
+    let (project, _) = with_deleted_status();
+    let run = project.run(&model(&builder()), &["run", "--start-over", "-n", "1"]);
     assert_eq!(run.sessions(), ["initializer"]);
     assert_eq!(run.of_type("trouble").count(), 0, "{}", run.stderr);
 }
 
 #[test]
-fn a_journal_of_an_older_version_asks_what_to_do_and_begins_nothing() {
-    let (place, _) = deleted();
-    let journal = rusqlite::Connection::open(place.journal()).expect("journal");
+fn an_older_journal_refuses_to_start_and_says_what_to_do() {
+    let (project, _) = with_deleted_status();
+    let journal = rusqlite::Connection::open(project.journal()).expect("journal");
     journal.execute("UPDATE status_writes SET after = NULL", []).expect("as it was kept before");
     let runs = |db: &rusqlite::Connection| -> i64 {
         db.query_row("SELECT COUNT(*) FROM runs", [], |row| row.get(0)).expect("count")
     };
     let before = runs(&journal);
     let model = model(&builder());
-    let output = place.command(&model, &["run"]).output().expect("started");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    let output = project.command(&model, &["run"]).output().expect("started");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
     assert!(
-        said.contains("is gone") && said.contains("version control") && said.contains("--start-over"),
-        "{said}"
+        printed.contains("is missing")
+            && printed.contains("version control")
+            && printed.contains("--start-over"),
+        "{printed}"
     );
-    assert_eq!((model.requests().len(), runs(&journal)), (0, before), "nothing was begun");
-    place.run(&model, &["run", "--start-over", "-n", "1"]).assert_ended("max_iterations", 4);
+    assert_eq!((model.requests().len(), runs(&journal)), (0, before), "nothing was started");
+    project.run(&model, &["run", "--start-over", "-n", "1"]).assert_ended("max_iterations", 4);
 }

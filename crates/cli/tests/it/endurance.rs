@@ -1,23 +1,23 @@
-//! Twenty sessions in a row on each agent: no process, no temporary directory, no growth in memory.
+//! Twenty sessions in a row with each agent leave no process and no temporary file, and memory does not grow.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use super::codex::{codex, in_its_words};
-use super::support::{Place, assert_followed, assert_nothing_left, coding, model};
+use super::codex::{codex, with_own_tool_names};
+use super::support::{CliTestProject, assert_no_processes_left, assert_script_followed, coding, model};
 use super::vendors::vendor;
 use super::{acp, gemini};
 
 const SESSIONS: usize = 20;
-/// The sessions after which memory is looked at: once everything has been loaded, and in the end.
+/// The session after which everything is loaded; memory at the end is compared with memory then.
 const WARM: usize = 5;
-/// How much more may be resident in the end, in kB: less than what one session could leave behind fifteen times.
+/// In kB.
 const MAX_GROWTH: u64 = 8 * 1024;
 
-fn place() -> Place {
+fn project() -> CliTestProject {
     let ids: Vec<String> = ids().collect();
-    Place::with_status(&ids.iter().map(|id| (id.as_str(), "pending")).collect::<Vec<_>>())
+    CliTestProject::with_status(&ids.iter().map(|id| (id.as_str(), "pending")).collect::<Vec<_>>())
 }
 
 fn ids() -> impl Iterator<Item = String> {
@@ -28,15 +28,15 @@ fn script() -> String {
     ids().map(|id| coding(&id, "passed")).collect()
 }
 
-/// Kilobytes that a process has in memory; none once it has ended.
+/// The resident memory of a process in kB; `None` once it has ended.
 fn resident(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("status");
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     Some(line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number"))
 }
 
-fn endures(place: &Place, mut command: Command) {
-    let temp = place.home().join("temp");
+fn assert_endures(project: &CliTestProject, mut command: Command) {
+    let temp = project.home().join("temp");
     fs::create_dir_all(&temp).expect("directory");
     let mut child =
         command.env("TMPDIR", &temp).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
@@ -48,12 +48,12 @@ fn endures(place: &Place, mut command: Command) {
     }
     assert_eq!(child.wait().expect("ended").code(), Some(0));
     assert_eq!(sizes.len(), SESSIONS);
-    // After the last session it may have ended before we could look.
+    // The process may end right after the last session.
     let last = sizes.iter().rev().find_map(|size| *size).expect("it was looked at");
     let warm = sizes[WARM - 1].expect("it still ran");
     assert!(sizes[..SESSIONS - 1].iter().all(Option::is_some), "{sizes:?}");
     assert!(last <= warm + MAX_GROWTH, "{sizes:?}");
-    assert_nothing_left(place);
+    assert_no_processes_left(project);
     let left: Vec<_> =
         fs::read_dir(&temp).expect("directory").map(|entry| entry.expect("entry").path()).collect();
     assert_eq!(left, Vec::<std::path::PathBuf>::new());
@@ -61,39 +61,39 @@ fn endures(place: &Place, mut command: Command) {
 
 #[test]
 fn twenty_sessions_of_the_native_agent() {
-    let (place, model) = (place(), model(&script()));
-    endures(&place, place.command(&model, &["run"]));
-    assert_followed(&model);
+    let (project, model) = (project(), model(&script()));
+    assert_endures(&project, project.command(&model, &["run"]));
+    assert_script_followed(&model);
 }
 
 #[test]
 fn twenty_sessions_of_claude() {
     let Some(claude) = vendor("claude", "@anthropic-ai/claude-code-linux-x64/claude") else { return };
-    let (place, model) = (place(), model(&script()));
-    endures(&place, claude.command(&place, &model, &["run", "--backend", "claude"]));
-    assert_followed(&model);
+    let (project, model) = (project(), model(&script()));
+    assert_endures(&project, claude.command(&project, &model, &["run", "--backend", "claude"]));
+    assert_script_followed(&model);
 }
 
 #[test]
 fn twenty_sessions_of_codex() {
     let Some(codex) = codex() else { return };
-    let (place, model) = (place(), model(&in_its_words(&script())));
-    endures(&place, codex.command(&place, &model, &["run", "--backend", "codex"]));
-    assert_followed(&model);
+    let (project, model) = (project(), model(&with_own_tool_names(&script())));
+    assert_endures(&project, codex.command(&project, &model, &["run", "--backend", "codex"]));
+    assert_script_followed(&model);
 }
 
 #[test]
 fn twenty_sessions_of_gemini() {
     let Some(gemini) = gemini::gemini() else { return };
-    let (place, model) = (place(), model(&gemini::in_its_words(&script())));
-    endures(&place, gemini::command(&gemini, &place, &model, &["run"]));
-    assert_followed(&model);
+    let (project, model) = (project(), model(&gemini::with_own_tool_names(&script())));
+    assert_endures(&project, gemini::command(&gemini, &project, &model, &["run"]));
+    assert_script_followed(&model);
 }
 
 #[test]
-fn twenty_sessions_of_an_agent_by_its_command() {
+fn twenty_sessions_of_an_acp_agent() {
     let Some(codex) = acp::codex() else { return };
-    let (place, model) = (place(), model(&acp::in_its_words(&script())));
-    endures(&place, acp::command(&codex, &place, &model, &["run", "--backend", "mine"]));
-    assert_followed(&model);
+    let (project, model) = (project(), model(&acp::with_own_tool_names(&script())));
+    assert_endures(&project, acp::command(&codex, &project, &model, &["run", "--backend", "mine"]));
+    assert_script_followed(&model);
 }

@@ -1,24 +1,24 @@
-//! A project on a disk that is full: the run ends at once, says so, and loses nothing.
+//! A project on a full disk: the run ends at once with an error and loses nothing.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::support::{Place, always, model};
+use super::support::{CliTestProject, always, model};
 
-/// A small file system over the project, as long as this lives.
+/// A small file system mounted over the project, unmounted on drop.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts it; none, loudly, where that is not allowed.
-    fn over(place: &Place) -> Option<Self> {
-        let project = place.project();
+    /// `None`, with a notice, if mounting is not allowed.
+    fn over(project: &CliTestProject) -> Option<Self> {
+        let root = project.root();
         let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=512k", "none"]).arg(&project).output();
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=512k", "none"]).arg(&root).output();
         if !mounted.is_ok_and(|output| output.status.success()) {
             eprintln!("SKIPPED: file systems cannot be mounted here");
             return None;
         }
-        Some(Self(project))
+        Some(Self(root))
     }
 }
 
@@ -42,29 +42,29 @@ const FILLS_THE_DISK: &str = r#"
 "#;
 
 #[test]
-fn a_disk_that_fills_up_ends_the_run_before_the_next_session_is_paid_for() {
-    let place = Place::empty();
-    let Some(_disk) = SmallDisk::over(&place) else { return };
-    place.write("SPEC.md", "# Build A\n");
-    place.write(".autonoe/status.json", STATUS);
+fn a_full_disk_ends_the_run_before_the_next_session() {
+    let project = CliTestProject::empty();
+    let Some(_disk) = SmallDisk::over(&project) else { return };
+    project.write("SPEC.md", "# Build A\n");
+    project.write(".autonoe/status.json", STATUS);
     let model = model(&always(FILLS_THE_DISK));
-    let run = place.run(&model, &["run"]);
+    let run = project.run(&model, &["run"]);
     run.assert_ended("failed", 1);
     assert_eq!(run.sessions().len(), 1);
     assert_eq!(run.outcome()["fault"]["code"], "status_file");
     assert!(run.stderr.contains("the disk is full"), "{}", run.stderr);
     assert!(run.stderr.contains("hint: "), "{}", run.stderr);
-    assert_eq!(place.read(".autonoe/status.json"), STATUS, "nothing was lost");
+    assert_eq!(project.read(".autonoe/status.json"), STATUS, "nothing was lost");
 
-    let run = place.run(&model, &["run"]);
+    let run = project.run(&model, &["run"]);
     assert_ne!(run.code, Some(0));
-    assert_eq!(run.sessions().len(), 0, "no session is paid for");
+    assert_eq!(run.sessions().len(), 0, "no session is started");
     assert!(run.stderr.contains("the disk is full"), "{}", run.stderr);
 
-    std::fs::remove_file(place.path("big")).expect("room is made");
-    let run = place.run(&model, &["run", "-n", "1"]);
+    std::fs::remove_file(project.path("big")).expect("removed");
+    let run = project.run(&model, &["run", "-n", "1"]);
     assert_eq!(
-        place.statuses(),
+        project.statuses(),
         [("A".to_owned(), "passed")],
         "the change is kept in the journal: {}",
         run.stderr

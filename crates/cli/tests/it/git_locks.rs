@@ -1,34 +1,34 @@
-//! Runs that are stopped while git works: no lock file of git's stays in the way of the next one.
+//! Runs that are stopped while git works leave no lock file that blocks the next run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::support::{
-    Place, Run, always, assert_nothing_left, has_bubblewrap, model, signal, wait_until, without_bubblewrap,
+    CliTestProject, RunOutput, always, assert_no_processes_left, has_bubblewrap, model, signal, wait_until,
+    without_bubblewrap,
 };
 
-/// How often a run is stopped at a moment of its own.
+/// How often a run is stopped at a random moment.
 const STOPS: u32 = 10;
 /// The moment is within this time after a commit.
 const MOMENT: Duration = Duration::from_millis(40);
 
-/// A project with a repository, whose owner trusts `bash`.
-fn place() -> Place {
-    let place = Place::with_status(&[("A", "pending")]);
-    place.write(".autonoe/agent.json", r#"{"allowCommands": {"base": ["bash"]}}"#);
-    let trusted = place.autonoe(None).args(["trust", "--yes"]).output().expect("started");
+/// A project with a repository, whose user allows `bash`.
+fn project() -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write(".autonoe/agent.json", r#"{"allowCommands": {"base": ["bash"]}}"#);
+    let trusted = project.autonoe(None).args(["trust", "--yes"]).output().expect("started");
     assert!(trusted.status.success());
-    place.git(&["init", "-q", "-b", "main", "."]);
-    place
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project
 }
 
-/// A model whose agent runs `script.sh`, and then says that all is well.
-fn runs_the_script() -> Server {
+fn runs_the_script() -> ScriptedServer {
     model(&always(
         r#"
           [[conversation.turn]]
@@ -49,7 +49,6 @@ const COMMITS: &str = r#"
     done
 "#;
 
-/// Every lock file in the repository.
 fn locks(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -63,97 +62,100 @@ fn locks(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn started(place: &Place, server: &Server, path: Option<&Path>) -> Child {
-    let mut command = place.command(server, &["run"]);
+fn started(project: &CliTestProject, server: &ScriptedServer, path: Option<&Path>) -> Child {
+    let mut command = project.command(server, &["run"]);
     command.envs(path.map(|path| ("PATH", path)));
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
 }
 
-fn stopped_at_any_moment(path: impl Fn(&Place) -> Option<PathBuf>) {
-    let (place, server) = (place(), runs_the_script());
-    let path = path(&place);
+fn stopped_at_any_moment(path: impl Fn(&CliTestProject) -> Option<PathBuf>) {
+    let (project, server) = (project(), runs_the_script());
+    let path = path(&project);
     for stop in 0..STOPS {
-        place.write("script.sh", COMMITS);
-        let _ = fs::remove_file(place.path("made"));
-        let child = started(&place, &server, path.as_deref());
-        wait_until("something is committed", || place.path("made").exists());
+        project.write("script.sh", COMMITS);
+        let _ = fs::remove_file(project.path("made"));
+        let child = started(&project, &server, path.as_deref());
+        wait_until("something is committed", || project.path("made").exists());
         std::thread::sleep(MOMENT.mul_f64(fastrand::f64()));
         signal(&child, if stop % 2 == 0 { Signal::INT } else { Signal::TERM });
-        let run = Run::from(child.wait_with_output().expect("ended"));
+        let run = RunOutput::from(child.wait_with_output().expect("ended"));
         run.assert_ended("interrupted", 130);
-        assert_nothing_left(&place);
-        assert_eq!(locks(&place.path(".git")), Vec::<PathBuf>::new(), "stop {stop}: {}", run.stderr);
+        assert_no_processes_left(&project);
+        assert_eq!(locks(&project.path(".git")), Vec::<PathBuf>::new(), "stop {stop}: {}", run.stderr);
     }
-    place.write("script.sh", "echo last > file && git add file && git commit -qm last");
-    let run = Run::from(started(&place, &server, path.as_deref()).wait_with_output().expect("ended"));
+    project.write("script.sh", "echo last > file && git add file && git commit -qm last");
+    let run = RunOutput::from(started(&project, &server, path.as_deref()).wait_with_output().expect("ended"));
     run.assert_ended("all_passed", 0);
-    assert_eq!(place.git(&["log", "-1", "--format=%s"]), "last");
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "last");
 }
 
 #[test]
-fn a_run_that_is_stopped_during_commits_leaves_no_lock() {
+fn a_run_interrupted_during_commits_leaves_no_lock() {
     if has_bubblewrap() {
         stopped_at_any_moment(|_| None);
     }
 }
 
 #[test]
-fn a_run_that_is_stopped_during_commits_leaves_no_lock_without_bubblewrap() {
-    stopped_at_any_moment(|place| Some(without_bubblewrap(place)));
+fn a_run_interrupted_during_commits_leaves_no_lock_without_bubblewrap() {
+    stopped_at_any_moment(|project| Some(without_bubblewrap(project)));
 }
 
-/// Leaves what a git that is killed leaves, and waits.
+/// Leaves the lock files of a killed git, and waits.
 const HOLDS_A_LOCK: &str = "touch .git/index.lock .git/refs/heads/main.lock; echo x > ready.txt; sleep 300";
 
-/// The next run says what it removed, on the screen and in its events, and works.
-fn assert_goes_on(place: &Place, server: &Server) {
-    place.write("script.sh", "echo x > file && git add file && git commit -qm made");
-    let doctor = place.autonoe(Some(server)).arg("doctor").output().expect("started");
-    let said = String::from_utf8_lossy(&doctor.stdout);
-    assert!(said.contains("index.lock was left by a killed session; the next run removes it"), "{said}");
-    let run = place.run(server, &["run"]);
+/// The next run reports the removed locks on screen and in its events, and succeeds.
+fn assert_goes_on(project: &CliTestProject, server: &ScriptedServer) {
+    project.write("script.sh", "echo x > file && git add file && git commit -qm made");
+    let doctor = project.autonoe(Some(server)).arg("doctor").output().expect("started");
+    let printed = String::from_utf8_lossy(&doctor.stdout);
+    assert!(
+        printed.contains("index.lock was left by a killed session; the next run removes it"),
+        "{printed}"
+    );
+    let run = project.run(server, &["run"]);
     run.assert_ended("all_passed", 0);
     for name in ["index.lock", "main.lock"] {
-        let told: Vec<_> =
+        let notices: Vec<_> =
             run.of_type("trouble").filter(|event| event["message"].to_string().contains(name)).collect();
-        assert_eq!(told.len(), 1, "{:?}", run.events);
+        assert_eq!(notices.len(), 1, "{:?}", run.events);
         assert!(run.stderr.contains(name), "{}", run.stderr);
     }
-    assert_eq!(place.git(&["log", "-1", "--format=%s"]), "made");
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "made");
     for name in [".claude", ".codex", ".cursor", ".gemini"] {
-        assert!(!place.path(name).exists(), "{name} is left");
+        assert!(!project.path(name).exists(), "{name} is left");
     }
 }
 
 #[test]
-fn a_killed_run_is_swept_up_after() {
-    let (place, server) = (place(), runs_the_script());
-    place.write("script.sh", HOLDS_A_LOCK);
-    let mut child = started(&place, &server, None);
-    wait_until("the locks are there", || place.path("ready.txt").exists());
+fn locks_of_a_killed_run_are_removed_by_the_next() {
+    let (project, server) = (project(), runs_the_script());
+    project.write("script.sh", HOLDS_A_LOCK);
+    let mut child = started(&project, &server, None);
+    wait_until("the locks are there", || project.path("ready.txt").exists());
     signal(&child, Signal::KILL);
     child.wait().expect("reaped");
-    assert_nothing_left(&place);
+    assert_no_processes_left(&project);
     for name in [".claude", ".codex", ".cursor", ".gemini"] {
-        wait_until("what stood in is gone", || !place.path(name).exists());
+        wait_until("the placeholder is gone", || !project.path(name).exists());
     }
-    assert_goes_on(&place, &server);
+    assert_goes_on(&project, &server);
 }
 
-/// As where the machine runs out of memory, or a container is removed: nobody is left who could put things right.
+/// As when the machine runs out of memory or a container is removed: no process is left to clean up.
 #[test]
-fn a_run_that_is_killed_with_everything_in_it_is_swept_up_after() {
-    let (place, server) = (place(), runs_the_script());
-    place.write("script.sh", HOLDS_A_LOCK);
-    let mut child = started(&place, &server, None);
-    wait_until("the locks are there", || place.path("ready.txt").exists());
+fn locks_are_removed_even_if_all_processes_were_killed() {
+    let (project, server) = (project(), runs_the_script());
+    project.write("script.sh", HOLDS_A_LOCK);
+    let mut child = started(&project, &server, None);
+    wait_until("the locks are there", || project.path("ready.txt").exists());
     for pid in descendants(child.id()) {
         let _ = kill_process(Pid::from_raw(pid).expect("pid"), Signal::KILL);
     }
     signal(&child, Signal::KILL);
     child.wait().expect("reaped");
-    assert_nothing_left(&place);
-    assert_goes_on(&place, &server);
+    assert_no_processes_left(&project);
+    assert_goes_on(&project, &server);
 }
 
 fn descendants(pid: u32) -> Vec<i32> {
@@ -167,23 +169,23 @@ fn descendants(pid: u32) -> Vec<i32> {
 }
 
 #[test]
-fn the_users_own_commit_is_left_alone_and_named() {
-    let (place, server) = (place(), runs_the_script());
-    place.write("file", "one");
-    place.git(&["add", "file"]);
+fn a_lock_held_by_the_users_git_is_kept_and_reported() {
+    let (project, server) = (project(), runs_the_script());
+    project.write("file", "one");
+    project.git(&["add", "file"]);
     let mut commit = Command::new("git");
     commit.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-a"]).env_clear();
-    commit.env("PATH", "/usr/bin:/bin").env("HOME", place.home());
+    commit.env("PATH", "/usr/bin:/bin").env("HOME", project.home());
     let editor =
         "sh -c 'echo x > editing; while test -e editing; do sleep 0.01; done; echo mine > \"$1\"' --";
-    commit.env("GIT_EDITOR", editor).current_dir(place.project()).stdout(Stdio::null());
+    commit.env("GIT_EDITOR", editor).current_dir(project.root()).stdout(Stdio::null());
     let mut users = commit.spawn().expect("started");
-    wait_until("the editor is open", || place.path("editing").exists());
+    wait_until("the editor is open", || project.path("editing").exists());
 
-    let doctor = place.autonoe(Some(&server)).arg("doctor").output().expect("started");
-    let said = String::from_utf8_lossy(&doctor.stdout);
-    assert!(said.contains(&format!("index.lock is held by git (process {})", users.id())), "{said}");
-    place.write("script.sh", "git status --short");
+    let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
+    let printed = String::from_utf8_lossy(&doctor.stdout);
+    assert!(printed.contains(&format!("index.lock is held by git (process {})", users.id())), "{printed}");
+    project.write("script.sh", "git status --short");
     let refused = model(&always(
         r#"
           [[conversation.turn]]
@@ -195,19 +197,19 @@ fn the_users_own_commit_is_left_alone_and_named() {
           text = "done"
         "#,
     ));
-    let run = place.run(&refused, &["run"]);
+    let run = project.run(&refused, &["run"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(refused.problems(), Vec::<String>::new());
     assert!(run.stderr.contains("index.lock is held by git"), "{}", run.stderr);
-    fs::remove_file(place.path("editing")).expect("removed");
+    fs::remove_file(project.path("editing")).expect("removed");
     assert!(users.wait().expect("ended").success(), "the user's commit is made");
-    assert_eq!(place.git(&["log", "-1", "--format=%s"]), "mine");
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "mine");
 }
 
 #[test]
-fn a_lock_of_nobodys_is_named_and_the_agent_may_remove_it() {
-    let place = place();
-    place.write(".git/index.lock", "");
+fn a_stale_lock_is_reported_and_the_agent_may_remove_it() {
+    let project = project();
+    project.write(".git/index.lock", "");
     let server = model(&always(
         r#"
           [[conversation.turn]]
@@ -218,11 +220,11 @@ fn a_lock_of_nobodys_is_named_and_the_agent_may_remove_it() {
           text = "done"
         "#,
     ));
-    let doctor = place.autonoe(Some(&server)).arg("doctor").output().expect("started");
-    let said = String::from_utf8_lossy(&doctor.stdout);
-    assert!(said.contains("index.lock exists") && said.contains("rm '"), "{said}");
-    let run = place.run(&server, &["run"]);
+    let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
+    let printed = String::from_utf8_lossy(&doctor.stdout);
+    assert!(printed.contains("index.lock exists") && printed.contains("rm '"), "{printed}");
+    let run = project.run(&server, &["run"]);
     run.assert_ended("all_passed", 0);
     assert!(run.of_type("trouble").any(|event| event["message"].to_string().contains("index.lock exists")));
-    assert_eq!(place.git(&["log", "-1", "--format=%s"]), "made");
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "made");
 }

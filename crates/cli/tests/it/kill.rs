@@ -1,45 +1,51 @@
-//! The orchestrator is killed (SIGKILL) at every named journal point; the next start finishes with the same status,
-//! holds no finished session twice, leaves no child and an intact journal.
+//! The orchestrator is killed (SIGKILL) at every named journal point; the next run finishes with the same status, repeats no
+//! finished session, and leaves no child and an intact journal.
 
 use std::collections::HashSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 use autonoe_store::JournalPoint;
 use rusqlite::Connection;
 use rustix::process::Signal;
 
-use super::declared::kill_agent_at;
+use super::declarative_agents::kill_agent_at;
 use super::support::{
-    Place, Run, assert_followed, assert_nothing_left, builder, coding, model, signal, wait_until,
+    CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, builder, coding, model,
+    signal, wait_until,
 };
 use super::sync;
 
-/// More hits of one point than any of these runs has.
-const MANY: u32 = 200;
+/// An upper limit for the hits of one point in any of these runs.
+const MAX_HITS: u32 = 200;
 
-/// Kills a run of `args` at every hit of `point` in turn, each time in a fresh project, and has the next run finish.
-/// Returns how many hits there were.
-fn kill_at_every_hit(point: JournalPoint, args: &[&str], script: &str, check: impl Fn(&Place, &Run)) -> u32 {
-    for hit in 1..MANY {
-        let (place, model) = (Place::new(), model(script));
-        if !killed(&place, &model, args, &format!("{}:{hit}", point.name())) {
+/// Kills a run of `args` at every hit of `point` in turn, each time in a fresh project, and lets the next run finish.
+/// Returns the number of hits.
+fn kill_at_every_hit(
+    point: JournalPoint,
+    args: &[&str],
+    script: &str,
+    check: impl Fn(&CliTestProject, &RunOutput),
+) -> u32 {
+    for hit in 1..MAX_HITS {
+        let (project, model) = (CliTestProject::new(), model(script));
+        if !killed(&project, &model, args, &format!("{}:{hit}", point.name())) {
             return hit - 1;
         }
-        assert_nothing_left(&place);
-        let run = place.run(&model, args);
-        check(&place, &run);
-        assert_no_finished_session_twice(&place);
-        assert_journal_intact(&place);
-        assert_followed(&model);
+        assert_no_processes_left(&project);
+        let run = project.run(&model, args);
+        check(&project, &run);
+        assert_no_finished_session_twice(&project);
+        assert_journal_intact(&project);
+        assert_script_followed(&model);
     }
     panic!("{} has no end", point.name())
 }
 
-/// Runs until the crash point; false if the run ended before it.
-fn killed(place: &Place, model: &Server, args: &[&str], crash: &str) -> bool {
-    let output = place.command(model, args).env("AUTONOE_CRASH_AT", crash).output().expect("started");
+/// Runs until the crash point; false if the run ended first.
+fn killed(project: &CliTestProject, model: &ScriptedServer, args: &[&str], crash: &str) -> bool {
+    let output = project.command(model, args).env("AUTONOE_CRASH_AT", crash).output().expect("started");
     match output.status.signal() {
         Some(9) => true,
         Some(other) => panic!("signal {other} at {crash}"),
@@ -50,9 +56,9 @@ fn killed(place: &Place, model: &Server, args: &[&str], crash: &str) -> bool {
     }
 }
 
-/// A session that is on record as completed is never held again: its deliverable occurs once.
-fn assert_no_finished_session_twice(place: &Place) {
-    let journal = Connection::open(place.journal()).expect("journal");
+/// A session that is recorded as completed is never run again: its deliverable occurs once.
+fn assert_no_finished_session_twice(project: &CliTestProject) {
+    let journal = Connection::open(project.journal()).expect("journal");
     let mut query = journal
         .prepare(
             "SELECT s.instruction || ' ' || (
@@ -63,14 +69,14 @@ fn assert_no_finished_session_twice(place: &Place) {
         )
         .expect("query");
     let finished = query.query_map([], |row| row.get::<_, String>(0)).expect("rows");
-    let mut seen = HashSet::new();
+    let mut sessions = HashSet::new();
     for session in finished.map(|row| row.expect("row")) {
-        assert!(seen.insert(session.clone()), "held twice: {session}");
+        assert!(sessions.insert(session.clone()), "run twice: {session}");
     }
 }
 
-fn assert_journal_intact(place: &Place) {
-    let journal = Connection::open(place.journal()).expect("journal");
+fn assert_journal_intact(project: &CliTestProject) {
+    let journal = Connection::open(project.journal()).expect("journal");
     let check: String = journal.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("check");
     assert_eq!(check, "ok");
     let open: i64 = journal
@@ -84,10 +90,10 @@ fn assert_journal_intact(place: &Place) {
 }
 
 fn kill_run_at(point: JournalPoint) {
-    let hits = kill_at_every_hit(point, &["run"], &builder(), |place, run| {
+    let hits = kill_at_every_hit(point, &["run"], &builder(), |project, run| {
         run.assert_ended("all_passed", 0);
         assert_eq!(
-            place.statuses(),
+            project.statuses(),
             [("A".into(), "passed"), ("B".into(), "passed"), ("C".into(), "passed")]
         );
         if matches!(
@@ -96,7 +102,7 @@ fn kill_run_at(point: JournalPoint) {
         ) {
             for id in ["A", "B", "C"] {
                 assert_eq!(
-                    place.read(&format!("work-{id}.txt")),
+                    project.read(&format!("work-{id}.txt")),
                     "built\n",
                     "no status change is lost, so {id} is built once"
                 );
@@ -107,9 +113,9 @@ fn kill_run_at(point: JournalPoint) {
 }
 
 fn kill_sync_at(point: JournalPoint) {
-    let hits = kill_at_every_hit(point, &["sync"], &sync::verifier(), |place, run| {
+    let hits = kill_at_every_hit(point, &["sync"], &sync::verifier(), |project, run| {
         run.assert_ended("all_verified", 0);
-        assert_eq!(place.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
+        assert_eq!(project.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
     });
     assert!(hits > 0, "{} was never met", point.name());
 }
@@ -189,24 +195,24 @@ fn session_ended_in_sync() {
     kill_sync_at(JournalPoint::SessionEnded);
 }
 
-/// The quota point is met only in a run that runs out of quota; killed there, the next one waits for the same moment.
+/// The quota point is only reached by a run that is out of quota; after a kill there, the next run waits for the same moment.
 #[test]
 fn quota_wait() {
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&super::quota::out_of_quota(4_102_444_800));
     let output =
-        place.command(&model, &["run"]).env("AUTONOE_CRASH_AT", "quota-wait:1").output().expect("started");
+        project.command(&model, &["run"]).env("AUTONOE_CRASH_AT", "quota-wait:1").output().expect("started");
     assert_eq!(output.status.signal(), Some(9));
-    let until: String = Connection::open(place.journal())
+    let until: String = Connection::open(project.journal())
         .and_then(|journal| journal.query_row("SELECT until FROM quota_waits", [], |row| row.get(0)))
         .expect("the wake-up time is in the journal");
     assert_eq!(until, "2100-01-01T00:01:00Z", "the reset and the margin");
 }
 
-/// The same for a service that is away: the next process resumes the same outage, and with the run once it is back.
+/// The next process continues the same outage, and resumes the run once the service is back.
 #[test]
 fn outage() {
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let fault = "[[conversation.turn]]\nfault = { kind = 'status', status = 529, message = 'Overloaded', times = 4 }\n";
     let script = coding("A", "passed").replacen(
         "[[conversation.turn]]\n",
@@ -215,7 +221,7 @@ fn outage() {
     );
     let model = model(&script);
     for hit in ["outage:1", "outage:1", "never"] {
-        let mut command = place.command(&model, &["run"]);
+        let mut command = project.command(&model, &["run"]);
         if hit != "never" {
             command.env("AUTONOE_CRASH_AT", hit);
         }
@@ -223,21 +229,21 @@ fn outage() {
         if hit == "never" {
             assert_eq!(output.status.code(), Some(0));
         } else {
-            assert_eq!(output.status.signal(), Some(9), "away, and then back");
+            assert_eq!(output.status.signal(), Some(9), "an outage");
         }
     }
-    let outages: Vec<(u32, bool)> = Connection::open(place.journal())
+    let outages: Vec<(u32, bool)> = Connection::open(project.journal())
         .and_then(|journal| {
             let mut query = journal.prepare("SELECT tries, ended_at IS NOT NULL FROM outages")?;
             query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })
         .expect("readable");
     assert_eq!(outages, [(1, true)], "one outage, which is over");
-    assert_eq!(place.statuses(), [("A".into(), "passed")]);
+    assert_eq!(project.statuses(), [("A".into(), "passed")]);
 }
 
 #[test]
-fn every_point_has_a_test_here() {
+fn every_journal_point_has_a_test() {
     let tests = include_str!("kill.rs");
     for point in JournalPoint::ALL {
         let name = format!("fn {}()", point.name().replace('-', "_"));
@@ -246,16 +252,20 @@ fn every_point_has_a_test_here() {
 }
 
 #[test]
-fn a_kill_in_the_middle_of_a_command_leaves_no_child() {
-    let place = Place::with_status(&[("A", "pending")]);
+fn a_kill_during_a_command_leaves_no_process() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(
         "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
          'sleep 300 & (sleep 300 &) ; echo ready > ready.txt; sleep 300' } }]\n[[conversation.turn]]\ntext = 'x'",
     );
-    let mut child =
-        place.command(&model, &["run"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    wait_until("the command runs", || place.path("ready.txt").exists());
+    let mut child = project
+        .command(&model, &["run"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("started");
+    wait_until("the command runs", || project.path("ready.txt").exists());
     signal(&child, Signal::KILL);
     child.wait().expect("reaped");
-    assert_nothing_left(&place);
+    assert_no_processes_left(&project);
 }

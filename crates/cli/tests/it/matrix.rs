@@ -1,6 +1,6 @@
-//! Every backend on every layer of the sandbox: the same few scenes for all of them.
+//! The same few scenarios for every backend on every sandbox layer.
 //!
-//! What only one backend does has its tests in that backend's file.
+//! Tests of a single backend are in that backend's file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,20 +8,19 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 use rustix::process::Signal;
 
-use super::collector::{Collector, assert_healthy};
+use super::collector::{SpanCollector, assert_healthy};
 use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, builder, coding, has_bubblewrap, model, signal,
-    wait_until,
+    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, builder, coding,
+    has_bubblewrap, model, signal, wait_until,
 };
-use super::vendors::{Vendor, interrupted_in_a_tool, killed_in_a_tool};
+use super::vendors::{TestVendor, interrupted_in_a_tool, killed_in_a_tool};
 use super::{acp, claude, codex, gemini};
 
-/// Whom a scene is played with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Backend {
+enum MatrixBackend {
     Native,
     Claude,
     Codex,
@@ -29,82 +28,75 @@ enum Backend {
     CodexAcp,
 }
 
-/// What holds its programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layer {
+enum MatrixLayer {
     Bubblewrap,
     Landlock,
     None,
 }
 
-/// The search path of the tests.
 const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
-/// A backend on a layer.
 struct Pair {
-    backend: Backend,
-    layer: Layer,
-    vendor: Option<Vendor>,
+    backend: MatrixBackend,
+    layer: MatrixLayer,
+    vendor: Option<TestVendor>,
 }
 
 impl Pair {
-    /// None, loudly, where the machine lacks the agent or the layer.
-    fn find(backend: Backend, layer: Layer) -> Option<Self> {
-        if layer == Layer::Bubblewrap && !has_bubblewrap() {
+    /// `None`, with a notice, if the machine lacks the agent or the layer.
+    fn find(backend: MatrixBackend, layer: MatrixLayer) -> Option<Self> {
+        if layer == MatrixLayer::Bubblewrap && !has_bubblewrap() {
             eprintln!("SKIPPED: bubblewrap is not installed");
             return None;
         }
         let vendor = match backend {
-            Backend::Native => None,
-            Backend::Claude => Some(claude::claude()?),
-            Backend::Codex => Some(codex::codex()?),
-            Backend::Gemini => Some(gemini::gemini()?),
-            Backend::CodexAcp => Some(acp::codex()?),
+            MatrixBackend::Native => None,
+            MatrixBackend::Claude => Some(claude::claude()?),
+            MatrixBackend::Codex => Some(codex::codex()?),
+            MatrixBackend::Gemini => Some(gemini::gemini()?),
+            MatrixBackend::CodexAcp => Some(acp::codex()?),
         };
         Some(Self { backend, layer, vendor })
     }
 
-    /// The name of the backend, as `--backend` takes it.
     fn name(&self) -> &'static str {
         match self.backend {
-            Backend::Native => "native",
-            Backend::Claude => "claude",
-            Backend::Codex => "codex",
-            Backend::Gemini => "gemini",
-            Backend::CodexAcp => "mine",
+            MatrixBackend::Native => "native",
+            MatrixBackend::Claude => "claude",
+            MatrixBackend::Codex => "codex",
+            MatrixBackend::Gemini => "gemini",
+            MatrixBackend::CodexAcp => "mine",
         }
     }
 
-    /// A script with the backend's own names for tools.
-    fn in_its_words(&self, script: &str) -> String {
+    fn with_own_tool_names(&self, script: &str) -> String {
         match self.backend {
-            Backend::Native | Backend::Claude => script.to_owned(),
-            Backend::Gemini => {
-                gemini::in_its_words(script).replace("run_in_background = true", "is_background = true")
-            }
-            Backend::Codex | Backend::CodexAcp => in_codex_words(script),
+            MatrixBackend::Native | MatrixBackend::Claude => script.to_owned(),
+            MatrixBackend::Gemini => gemini::with_own_tool_names(script)
+                .replace("run_in_background = true", "is_background = true"),
+            MatrixBackend::Codex | MatrixBackend::CodexAcp => with_codex_tool_names(script),
         }
     }
 
-    /// `autonoe run` with this backend on this layer, not started yet.
-    fn command(&self, place: &Place, model: &Server) -> Command {
+    fn command(&self, project: &CliTestProject, model: &ScriptedServer) -> Command {
         let args = ["run", "--backend", self.name()];
         let mut command = match (&self.vendor, self.backend) {
-            (None, _) => place.command(model, &args),
-            (Some(gemini), Backend::Gemini) => gemini::command(gemini, place, model, &["run"]),
-            (Some(codex), Backend::CodexAcp) => acp::command(codex, place, model, &args),
-            (Some(vendor), _) => vendor.command(place, model, &args),
+            (None, _) => project.command(model, &args),
+            (Some(gemini), MatrixBackend::Gemini) => gemini::command(gemini, project, model, &["run"]),
+            (Some(codex), MatrixBackend::CodexAcp) => acp::command(codex, project, model, &args),
+            (Some(vendor), _) => vendor.command(project, model, &args),
         };
         match self.layer {
-            Layer::Bubblewrap => {}
-            Layer::Landlock => {
-                let own = self.vendor.iter().map(|vendor| vendor.offer(place));
-                let path = std::env::join_paths(own.chain([without_bubblewrap(place)])).expect("a path");
+            MatrixLayer::Bubblewrap => {}
+            MatrixLayer::Landlock => {
+                let own = self.vendor.iter().map(|vendor| vendor.offer(project));
+                let path = std::env::join_paths(own.chain([without_bubblewrap(project)])).expect("a path");
                 command.env("PATH", path);
             }
-            Layer::None => {
-                // Codex' own sandbox needs helpers, which it does not keep below the temporary directory; this place is there.
-                let temporary = place.home().join("tmp");
+            MatrixLayer::None => {
+                // Codex refuses to keep its sandbox helpers below the temporary directory, where this project is.
+                let temporary = project.home().join("tmp");
                 fs::create_dir_all(&temporary).expect("directory");
                 command.arg("--no-sandbox").env("TMPDIR", temporary);
             }
@@ -112,48 +104,46 @@ impl Pair {
         command
     }
 
-    fn run(&self, place: &Place, model: &Server) -> Run {
-        Run::from(self.command(place, model).output().expect("started"))
+    fn run(&self, project: &CliTestProject, model: &ScriptedServer) -> RunOutput {
+        RunOutput::from(self.command(project, model).output().expect("started"))
     }
 
-    /// Whether each call of the model can be told from the next, and not only one prompt.
+    /// Whether its events show single model calls, not only prompts.
     fn shows_model_calls(&self) -> bool {
         match self.backend {
-            Backend::Native | Backend::Claude | Backend::Codex => true,
-            Backend::Gemini | Backend::CodexAcp => false,
+            MatrixBackend::Native | MatrixBackend::Claude | MatrixBackend::Codex => true,
+            MatrixBackend::Gemini | MatrixBackend::CodexAcp => false,
         }
     }
 
-    /// Asserts that the run was held by this layer and no other.
     #[track_caller]
-    fn assert_held(&self, run: &Run) {
+    fn assert_layer(&self, run: &RunOutput) {
         let (landlock, none) =
-            (run.stderr.contains("Landlock holds"), run.stderr.contains("the sandbox is disabled"));
-        let held = match (landlock, none) {
-            (false, false) => Layer::Bubblewrap,
-            (true, false) => Layer::Landlock,
-            (_, true) => Layer::None,
+            (run.stderr.contains("uses Landlock"), run.stderr.contains("the sandbox is disabled"));
+        let used = match (landlock, none) {
+            (false, false) => MatrixLayer::Bubblewrap,
+            (true, false) => MatrixLayer::Landlock,
+            (_, true) => MatrixLayer::None,
         };
-        assert_eq!(held, self.layer, "{}", run.stderr);
+        assert_eq!(used, self.layer, "{}", run.stderr);
     }
 }
 
-/// A script with Codex' own names for tools, and its way to leave a command running.
-pub fn in_codex_words(script: &str) -> String {
-    acp::in_its_words(script).replace("run_in_background = true", "yield_time_ms = 250")
+/// With Codex's option to leave a command running.
+pub fn with_codex_tool_names(script: &str) -> String {
+    acp::with_own_tool_names(script).replace("run_in_background = true", "yield_time_ms = 250")
 }
 
-/// A directory with every program of the search path but bubblewrap.
-fn without_bubblewrap(place: &Place) -> PathBuf {
-    let links = place.home().join("programs");
+fn without_bubblewrap(project: &CliTestProject) -> PathBuf {
+    let links = project.home().join("programs");
     if links.exists() {
         return links;
     }
     fs::create_dir_all(&links).expect("directory");
-    let mut seen = BTreeSet::from(["bwrap".into()]);
+    let mut names = BTreeSet::from(["bwrap".into()]);
     for directory in PATH {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            if seen.insert(entry.file_name()) {
+            if names.insert(entry.file_name()) {
                 symlink(entry.path(), links.join(entry.file_name())).expect("linked");
             }
         }
@@ -161,28 +151,27 @@ fn without_bubblewrap(place: &Place) -> PathBuf {
     links
 }
 
-/// From the specification to the last deliverable.
-fn main_job(backend: Backend, layer: Layer) {
+fn main_job(backend: MatrixBackend, layer: MatrixLayer) {
     let Some(pair) = Pair::find(backend, layer) else { return };
-    let place = Place::new();
-    let model = model(&pair.in_its_words(&builder()));
-    let collector = Collector::start();
-    let mut command = pair.command(&place, &model);
+    let project = CliTestProject::new();
+    let model = model(&pair.with_own_tool_names(&builder()));
+    let collector = SpanCollector::start();
+    let mut command = pair.command(&project, &model);
     collector.watch(&mut command);
-    let run = Run::from(command.output().expect("started"));
+    let run = RunOutput::from(command.output().expect("started"));
     run.assert_ended("all_passed", 0);
-    pair.assert_held(&run);
+    pair.assert_layer(&run);
     assert_eq!(run.sessions(), ["initializer", "coding", "coding", "coding"]);
     assert!(run.of_type("session_started").all(|event| event["backend"] == pair.name()));
-    let statuses = place.statuses();
+    let statuses = project.statuses();
     assert!(statuses.iter().all(|(_, status)| *status == "passed"), "{statuses:?}");
-    assert_eq!(place.read("work-A.txt"), "built\n");
+    assert_eq!(project.read("work-A.txt"), "built\n");
     assert!(run.of_type("tool_result").all(|event| event["is_error"] == false));
     let names: Vec<_> = run.of_type("tool_call").filter_map(|event| event["name"].as_str()).collect();
     assert_eq!(names[..3], ["mcp__autonoe__create", "Bash", "mcp__autonoe__set_status"]);
     assert_eq!(run.of_type("trouble").collect::<Vec<_>>(), Vec::<&serde_json::Value>::new());
-    assert_nothing_left(&place);
-    assert_followed(&model);
+    assert_no_processes_left(&project);
+    assert_script_followed(&model);
     assert_healthy(&collector.spans(), 4);
     if pair.shows_model_calls() {
         let calls = collector.spans().iter().filter(|span| span.kind() == "chat").count();
@@ -190,110 +179,106 @@ fn main_job(backend: Backend, layer: Layer) {
     }
 }
 
-/// Interrupted in the middle of a command that ignores signals.
-fn interrupt(backend: Backend, layer: Layer) {
+fn interrupt(backend: MatrixBackend, layer: MatrixLayer) {
     let Some(pair) = Pair::find(backend, layer) else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&pair.in_its_words(&always(STUBBORN)));
-    let collector = Collector::start();
-    let mut command = pair.command(&place, &model);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let model = model(&pair.with_own_tool_names(&always(STUBBORN)));
+    let collector = SpanCollector::start();
+    let mut command = pair.command(&project, &model);
     collector.watch(&mut command);
-    interrupted_in_a_tool(&place, command);
+    interrupted_in_a_tool(&project, command);
     let spans = collector.spans();
     let cut_off = spans.iter().filter(|span| span.error() == Some("cut_off"));
     let cut_off: Vec<_> = cut_off.map(|span| span.kind()).collect();
     match backend {
-        Backend::Native | Backend::Claude => assert_eq!(cut_off, ["execute_tool"], "{spans:?}"),
-        // Their calls of the model end when the tools in them have.
-        Backend::Codex | Backend::Gemini | Backend::CodexAcp => {
+        MatrixBackend::Native | MatrixBackend::Claude => assert_eq!(cut_off, ["execute_tool"], "{spans:?}"),
+        // Their model calls end after the tools in them.
+        MatrixBackend::Codex | MatrixBackend::Gemini | MatrixBackend::CodexAcp => {
             assert!(cut_off.contains(&"chat"), "{spans:?}")
         }
     }
 }
 
-/// Killed in the middle of a command; the next run finishes.
-fn kill(backend: Backend, layer: Layer) {
+fn kill(backend: MatrixBackend, layer: MatrixLayer) {
     let Some(pair) = Pair::find(backend, layer) else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&pair.in_its_words(&[acp::WAITING_ONCE, &coding("A", "passed")].concat()));
-    killed_in_a_tool(&place, pair.command(&place, &model), || true);
-    pair.run(&place, &model).assert_ended("all_passed", 0);
-    assert_nothing_left(&place);
-    assert_followed(&model);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let model = model(&pair.with_own_tool_names(&[acp::WAITING_ONCE, &coding("A", "passed")].concat()));
+    killed_in_a_tool(&project, pair.command(&project, &model), || true);
+    pair.run(&project, &model).assert_ended("all_passed", 0);
+    assert_no_processes_left(&project);
+    assert_script_followed(&model);
 }
 
-/// Commands that are left in the background, in both ways, do not hold the end of the session up.
-fn background(backend: Backend, layer: Layer) {
+fn background(backend: MatrixBackend, layer: MatrixLayer) {
     let Some(pair) = Pair::find(backend, layer) else { return };
-    let place = Place::with_status(&[("A", "pending")]);
-    let model = model(&pair.in_its_words(&always(LEAVES_COMMANDS)));
-    let run = pair.run(&place, &model);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let model = model(&pair.with_own_tool_names(&always(LEAVES_COMMANDS)));
+    let run = pair.run(&project, &model);
     run.assert_ended("all_passed", 0);
     assert_eq!(run.of_type("session_ended").next().expect("a session")["outcome"], "completed");
-    assert_nothing_left(&place);
-    assert_followed(&model);
+    assert_no_processes_left(&project);
+    assert_script_followed(&model);
 }
 
-/// An agent that comes without our tools is a fault that says so, and no money is spent on it where that can be known before.
-fn without_tools(backend: Backend, layer: Layer, script: &str, asked: usize) {
+/// An agent that starts without our tools is a fault, before the first model request if possible.
+fn without_tools(backend: MatrixBackend, layer: MatrixLayer, script: &str, requests: usize) {
     let Some(pair) = Pair::find(backend, layer) else { return };
     let Some(vendor) = &pair.vendor else { return };
-    let place = Place::new();
-    vendor.replace(&place, script);
+    let project = CliTestProject::new();
+    vendor.replace(&project, script);
     let model = model(&always("[[conversation.turn]]\ntext = 'I have nothing to work with.'"));
-    let mut command = pair.command(&place, &model);
-    let config = place.home().join(".config/autonoe/config.toml");
+    let mut command = pair.command(&project, &model);
+    let config = project.home().join(".config/autonoe/config.toml");
     fs::create_dir_all(config.parent().expect("parent")).expect("directory");
     let readable = format!("read = ['{}']", vendor.packages().display());
     let written = fs::read_to_string(&config).unwrap_or_else(|_| "[sandbox]\n".to_owned());
     fs::write(&config, written.replace("[sandbox]", &format!("[sandbox]\n{readable}"))).expect("written");
-    let run = Run::from(command.args(["--max-retries", "0"]).output().expect("started"));
+    let run = RunOutput::from(command.args(["--max-retries", "0"]).output().expect("started"));
     run.assert_ended("max_retries_exceeded", 6);
     let fault = &run.outcome()["fault"];
     assert_eq!(fault["code"], "tools_missing", "{fault}");
     let message = fault["message"].as_str().expect("a message");
     assert!(message.contains("no deliverable tools") && message.contains("`autonoe`"), "{message}");
-    assert_eq!(model.requests().len(), asked, "{message}");
-    assert_nothing_left(&place);
+    assert_eq!(model.requests().len(), requests, "{message}");
+    assert_no_processes_left(&project);
 }
 
 #[test]
-fn claude_without_its_tools() {
+fn claude_without_our_tools_fails() {
     let script = r#"echo '{"mcpServers":{}}' > "$CLAUDE_CONFIG_DIR/autonoe-servers.json"
         sed -u 's/"sdkMcpServers":\["autonoe"\]/"sdkMcpServers":[]/' | REAL "$@""#;
-    without_tools(Backend::Claude, Layer::Bubblewrap, script, 1);
+    without_tools(MatrixBackend::Claude, MatrixLayer::Bubblewrap, script, 1);
 }
 
 #[test]
-fn codex_without_its_tools() {
+fn codex_without_our_tools_fails() {
     let script = r#"sed -i 's/__mcp/__nobody/' "$CODEX_HOME/config.toml"; exec REAL "$@""#;
-    without_tools(Backend::Codex, Layer::Landlock, script, 0);
+    without_tools(MatrixBackend::Codex, MatrixLayer::Landlock, script, 0);
 }
 
 #[test]
-fn gemini_without_its_tools() {
+fn gemini_without_our_tools_fails() {
     let script = r#"sed -u 's/"__mcp"/"__nobody"/' | REAL "$@""#;
-    without_tools(Backend::Gemini, Layer::Landlock, script, 0);
+    without_tools(MatrixBackend::Gemini, MatrixLayer::Landlock, script, 0);
 }
 
 #[test]
-fn an_agent_by_its_command_without_its_tools() {
+fn an_acp_agent_without_our_tools_fails() {
     let script = r#"sed -u 's/"__mcp"/"__nobody"/' | REAL "$@""#;
-    without_tools(Backend::CodexAcp, Layer::None, script, 1);
+    without_tools(MatrixBackend::CodexAcp, MatrixLayer::None, script, 1);
 }
 
-/// Interrupted while the model says nothing: the call of the model is cut off, and says so.
-fn interrupted_call(backend: Backend) {
-    let Some(pair) = Pair::find(backend, Layer::Landlock) else { return };
-    let place = Place::with_status(&[("A", "pending")]);
+fn interrupted_call(backend: MatrixBackend) {
+    let Some(pair) = Pair::find(backend, MatrixLayer::Landlock) else { return };
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&always("[[conversation.turn]]\nfault = { kind = 'silence', times = 99 }"));
-    let collector = Collector::start();
-    let mut command = pair.command(&place, &model);
+    let collector = SpanCollector::start();
+    let mut command = pair.command(&project, &model);
     collector.watch(&mut command);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the model was asked", || !model.requests().is_empty());
+    wait_until("the model was called", || !model.requests().is_empty());
     signal(&child, Signal::INT);
-    Run::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
+    RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
     let spans = collector.spans();
     let calls: Vec<_> = spans.iter().filter(|span| span.kind() == "chat").map(|span| span.error()).collect();
     assert_eq!(calls, [Some("cut_off")], "{spans:?}");
@@ -301,22 +286,22 @@ fn interrupted_call(backend: Backend) {
 
 #[test]
 fn an_interrupted_call_of_the_native_agent_is_cut_off() {
-    interrupted_call(Backend::Native);
+    interrupted_call(MatrixBackend::Native);
 }
 
 #[test]
 fn an_interrupted_call_of_claude_is_cut_off() {
-    interrupted_call(Backend::Claude);
+    interrupted_call(MatrixBackend::Claude);
 }
 
 #[test]
 fn an_interrupted_call_of_codex_is_cut_off() {
-    interrupted_call(Backend::Codex);
+    interrupted_call(MatrixBackend::Codex);
 }
 
 #[test]
 fn an_interrupted_call_of_gemini_is_cut_off() {
-    interrupted_call(Backend::Gemini);
+    interrupted_call(MatrixBackend::Gemini);
 }
 
 const STUBBORN: &str = r#"
@@ -326,7 +311,6 @@ const STUBBORN: &str = r#"
   text = "x"
 "#;
 
-/// Neither command ends by itself.
 pub const LEAVES_COMMANDS: &str = r#"
   [[conversation.turn]]
   call = [{ tool = "Bash", input = { command = "tail -f SPEC.md > one.txt & echo left" } }]
@@ -339,40 +323,39 @@ pub const LEAVES_COMMANDS: &str = r#"
   text = "done"
 "#;
 
-macro_rules! scenes {
+macro_rules! scenarios {
     ($backend:ident, $layer:ident) => {
-        use super::super::{Backend, Layer};
+        use super::super::{MatrixBackend, MatrixLayer};
         #[test]
         fn main_job() {
-            super::super::main_job(Backend::$backend, Layer::$layer);
+            super::super::main_job(MatrixBackend::$backend, MatrixLayer::$layer);
         }
         #[test]
         fn interrupt() {
-            super::super::interrupt(Backend::$backend, Layer::$layer);
+            super::super::interrupt(MatrixBackend::$backend, MatrixLayer::$layer);
         }
         #[test]
         fn kill() {
-            super::super::kill(Backend::$backend, Layer::$layer);
+            super::super::kill(MatrixBackend::$backend, MatrixLayer::$layer);
         }
         #[test]
         fn background() {
-            super::super::background(Backend::$backend, Layer::$layer);
+            super::super::background(MatrixBackend::$backend, MatrixLayer::$layer);
         }
     };
 }
 
-/// A test for each scene, so that they run side by side and each is told by its name.
 macro_rules! on_every_layer {
     ($module:ident, $backend:ident) => {
         mod $module {
             mod bubblewrap {
-                scenes!($backend, Bubblewrap);
+                scenarios!($backend, Bubblewrap);
             }
             mod landlock {
-                scenes!($backend, Landlock);
+                scenarios!($backend, Landlock);
             }
             mod none {
-                scenes!($backend, None);
+                scenarios!($backend, None);
             }
         }
     };

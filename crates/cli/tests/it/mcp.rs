@@ -1,22 +1,22 @@
-//! `autonoe mcp`: the deliverable tools over stdio, alone and while a run holds the project.
+//! `autonoe mcp`: the deliverable tools over stdio, alone and during a run.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
-use super::support::{Place, model, wait_until};
+use super::support::{CliTestProject, model, wait_until};
 
-struct Client {
+struct StdioMcpClient {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     id: u64,
 }
 
-impl Client {
-    fn start(place: &Place, phase: &str) -> Self {
-        let mut child = place
+impl StdioMcpClient {
+    fn start(project: &CliTestProject, phase: &str) -> Self {
+        let mut child = project
             .autonoe(None)
             .args(["mcp", "--phase", phase])
             .stdin(Stdio::piped())
@@ -39,7 +39,6 @@ impl Client {
         writeln!(self.input, "{message}").expect("sent");
     }
 
-    /// Asks something that has a result.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         self.answer(method, params)["result"].take()
     }
@@ -49,7 +48,7 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }));
         loop {
             let mut line = String::new();
-            assert!(self.output.read_line(&mut line).expect("read") > 0, "the server went away");
+            assert!(self.output.read_line(&mut line).expect("read") > 0, "the server closed the connection");
             let message: Value = serde_json::from_str(&line).expect("JSON");
             if message["id"] == self.id {
                 return message;
@@ -57,7 +56,7 @@ impl Client {
         }
     }
 
-    /// Calls a tool; returns its JSON and whether it failed.
+    /// The tool's JSON, and whether the call failed.
     fn call(&mut self, tool: &str, arguments: Value) -> (Value, bool) {
         let result = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         let text = result["content"][0]["text"].as_str().expect("text");
@@ -84,64 +83,64 @@ impl Client {
 }
 
 #[test]
-fn each_phase_has_its_tools_with_schemas() {
+fn each_phase_has_its_tools() {
     for (phase, tools) in [
         ("initializer", &["create"][..]),
         ("coding", &["set_status", "list"]),
         ("sync", &["create", "deprecate", "list"]),
         ("verify", &["set_status", "verify", "list"]),
     ] {
-        let place = Place::with_status(&[("A", "pending")]);
-        let mut client = Client::start(&place, phase);
+        let project = CliTestProject::with_status(&[("A", "pending")]);
+        let mut client = StdioMcpClient::start(&project, phase);
         assert_eq!(client.tools(), tools, "{phase}");
         client.end();
     }
 }
 
 #[test]
-fn alone_it_is_the_one_writer() {
-    let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
-    let mut client = Client::start(&place, "coding");
+fn without_a_run_it_is_the_only_writer() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
+    let mut client = StdioMcpClient::start(&project, "coding");
     let (answer, failed) = client.call("set_status", json!({ "deliverableId": "A", "status": "passed" }));
     assert!(!failed && answer["success"] == true, "{answer}");
-    assert_eq!(place.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
+    assert_eq!(project.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
     let (answer, failed) = client.call("create", json!({ "deliverables": [] }));
     assert!(failed && answer["error"] == "NOT_AVAILABLE", "{answer}");
     let (answer, failed) = client.call("set_status", json!({ "deliverableId": "A", "status": "done" }));
     assert!(failed && answer["message"].as_str().expect("message").contains("status"), "{answer}");
-    let second = place.autonoe(None).args(["mcp"]).output().expect("started");
+    let second = project.autonoe(None).args(["mcp"]).output().expect("started");
     assert_eq!(second.status.code(), Some(2), "a second writer is refused");
     client.end();
-    Client::start(&place, "coding").end();
+    StdioMcpClient::start(&project, "coding").end();
 }
 
 #[test]
-fn while_a_run_holds_the_project_calls_go_through_it() {
-    let place = Place::with_status(&[("A", "pending"), ("B", "pending")]);
+fn during_a_run_calls_go_through_it() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
     let model = model(
         "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
          'echo ready > ready.txt; while [ ! -f go.txt ]; do sleep 0.05; done' } }]\n[[conversation.turn]]\ntext = 'done'",
     );
-    let mut command = place.command(&model, &["run", "-n", "1"]);
+    let mut command = project.command(&model, &["run", "-n", "1"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the session runs", || place.path("ready.txt").exists());
-    let mut client = Client::start(&place, "coding");
+    wait_until("the session runs", || project.path("ready.txt").exists());
+    let mut client = StdioMcpClient::start(&project, "coding");
     let (answer, failed) = client.call("set_status", json!({ "deliverableId": "B", "status": "blocked" }));
     assert!(!failed, "{answer}");
-    let mut liar = Client::start(&place, "initializer");
-    assert_eq!(liar.tools(), ["set_status", "list"], "the run's own phase decides, not the client's word");
-    let (answer, failed) = liar.call(
+    let mut other_phase = StdioMcpClient::start(&project, "initializer");
+    assert_eq!(other_phase.tools(), ["set_status", "list"], "the run's own phase decides, not the client's");
+    let (answer, failed) = other_phase.call(
         "create",
         json!({ "deliverables": [{ "id": "X", "description": "x", "acceptanceCriteria": ["x"] }] }),
     );
     assert!(failed && answer["error"] == "NOT_AVAILABLE", "{answer}");
-    place.write("go.txt", "");
-    let run = super::support::Run::from(child.wait_with_output().expect("ended"));
-    assert_eq!(run.of_type("status_changed").count(), 1, "the run tells of it");
-    assert_eq!(place.statuses(), [("A".into(), "pending"), ("B".into(), "blocked")]);
+    project.write("go.txt", "");
+    let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
+    assert_eq!(run.of_type("status_changed").count(), 1, "the run reports it");
+    assert_eq!(project.statuses(), [("A".into(), "pending"), ("B".into(), "blocked")]);
     let answer = client.answer("tools/call", json!({ "name": "list", "arguments": {} }));
-    let told = answer["error"]["message"].as_str().unwrap_or_default();
-    assert!(told.contains("its run has ended"), "after the run nobody answers: {answer}");
+    let message = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("its run has ended"), "after the run there is no server: {answer}");
     client.end();
-    liar.end();
+    other_phase.end();
 }

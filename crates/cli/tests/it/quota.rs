@@ -1,12 +1,12 @@
-//! Out of quota: ending, waiting, being interrupted, going on after a restart.
+//! Out of quota: ending, waiting, being interrupted, continuing after a restart.
 
 use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::support::{Place, Run, always, model, signal, wait_until};
+use super::support::{CliTestProject, RunOutput, always, model, signal, wait_until};
 
-/// A model whose quota resets at the given second.
+/// A model whose quota resets at the given Unix time.
 pub fn out_of_quota(resets_at: i64) -> String {
     always(&format!(
         "[[conversation.turn]]\nfault = {{ kind = 'status', status = 429, message = 'usage limit', times = 99, headers = {{ \
@@ -16,11 +16,11 @@ pub fn out_of_quota(resets_at: i64) -> String {
 }
 
 #[test]
-fn waiting_shows_the_countdown_can_be_interrupted_and_goes_on_after_a_restart() {
-    let place = Place::with_status(&[("A", "pending")]);
+fn waiting_is_shown_interruptible_and_continues_after_a_restart() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&out_of_quota(4_102_444_800));
     for expected_requests in [1, 1] {
-        let mut command = place.command(&model, &["run", "--wait-for-quota"]);
+        let mut command = project.command(&model, &["run", "--wait-for-quota"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
         let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("piped")));
         let waiting = lines
@@ -34,15 +34,15 @@ fn waiting_shows_the_countdown_can_be_interrupted_and_goes_on_after_a_restart() 
         let rest: Vec<String> = lines.map(|line| line.expect("read")).collect();
         assert_eq!(child.wait().expect("ended").code(), Some(130));
         assert!(rest.last().expect("outcome").contains("\"outcome\":\"interrupted\""), "{rest:?}");
-        assert_eq!(model.requests().len(), expected_requests, "the second run waits without asking first");
+        assert_eq!(model.requests().len(), expected_requests, "the second run waits without a model request");
     }
 }
 
 #[test]
-fn a_person_is_told_once_that_and_how_long_it_waits() {
-    let place = Place::with_status(&[("A", "pending")]);
+fn waiting_is_printed_once_with_its_duration() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&out_of_quota(4_102_444_800));
-    let mut command = place.autonoe(Some(&model));
+    let mut command = project.autonoe(Some(&model));
     command.args([
         "run",
         "--backend",
@@ -61,10 +61,10 @@ fn a_person_is_told_once_that_and_how_long_it_waits() {
 }
 
 #[test]
-fn a_run_that_does_not_wait_says_the_day_and_how_long() {
-    let place = Place::with_status(&[("A", "pending")]);
+fn a_run_that_does_not_wait_prints_the_reset_time() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&out_of_quota(4_102_444_800));
-    let run = place.run(&model, &["run"]);
+    let run = project.run(&model, &["run"]);
     run.assert_ended("quota_exceeded", 5);
     assert!(run.stderr.contains("It resets Fri 1 Jan 00:00 UTC (in "), "{}", run.stderr);
     assert!(run.stderr.contains(" d "), "{}", run.stderr);
@@ -72,15 +72,15 @@ fn a_run_that_does_not_wait_says_the_day_and_how_long() {
 
 #[test]
 fn a_reset_that_has_passed_waits_only_the_margin() {
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&out_of_quota(jiff::Timestamp::now().as_second() - 5));
-    let mut child = place
+    let mut child = project
         .command(&model, &["run", "--wait-for-quota"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    wait_until("asked", || !model.requests().is_empty());
+    wait_until("the model is called", || !model.requests().is_empty());
     std::thread::sleep(std::time::Duration::from_millis(300));
     signal(&child, Signal::TERM);
     let mut output = String::new();
@@ -92,13 +92,13 @@ fn a_reset_that_has_passed_waits_only_the_margin() {
 }
 
 #[test]
-fn the_vendors_words_are_understood() {
-    let place = Place::with_status(&[("A", "pending")]);
+fn the_vendors_quota_message_is_recognized() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&always(
         "[[conversation.turn]]\nfault = { kind = 'status', status = 429, message = \"You've hit your weekly limit · resets Jan 12, 10:59am (Asia/Tokyo)\" }\n\
          [[conversation.turn]]\ntext = 'never'",
     ));
-    let run: Run = place.run(&model, &["run"]);
+    let run: RunOutput = project.run(&model, &["run"]);
     run.assert_ended("quota_exceeded", 5);
     assert!(run.stderr.contains("--wait-for-quota"), "{}", run.stderr);
 }

@@ -1,4 +1,4 @@
-//! What a session's commands try against the machine, end to end: through the real binary, with a model that means harm.
+//! Attacks by a session's commands on the machine, through the real binary with a malicious model.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -7,21 +7,21 @@ use std::path::Path;
 use std::process::Command;
 
 use super::support::{
-    Place, Run, always, assert_followed, assert_nothing_left, has_bubblewrap, model, without_bubblewrap,
+    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, has_bubblewrap,
+    model, without_bubblewrap,
 };
 
-/// A project whose owner trusts `sh`, so that the command policy is out of the way and only the kernel holds.
-fn place(attack: &str) -> Place {
-    let place = Place::with_status(&[("A", "pending")]);
-    place.write(".autonoe/agent.json", r#"{"allowCommands": {"base": ["bash"]}}"#);
-    place.write("attack.sh", attack);
-    let trusted = place.autonoe(None).args(["trust", "--yes"]).output().expect("started");
+/// A project whose user allows `bash`, so that the command policy does not apply and only the kernel protects.
+fn project(attack: &str) -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write(".autonoe/agent.json", r#"{"allowCommands": {"base": ["bash"]}}"#);
+    project.write("attack.sh", attack);
+    let trusted = project.autonoe(None).args(["trust", "--yes"]).output().expect("started");
     assert!(trusted.status.success());
-    place
+    project
 }
 
-/// A session that runs the attack and then says that all is well.
-fn session(place: &Place, change: impl FnOnce(&mut Command)) -> Run {
+fn session(project: &CliTestProject, change: impl FnOnce(&mut Command)) -> RunOutput {
     let model = model(&always(
         r#"
           [[conversation.turn]]
@@ -32,21 +32,21 @@ fn session(place: &Place, change: impl FnOnce(&mut Command)) -> Run {
           text = "done"
         "#,
     ));
-    let mut command = place.command(&model, &["run"]);
+    let mut command = project.command(&model, &["run"]);
     change(&mut command);
-    let run = Run::from(command.output().expect("started"));
+    let run = RunOutput::from(command.output().expect("started"));
     run.assert_ended("all_passed", 0);
-    assert_followed(&model);
+    assert_script_followed(&model);
     run
 }
 
 #[test]
-fn a_session_does_not_get_out() {
+fn a_session_cannot_escape_the_sandbox() {
     if !has_bubblewrap() {
         return;
     }
-    // Each line is an attempt; those that succeed say so.
-    let place = place(
+    // Each line is an attempt that prints BROKE if it succeeds.
+    let project = project(
         r#"
         try() { if eval "$1" 2>/dev/null; then echo "BROKE: $1"; else echo "held: $1"; fi; }
         try 'cat "$REAL_HOME/.ssh/id_ed25519"'
@@ -68,35 +68,35 @@ fn a_session_does_not_get_out() {
         echo finished
         "#,
     );
-    fs::create_dir_all(place.home().join(".ssh")).expect("made");
-    fs::write(place.home().join(".ssh/id_ed25519"), "a private key").expect("written");
-    Command::new("git").args(["init", "-q"]).current_dir(place.project()).env_clear().status().expect("git");
+    fs::create_dir_all(project.home().join(".ssh")).expect("made");
+    fs::write(project.home().join(".ssh/id_ed25519"), "a private key").expect("written");
+    Command::new("git").args(["init", "-q"]).current_dir(project.root()).env_clear().status().expect("git");
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-    let script = place.read("attack.sh");
+    let script = project.read("attack.sh");
     let known = format!(
         "REAL_HOME='{}'; STATE='{}'; MODEL_PORT={}; ORCHESTRATOR={}\n{script}",
-        place.home().display(),
-        place.home().join(".local/state/autonoe").display(),
+        project.home().display(),
+        project.home().join(".local/state/autonoe").display(),
         listener.local_addr().expect("address").port(),
         std::process::id(),
     );
-    place.write("attack.sh", &known);
-    session(&place, |_| {});
-    let result = place.read("result.txt");
+    project.write("attack.sh", &known);
+    session(&project, |_| {});
+    let result = project.read("result.txt");
     assert!(result.contains("finished"), "{result}");
     assert!(!result.contains("BROKE"), "{result}");
-    assert_eq!(place.statuses(), [("A".to_owned(), "passed")]);
-    assert!(!place.home().join("x").exists(), "what looks like home is not");
-    assert!(!place.path(".claude").exists(), "what stood in for it is gone");
-    assert_nothing_left(&place);
+    assert_eq!(project.statuses(), [("A".to_owned(), "passed")]);
+    assert!(!project.home().join("x").exists(), "the room has its own home");
+    assert!(!project.path(".claude").exists(), "the placeholder is gone");
+    assert_no_processes_left(&project);
 }
 
 #[test]
-fn a_refused_host_is_told_to_everybody() {
+fn a_refused_host_is_reported_everywhere() {
     if !has_bubblewrap() {
         return;
     }
-    let place = place(
+    let project = project(
         r#"
         port=${HTTPS_PROXY##*:}
         exec 3<>/dev/tcp/127.0.0.1/$port
@@ -104,8 +104,8 @@ fn a_refused_host_is_told_to_everybody() {
         cat <&3
         "#,
     );
-    let run = session(&place, |_| {});
-    let answer = place.read("result.txt");
+    let run = session(&project, |_| {});
+    let answer = project.read("result.txt");
     assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("evil.example.com"), "{answer}");
     let refused: Vec<_> = run.of_type("host_refused").collect();
     assert_eq!(refused.len(), 1, "{:?}", run.events);
@@ -113,19 +113,18 @@ fn a_refused_host_is_told_to_everybody() {
     let message = refused[0]["message"].as_str().expect("text");
     assert!(message.contains("config.toml"), "it says how to allow it: {message}");
     assert!(run.stderr.contains("evil.example.com"), "{}", run.stderr);
-    let shown = place.autonoe(None).args(["sessions", "show", "1.1"]).output().expect("started");
+    let shown = project.autonoe(None).args(["sessions", "show", "1.1"]).output().expect("started");
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.contains("evil.example.com"), "the journal has it: {shown}");
+    assert!(shown.contains("evil.example.com"), "it is in the journal: {shown}");
 }
 
-/// What a request for `url` through the proxy gives.
+/// Prints the response to a request for `$TARGET` through the proxy.
 const FETCH: &str = r#"
     exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}
     printf 'GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "$TARGET" "$TARGET" >&3
     cat <&3
 "#;
 
-/// A server that answers one request.
 fn server() -> (u16, std::thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let port = listener.local_addr().expect("address").port();
@@ -139,29 +138,29 @@ fn server() -> (u16, std::thread::JoinHandle<()>) {
 }
 
 #[test]
-fn a_host_that_the_user_allowed_is_reached() {
+fn an_allowed_host_is_reachable() {
     if !has_bubblewrap() {
         return;
     }
     let (port, serving) = server();
-    let place = place(&format!("TARGET=127.0.0.1:{port}{FETCH}"));
-    let config = place.home().join(".config/autonoe");
+    let project = project(&format!("TARGET=127.0.0.1:{port}{FETCH}"));
+    let config = project.home().join(".config/autonoe");
     fs::create_dir_all(&config).expect("made");
     fs::write(config.join("config.toml"), format!("[network]\nallow = [\"127.0.0.1:{port}\"]\n"))
         .expect("written");
-    session(&place, |_| {});
-    let answer = place.read("result.txt");
+    session(&project, |_| {});
+    let answer = project.read("result.txt");
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("hello"), "{answer}");
     serving.join().expect("served");
 }
 
 #[test]
-fn sync_has_no_network_at_all() {
+fn sync_has_no_network() {
     if !has_bubblewrap() {
         return;
     }
-    let place = place("TARGET=npmjs.org");
-    place.write("attack.sh", &format!("TARGET=npmjs.org{FETCH}"));
+    let project = project("TARGET=npmjs.org");
+    project.write("attack.sh", &format!("TARGET=npmjs.org{FETCH}"));
     let model = model(
         r#"
         [[conversation]]
@@ -175,22 +174,22 @@ fn sync_has_no_network_at_all() {
           text = "done"
         "#,
     );
-    let run = place.run(&model, &["sync", "--max-iterations", "2"]);
+    let run = project.run(&model, &["sync", "--max-iterations", "2"]);
     assert_eq!(run.of_type("host_refused").count(), 1, "{:?}\n{}", model.problems(), run.stderr);
 }
 
 #[test]
-fn a_new_repository_leaves_no_hook_behind() {
+fn hooks_of_a_new_repository_are_set_aside() {
     if !has_bubblewrap() {
         return;
     }
-    let place = place(
+    let project = project(
         "git init -q . && mkdir -p .git/hooks && echo 'echo pwned' > .git/hooks/pre-commit && \
          chmod +x .git/hooks/pre-commit && echo done",
     );
-    let run = session(&place, |_| {});
-    assert_eq!(place.read("result.txt"), "done\n");
-    assert!(!place.path(".git/hooks").exists() && place.path(".git/hooks.suspect").exists());
+    let run = session(&project, |_| {});
+    assert_eq!(project.read("result.txt"), "done\n");
+    assert!(!project.path(".git/hooks").exists() && project.path(".git/hooks.suspect").exists());
     assert!(
         run.of_type("trouble").any(|event| event["message"].to_string().contains("hooks")),
         "{:?}",
@@ -199,12 +198,12 @@ fn a_new_repository_leaves_no_hook_behind() {
 }
 
 #[test]
-fn a_server_in_the_background_serves_the_next_command_and_ends_with_the_session() {
+fn a_background_server_serves_the_next_command_and_ends_with_the_session() {
     if !has_bubblewrap() || !Path::new("/usr/bin/python3").exists() {
         return;
     }
-    let place = place("");
-    place.write("page.txt", "served");
+    let project = project("");
+    project.write("page.txt", "served");
     let model = model(&always(
         r#"
           [[conversation.turn]]
@@ -218,18 +217,18 @@ fn a_server_in_the_background_serves_the_next_command_and_ends_with_the_session(
           text = "done"
         "#,
     ));
-    place.write(
+    project.write(
         "attack.sh",
         "exec 3<>/dev/tcp/127.0.0.1/8765 || exit 1; printf 'GET /page.txt HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3\n",
     );
-    place.run(&model, &["run"]).assert_ended("all_passed", 0);
-    assert_followed(&model);
-    assert_nothing_left(&place);
+    project.run(&model, &["run"]).assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    assert_no_processes_left(&project);
 }
 
 #[test]
-fn without_bubblewrap_landlock_holds_and_the_run_says_what_it_does_not_hold() {
-    let place = place(
+fn without_bubblewrap_landlock_protects_and_the_run_warns() {
+    let project = project(
         r#"
         try() { if eval "$1" 2>/dev/null; then echo "BROKE: $1"; else echo "held: $1"; fi; }
         try 'cat "$REAL_HOME/.ssh/id"'
@@ -239,28 +238,28 @@ fn without_bubblewrap_landlock_holds_and_the_run_says_what_it_does_not_hold() {
         echo mine > mine.txt && cat mine.txt && echo finished
         "#,
     );
-    fs::create_dir_all(place.home().join(".ssh")).expect("made");
-    fs::write(place.home().join(".ssh/id"), "a private key").expect("written");
+    fs::create_dir_all(project.home().join(".ssh")).expect("made");
+    fs::write(project.home().join(".ssh/id"), "a private key").expect("written");
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let port = listener.local_addr().expect("address").port();
-    let attack = place.read("attack.sh");
-    place.write("attack.sh", &format!("REAL_HOME='{}' PORT={port}\n{attack}", place.home().display()));
-    let bin = without_bubblewrap(&place);
-    let run = session(&place, |command| {
+    let attack = project.read("attack.sh");
+    project.write("attack.sh", &format!("REAL_HOME='{}' PORT={port}\n{attack}", project.home().display()));
+    let bin = without_bubblewrap(&project);
+    let run = session(&project, |command| {
         command.env("PATH", bin);
     });
-    let result = place.read("result.txt");
+    let result = project.read("result.txt");
     assert!(result.contains("finished") && !result.contains("BROKE"), "{result}");
-    assert!(run.stderr.contains("Landlock holds the sandbox"), "{}", run.stderr);
-    assert_nothing_left(&place);
+    assert!(run.stderr.contains("the sandbox uses Landlock"), "{}", run.stderr);
+    assert_no_processes_left(&project);
 }
 
-/// The filter holds for this test's own process, which is why it is run once more by itself.
+/// The seccomp filter applies to the test's own process, so the test starts itself again in a new process.
 #[test]
-fn without_any_sandbox_the_run_refuses_and_says_what_to_do() {
+fn without_any_sandbox_the_run_refuses_to_start() {
     const ALONE: &str = "AUTONOE_TEST_WITHOUT_LANDLOCK";
     if std::env::var_os(ALONE).is_none() {
-        let name = "sandbox::without_any_sandbox_the_run_refuses_and_says_what_to_do";
+        let name = "sandbox::without_any_sandbox_the_run_refuses_to_start";
         let test = std::env::current_exe().expect("known");
         let output = Command::new(test).args([name, "--exact"]).env(ALONE, "1").output().expect("started");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -276,10 +275,10 @@ fn without_any_sandbox_the_run_refuses_and_says_what_to_do() {
     let program: seccompiler::BpfProgram = filter.expect("filter").try_into().expect("program");
     seccompiler::apply_filter(&program).expect("applied");
 
-    let place = Place::with_status(&[("A", "pending")]);
-    let bin = without_bubblewrap(&place);
-    let model = model(&always("[[conversation.turn]]\ntext = \"never asked\"\n"));
-    let output = place.command(&model, &["run"]).env("PATH", &bin).output().expect("started");
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let bin = without_bubblewrap(&project);
+    let model = model(&always("[[conversation.turn]]\ntext = \"never called\"\n"));
+    let output = project.command(&model, &["run"]).env("PATH", &bin).output().expect("started");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     for part in [
@@ -291,28 +290,29 @@ fn without_any_sandbox_the_run_refuses_and_says_what_to_do() {
     ] {
         assert!(stderr.contains(part), "{part} is missing: {stderr}");
     }
-    let doctor = place.autonoe(None).arg("doctor").env("PATH", &bin).output().expect("started");
+    let doctor = project.autonoe(None).arg("doctor").env("PATH", &bin).output().expect("started");
     assert_eq!(doctor.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("No sandbox can be built"));
 }
 
 #[test]
-fn a_project_around_the_whole_home_is_warned_of_and_its_secrets_stay_hidden() {
+fn a_project_that_contains_the_home_warns_and_hides_its_secrets() {
     if !has_bubblewrap() {
         return;
     }
-    let place = place("cat .ssh/id .netrc; ls .local/state/autonoe/projects/*/journal.db; echo finished");
-    let home = place.project();
+    let project = project("cat .ssh/id .netrc; ls .local/state/autonoe/projects/*/journal.db; echo finished");
+    let home = project.root();
     fs::create_dir_all(home.join(".ssh")).expect("made");
     fs::write(home.join(".ssh/id"), "a private key").expect("written");
     fs::write(home.join(".netrc"), "a password").expect("written");
-    let trusted = place.autonoe(None).env("HOME", &home).args(["trust", "--yes"]).output().expect("started");
+    let trusted =
+        project.autonoe(None).env("HOME", &home).args(["trust", "--yes"]).output().expect("started");
     assert!(trusted.status.success());
-    let run = session(&place, |command| {
+    let run = session(&project, |command| {
         command.env("HOME", &home);
     });
-    assert!(run.stderr.contains("the project holds your home directory"), "{}", run.stderr);
-    let result = place.read("result.txt");
+    assert!(run.stderr.contains("the project contains your home directory"), "{}", run.stderr);
+    let result = project.read("result.txt");
     assert!(result.contains("finished") && !result.contains("private key"), "{result}");
     assert!(
         !result.contains("password") && !result.lines().any(|line| line.ends_with("/journal.db")),
@@ -321,27 +321,27 @@ fn a_project_around_the_whole_home_is_warned_of_and_its_secrets_stay_hidden() {
 }
 
 #[test]
-fn a_repository_around_the_home_does_not_lay_it_open() {
+fn a_repository_that_contains_the_home_does_not_expose_it() {
     if !has_bubblewrap() {
         return;
     }
-    let place = place("cat ../home/notes.txt; git -C . rev-parse --show-toplevel; echo finished");
-    fs::write(place.home().join("notes.txt"), "nobody's business").expect("written");
-    let above = place.project().parent().expect("parent").to_owned();
+    let project = project("cat ../home/notes.txt; git -C . rev-parse --show-toplevel; echo finished");
+    fs::write(project.home().join("notes.txt"), "nobody's business").expect("written");
+    let above = project.root().parent().expect("parent").to_owned();
     Command::new("git").args(["init", "-q"]).current_dir(above).env_clear().status().expect("git");
-    session(&place, |_| {});
-    let result = place.read("result.txt");
+    session(&project, |_| {});
+    let result = project.read("result.txt");
     assert!(result.contains("finished") && !result.contains("nobody's business"), "{result}");
 }
 
 #[test]
-fn a_wrong_host_in_the_users_configuration_is_named() {
-    let place = Place::with_status(&[("A", "pending")]);
-    let config = place.home().join(".config/autonoe");
+fn an_invalid_host_in_the_configuration_is_named() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let config = project.home().join(".config/autonoe");
     fs::create_dir_all(&config).expect("made");
     fs::write(config.join("config.toml"), "[network]\nallow = [\"not a host\"]\n").expect("written");
-    let model = model(&always("[[conversation.turn]]\ntext = \"never asked\"\n"));
-    let output = place.command(&model, &["run"]).output().expect("started");
+    let model = model(&always("[[conversation.turn]]\ntext = \"never called\"\n"));
+    let output = project.command(&model, &["run"]).output().expect("started");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("not a host"), "{stderr}");

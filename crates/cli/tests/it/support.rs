@@ -6,35 +6,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use autonoe_scripted::{Script, Server};
+use autonoe_scripted::{ModelScript, ScriptedServer};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A project with its own HOME.
-pub struct Place {
+/// A project in a temporary directory, with its own HOME.
+pub struct CliTestProject {
     directory: TempDir,
 }
 
-impl Place {
-    /// A project with nothing in it.
+impl CliTestProject {
     pub fn empty() -> Self {
         let directory = TempDir::new().expect("temporary directory");
-        let place = Self { directory };
-        fs::create_dir_all(place.home()).expect("home");
-        fs::create_dir_all(place.project()).expect("project");
-        place
+        let project = Self { directory };
+        fs::create_dir_all(project.home()).expect("home");
+        fs::create_dir_all(project.root()).expect("project");
+        project
     }
 
-    /// A project with a small specification.
     pub fn new() -> Self {
-        let place = Self::empty();
-        place.write("SPEC.md", "# Spec\n\nBuild three things: A, B and C.\n");
-        place
+        let project = Self::empty();
+        project.write("SPEC.md", "# Spec\n\nBuild three things: A, B and C.\n");
+        project
     }
 
-    /// A project whose deliverables stand as given: `("A", "passed")` and so on.
+    /// A project with deliverables of the given status, such as `("A", "passed")`.
     pub fn with_status(items: &[(&str, &str)]) -> Self {
-        let place = Self::new();
+        let project = Self::new();
         let deliverables: Vec<Value> = items
             .iter()
             .map(|(id, status)| {
@@ -47,20 +45,20 @@ impl Place {
         let status = serde_json::json!({
             "createdAt": "2026-01-01", "updatedAt": "2026-01-01", "deliverables": deliverables,
         });
-        place.write(".autonoe/status.json", &format!("{status:#}\n"));
-        place
+        project.write(".autonoe/status.json", &format!("{status:#}\n"));
+        project
     }
 
     pub fn home(&self) -> PathBuf {
         self.directory.path().join("home")
     }
 
-    pub fn project(&self) -> PathBuf {
+    pub fn root(&self) -> PathBuf {
         self.directory.path().join("project")
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.project().join(name)
+        self.root().join(name)
     }
 
     pub fn write(&self, name: &str, content: &str) {
@@ -73,7 +71,6 @@ impl Place {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The status of each deliverable, in order.
     pub fn statuses(&self) -> Vec<(String, &'static str)> {
         let json: Value =
             serde_json::from_str(&self.read(".autonoe/status.json")).expect("status.json is JSON");
@@ -87,14 +84,12 @@ impl Place {
         items.iter().map(|item| (item["id"].as_str().expect("id").to_owned(), status(item))).collect()
     }
 
-    /// The journal's database.
     pub fn journal(&self) -> PathBuf {
         let projects = self.home().join(".local/state/autonoe/projects");
         let mut entries = fs::read_dir(projects).expect("state").map(|entry| entry.expect("entry").path());
         entries.next().expect("one project").join("journal.db")
     }
 
-    /// Calls git in a directory, with nobody's settings, and returns what it said.
     pub fn git_in(&self, directory: &Path, args: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
@@ -109,20 +104,19 @@ impl Place {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// The same in the project.
     pub fn git(&self, args: &[&str]) -> String {
-        self.git_in(&self.project(), args)
+        self.git_in(&self.root(), args)
     }
 
-    /// The binary, in the project, with nothing in its environment but what it needs.
-    pub fn autonoe(&self, model: Option<&Server>) -> Command {
+    /// The binary, in the project, with a minimal environment.
+    pub fn autonoe(&self, model: Option<&ScriptedServer>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_autonoe"));
         command
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.home())
             .env("TZ", "UTC")
-            .current_dir(self.project())
+            .current_dir(self.root())
             .stdin(Stdio::null());
         if let Some(model) = model {
             command
@@ -133,31 +127,29 @@ impl Place {
     }
 
     /// Runs `autonoe ARGS --json --session-delay 0s` to its end.
-    pub fn run(&self, model: &Server, args: &[&str]) -> Run {
+    pub fn run(&self, model: &ScriptedServer, args: &[&str]) -> RunOutput {
         let output = self.command(model, args).output().expect("started");
-        Run::from(output)
+        RunOutput::from(output)
     }
 
-    /// The same, not started yet.
-    pub fn command(&self, model: &Server, args: &[&str]) -> Command {
+    pub fn command(&self, model: &ScriptedServer, args: &[&str]) -> Command {
         let mut command = self.autonoe(Some(model));
         command.args(args).args(["--json", "--session-delay", "0s"]);
         if !args.contains(&"--backend") {
-            // Whatever else is installed on this machine.
+            // Regardless of the agents installed on this machine.
             command.args(["--backend", "native"]);
         }
         command
     }
 }
 
-/// A finished run.
-pub struct Run {
+pub struct RunOutput {
     pub code: Option<i32>,
     pub events: Vec<Value>,
     pub stderr: String,
 }
 
-impl From<Output> for Run {
+impl From<Output> for RunOutput {
     fn from(output: Output) -> Self {
         let stdout = String::from_utf8(output.stdout).expect("UTF-8");
         let events =
@@ -170,15 +162,14 @@ impl From<Output> for Run {
     }
 }
 
-impl Run {
-    /// The last event, which is the outcome.
+impl RunOutput {
     pub fn outcome(&self) -> &Value {
         let last = self.events.last().unwrap_or_else(|| panic!("no events; stderr: {}", self.stderr));
         assert_eq!(last["type"], "outcome", "the last line is the outcome");
         last
     }
 
-    /// Asserts the end: name, exit code, and that the JSON carries the code too.
+    /// Asserts the outcome's name and exit code, also in the JSON.
     #[track_caller]
     pub fn assert_ended(&self, name: &str, code: i32) {
         let outcome = self.outcome();
@@ -197,14 +188,13 @@ impl Run {
     }
 }
 
-/// Whether this machine has what holds most.
 pub fn has_bubblewrap() -> bool {
     Path::new("/usr/bin/bwrap").exists()
 }
 
-/// A search path with the everyday programs on it, and no bubblewrap.
-pub fn without_bubblewrap(place: &Place) -> PathBuf {
-    let bin = place.home().join("bin");
+/// A search path with common programs, but without bubblewrap.
+pub fn without_bubblewrap(project: &CliTestProject) -> PathBuf {
+    let bin = project.home().join("bin");
     fs::create_dir_all(&bin).expect("made");
     for program in
         ["bash", "sh", "cat", "ls", "git", "grep", "rm", "mv", "mkdir", "env", "seq", "sleep", "touch"]
@@ -214,12 +204,11 @@ pub fn without_bubblewrap(place: &Place) -> PathBuf {
     bin
 }
 
-/// A scripted model.
-pub fn model(script: &str) -> Server {
-    Server::start(Script::parse(script).expect("valid script")).expect("started")
+pub fn model(script: &str) -> ScriptedServer {
+    ScriptedServer::start(ModelScript::parse(script).expect("valid script")).expect("started")
 }
 
-/// A model that creates A, B and C and then passes one open deliverable a session, whichever is first.
+/// A model that creates A, B and C and then passes the first open deliverable in each session.
 pub fn builder() -> String {
     let mut script = String::from(
         r#"
@@ -242,7 +231,7 @@ pub fn builder() -> String {
     script
 }
 
-/// A coding conversation for the case that `id` is the first open deliverable: one real command, then its status.
+/// A coding conversation for when `id` is the first open deliverable: one real command, then its status.
 pub fn coding(id: &str, status: &str) -> String {
     format!(
         r#"
@@ -262,28 +251,27 @@ pub fn coding(id: &str, status: &str) -> String {
     )
 }
 
-/// A conversation for any prompt.
+/// A script whose only conversation matches any prompt.
 pub fn always(turns: &str) -> String {
     format!("[[conversation]]\n{turns}")
 }
 
-/// Asserts that the script was followed.
 #[track_caller]
-pub fn assert_followed(model: &Server) {
+pub fn assert_script_followed(model: &ScriptedServer) {
     assert_eq!(model.problems(), Vec::<String>::new());
 }
 
-/// Waits until `done`, for at most half a minute.
+/// Waits up to 30 seconds.
 #[track_caller]
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < Duration::from_secs(30), "waited too long: {what}");
+        assert!(start.elapsed() < Duration::from_secs(30), "timed out waiting: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Processes whose working directory is `directory`.
+/// Processes whose working directory is at or below `directory`, each as its id and command line.
 pub fn processes_in(directory: &Path) -> Vec<String> {
     let directory = directory.canonicalize().expect("exists");
     let entries = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
@@ -300,7 +288,7 @@ pub fn processes_in(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Processes whose command line has all of these in it.
+/// Processes whose command line contains all of these.
 pub fn processes_with(words: &[&str]) -> Vec<rustix::process::Pid> {
     let entries = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
     let found = entries.filter(|entry| {
@@ -313,13 +301,11 @@ pub fn processes_with(words: &[&str]) -> Vec<rustix::process::Pid> {
         .collect()
 }
 
-/// Asserts that nothing runs in the project any more.
 #[track_caller]
-pub fn assert_nothing_left(place: &Place) {
-    wait_until("processes of the project are gone", || processes_in(&place.project()).is_empty());
+pub fn assert_no_processes_left(project: &CliTestProject) {
+    wait_until("processes of the project are gone", || processes_in(&project.root()).is_empty());
 }
 
-/// Sends a signal to a child.
 pub fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).expect("pid")).expect("pid");
     rustix::process::kill_process(pid, signal).expect("signal sent");

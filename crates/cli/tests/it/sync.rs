@@ -1,8 +1,8 @@
-//! `autonoe sync`: structure first, until that succeeded; then verification, which survives a restart.
+//! `autonoe sync`: first the deliverables, until that succeeds; then verification, which survives a restart.
 
-use super::support::{Place, assert_followed, model};
+use super::support::{CliTestProject, assert_script_followed, model};
 
-/// A model that creates A and B in the sync phase and then verifies one deliverable a session: A holds, B does not.
+/// A model that creates A and B in the sync phase and then verifies one deliverable per session: A passes, B does not.
 pub fn verifier() -> String {
     let mut script = String::from(
         r#"
@@ -24,7 +24,7 @@ pub fn verifier() -> String {
     script
 }
 
-/// A verify conversation for the case that `id` is the first that was not verified.
+/// A verify conversation for when `id` is the first unverified deliverable.
 fn verify(id: &str, status: &str) -> String {
     format!(
         r#"
@@ -45,19 +45,19 @@ fn verify(id: &str, status: &str) -> String {
 
 #[test]
 fn seed_002_9_5_not_exists_creates_all_then_verifies() {
-    let (place, model) = (Place::new(), model(&verifier()));
-    let run = place.run(&model, &["sync"]);
+    let (project, model) = (CliTestProject::new(), model(&verifier()));
+    let run = project.run(&model, &["sync"]);
     run.assert_ended("all_verified", 0);
     assert_eq!(run.sessions(), ["sync", "verify", "verify"]);
-    assert_eq!(place.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
+    assert_eq!(project.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
     assert_eq!((&run.outcome()["verified"], &run.outcome()["verified_total"]), (&2.into(), &2.into()));
     assert!(run.stderr.contains("All deliverables verified."), "{}", run.stderr);
-    assert_followed(&model);
+    assert_script_followed(&model);
 }
 
 #[test]
 fn seed_002_9_5_new_added_removed_deprecated_existing_verified() {
-    let place = Place::with_status(&[("OLD", "passed"), ("A", "passed")]);
+    let project = CliTestProject::with_status(&[("OLD", "passed"), ("A", "passed")]);
     let model = model(&format!(
         r#"
         [[conversation]]
@@ -77,52 +77,52 @@ fn seed_002_9_5_new_added_removed_deprecated_existing_verified() {
         verify("A", "pending"),
         verify("B", "passed"),
     ));
-    let run = place.run(&model, &["sync"]);
+    let run = project.run(&model, &["sync"]);
     run.assert_ended("all_verified", 0);
-    let status = place.read(".autonoe/status.json");
-    assert!(status.contains("\"deprecatedAt\""), "the removed one is marked and kept: {status}");
+    let status = project.read(".autonoe/status.json");
+    assert!(status.contains("\"deprecatedAt\""), "the removed deliverable is marked and kept: {status}");
     assert_eq!(
-        place.statuses(),
+        project.statuses(),
         [("OLD".into(), "passed"), ("A".into(), "pending"), ("B".into(), "passed")],
-        "a passed one that no longer holds is reset"
+        "a passed deliverable that no longer works is reset"
     );
-    assert_eq!(run.outcome()["deliverables_total"], 2, "the deprecated one does not count");
-    assert_followed(&model);
+    assert_eq!(run.outcome()["deliverables_total"], 2, "deprecated deliverables do not count");
+    assert_script_followed(&model);
 }
 
 #[test]
-fn the_sync_instruction_is_repeated_until_it_succeeded() {
-    let place = Place::new();
+fn the_sync_instruction_is_repeated_until_it_succeeds() {
+    let project = CliTestProject::new();
     let script = format!(
         "[[conversation]]\nwhen = 'in line with the specification'\nplays = 1\n[[conversation.turn]]\n\
          fault = {{ kind = 'status', status = 400, message = 'broken' }}\n{}",
         verifier()
     );
     let model = model(&script);
-    let run = place.run(&model, &["sync"]);
+    let run = project.run(&model, &["sync"]);
     run.assert_ended("all_verified", 0);
     assert_eq!(run.sessions(), ["sync", "sync", "verify", "verify"]);
 }
 
 #[test]
-fn verification_survives_a_restart_and_a_changed_specification_starts_anew() {
-    let (place, model) = (Place::new(), model(&verifier()));
-    let run = place.run(&model, &["sync", "-n", "2"]);
+fn verification_survives_a_restart_and_starts_over_with_a_changed_spec() {
+    let (project, model) = (CliTestProject::new(), model(&verifier()));
+    let run = project.run(&model, &["sync", "-n", "2"]);
     run.assert_ended("max_iterations", 4);
-    let run = place.run(&model, &["sync", "-n", "2"]);
+    let run = project.run(&model, &["sync", "-n", "2"]);
     run.assert_ended("all_verified", 0);
     assert_eq!(run.sessions(), ["verify"], "A was verified before");
-    assert_followed(&model);
+    assert_script_followed(&model);
 
-    place.write("SPEC.md", "# Another specification\n");
+    project.write("SPEC.md", "# Another specification\n");
     let model = super::support::model(&verifier());
-    let run = place.run(&model, &["sync", "-n", "1"]);
-    assert_eq!(run.sessions(), ["sync"], "everything is looked at again");
+    let run = project.run(&model, &["sync", "-n", "1"]);
+    assert_eq!(run.sessions(), ["sync"], "everything is verified again");
 }
 
 #[test]
 fn seed_002_9_7_sync_writes_the_note_and_nothing_else() {
-    let place = Place::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(
         r#"
         [[conversation]]
@@ -141,13 +141,13 @@ fn seed_002_9_7_sync_writes_the_note_and_nothing_else() {
           text = "done"
         "#,
     );
-    let run = place.run(&model, &["sync", "-n", "1"]);
+    let run = project.run(&model, &["sync", "-n", "1"]);
     assert_eq!(run.sessions(), ["sync"]);
-    assert!(!place.path("src.txt").exists());
-    assert_eq!(place.read(".autonoe-note.md"), "seen");
-    assert!(place.read("SPEC.md").contains("A, B and C"));
-    assert_eq!(place.statuses(), [("A".into(), "pending")]);
+    assert!(!project.path("src.txt").exists());
+    assert_eq!(project.read(".autonoe-note.md"), "seen");
+    assert!(project.read("SPEC.md").contains("A, B and C"));
+    assert_eq!(project.statuses(), [("A".into(), "pending")]);
     let denied = run.of_type("tool_result").filter(|event| event["denied_by"] == "paths").count();
     assert_eq!(denied, 3);
-    assert_followed(&model);
+    assert_script_followed(&model);
 }

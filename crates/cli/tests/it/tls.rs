@@ -1,4 +1,4 @@
-//! A model behind TLS, as every real one is: trusted by the system's certificates and by nothing else.
+//! A model behind TLS is trusted only by the system's certificates.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,16 +11,16 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
 
-use super::support::{Place, Run, assert_followed, builder, model};
+use super::support::{CliTestProject, RunOutput, assert_script_followed, builder, model};
 
-/// What an authority signed for `localhost`, in front of a server that speaks plain HTTP.
-struct Front {
+/// A TLS proxy for `localhost`, signed by its own authority, in front of an HTTP server.
+struct TlsProxy {
     authority: String,
     base_url: String,
     _runtime: Runtime,
 }
 
-impl Front {
+impl TlsProxy {
     fn of(plain: &str) -> Self {
         let behind = plain.trim_start_matches("http://").trim_end_matches('/').to_owned();
         let (authority, config) = signed_for_localhost();
@@ -38,7 +38,7 @@ impl Front {
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, behind) = (acceptor.clone(), behind.clone());
                 tokio::spawn(async move {
-                    // A client that does not trust us hangs up.
+                    // A client that does not trust the certificate disconnects.
                     let Ok(mut stream) = acceptor.accept(stream).await else { return };
                     let mut plain = TcpStream::connect(behind).await.expect("the model answers");
                     let _ = tokio::io::copy_bidirectional(&mut stream, &mut plain).await;
@@ -71,13 +71,13 @@ fn signed_for_localhost() -> (String, ServerConfig) {
 
 #[test]
 fn a_model_behind_tls_is_trusted_by_the_systems_certificates() {
-    let place = Place::new();
+    let project = CliTestProject::new();
     let model = model(&builder());
-    let front = Front::of(&model.base_url());
-    let trusted = place.home().join("authority.pem");
+    let front = TlsProxy::of(&model.base_url());
+    let trusted = project.home().join("authority.pem");
     fs::write(&trusted, &front.authority).expect("written");
-    let mut command = place.command(&model, &["run"]);
-    let run = Run::from(
+    let mut command = project.command(&model, &["run"]);
+    let run = RunOutput::from(
         command
             .env("ANTHROPIC_BASE_URL", &front.base_url)
             .env("SSL_CERT_FILE", &trusted)
@@ -85,16 +85,16 @@ fn a_model_behind_tls_is_trusted_by_the_systems_certificates() {
             .expect("started"),
     );
     run.assert_ended("all_passed", 0);
-    assert_followed(&model);
+    assert_script_followed(&model);
 }
 
 #[test]
-fn a_server_that_nobody_vouches_for_gets_no_key() {
-    let place = Place::new();
+fn an_untrusted_server_gets_no_key() {
+    let project = CliTestProject::new();
     let model = model(&builder());
-    let front = Front::of(&model.base_url());
-    let mut command = place.command(&model, &["run", "--max-outage", "1ms"]);
-    let run = Run::from(command.env("ANTHROPIC_BASE_URL", &front.base_url).output().expect("started"));
+    let front = TlsProxy::of(&model.base_url());
+    let mut command = project.command(&model, &["run", "--max-outage", "1ms"]);
+    let run = RunOutput::from(command.env("ANTHROPIC_BASE_URL", &front.base_url).output().expect("started"));
     let outcome = run.outcome().to_string();
     assert!(outcome.contains("certificate"), "{outcome}");
     assert!(model.requests().is_empty());

@@ -1,5 +1,5 @@
-//! SyncPlan: the `sync` command. Bring the deliverables in line with the specification until that
-//! succeeded, then verify until every active deliverable has been looked at.
+//! SyncPlan: the `sync` command. Brings the deliverables in line with the specification until that succeeded,
+//! then verifies until every active deliverable has been checked.
 
 use std::sync::Arc;
 
@@ -10,29 +10,27 @@ use crate::agent::Instruction;
 use crate::fault::Fault;
 use crate::instruction::{Instructions, Phase, briefing};
 use crate::outcome::RunOutcome;
-use crate::plan::{Iteration, Next, Plan, RunState, Standing, StatusReader, Verdict};
+use crate::plan::{Iteration, NextAction, Plan, PlanProgress, PlanVerdict, RunState, StatusReader};
 use crate::progress::{ProgressTracker, settled_in_sync};
 use crate::status::ProjectStatus;
 use crate::verification::Verification;
 
-/// Reads how far verification is; the store keeps it with the journal.
+/// Reads the progress of verification; the store keeps it with the journal.
 #[async_trait]
 pub trait VerificationReader: Send + Sync {
-    /// The current pass.
+    /// The current pass of `sync`.
     async fn verification(&self) -> Result<Verification, Fault>;
 }
 
-/// The plan of `sync`.
 pub struct SyncPlan {
     status: Arc<dyn StatusReader>,
     verification: Arc<dyn VerificationReader>,
     instructions: Arc<dyn Instructions>,
     progress: ProgressTracker,
-    standing: Standing,
+    summary: PlanProgress,
 }
 
 impl SyncPlan {
-    /// A plan over the given project, resuming the verification the journal knows of.
     pub fn new(
         status: Arc<dyn StatusReader>,
         verification: Arc<dyn VerificationReader>,
@@ -43,24 +41,25 @@ impl SyncPlan {
             verification,
             instructions,
             progress: ProgressTracker::default(),
-            standing: Standing::default(),
+            summary: PlanProgress::default(),
         }
     }
 
-    /// Loads both halves of the state and keeps them for the summary and the next comparison.
-    async fn look(&mut self) -> Result<Option<(ProjectStatus, Verification)>, Fault> {
+    /// Loads the deliverables and the verification, and updates the summary.
+    async fn load(&mut self) -> Result<Option<(ProjectStatus, Verification)>, Fault> {
         let Some(status) = self.status.load().await? else {
             return Ok(None);
         };
         let verification = self.verification.verification().await?;
-        self.standing.tally = status.tally();
-        self.standing.progress = verification.progress(&status);
+        self.summary.tally = status.tally();
+        self.summary.progress = verification.progress(&status);
         Ok(Some((status, verification)))
     }
 }
 
-/// Every active deliverable is verified. If all of them turned out blocked, that is what the user must hear.
-fn termination(status: &ProjectStatus, verification: &Verification) -> Option<RunOutcome> {
+/// The outcome once every active deliverable is verified. If all of them are blocked, the user must learn
+/// that instead.
+fn outcome(status: &ProjectStatus, verification: &Verification) -> Option<RunOutcome> {
     if !verification.is_complete(status) {
         None
     } else if status.tally().all_blocked() {
@@ -72,40 +71,40 @@ fn termination(status: &ProjectStatus, verification: &Verification) -> Option<Ru
 
 #[async_trait]
 impl Plan for SyncPlan {
-    async fn next(&mut self, _so_far: &RunState) -> Result<Next, Fault> {
+    async fn next(&mut self, _so_far: &RunState) -> Result<NextAction, Fault> {
         self.status.ensure_writable().await?;
-        let seen = self.look().await?;
-        if let Some((status, verification)) = &seen
-            && let Some(outcome) = termination(status, verification)
+        let loaded = self.load().await?;
+        if let Some((status, verification)) = &loaded
+            && let Some(outcome) = outcome(status, verification)
         {
-            return Ok(Next::Done(outcome));
+            return Ok(NextAction::Done(outcome));
         }
-        if let Some((status, pass)) = &seen {
+        if let Some((status, pass)) = &loaded {
             self.progress.start(settled_in_sync(status, pass));
         }
-        let to_verify = seen.as_ref().filter(|(status, pass)| pass.synced && status.tally().total > 0);
+        let to_verify = loaded.as_ref().filter(|(status, pass)| pass.synced && status.tally().total > 0);
         let name = if to_verify.is_some() { Phase::Verify } else { Phase::Sync };
         let briefing = to_verify.map(|(status, pass)| briefing(status, Some(pass)));
         let text = self.instructions.resolve(name).await?;
-        Ok(Next::Session(Instruction::briefed(name, text, briefing).into()))
+        Ok(NextAction::Session(Instruction::briefed(name, text, briefing).into()))
     }
 
-    async fn judge(&mut self, finished: &Iteration) -> Result<Verdict, Fault> {
-        let Some((status, verification)) = self.look().await? else {
-            return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
+    async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
+        let Some((status, verification)) = self.load().await? else {
+            return Ok(PlanVerdict::Failed(nothing_created(finished.instruction.name.name())));
         };
         if status.tally().total == 0 {
-            return Ok(Verdict::Failed(nothing_created(finished.instruction.name.name())));
+            return Ok(PlanVerdict::Failed(nothing_created(finished.instruction.name.name())));
         }
-        if let Some(outcome) = termination(&status, &verification) {
-            return Ok(Verdict::Done(outcome));
+        if let Some(outcome) = outcome(&status, &verification) {
+            return Ok(PlanVerdict::Done(outcome));
         }
         let settled = settled_in_sync(&status, &verification);
         let advanced = self.progress.advanced(settled, 3 * status.tally().total);
-        Ok(if advanced { Verdict::Moved } else { Verdict::Idle })
+        Ok(if advanced { PlanVerdict::Progressed } else { PlanVerdict::Idle })
     }
 
-    fn standing(&self) -> Standing {
-        self.standing.clone()
+    fn progress(&self) -> PlanProgress {
+        self.summary.clone()
     }
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// A Tuesday; 14:00 in Berlin.
 const NOW: &str = "2026-07-14T12:00:00Z";
 const LOCAL: &str = "Europe/Berlin";
 
@@ -14,7 +13,7 @@ fn read_at(text: &str, now: &str, local: &str) -> Option<QuotaNotice> {
     read(text, now.parse().unwrap(), &zone(local))
 }
 
-/// The reset of a quota message, `"unknown"` included, to compare with what a table says.
+/// The reset of a quota message as text, `"unknown"` included.
 fn reset(text: &str, now: &str, local: &str) -> String {
     match read_at(text, now, local).unwrap_or_else(|| panic!("not a quota message: {text}")).resets {
         Reset::At(reset) => reset.to_string(),
@@ -22,13 +21,13 @@ fn reset(text: &str, now: &str, local: &str) -> String {
     }
 }
 
-fn model(name: &str) -> Limit {
-    Limit::Model(name.to_owned())
+fn model(name: &str) -> QuotaLimit {
+    QuotaLimit::Model(name.to_owned())
 }
 
 #[test]
-fn every_form_is_read() {
-    use Limit::{ExtraUsage, FiveHour, Session, Unspecified, Usage, Weekly};
+fn every_known_message_is_read() {
+    use QuotaLimit::{ExtraUsage, FiveHour, Session, Unspecified, Usage, Weekly};
     #[rustfmt::skip]
     let table = [
         // Claude Code 2.1
@@ -47,7 +46,7 @@ fn every_form_is_read() {
         ("You're out of usage credits · resets 7pm (UTC)", ExtraUsage, "2026-07-14T19:00:00Z"),
         ("You've hit your monthly spend limit · raise it at claude.ai/settings/usage", ExtraUsage, "unknown"),
         ("You've hit your org's monthly usage limit · resets 7pm (UTC)", Usage, "2026-07-14T19:00:00Z"),
-        // older ones
+        // older versions
         ("Weekly limit reached · resets 10am (Asia/Seoul) · /upgrade to Max", Weekly, "2026-07-15T01:00:00Z"),
         ("Opus weekly limit reached ∙ resets Jul 17, 9am", model("Opus"), "2026-07-17T07:00:00Z"),
         ("5-hour limit reached ∙ resets 1am", FiveHour, "2026-07-14T23:00:00Z"),
@@ -68,7 +67,7 @@ fn every_form_is_read() {
         ("You've hit your usage limit. Try again in 45 minutes.", Usage, "2026-07-14T12:45:00Z"),
         ("■ You've hit your usage limit. Upgrade to Pro or try again in 5 days 22 hours 11\nminutes.", Usage, "2026-07-20T10:11:00Z"),
         ("You've hit your usage limit. Upgrade to Pro, or wait for limits to reset (every 5h and every week.).", Usage, "unknown"),
-        // ways of writing them
+        // spelling variants
         ("YOU’VE HIT YOUR LIMIT - RESETS AT 6PM (utc)", Unspecified, "2026-07-14T18:00:00Z"),
         ("you have reached your weekly limit, reset at 6 p.m. UTC", Weekly, "2026-07-14T18:00:00Z"),
         ("You've hit your session limit · resets 6:30\u{202f}PM", Session, "2026-07-14T16:30:00Z"),
@@ -217,7 +216,7 @@ fn a_formatted_time_reads_back() {
     {
         for now in [NOW, "2026-12-31T12:00:00Z", "2028-02-28T23:57:00Z"] {
             let (zone, now): (_, Timestamp) = (zone(name), now.parse().unwrap());
-            // The last minutes of the day ahead are, without a date, those just behind: GRACE.
+            // Without a date, the last minutes of the next 24 hours are read as the ones just past: GRACE.
             for minutes in (0..24 * 60 - GRACE.as_mins()).step_by(37) {
                 let reset = now + SignedDuration::from_mins(minutes);
                 for format in formats {
@@ -251,7 +250,7 @@ fn wakes_up_after_the_reset_or_backs_off() {
 }
 
 #[test]
-fn a_limit_has_a_name_for_people() {
-    assert_eq!(Limit::FiveHour.to_string(), "5-hour limit");
+fn a_limit_has_a_readable_name() {
+    assert_eq!(QuotaLimit::FiveHour.to_string(), "5-hour limit");
     assert_eq!(model("Opus").to_string(), "Opus limit");
 }

@@ -1,5 +1,5 @@
-//! What is redacted and what is not. Secrets are written with a `¦` in them, so that nobody takes this file for
-//! a leak; it is taken out before use.
+//! What is redacted and what is not. Secrets contain a `¦`, which is removed before use, so that nobody takes
+//! this file for a leak.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Redactor;
 
-fn whole(text: &str) -> String {
+fn unmarked(text: &str) -> String {
     text.replace('¦', "")
 }
 
@@ -16,7 +16,6 @@ fn redacted(text: &str) -> String {
     Redactor::default().text(text).into_owned()
 }
 
-/// Each shape's name, with texts of that shape.
 const SECRETS: &[(&str, &[&str])] = &[
     (
         "Anthropic key",
@@ -81,7 +80,7 @@ const SECRETS: &[(&str, &[&str])] = &[
             "-----BEGIN ¦PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n\
              lQOYBFwAAAABCADHXInJYiPuKzrKUnApeLZ+vw1HocOAZtWK0z3r26uA8kQYOKX9\n=aB3d\n-----END PGP PRIVATE KEY BLOCK-----",
             "-----BEGIN ¦PRIVATE KEY-----MC4CAQAwBQYDK2VwBCIEIDdtaqQZ0vJ0Y4zvZbC0m8k7-----END PRIVATE KEY-----",
-            // As a file is shown, with line numbers; as a change shows it; as source has it.
+            // As shown with line numbers, in a diff and in source code.
             "-----BEGIN ¦PRIVATE KEY-----\n     2→MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n     \
              3→MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYEvu\n     4→-----END PRIVATE KEY-----",
             "-----BEGIN ¦PRIVATE KEY-----\n+MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n\
@@ -92,7 +91,7 @@ const SECRETS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// A text around a secret, which stands between `«` and `»`, and what the secret is.
+/// Texts with a secret between `«` and `»`, and the name of its shape.
 const ASSIGNED: &[(&str, &str)] = &[
     ("aws_secret_access_key = «wJalrXUtnFEMI/¦K7MDENG/bPxRfiCYEXAMPLEKEY»", "AWS secret key"),
     ("export AWS_SECRET_ACCESS_KEY=«wJalrXUtnFEMI/¦K7MDENG/bPxRfiCYEXAMPLEKEY»\n", "AWS secret key"),
@@ -124,8 +123,7 @@ const ASSIGNED: &[(&str, &str)] = &[
     ("Server=db;User=app;Password=«x7Kq2Zr9Lm4T»;Encrypt=true", "secret"),
 ];
 
-/// Nothing in these is a secret.
-const EVERYDAY: &[&str] = &[
+const ORDINARY: &[&str] = &[
     "",
     "Added tests for the parser; all 42 pass. The task-list is in docs/tasks.md.",
     // Hashes, ids, sums
@@ -164,7 +162,7 @@ const EVERYDAY: &[&str] = &[
     "npm_config_registry=x npm_lifecycle_event=test; hf_hub_download(repo); ghp_token; glpat-; xoxb-",
     "gh_pat = load(); ghs_installation_access_token; pypi-publish-action-for-trusted-publishing-of-packages",
     "ASIA PACIFIC; ASIAPACIFICREGIONALHQ; AKIA; AIza; sess-4f3a; sk-ant-; sk-; eyJ; risk-of-something-bad-happening-1",
-    // Stand-ins
+    // Placeholders
     "Set ANTHROPIC_API_KEY=your-key-here-123, or sk-ant-... (sk-ant-api03-…), to begin.",
     "OPENAI_API_KEY=sk-your-key-here GITHUB_TOKEN=ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
     "DB_PASSWORD=$DB_PASSWORD_2 API_TOKEN=${API_TOKEN_V2} SECRET=$(cat secret2.txt) X_TOKEN=%API_TOKEN_1%",
@@ -181,10 +179,10 @@ const EVERYDAY: &[&str] = &[
 ];
 
 #[test]
-fn every_shape_is_redacted_wherever_it_is() {
+fn every_shape_is_redacted_in_any_context() {
     for (name, secrets) in SECRETS {
         for secret in *secrets {
-            let secret = whole(secret);
+            let secret = unmarked(secret);
             let wanted = format!("[redacted: {name}]");
             assert_eq!(redacted(&secret), wanted, "{secret}");
             for (before, after) in [
@@ -204,35 +202,35 @@ fn every_shape_is_redacted_wherever_it_is() {
 }
 
 #[test]
-fn a_private_key_is_known_by_what_a_cut_left_of_it() {
+fn a_truncated_private_key_is_redacted() {
     let lines = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\nMzEfYyji";
-    let text = whole(&format!("-----BEGIN ¦PRIVATE KEY-----\n{lines}\n… 20 characters cut …"));
+    let text = unmarked(&format!("-----BEGIN ¦PRIVATE KEY-----\n{lines}\n… 20 characters cut …"));
     assert_eq!(redacted(&text), "[redacted: private key]\n… 20 characters cut …");
     let lines = "C7VJTUt9Us8cKjMzEfYyjiWA4R4/M2bS1GB4t7NXp98\n  2|3SC6dVMvDuictG\n";
-    let text = whole(&format!("… 20 characters cut …\n{lines}-----END ¦RSA PRIVATE KEY-----\ndone"));
+    let text = unmarked(&format!("… 20 characters cut …\n{lines}-----END ¦RSA PRIVATE KEY-----\ndone"));
     assert_eq!(redacted(&text), "… 20 characters cut …\n[redacted: private key]\ndone");
 }
 
 #[test]
-fn a_secret_is_known_by_what_stands_before_it() {
+fn a_secret_is_found_by_the_text_before_it() {
     for (text, name) in ASSIGNED {
         let (before, rest) = text.split_once('«').expect("a secret begins");
         let (_, after) = rest.split_once('»').expect("it ends");
-        let given = whole(text).replace(['«', '»'], "");
+        let given = unmarked(text).replace(['«', '»'], "");
         assert_eq!(redacted(&given), format!("{before}[redacted: {name}]{after}"), "{given}");
     }
 }
 
 #[test]
-fn everyday_text_stays_as_it_is() {
-    for text in EVERYDAY {
+fn ordinary_text_is_unchanged() {
+    for text in ORDINARY {
         assert_eq!(redacted(text), *text);
         assert!(matches!(Redactor::default().text(text), Cow::Borrowed(_)), "nothing is copied");
     }
 }
 
 #[test]
-fn a_value_goes_in_every_form_it_may_take() {
+fn a_value_is_redacted_in_every_encoding() {
     let value = "pa\"ss\\wo/rd +\n\u{1}é";
     let redactor = Redactor::new(&[value.to_owned(), "plain-value-1".to_owned()]);
     let once = json!(value).to_string();
@@ -258,21 +256,21 @@ fn a_value_goes_in_every_form_it_may_take() {
 }
 
 #[test]
-fn base64_of_both_alphabets_is_known() {
+fn base64_of_both_alphabets_is_redacted() {
     let redactor = Redactor::new(&["a??b>>c??d>>".to_owned()]);
     assert_eq!(redactor.text("YT8/Yj4+Yz8/ZD4+"), "[redacted]");
     assert_eq!(redactor.text("YT8_Yj4-Yz8_ZD4-"), "[redacted]");
 }
 
 #[test]
-fn a_value_that_contains_another_leaves_nothing_behind() {
+fn overlapping_values_leave_nothing_behind() {
     for order in [["sk-123", "sk-123-tail"], ["sk-123-tail", "sk-123"]] {
         let redactor = Redactor::new(&order.map(str::to_owned));
         assert_eq!(redactor.text("a sk-123-tail b sk-123 c"), "a [redacted] b [redacted] c");
     }
     let redactor = Redactor::new(&["0123456789".to_owned()]);
-    let key = whole("sk-ant-¦secret-0123456789-and-more-1");
-    assert_eq!(redactor.text(&key), "[redacted]", "a value within a shape takes the whole of it along");
+    let key = unmarked("sk-ant-¦secret-0123456789-and-more-1");
+    assert_eq!(redactor.text(&key), "[redacted]", "a value within a shape redacts the whole shape");
 }
 
 #[test]
@@ -282,12 +280,12 @@ fn short_values_are_too_common_to_be_secrets() {
     assert_eq!(
         format!("{redactor:?}"),
         "Redactor { values: 1 values }",
-        "a value is not for debugging either"
+        "values do not appear in debug output"
     );
 }
 
 #[test]
-fn a_part_of_a_value_goes_where_the_text_was_cut() {
+fn a_part_of_a_value_is_redacted_where_the_text_was_cut() {
     let redactor = Redactor::new(&["0123456789abcdef".to_owned()]);
     for (text, wanted) in [
         (
@@ -310,8 +308,8 @@ fn a_part_of_a_value_goes_where_the_text_was_cut() {
 #[test]
 fn json_stays_json_and_keeps_its_order() {
     let redactor = Redactor::new(&["pa\"ss\\word".to_owned(), "nabcdef".to_owned(), "123456".to_owned()]);
-    let github = whole("ghp_¦16C7e42F292c6912E7710c838347Ae178B4a");
-    let pem = whole(
+    let github = unmarked("ghp_¦16C7e42F292c6912E7710c838347Ae178B4a");
+    let pem = unmarked(
         "-----BEGIN ¦PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIDdtaqQZ0vJ0Y4zvZbC0m8k7\n-----END PRIVATE KEY-----\n",
     );
     let value = json!({
@@ -339,14 +337,14 @@ fn json_stays_json_and_keeps_its_order() {
     assert!(text.starts_with("{\"z\":") && text.ends_with("\"[redacted: GitHub token]\":true}"), "{text}");
 }
 
-/// Text that has no shape: short words and numbers.
+/// Text without shapes: short words and numbers.
 fn prose() -> impl Strategy<Value = String> {
     "([a-z]{1,9}[ .,;\n]|[0-9]{1,5} |é |[A-Z][a-z]{1,6}: ){0,30}"
 }
 
 fn planted() -> impl Strategy<Value = String> {
     let secrets: Vec<String> =
-        SECRETS.iter().flat_map(|(_, secrets)| *secrets).map(|text| whole(text)).collect();
+        SECRETS.iter().flat_map(|(_, secrets)| *secrets).map(|text| unmarked(text)).collect();
     let grown = prop_oneof![
         "ghp_[A-Za-z0-9]{28}aB3dE6gH",
         "sk-ant-api03-[A-Za-z0-9_-]{80}3Ab",
@@ -360,7 +358,7 @@ fn planted() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// No line of a planted secret survives, wherever it stands, and what stands around it does.
+    /// No line of a planted secret survives, and the text around it does.
     #[test]
     fn a_planted_secret_never_survives(before in prose(), secret in planted(), after in prose(), glue in "[ \"'(=\n]") {
         let text = format!("{before}{glue}{secret}{glue}{after}");

@@ -1,18 +1,19 @@
-//! Configured values, in every form in which they may occur: as they are, escaped for JSON, percent-encoded, in
-//! base64. Where a text was cut, a part of a value is found as well.
+//! Configured values, in every encoding in which they may occur: plain, JSON-escaped, percent-encoded,
+//! base64. Where a text was truncated, a part of a value is found as well.
 
-use super::{ReplyRedactor, Secret};
+use super::{Redaction, Secret};
 
 /// Shorter values are too common to be redacted.
 const MIN_VALUE_BYTES: usize = 6;
 
-/// Shorter base64 is too common: the few characters in its middle that depend on nothing but the value.
+/// Shorter base64 is too common. Counts only the middle characters, which depend on nothing but the value.
 const MIN_BASE64_CHARS: usize = 8;
 
-/// A part at a cut is redacted from a quarter of the value on; less tells little and may be a common beginning.
-const LEAST_PART: usize = 4;
+/// At a cut, a part is redacted from a quarter of the value on; less reveals little and may be a common
+/// prefix.
+const MIN_PART_DIVISOR: usize = 4;
 
-/// What stands where a text was cut.
+/// Marks where a text was truncated.
 const CUT_MARK: char = '…';
 
 #[derive(Default)]
@@ -31,11 +32,11 @@ impl Values {
         Self { values, forms }
     }
 
-    /// Every occurrence of every form, in no order.
-    pub(super) fn find(&self, text: &str) -> Vec<ReplyRedactor> {
-        let mut redacts = Vec::new();
+    /// All occurrences of all encodings, unordered.
+    pub(super) fn find(&self, text: &str) -> Vec<Redaction> {
+        let mut redactions = Vec::new();
         let mut add = |start: usize, bytes: usize| {
-            redacts.push(ReplyRedactor { place: start..start + bytes, secret: Secret::Value });
+            redactions.push(Redaction { range: start..start + bytes, secret: Secret::Value });
         };
         for form in &self.forms {
             text.match_indices(form.as_str()).for_each(|(start, _)| add(start, form.len()));
@@ -44,7 +45,7 @@ impl Values {
             for (before, after) in cuts(text) {
                 let (head, tail) = (&text.as_bytes()[..before], &text.as_bytes()[after..]);
                 let value = value.as_bytes();
-                let mut parts = (MIN_VALUE_BYTES.max(value.len() / LEAST_PART)..value.len()).rev();
+                let mut parts = (MIN_VALUE_BYTES.max(value.len() / MIN_PART_DIVISOR)..value.len()).rev();
                 if let Some(bytes) = parts.clone().find(|bytes| head.ends_with(&value[..*bytes])) {
                     add(before - bytes, bytes);
                 }
@@ -53,7 +54,7 @@ impl Values {
                 }
             }
         }
-        redacts
+        redactions
     }
 }
 
@@ -63,7 +64,7 @@ impl std::fmt::Debug for Values {
     }
 }
 
-/// Where text ends and begins again: its own ends, and around every mark of a cut.
+/// Ends and starts of text: its own, and those around every cut mark.
 fn cuts(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let marks = text.match_indices(CUT_MARK).map(|(start, mark)| {
         let rest = &text[start + mark.len()..];
@@ -85,13 +86,13 @@ fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// A text as it stands between the quotes of a JSON string.
+/// The text as it appears inside a JSON string.
 fn json_escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// With hexadecimal digits in upper and in lower case.
+/// With upper-case and with lower-case hexadecimal digits.
 fn percent_encoded(text: &str) -> [String; 2] {
     let mut forms = [String::new(), String::new()];
     for byte in text.bytes() {
@@ -106,8 +107,8 @@ fn percent_encoded(text: &str) -> [String; 2] {
     forms
 }
 
-/// The characters that are the same in every base64 text in which the value begins at a byte with this remainder by
-/// three. What its neighbours have a part in is left off at both ends.
+/// The characters that are the same in every base64 text in which the value starts at a byte offset with this
+/// remainder modulo three. Characters that neighbouring bytes influence are left off at both ends.
 fn base64_within(value: &[u8], offset: usize) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bits = |index: usize| -> u8 {

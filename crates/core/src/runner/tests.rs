@@ -1,4 +1,4 @@
-//! The loop, held to the tables of the seeds. Every test names the row or rule it holds us to.
+//! Tests of the loop against the tables of the seeds. Every test names the row or rule it checks.
 
 mod ends;
 mod examined;

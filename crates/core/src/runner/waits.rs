@@ -1,5 +1,5 @@
-//! The waits of the loop: between sessions, for a quota, for a service that is away. Each ends early on an interrupt and
-//! never lasts longer than the time that the run has left.
+//! The waits of the loop: between sessions, for a quota, for an unavailable service. Each ends early on an
+//! interrupt and never exceeds the time that the run has left.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::plan::RunState;
 use crate::quota::QuotaWait;
 
 impl Runner<'_> {
-    /// Pauses before the next session: longer and longer after errors, not at all before a wait for something.
+    /// Pauses before the next session: increasingly long after errors, not at all if a quota or outage wait
+    /// follows.
     pub(super) async fn pause(&self, state: &RunState, start: Duration, fault: Option<&Fault>) {
         if state.quota.is_some() || state.outage.is_some() {
             return;
@@ -30,7 +31,7 @@ impl Runner<'_> {
         self.sleep(pause.min(self.time_left(state, start))).await;
     }
 
-    /// Waits until the quota is there again, against the wall clock, and shows how long it still takes.
+    /// Waits for the quota reset, measured against the wall clock, and shows the remaining time.
     pub(super) async fn wait_for_quota(&self, state: &mut RunState, start: Duration) {
         let Some(QuotaWait { until, resets_at }) = state.quota.take().filter(|_| self.options.wait_for_quota)
         else {
@@ -46,8 +47,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Waits before a service that is away is tried again. The wait is measured, so that a clock that is set does not
-    /// stretch it.
+    /// Waits before an unavailable service is tried again. Uses the monotonic clock, so that setting the wall
+    /// clock does not stretch the wait.
     pub(super) async fn wait_for_service(&self, state: &RunState, start: Duration) {
         let Some(outage) = &state.outage else { return };
         let pause = elapsed(self.clock.now(), outage.until).min(MAX_RETRY_AFTER);

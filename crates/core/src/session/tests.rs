@@ -1,4 +1,4 @@
-//! One session, held to seed 000's table of error responses and its lifecycle.
+//! One session, against seed 000's table of error responses and its lifecycle.
 
 use crate::agent::{Instruction, SessionSpec};
 use crate::clock::Clock;
@@ -13,10 +13,10 @@ use crate::session::{Allowance, DISPOSE_LIMIT, Ledger, Session};
 use crate::silence::{MAX_SILENCE, MAX_SILENCE_IN_TOOL};
 use crate::sink::Sinks;
 use crate::span::{SpanContext, TraceId};
-use crate::testing::script::{Script, cannot_open, lasting, out_of_quota, passing, session};
-use crate::testing::{Entry, START, World, seconds, timestamp};
+use crate::testing::script::{AgentScript, cannot_open, out_of_quota, permanent, session, transient};
+use crate::testing::{LogEntry, START, World, seconds, timestamp};
 
-async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
+async fn run_session(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
     let sinks = Sinks::default();
     let session = Session {
         backend: world,
@@ -33,7 +33,7 @@ async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
         phase: Phase::Coding,
         model: "worker".to_owned(),
         thinking: None,
-        answer: None,
+        answer_schema: None,
         gates: Vec::new(),
         stop: world.interrupt.child_token(),
     };
@@ -41,9 +41,9 @@ async fn hold(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
     session.run(spec, instruction).await
 }
 
-async fn outcome_of(script: Script) -> SessionEnd {
+async fn outcome_of(script: AgentScript) -> SessionEnd {
     let world = World::new().sessions([script]);
-    hold(&world, Allowance::default()).await.expect("the journal works").outcome
+    run_session(&world, Allowance::default()).await.expect("the journal works").outcome
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,7 +53,7 @@ async fn seed_000_error_responses_normal_completion() {
 
 #[tokio::test(start_paused = true)]
 async fn seed_000_error_responses_execution_error() {
-    let fault = passing("broke");
+    let fault = transient("broke");
     let expected = SessionEnd::ExecutionError { fault: fault.clone() };
     assert_eq!(outcome_of(session().fails(fault)).await, expected);
 }
@@ -76,76 +76,77 @@ async fn seed_000_error_responses_quota_exceeded() {
 
 #[tokio::test(start_paused = true)]
 async fn seed_000_error_responses_unhandled_exception() {
-    let expected = SessionEnd::ExecutionError { fault: lasting("not_installed") };
-    assert_eq!(outcome_of(cannot_open(lasting("not_installed"))).await, expected);
+    let expected = SessionEnd::ExecutionError { fault: permanent("not_installed") };
+    assert_eq!(outcome_of(cannot_open(permanent("not_installed"))).await, expected);
     let SessionEnd::ExecutionError { fault } = outcome_of(session().says("bye")).await else {
-        panic!("silence is not success");
+        panic!("a stream without an end is not a success");
     };
     assert_eq!((fault.code.as_str(), fault.recoverable()), ("no_end", true));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_follows_the_end_is_not_listened_to() {
-    let world = World::new().sessions([session().completes().spends(5.0).fails(passing("late"))]);
-    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+async fn events_after_the_end_are_ignored() {
+    let world = World::new().sessions([session().completes().spends(5.0).fails(transient("late"))]);
+    let finished = run_session(&world, Allowance::default()).await.expect("the journal works");
     assert_eq!((finished.outcome, finished.spent), (SessionEnd::Completed, Ledger::default()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_000_session_lifecycle_query_then_dispose() {
     let world = World::new().sessions([session().says("hello").completes()]);
-    hold(&world, Allowance::default()).await.expect("the journal works");
-    let asked = Entry::Asked { name: Phase::Coding, text: "coding".to_owned() };
-    let asked = world.position("query", |entry| *entry == asked);
-    assert!(asked < world.position("disposal", |entry| *entry == Entry::Disposed { stopped: true }));
+    run_session(&world, Allowance::default()).await.expect("the journal works");
+    let instructed = LogEntry::Instructed { name: Phase::Coding, text: "coding".to_owned() };
+    let instructed = world.position("query", |entry| *entry == instructed);
+    assert!(instructed < world.position("disposal", |entry| *entry == LogEntry::Disposed { stopped: true }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_does_not_end_is_dropped_after_a_moment() {
     let world = World::new().sessions([session().never_disposed().completes()]);
-    let holding = hold(&world, Allowance::default());
-    let finished = tokio::time::timeout(seconds(3_600), holding).await.expect("the session hangs");
+    let running = run_session(&world, Allowance::default());
+    let finished = tokio::time::timeout(seconds(3_600), running).await.expect("the session hangs");
     assert_eq!(finished.expect("the journal works").outcome, SessionEnd::Completed);
     assert_eq!(world.now(), timestamp(START) + DISPOSE_LIMIT);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_put_right_after_an_interrupt_is_told() {
-    let world = World::new().sessions([session().puts_right("a lock was removed").user_interrupts().hangs()]);
-    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+async fn a_cleanup_after_an_interrupt_is_reported() {
+    let world =
+        World::new().sessions([session().reports_cleanup("a lock was removed").user_interrupts().hangs()]);
+    let finished = run_session(&world, Allowance::default()).await.expect("the journal works");
     assert_eq!(finished.outcome, SessionEnd::Interrupted);
-    let told = AgentEvent::Trouble { message: "a lock was removed".to_owned() };
-    assert!(world.log().contains(&Entry::Kept(1, told.into())), "{:?}", world.log());
+    let warning = AgentEvent::Warning { message: "a lock was removed".to_owned() };
+    assert!(world.log().contains(&LogEntry::Stored(1, warning.into())), "{:?}", world.log());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_is_disposed_of_when_the_journal_fails() {
     let world = World::new().sessions([session().says("hello").completes()]);
-    let world = world.journal_refuses(|entry| matches!(entry, Entry::Kept(..)));
-    let fault = hold(&world, Allowance::default()).await.expect_err("the journal is full");
+    let world = world.journal_refuses(|entry| matches!(entry, LogEntry::Stored(..)));
+    let fault = run_session(&world, Allowance::default()).await.expect_err("the journal is full");
     assert_eq!(fault.code, "disk_full");
-    assert!(world.log().contains(&Entry::Disposed { stopped: true }));
+    assert!(world.log().contains(&LogEntry::Disposed { stopped: true }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_before_the_session_opens_nothing() {
     let world = World::new();
     world.interrupt.cancel();
-    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+    let finished = run_session(&world, Allowance::default()).await.expect("the journal works");
     assert_eq!((finished.outcome, world.phases().len()), (SessionEnd::Interrupted, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_money_spent_before_the_session_counts() {
+async fn the_cost_before_the_session_counts() {
     let allowance = Allowance { cost: Some((Usd(0.9), Usd(1.0))), deadline: None };
     let world = World::new().sessions([session().spends(0.2).completes()]);
-    let finished = hold(&world, allowance).await.expect("the journal works");
+    let finished = run_session(&world, allowance).await.expect("the journal works");
     assert_eq!(finished.outcome, SessionEnd::BudgetExceeded { limit_usd: Usd(1.0) });
-    assert_eq!(finished.spent.total(), Some(Usd(0.2)), "its own only");
+    assert_eq!(finished.spent.total(), Some(Usd(0.2)), "the session's own cost only");
 }
 
 #[test]
-fn a_ledger_counts_cached_tokens_and_remembers_what_has_no_price() {
+fn a_ledger_counts_cached_tokens_and_unknown_prices() {
     let mut ledger = Ledger::default();
     let usage = Usage {
         input_tokens: 1,
@@ -155,8 +156,8 @@ fn a_ledger_counts_cached_tokens_and_remembers_what_has_no_price() {
         cache_write_tokens: 8,
         cost_usd: None,
     };
-    ledger.book(&usage);
-    ledger.book(&Usage { cost_usd: Some(Usd(0.5)), ..usage });
+    ledger.add_usage(&usage);
+    ledger.add_usage(&Usage { cost_usd: Some(Usd(0.5)), ..usage });
     assert_eq!((ledger.input_tokens, ledger.output_tokens, ledger.total()), (26, 4, None));
     let mut sum = Ledger { cost: Usd(1.0), ..Ledger::default() };
     assert_eq!(sum.total(), Some(Usd(1.0)));
@@ -165,26 +166,26 @@ fn a_ledger_counts_cached_tokens_and_remembers_what_has_no_price() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_from_beside_ends_it_at_once_and_its_agent_is_disposed_of() {
-    let world = World::new().sessions([session().says("hello").halts(lasting("disk_full")).hangs()]);
-    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
-    assert_eq!(finished.outcome, SessionEnd::ExecutionError { fault: lasting("disk_full") });
-    assert!(world.log().contains(&Entry::Disposed { stopped: true }));
+async fn a_halt_ends_the_session_at_once_and_disposes_of_its_agent() {
+    let world = World::new().sessions([session().says("hello").halts(permanent("disk_full")).hangs()]);
+    let finished = run_session(&world, Allowance::default()).await.expect("the journal works");
+    assert_eq!(finished.outcome, SessionEnd::ExecutionError { fault: permanent("disk_full") });
+    assert!(world.log().contains(&LogEntry::Disposed { stopped: true }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_falls_silent_is_given_up() {
     let world = World::new().sessions([session().says("hello").hangs()]);
-    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+    let finished = run_session(&world, Allowance::default()).await.expect("the journal works");
     let fault = finished.outcome.fault().cloned().expect("a fault");
     assert_eq!((fault.code.as_str(), finished.duration), ("agent_silent", MAX_SILENCE));
-    assert_eq!(fault.message, "The agent said nothing for 30m while no tool was running.");
+    assert_eq!(fault.message, "The agent sent no events for 30m while no tool was running.");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_runs_for_long_is_waited_for_longer() {
+async fn the_silence_limit_is_longer_while_a_tool_runs() {
     let call = ToolCall { id: "1".to_owned(), name: "Bash".to_owned(), input: serde_json::json!({}) };
-    let world = World::new().sessions([session().tells(AgentEvent::ToolCall(call)).hangs()]);
-    let finished = hold(&world, Allowance::default()).await.expect("the journal works");
+    let world = World::new().sessions([session().emits(AgentEvent::ToolCall(call)).hangs()]);
+    let finished = run_session(&world, Allowance::default()).await.expect("the journal works");
     assert_eq!(finished.duration, MAX_SILENCE_IN_TOOL);
 }

@@ -1,4 +1,4 @@
-//! Each test names the rule or table row of the seeds it holds us to.
+//! Each test names the rule or table row of the seeds that it checks.
 
 use jiff::civil::date;
 
@@ -34,7 +34,7 @@ fn status_semantics_of_seed_000_any_status_can_be_set_and_reset() {
 }
 
 #[test]
-fn blocked_rule_seed_002_3_4_only_what_has_not_passed_can_be_blocked() {
+fn blocked_rule_seed_002_3_4_a_passed_deliverable_cannot_be_blocked() {
     let mut status = status(&[("A", Status::Passed)]);
     let refusal = status.set_status("A", Status::Blocked).expect_err("mutual exclusion");
     assert_eq!(refusal.code(), "VALIDATION_ERROR");

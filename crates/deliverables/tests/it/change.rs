@@ -1,4 +1,4 @@
-//! `create`, `set_status` and `deprecate`: what they answer, change and tell.
+//! `create`, `set_status` and `deprecate`: results, changes and notifications.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use autonoe_core::instruction::Phase::{self, Coding, Initializer, Sync};
 use autonoe_core::status::StatusChange;
 use serde_json::{Value, json};
 
-use crate::support::{Bench, deliverable};
+use crate::support::{ServiceFixture, deliverable};
 
 fn pair(message: &str, code: &str) -> (String, String) {
     (message.to_owned(), code.to_owned())
@@ -18,11 +18,12 @@ fn set(id: &str, status: &str) -> Value {
 }
 
 #[tokio::test]
-async fn create_adds_all_in_order_as_pending_and_tells_nobody() {
-    let bench = Bench::new(Initializer).await;
-    let answer = bench.done("create", json!({ "deliverables": [deliverable("B"), deliverable("A")] })).await;
+async fn create_adds_all_in_order_as_pending_and_notifies_nobody() {
+    let fixture = ServiceFixture::new(Initializer).await;
+    let answer =
+        fixture.done("create", json!({ "deliverables": [deliverable("B"), deliverable("A")] })).await;
     assert_eq!(answer, json!({ "success": true, "message": "Created 2 deliverable(s) successfully" }));
-    let file = bench.file();
+    let file = fixture.file();
     assert_eq!(
         file[0],
         json!({
@@ -34,15 +35,15 @@ async fn create_adds_all_in_order_as_pending_and_tells_nobody() {
         })
     );
     assert_eq!(file[1]["id"], "A");
-    assert_eq!(bench.told(), []);
-    let more = bench.done("create", json!({ "deliverables": [deliverable("C")] })).await;
+    assert_eq!(fixture.notified(), []);
+    let more = fixture.done("create", json!({ "deliverables": [deliverable("C")] })).await;
     assert_eq!(more["message"], "Created 1 deliverable(s) successfully");
-    assert_eq!(bench.file().len(), 3);
+    assert_eq!(fixture.file().len(), 3);
 }
 
 #[tokio::test]
-async fn create_refuses_what_breaks_a_rule_and_then_creates_none() {
-    let bench = Bench::with(Sync, &["A"]).await;
+async fn create_refuses_invalid_batches_as_a_whole() {
+    let fixture = ServiceFixture::with(Sync, &["A"]).await;
     let item = |id: &str, description: &str, criteria: &[&str]| json!({ "id": id, "description": description, "acceptanceCriteria": criteria });
     for (bad, message, code) in [
         (item("", "d", &["c"]), "Deliverable ID is required", "VALIDATION_ERROR"),
@@ -54,31 +55,31 @@ async fn create_refuses_what_breaks_a_rule_and_then_creates_none() {
         (deliverable("B"), "Duplicate ID \"B\" in batch", "DUPLICATE_ID"),
     ] {
         let batch = json!({ "deliverables": [deliverable("B"), bad] });
-        assert_eq!(bench.refused("create", batch).await, pair(message, code));
+        assert_eq!(fixture.refused("create", batch).await, pair(message, code));
     }
-    let empty = bench.refused("create", json!({ "deliverables": [] })).await;
+    let empty = fixture.refused("create", json!({ "deliverables": [] })).await;
     assert_eq!(empty, pair("At least one deliverable is required", "VALIDATION_ERROR"));
-    assert_eq!(bench.file().len(), 1);
+    assert_eq!(fixture.file().len(), 1);
 }
 
 #[tokio::test]
 async fn a_refused_first_batch_leaves_no_file() {
-    let bench = Bench::new(Initializer).await;
-    bench.refused("create", json!({ "deliverables": [deliverable("A"), deliverable("A")] })).await;
-    assert_eq!(bench.text(), None);
+    let fixture = ServiceFixture::new(Initializer).await;
+    fixture.refused("create", json!({ "deliverables": [deliverable("A"), deliverable("A")] })).await;
+    assert_eq!(fixture.text(), None);
 }
 
 #[tokio::test]
-async fn a_deprecated_id_is_never_given_again() {
-    let bench = Bench::with(Sync, &["A"]).await;
-    bench.done("deprecate", json!({ "deliverableId": "A" })).await;
-    let again = bench.refused("create", json!({ "deliverables": [deliverable("A")] })).await;
+async fn a_deprecated_id_is_never_reused() {
+    let fixture = ServiceFixture::with(Sync, &["A"]).await;
+    fixture.done("deprecate", json!({ "deliverableId": "A" })).await;
+    let again = fixture.refused("create", json!({ "deliverables": [deliverable("A")] })).await;
     assert_eq!(again, pair("Deliverable with ID \"A\" already exists", "DUPLICATE_ID"));
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_refused_by_field() {
-    let bench = Bench::with(Sync, &["A"]).await;
+async fn wrong_arguments_are_refused_with_the_field() {
+    let fixture = ServiceFixture::with(Sync, &["A"]).await;
     let mut lacking = deliverable("B");
     lacking.as_object_mut().unwrap().remove("acceptanceCriteria");
     for (phase, tool, arguments, wanted) in [
@@ -94,8 +95,8 @@ async fn wrong_arguments_are_refused_by_field() {
         (Coding, "set_status", set("A", "done"), "expected one of `pending`, `passed`, `blocked`"),
         (Coding, "set_status", json!({ "deliverableId": "A", "status": true }), "`status`"),
     ] {
-        bench.service.enter(phase);
-        let (message, code) = bench.refused(tool, arguments.clone()).await;
+        fixture.service.enter(phase);
+        let (message, code) = fixture.refused(tool, arguments.clone()).await;
         assert_eq!(code, "VALIDATION_ERROR", "{tool} {arguments}");
         assert!(message.starts_with("Invalid argument"), "{message}");
         assert!(message.contains(wanted), "{message} lacks {wanted}");
@@ -103,9 +104,9 @@ async fn wrong_arguments_are_refused_by_field() {
 }
 
 #[tokio::test]
-async fn set_status_answers_writes_and_tells_exactly_once() {
-    let bench = Bench::with(Coding, &["A", "B"]).await;
-    let mut told = Vec::new();
+async fn set_status_answers_writes_and_notifies_exactly_once() {
+    let fixture = ServiceFixture::with(Coding, &["A", "B"]).await;
+    let mut notified = Vec::new();
     let mut previous = DeliverableStatus::Pending;
     for (new, passed, blocked) in [
         (DeliverableStatus::Blocked, false, true),
@@ -113,29 +114,29 @@ async fn set_status_answers_writes_and_tells_exactly_once() {
         (DeliverableStatus::Passed, true, false),
         (DeliverableStatus::Pending, false, false),
     ] {
-        let answer = bench.done("set_status", set("A", new.name())).await;
+        let answer = fixture.done("set_status", set("A", new.name())).await;
         let message = format!("Deliverable \"What A is\" (A) marked as {new}");
         assert_eq!(answer, json!({ "success": true, "message": message }));
-        let file = bench.file();
+        let file = fixture.file();
         assert_eq!((&file[0]["passed"], &file[0]["blocked"]), (&json!(passed), &json!(blocked)), "{new}");
         assert_eq!((&file[1]["passed"], &file[1]["blocked"]), (&json!(false), &json!(false)), "{new}");
-        told.push(StatusChange {
+        notified.push(StatusChange {
             deliverable_id: "A".to_owned(),
             description: "What A is".to_owned(),
             previous: Some(previous),
             new,
         });
-        assert_eq!(bench.told(), told);
+        assert_eq!(fixture.notified(), notified);
         previous = new;
     }
 }
 
 #[tokio::test]
-async fn set_status_refuses_what_cannot_be() {
-    let bench = Bench::with(Sync, &["A", "B"]).await;
-    bench.done("deprecate", json!({ "deliverableId": "B" })).await;
-    bench.service.enter(Coding);
-    bench.done("set_status", set("A", "passed")).await;
+async fn set_status_refuses_invalid_changes() {
+    let fixture = ServiceFixture::with(Sync, &["A", "B"]).await;
+    fixture.done("deprecate", json!({ "deliverableId": "B" })).await;
+    fixture.service.enter(Coding);
+    fixture.done("set_status", set("A", "passed")).await;
     for (id, status, message, code) in [
         ("", "passed", "Deliverable ID is required", "VALIDATION_ERROR"),
         ("Z", "passed", "Deliverable with ID \"Z\" not found", "NOT_FOUND"),
@@ -147,38 +148,38 @@ async fn set_status_refuses_what_cannot_be() {
         ),
         ("B", "passed", "Deliverable \"B\" is deprecated; its status no longer changes", "VALIDATION_ERROR"),
     ] {
-        assert_eq!(bench.refused("set_status", set(id, status)).await, pair(message, code));
+        assert_eq!(fixture.refused("set_status", set(id, status)).await, pair(message, code));
     }
 }
 
 #[tokio::test]
-async fn deprecate_dates_the_deliverable_keeps_its_record_and_tells_nobody() {
-    let bench = Bench::with(Coding, &["A", "B"]).await;
-    bench.done("set_status", set("A", "passed")).await;
-    bench.service.enter(Sync);
-    let answer = bench.done("deprecate", json!({ "deliverableId": "A" })).await;
+async fn deprecate_dates_the_deliverable_keeps_its_record_and_notifies_nobody() {
+    let fixture = ServiceFixture::with(Coding, &["A", "B"]).await;
+    fixture.done("set_status", set("A", "passed")).await;
+    fixture.service.enter(Sync);
+    let answer = fixture.done("deprecate", json!({ "deliverableId": "A" })).await;
     let message = "Deliverable \"What A is\" (A) marked as deprecated";
     assert_eq!(answer, json!({ "success": true, "message": message }));
-    let file = bench.file();
+    let file = fixture.file();
     assert_eq!(file[0]["deprecatedAt"], "2026-01-02");
     assert_eq!(file[0]["passed"], true);
     assert_eq!(file[1].get("deprecatedAt"), None);
-    assert_eq!(bench.told().len(), 1, "only the change of status was told");
+    assert_eq!(fixture.notified().len(), 1, "only the change of status is notified");
 
     for (id, message, code) in [
         ("A", "Deliverable \"A\" is already deprecated", "VALIDATION_ERROR"),
         ("Z", "Deliverable with ID \"Z\" not found", "NOT_FOUND"),
         (" ", "Deliverable ID is required", "VALIDATION_ERROR"),
     ] {
-        let refused = bench.refused("deprecate", json!({ "deliverableId": id })).await;
+        let refused = fixture.refused("deprecate", json!({ "deliverableId": id })).await;
         assert_eq!(refused, pair(message, code));
     }
 }
 
 #[tokio::test]
-async fn a_status_file_that_cannot_be_read_is_told_and_left_alone() {
-    let bench = Bench::with(Coding, &["A"]).await;
-    fs::write(bench.project.status_file(), "{ oops").unwrap();
+async fn an_unreadable_status_file_is_reported_and_not_changed() {
+    let fixture = ServiceFixture::with(Coding, &["A"]).await;
+    fs::write(fixture.project.status_file(), "{ oops").unwrap();
     for (phase, tool, arguments) in [
         (Coding, "set_status", set("A", "passed")),
         (Sync, "create", json!({ "deliverables": [deliverable("B")] })),
@@ -186,8 +187,8 @@ async fn a_status_file_that_cannot_be_read_is_told_and_left_alone() {
         (Sync, "list", json!({})),
         (Phase::Verify, "verify", json!({ "deliverableId": "A" })),
     ] {
-        bench.service.enter(phase);
-        let (message, code) = bench.refused(tool, arguments).await;
+        fixture.service.enter(phase);
+        let (message, code) = fixture.refused(tool, arguments).await;
         assert_eq!(code, "STORE_ERROR", "{tool}");
         assert!(message.contains("status.json") && message.contains("line 1"), "{tool}: {message}");
     }

@@ -1,9 +1,9 @@
-//! `list`: what is shown, in which order, and how much was left out.
+//! `list`: what is shown, in which order, and how much is omitted.
 
 use autonoe_core::instruction::Phase::{Coding, Sync, Verify};
 use serde_json::{Value, json};
 
-use crate::support::Bench;
+use crate::support::ServiceFixture;
 
 const SEVEN: [&str; 7] = ["G", "F", "E", "D", "C", "B", "A"];
 
@@ -18,18 +18,18 @@ fn counts(answer: &Value) -> (u64, u64) {
 
 #[tokio::test]
 async fn five_are_shown_by_default_in_order_and_the_rest_is_counted() {
-    let bench = Bench::with(Coding, &SEVEN).await;
+    let fixture = ServiceFixture::with(Coding, &SEVEN).await;
     for arguments in [json!({}), Value::Null, json!({ "limit": null }), json!({ "filter": {} })] {
-        let answer = bench.done("list", arguments).await;
+        let answer = fixture.done("list", arguments).await;
         assert_eq!(ids(&answer), SEVEN[..5]);
         assert_eq!(counts(&answer), (7, 2));
     }
 }
 
 #[tokio::test]
-async fn an_entry_holds_all_that_is_needed_to_work_on_it() {
-    let bench = Bench::with(Coding, &["A"]).await;
-    let answer = bench.done("list", json!({})).await;
+async fn an_entry_contains_everything_needed_to_work_on_it() {
+    let fixture = ServiceFixture::with(Coding, &["A"]).await;
+    let answer = fixture.done("list", json!({})).await;
     let entry = json!({
         "id": "A",
         "description": "What A is",
@@ -41,26 +41,26 @@ async fn an_entry_holds_all_that_is_needed_to_work_on_it() {
 
 #[tokio::test]
 async fn a_limit_shows_that_many() {
-    let bench = Bench::with(Coding, &SEVEN).await;
+    let fixture = ServiceFixture::with(Coding, &SEVEN).await;
     for (limit, shown) in [(1, 1), (6, 6), (7, 7), (8, 7), (i64::MAX, 7)] {
-        let answer = bench.done("list", json!({ "limit": limit })).await;
+        let answer = fixture.done("list", json!({ "limit": limit })).await;
         assert_eq!(ids(&answer), SEVEN[..shown], "{limit}");
         assert_eq!(counts(&answer), (7, 7 - shown as u64), "{limit}");
     }
 }
 
 #[tokio::test]
-async fn a_limit_that_makes_no_sense_is_refused() {
-    let bench = Bench::with(Coding, &SEVEN).await;
+async fn an_invalid_limit_is_refused() {
+    let fixture = ServiceFixture::with(Coding, &SEVEN).await;
     for limit in [0, -1, i64::MIN] {
-        let (message, code) = bench.refused("list", json!({ "limit": limit })).await;
+        let (message, code) = fixture.refused("list", json!({ "limit": limit })).await;
         assert_eq!(
             (message, code.as_str()),
             (format!("limit must be at least 1, got {limit}"), "VALIDATION_ERROR")
         );
     }
     for limit in [json!("x"), json!("3"), json!(1.5), json!(u64::MAX), json!([5])] {
-        let (message, code) = bench.refused("list", json!({ "limit": limit })).await;
+        let (message, code) = fixture.refused("list", json!({ "limit": limit })).await;
         assert_eq!(code, "VALIDATION_ERROR");
         assert!(message.starts_with("Invalid argument `limit`"), "{limit}: {message}");
     }
@@ -68,49 +68,49 @@ async fn a_limit_that_makes_no_sense_is_refused() {
 
 #[tokio::test]
 async fn a_status_narrows_the_list_and_its_total() {
-    let bench = Bench::with(Coding, &SEVEN).await;
+    let fixture = ServiceFixture::with(Coding, &SEVEN).await;
     for (id, status) in [("F", "passed"), ("D", "blocked"), ("B", "passed")] {
-        bench.done("set_status", json!({ "deliverableId": id, "status": status })).await;
+        fixture.done("set_status", json!({ "deliverableId": id, "status": status })).await;
     }
-    let of = async |status: &str| bench.done("list", json!({ "filter": { "status": status } })).await;
+    let of = async |status: &str| fixture.done("list", json!({ "filter": { "status": status } })).await;
     assert_eq!(ids(&of("passed").await), ["F", "B"]);
     assert_eq!(ids(&of("blocked").await), ["D"]);
     assert_eq!(counts(&of("pending").await), (4, 0));
-    let one = bench.done("list", json!({ "filter": { "status": "passed" }, "limit": 1 })).await;
+    let one = fixture.done("list", json!({ "filter": { "status": "passed" }, "limit": 1 })).await;
     assert_eq!((ids(&one), counts(&one)), (vec!["F".to_owned()], (2, 1)));
-    let (message, code) = bench.refused("list", json!({ "filter": { "status": "done" } })).await;
+    let (message, code) = fixture.refused("list", json!({ "filter": { "status": "done" } })).await;
     assert_eq!(code, "VALIDATION_ERROR");
     assert!(message.contains("`filter.status`") && message.contains("`pending`"), "{message}");
 }
 
 #[tokio::test]
-async fn what_is_deprecated_is_neither_shown_nor_counted() {
-    let bench = Bench::with(Sync, &["A", "B"]).await;
-    bench.done("deprecate", json!({ "deliverableId": "A" })).await;
-    let answer = bench.done("list", json!({})).await;
+async fn deprecated_deliverables_are_neither_shown_nor_counted() {
+    let fixture = ServiceFixture::with(Sync, &["A", "B"]).await;
+    fixture.done("deprecate", json!({ "deliverableId": "A" })).await;
+    let answer = fixture.done("list", json!({})).await;
     assert_eq!((ids(&answer), counts(&answer)), (vec!["B".to_owned()], (1, 0)));
 }
 
 #[tokio::test]
 async fn an_empty_project_has_an_empty_list() {
     for phase in [Coding, Sync, Verify] {
-        let bench = Bench::with(phase, &[]).await;
-        let answer = bench.done("list", json!({})).await;
+        let fixture = ServiceFixture::with(phase, &[]).await;
+        let answer = fixture.done("list", json!({})).await;
         assert_eq!(answer, json!({ "total": 0, "omitted": 0, "deliverables": [] }), "{phase}");
-        assert_eq!(bench.text(), None, "looking makes no file");
+        assert_eq!(fixture.text(), None, "listing creates no file");
     }
 }
 
 #[tokio::test]
-async fn verified_is_shown_and_sought_in_the_verify_phase() {
-    let bench = Bench::with(Verify, &["A", "B", "C"]).await;
-    bench.done("verify", json!({ "deliverableId": "B" })).await;
-    bench.done("set_status", json!({ "deliverableId": "C", "status": "passed" })).await;
-    let all = bench.done("list", json!({})).await;
+async fn verified_is_shown_and_filtered_in_the_verify_phase() {
+    let fixture = ServiceFixture::with(Verify, &["A", "B", "C"]).await;
+    fixture.done("verify", json!({ "deliverableId": "B" })).await;
+    fixture.done("set_status", json!({ "deliverableId": "C", "status": "passed" })).await;
+    let all = fixture.done("list", json!({})).await;
     let flags: Vec<&Value> =
         all["deliverables"].as_array().unwrap().iter().map(|entry| &entry["verified"]).collect();
     assert_eq!(flags, [&json!(false), &json!(true), &json!(false)]);
-    let of = async |filter: Value| ids(&bench.done("list", json!({ "filter": filter })).await);
+    let of = async |filter: Value| ids(&fixture.done("list", json!({ "filter": filter })).await);
     assert_eq!(of(json!({ "verified": true })).await, ["B"]);
     assert_eq!(of(json!({ "verified": false })).await, ["A", "C"]);
     assert_eq!(of(json!({ "verified": false, "status": "passed" })).await, ["C"]);
@@ -119,13 +119,13 @@ async fn verified_is_shown_and_sought_in_the_verify_phase() {
 }
 
 #[tokio::test]
-async fn elsewhere_verified_is_neither_shown_nor_sought() {
-    let bench = Bench::with(Verify, &["A", "B"]).await;
-    bench.done("verify", json!({ "deliverableId": "B" })).await;
+async fn in_other_phases_verified_is_neither_shown_nor_filtered() {
+    let fixture = ServiceFixture::with(Verify, &["A", "B"]).await;
+    fixture.done("verify", json!({ "deliverableId": "B" })).await;
     for phase in [Coding, Sync] {
-        bench.service.enter(phase);
+        fixture.service.enter(phase);
         for wanted in [true, false] {
-            let answer = bench.done("list", json!({ "filter": { "verified": wanted } })).await;
+            let answer = fixture.done("list", json!({ "filter": { "verified": wanted } })).await;
             assert_eq!(ids(&answer), ["A", "B"], "{phase}");
             assert_eq!(answer["deliverables"][0].get("verified"), None, "{phase}");
         }

@@ -1,4 +1,4 @@
-//! The deliverable tools on a real store: what a model is told, what it may do, and who hears of it.
+//! The deliverable tools on a real store: descriptions, permissions and notifications.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod change;

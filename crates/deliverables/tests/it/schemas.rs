@@ -1,10 +1,10 @@
-//! What a model is told about each tool. The snapshots are the contract; read them as a model would.
+//! Tool descriptions as the model sees them. The snapshots are the contract.
 
 use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_deliverables::spec;
 use serde_json::{Value, json};
 
-/// Every tool of a phase, as it is offered.
+/// All tools of a phase, as offered.
 fn offered(phase: Phase) -> String {
     let tools: Vec<Value> = phase
         .tools()
@@ -24,7 +24,7 @@ fn the_tools_of_each_phase() {
     }
 }
 
-/// Every property of a schema, however deep, with its path.
+/// Every property of a schema, at any depth, with its path.
 fn properties(schema: &Value, path: &str, found: &mut Vec<(String, Value)>) {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
@@ -35,7 +35,7 @@ fn properties(schema: &Value, path: &str, found: &mut Vec<(String, Value)>) {
 }
 
 #[test]
-fn every_tool_and_every_property_is_described_and_nothing_is_referred_to() {
+fn every_tool_and_property_has_a_description_and_no_reference() {
     for phase in Phase::ALL {
         for tool in DeliverableTool::ALL {
             let spec = spec(tool, phase);

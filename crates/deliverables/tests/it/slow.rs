@@ -1,17 +1,17 @@
-//! An examiner who takes as long over a review as it is told to.
+//! An examiner whose reviews take as long as a test wants.
 
 use async_trait::async_trait;
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, Proposal};
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::Refusal;
 use tokio::sync::Semaphore;
 
-/// Takes one review for each permit.
-pub struct Slow(pub Semaphore);
+/// Finishes one review per permit.
+pub struct SlowExaminer(pub Semaphore);
 
 #[async_trait]
-impl Examiner for Slow {
+impl Examiner for SlowExaminer {
     async fn prepare(&self) -> Result<(), Fault> {
         Ok(())
     }
@@ -21,14 +21,14 @@ impl Examiner for Slow {
     }
 
     async fn examine(&self, _: &Deliverable) -> Result<Examination, Fault> {
-        Err(Fault::lasting(Layer::System, "slow", "Nobody is asked for it here."))
+        Err(Fault::permanent(FaultLayer::System, "slow", "Not used in these tests."))
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {
         Ok(Confirmation::default())
     }
 
-    async fn wants_review(&self) -> Result<Option<String>, Fault> {
+    async fn review_briefing(&self) -> Result<Option<String>, Fault> {
         Ok(None)
     }
 

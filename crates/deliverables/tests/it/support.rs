@@ -8,40 +8,39 @@ use async_trait::async_trait;
 use autonoe_core::clock::Clock;
 use autonoe_core::instruction::Phase;
 use autonoe_core::status::StatusChange;
-use autonoe_deliverables::{Answer, DeliverableService};
+use autonoe_deliverables::{CallResult, DeliverableService};
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{Journal, Project, StatusStore};
+use autonoe_store::{Project, SqliteJournal, StatusStore};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub struct Bench {
+pub struct ServiceFixture {
     pub dir: TempDir,
     pub project: Project,
     pub service: Arc<DeliverableService>,
-    pub journal: Arc<Journal>,
-    told: Arc<Mutex<Vec<StatusChange>>>,
+    pub journal: Arc<SqliteJournal>,
+    notified: Arc<Mutex<Vec<StatusChange>>>,
 }
 
-impl Bench {
+impl ServiceFixture {
     pub async fn new(phase: Phase) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("project")).unwrap();
         Self::over(dir, phase).await
     }
 
-    /// A project with the given deliverables, in the given phase.
     pub async fn with(phase: Phase, ids: &[&str]) -> Self {
-        let bench = Self::new(Phase::Initializer).await;
+        let fixture = Self::new(Phase::Initializer).await;
         if !ids.is_empty() {
             let batch: Vec<Value> = ids.iter().map(|id| deliverable(id)).collect();
-            bench.done("create", json!({ "deliverables": batch })).await;
+            fixture.done("create", json!({ "deliverables": batch })).await;
         }
-        bench.service.enter(phase);
-        bench
+        fixture.service.enter(phase);
+        fixture
     }
 
-    /// The same project after its process ended and another began.
+    /// The same project in a new process.
     pub async fn restart(self, phase: Phase) -> Self {
         let Self { dir, service, journal, .. } = self;
         drop((service, journal));
@@ -52,22 +51,22 @@ impl Bench {
         let project = Project::open(&dir.path().join("project"), &dir.path().join("state")).unwrap();
         let options = JournalOptions::default();
         let path = project.journal_file();
-        let (journal, _) = Journal::begin(&path, "sync", "spec", Timestamp::now(), options).await.unwrap();
-        let status = StatusStore::open(&project, Arc::clone(&journal), Arc::new(FixedClock)).await.unwrap();
-        let told = Arc::new(Mutex::new(Vec::new()));
+        let (journal, _) =
+            SqliteJournal::begin(&path, "sync", "spec", Timestamp::now(), options).await.unwrap();
+        let status = StatusStore::open(&project, Arc::clone(&journal), Arc::new(NoonClock)).await.unwrap();
+        let notified = Arc::new(Mutex::new(Vec::new()));
         let notify = {
-            let told = Arc::clone(&told);
-            Box::new(move |change: &StatusChange| told.lock().unwrap().push(change.clone()))
+            let notified = Arc::clone(&notified);
+            Box::new(move |change: &StatusChange| notified.lock().unwrap().push(change.clone()))
         };
         let service = DeliverableService::new(Arc::new(status), Arc::clone(&journal), phase, notify);
-        Self { dir, project, service: Arc::new(service), journal, told }
+        Self { dir, project, service: Arc::new(service), journal, notified }
     }
 
-    pub async fn call(&self, tool: &str, arguments: Value) -> Answer {
+    pub async fn call(&self, tool: &str, arguments: Value) -> CallResult {
         self.service.call(tool, arguments).await
     }
 
-    /// Calls a tool that must succeed.
     pub async fn done(&self, tool: &str, arguments: Value) -> Value {
         let answer = self.call(tool, arguments).await;
         assert!(!answer.is_error, "{tool}: {}", answer.content);
@@ -75,33 +74,30 @@ impl Bench {
         serde_json::from_str(&answer.content).unwrap()
     }
 
-    /// Calls a tool that must be refused; what it is told and the code.
+    /// Calls a tool that must be refused; returns the message and the code.
     pub async fn refused(&self, tool: &str, arguments: Value) -> (String, String) {
-        let before = (self.text(), self.told());
+        let before = (self.text(), self.notified());
         let answer = self.call(tool, arguments.clone()).await;
         assert!(answer.is_error, "{tool} {arguments}: {}", answer.content);
         let json: Value = serde_json::from_str(&answer.content).unwrap();
         assert_eq!(json["success"], false, "{json}");
         assert_eq!(json.as_object().map(|object| object.len()), Some(3), "{json}");
-        assert_eq!((self.text(), self.told()), before, "a refusal changes nothing and tells nobody");
+        assert_eq!((self.text(), self.notified()), before, "a refusal changes nothing and notifies nobody");
         let field = |name: &str| json[name].as_str().unwrap().to_owned();
         (field("message"), field("error"))
     }
 
-    /// The text of `status.json`, if there is one.
     pub fn text(&self) -> Option<String> {
         fs::read_to_string(self.project.status_file()).ok()
     }
 
-    /// The file's deliverables.
     pub fn file(&self) -> Vec<Value> {
         let file: Value = serde_json::from_str(&self.text().expect("status.json")).unwrap();
         file["deliverables"].as_array().unwrap().clone()
     }
 
-    /// The changes that were told so far.
-    pub fn told(&self) -> Vec<StatusChange> {
-        self.told.lock().unwrap().clone()
+    pub fn notified(&self) -> Vec<StatusChange> {
+        self.notified.lock().unwrap().clone()
     }
 }
 
@@ -110,10 +106,10 @@ pub fn deliverable(id: &str) -> Value {
 }
 
 /// Noon on 2 January 2026, UTC.
-struct FixedClock;
+struct NoonClock;
 
 #[async_trait]
-impl Clock for FixedClock {
+impl Clock for NoonClock {
     fn now(&self) -> Timestamp {
         "2026-01-02T12:00:00Z".parse().unwrap()
     }

@@ -1,4 +1,4 @@
-//! Limits in time, on a clock that jumps ahead whenever everyone waits.
+//! Time limits, on a paused clock that advances whenever all tasks are idle.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use tokio::time::{Instant, pause, timeout};
 use super::serve;
 use crate::limits::{CONNECT_LIMIT, HEAD_LIMIT, IDLE_LIMIT, MAX_CONNECTIONS};
 use crate::proxy::EgressProxy;
-use crate::rules::Rules;
+use crate::rules::EgressRules;
 use crate::socket::SocketRoute;
 use crate::upstream::UpstreamProxy;
 
@@ -23,7 +23,7 @@ async fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-async fn egress(rules: Rules) -> SocketAddr {
+async fn egress(rules: EgressRules) -> SocketAddr {
     let (listener, address) = listen().await;
     tokio::spawn(serve(listener, Arc::new(EgressProxy::new(address, rules.into()).unwrap())));
     address
@@ -35,13 +35,13 @@ async fn connect(egress: SocketAddr, head: &str) -> TcpStream {
     client
 }
 
-/// About so much has passed on the clock of the test. Before it was paused, real time had passed as well.
+/// Asserts that about `expected` has passed on the test's clock. The tolerance covers the real time before it was paused.
 fn assert_took(start: Instant, expected: Duration) {
     let took = start.elapsed();
     assert!(took > expected - HEAD_LIMIT / 3 && took < expected + HEAD_LIMIT / 3, "{took:?}");
 }
 
-/// Waits for something that a limit must bring about: at once, since the clock jumps, or never.
+/// Waits for an effect of a limit. With the paused clock it happens at once or never.
 async fn soon<T>(event: impl Future<Output = T>) -> T {
     timeout(IDLE_LIMIT * 10, event).await.unwrap()
 }
@@ -53,8 +53,8 @@ async fn read_all(client: &mut TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_end_is_given_up() {
-    let mut client = connect(egress(Rules::default()).await, "GET / HTTP/1.1\r\nHost: ").await;
+async fn an_unfinished_head_times_out() {
+    let mut client = connect(egress(EgressRules::default()).await, "GET / HTTP/1.1\r\nHost: ").await;
     pause();
     let start = Instant::now();
     read_all(&mut client).await;
@@ -62,9 +62,9 @@ async fn a_head_that_does_not_end_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_tunnel_that_carries_nothing_is_closed_and_one_that_does_is_not() {
+async fn an_idle_tunnel_is_closed_and_an_active_one_is_not() {
     let (listener, target) = listen().await;
-    let rules = Rules { allow: vec![target.to_string().parse().unwrap()], ..Rules::default() };
+    let rules = EgressRules { allow: vec![target.to_string().parse().unwrap()], ..EgressRules::default() };
     let mut client = connect(egress(rules).await, &format!("CONNECT {target} HTTP/1.1\r\n\r\n")).await;
     let (mut origin, _) = listener.accept().await.unwrap();
     let mut buffer = [0; 1000];
@@ -82,11 +82,14 @@ async fn a_tunnel_that_carries_nothing_is_closed_and_one_that_does_is_not() {
 }
 
 #[tokio::test]
-async fn a_socket_may_be_silent_for_as_long_as_a_check_takes() {
+async fn a_socket_has_no_idle_limit() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("calls.sock");
     let socket = tokio::net::UnixListener::bind(&path).unwrap();
-    let rules = Rules { sockets: vec![SocketRoute { name: "calls".to_owned(), path }], ..Rules::default() };
+    let rules = EgressRules {
+        sockets: vec![SocketRoute { name: "calls".to_owned(), path }],
+        ..EgressRules::default()
+    };
     let (listener, address) = listen().await;
     let egress = Arc::new(EgressProxy::new(address, rules.into()).unwrap());
     let head = format!("GET /{}/calls HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", egress.token);
@@ -103,11 +106,11 @@ async fn a_socket_may_be_silent_for_as_long_as_a_check_takes() {
 }
 
 #[tokio::test]
-async fn no_more_connections_are_served_at_once_than_allowed() {
-    let egress = egress(Rules::default()).await;
-    let mut held = Vec::new();
+async fn connections_over_the_maximum_wait() {
+    let egress = egress(EgressRules::default()).await;
+    let mut open = Vec::new();
     for _ in 0..MAX_CONNECTIONS {
-        held.push(connect(egress, "GET /").await);
+        open.push(connect(egress, "GET /").await);
     }
     let mut late = connect(egress, "GET / HTTP/1.1\r\n\r\n").await;
     pause();
@@ -117,12 +120,12 @@ async fn no_more_connections_are_served_at_once_than_allowed() {
 }
 
 #[tokio::test]
-async fn an_upstream_proxy_that_says_nothing_is_given_up() {
+async fn a_silent_upstream_proxy_times_out() {
     let (listener, proxy) = listen().await;
-    let rules = Rules {
+    let rules = EgressRules {
         allow: vec!["a.example".parse().unwrap()],
         upstream: Some(UpstreamProxy::new(&format!("http://{proxy}"), "").unwrap()),
-        ..Rules::default()
+        ..EgressRules::default()
     };
     let mut client = connect(egress(rules).await, "CONNECT a.example:443 HTTP/1.1\r\n\r\n").await;
     let _silent = listener.accept().await.unwrap();

@@ -1,7 +1,7 @@
-use super::{Host, Target};
+use super::{Host, HostPort};
 
 #[test]
-fn every_host_has_one_spelling() {
+fn every_host_has_one_canonical_form() {
     for (written, expected) in [
         ("registry.example.org", "registry.example.org"),
         ("REGISTRY.Example.ORG.", "registry.example.org"),
@@ -24,7 +24,7 @@ fn every_host_has_one_spelling() {
 }
 
 #[test]
-fn what_could_be_read_in_two_ways_is_no_host() {
+fn ambiguous_hosts_are_rejected() {
     let long_label = "a".repeat(64);
     let long_name = "a.".repeat(130) + "example";
     for written in [
@@ -56,7 +56,7 @@ fn what_could_be_read_in_two_ways_is_no_host() {
         "bücher.example",
         "ａ.example",
         "a\u{3002}example",
-        // Old spellings of addresses.
+        // Legacy notations of addresses.
         "0x7f.1",
         "0x7f.0.0.1",
         "0x7f000001",
@@ -94,7 +94,7 @@ fn what_could_be_read_in_two_ways_is_no_host() {
 }
 
 #[test]
-fn targets_name_their_port() {
+fn targets_need_a_port() {
     for (written, expected) in [
         ("a.example:443", "a.example:443"),
         ("A.EXAMPLE.:443", "a.example:443"),
@@ -102,7 +102,7 @@ fn targets_name_their_port() {
         ("[::1]:65535", "[::1]:65535"),
         ("[::ffff:1.2.3.4]:80", "1.2.3.4:80"),
     ] {
-        assert_eq!(Target::parse(written).unwrap().to_string(), expected);
+        assert_eq!(HostPort::parse(written).unwrap().to_string(), expected);
     }
     for written in [
         "a.example",
@@ -128,9 +128,9 @@ fn targets_name_their_port() {
         "a.example:443?x",
         "",
     ] {
-        assert!(Target::parse(written).is_err(), "{written:?}");
+        assert!(HostPort::parse(written).is_err(), "{written:?}");
     }
-    assert_eq!(Target::parse_http("a.example").unwrap().host_header(), "a.example");
-    assert_eq!(Target::parse_http("a.example:8080").unwrap().host_header(), "a.example:8080");
-    assert!(Target::parse_http("a.example:").is_err());
+    assert_eq!(HostPort::parse_http("a.example").unwrap().host_header(), "a.example");
+    assert_eq!(HostPort::parse_http("a.example:8080").unwrap().host_header(), "a.example:8080");
+    assert!(HostPort::parse_http("a.example:").is_err());
 }

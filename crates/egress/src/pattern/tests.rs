@@ -1,12 +1,12 @@
 use super::HostPattern;
-use crate::address::Reach;
-use crate::host::Target;
+use crate::address::AddressScope;
+use crate::host::HostPort;
 
-const PUBLIC: Option<Reach> = Some(Reach::Public);
-const ANYWHERE: Option<Reach> = Some(Reach::Anywhere);
+const PUBLIC: Option<AddressScope> = Some(AddressScope::Public);
+const ANYWHERE: Option<AddressScope> = Some(AddressScope::Anywhere);
 
 #[test]
-fn patterns_allow_what_they_say_and_nothing_near_it() {
+fn patterns_match_exactly_their_hosts_and_ports() {
     for (pattern, target, expected) in [
         ("a.example", "a.example:443", PUBLIC),
         ("a.example", "a.example:80", PUBLIC),
@@ -40,14 +40,14 @@ fn patterns_allow_what_they_say_and_nothing_near_it() {
         ("*.example:1", "1.2.3.4:1", None),
     ] {
         let allowed = pattern.parse::<HostPattern>().unwrap();
-        assert_eq!(allowed.reach(&Target::parse(target).unwrap()), expected, "{pattern} {target}");
-        assert_eq!(allowed.names(target), expected.is_some(), "{pattern} {target}");
+        assert_eq!(allowed.scope(&HostPort::parse(target).unwrap()), expected, "{pattern} {target}");
+        assert_eq!(allowed.matches(target), expected.is_some(), "{pattern} {target}");
     }
-    assert!(!"a.example".parse::<HostPattern>().unwrap().names("a.example"), "a target has a port");
+    assert!(!"a.example".parse::<HostPattern>().unwrap().matches("a.example"), "a target needs a port");
 }
 
 #[test]
-fn wrong_patterns_say_what_is_wrong() {
+fn errors_for_invalid_patterns_name_the_problem() {
     for (pattern, problem) in [
         ("https://a.example", "without `http://`"),
         ("a.example/path", "without a path"),
@@ -56,11 +56,11 @@ fn wrong_patterns_say_what_is_wrong() {
         ("a.example:", "from 1 to 65535"),
         ("a.example:0", "from 1 to 65535"),
         ("a.example:http", "from 1 to 65535"),
-        ("*", "only in front"),
-        ("a.*.example", "only in front"),
-        ("*a.example", "only in front"),
+        ("*", "only at the start"),
+        ("a.*.example", "only at the start"),
+        ("*a.example", "only at the start"),
         ("*.*.example", "only letters"),
-        ("*.127.0.0.1", "not of an address"),
+        ("*.127.0.0.1", "not by an address"),
         ("*.", "empty"),
         ("", "empty"),
         ("a..example", "empty or too long"),

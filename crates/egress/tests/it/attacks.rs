@@ -1,10 +1,10 @@
-//! Requests that want to be judged as one host and end at another.
+//! Requests that try to be checked as one host and connected to another.
 
-use autonoe_egress::{Reason, Refusal};
+use autonoe_egress::{EgressRefusal, RefusalReason};
 
-use crate::support::{HINT, Origin, allowing, ask, ok, start, status, within};
+use crate::support::{HINT, OriginServer, allowing, ask, ok, start, status, within};
 
-/// Each with the status it must get. `{p}` is the port of a server that is allowed as `localhost` only.
+/// Each request with its expected status. `{p}` is the port of a server that is allowed as `localhost` only.
 const ATTACKS: &[(&str, u16)] = &[
     // Other hosts that look like the allowed one.
     ("CONNECT evil.example:{p} HTTP/1.1", 403),
@@ -42,7 +42,7 @@ const ATTACKS: &[(&str, u16)] = &[
     ("CONNECT localhost:{p} evil.example HTTP/1.1", 400),
     ("CONNECT local\thost:{p} HTTP/1.1", 400),
     ("CONNECT localhost:{p}\0 HTTP/1.1", 400),
-    // Addresses do not match names, however they are spelled.
+    // Addresses do not match names, whatever their notation.
     ("CONNECT 127.0.0.1:{p} HTTP/1.1", 403),
     ("CONNECT 127.0.0.1.:{p} HTTP/1.1", 403),
     ("CONNECT [::1]:{p} HTTP/1.1", 403),
@@ -86,15 +86,15 @@ const ATTACKS: &[(&str, u16)] = &[
 #[tokio::test]
 async fn no_attack_reaches_a_server() {
     within(async {
-        let origin = Origin::start(ok("reached")).await;
+        let origin = OriginServer::start(ok("reached")).await;
         let egress = start(allowing(&[format!("localhost:{}", origin.port())]));
         for (attack, expected) in ATTACKS {
             let request = attack.replace("{p}", &origin.port().to_string()) + "\r\n\r\n";
             let answer = ask(&egress, &request).await;
             assert_eq!(status(&answer), *expected, "{request:?} {answer:?}");
-            assert_eq!(origin.seen(), [""; 0], "{request:?}");
+            assert_eq!(origin.requests(), [""; 0], "{request:?}");
         }
-        // The egress proxy and the server are sound: it was not for want of a way.
+        // A valid request does get through, so the refusals above were not due to a broken setup.
         let fine = format!("GET http://localhost:{}/ HTTP/1.1\r\nConnection: close\r\n\r\n", origin.port());
         assert!(ask(&egress, fine).await.ends_with("reached"));
     })
@@ -111,7 +111,11 @@ async fn a_refusal_names_the_host_and_how_to_allow_it_and_is_reported_once() {
         assert!(answer.contains("content-type: text/plain"), "{answer}");
         ask(&egress, "CONNECT evil.example:443 HTTP/1.1\r\n\r\n").await;
         ask(&egress, "GET http://[::1]:81/ HTTP/1.1\r\n\r\n").await;
-        let refusal = |host: &str, port| Refusal { host: host.to_owned(), port, reason: Reason::NotAllowed };
+        let refusal = |host: &str, port| EgressRefusal {
+            host: host.to_owned(),
+            port,
+            reason: RefusalReason::NotAllowed,
+        };
         assert_eq!(egress.refusals(), [refusal("evil.example", 443), refusal("[::1]", 81)]);
         ask(&egress, "CONNECT evil.example:443 HTTP/1.1\r\n\r\n").await;
         assert_eq!(egress.refusals(), []);
@@ -120,17 +124,17 @@ async fn a_refusal_names_the_host_and_how_to_allow_it_and_is_reported_once() {
 }
 
 #[tokio::test]
-async fn a_name_without_a_port_does_not_lead_to_loopback() {
+async fn a_name_listed_without_a_port_cannot_reach_loopback() {
     within(async {
         let egress = start(allowing(&["localhost".to_owned()]));
         for request in ["CONNECT localhost:443 HTTP/1.1\r\n\r\n", "GET http://localhost/ HTTP/1.1\r\n\r\n"] {
             let answer = ask(&egress, request).await;
             assert_eq!(status(&answer), 403, "{answer}");
-            assert!(answer.contains("does not lead to a public address"), "{answer}");
+            assert!(answer.contains("does not resolve to a public address"), "{answer}");
         }
         let reasons: Vec<_> =
             egress.refusals().into_iter().map(|refusal| (refusal.port, refusal.reason)).collect();
-        assert_eq!(reasons, [(443, Reason::NotPublic), (80, Reason::NotPublic)]);
+        assert_eq!(reasons, [(443, RefusalReason::NotPublic), (80, RefusalReason::NotPublic)]);
     })
     .await;
 }

@@ -1,19 +1,19 @@
-//! Plain HTTP by URL.
+//! Plain HTTP requests with an absolute URL.
 
 use tokio::io::AsyncWriteExt;
 
 use crate::support::{
-    Origin, allowing, ask, client, listen, ok, read_request, read_until, start, status, within,
+    OriginServer, allowing, ask, client, listen, ok, read_request, read_until, start, status, within,
 };
 
-async fn origin_and_rules(answer: &str) -> (Origin, autonoe_egress::Egress) {
-    let origin = Origin::start(answer).await;
+async fn origin_and_rules(answer: &str) -> (OriginServer, autonoe_egress::Egress) {
+    let origin = OriginServer::start(answer).await;
     let egress = start(allowing(&[format!("localhost:{}", origin.port()), origin.address.to_string()]));
     (origin, egress)
 }
 
 #[tokio::test]
-async fn a_request_arrives_in_origin_form_under_the_host_that_was_judged() {
+async fn a_request_arrives_in_origin_form_with_the_host_that_was_checked() {
     within(async {
         let (origin, egress) = origin_and_rules(&ok("hello")).await;
         let port = origin.port();
@@ -28,8 +28,8 @@ async fn a_request_arrives_in_origin_form_under_the_host_that_was_judged() {
         .await;
         assert_eq!(status(&answer), 200);
         assert!(answer.ends_with("\r\n\r\nhello"), "{answer}");
-        let seen = origin.only().to_lowercase();
-        let mut lines: Vec<&str> = seen.trim_end().lines().collect();
+        let request = origin.only_request().to_lowercase();
+        let mut lines: Vec<&str> = request.trim_end().lines().collect();
         assert_eq!(lines.remove(0), "get /a/../b?c=%20&d http/1.1");
         lines.sort_unstable();
         assert_eq!(lines, ["accept: x/y", "authorization: mine", &format!("host: localhost:{port}")]);
@@ -38,7 +38,7 @@ async fn a_request_arrives_in_origin_form_under_the_host_that_was_judged() {
 }
 
 #[tokio::test]
-async fn an_answer_passes_without_the_headers_of_its_connection() {
+async fn a_response_arrives_without_hop_by_hop_headers() {
     within(async {
         let (origin, egress) = origin_and_rules(
             "HTTP/1.1 418 Teapot\r\nContent-Length: 2\r\nConnection: x-hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n\
@@ -49,15 +49,15 @@ async fn an_answer_passes_without_the_headers_of_its_connection() {
             ask(&egress, format!("GET http://{}/ HTTP/1.0\r\n\r\n", origin.address)).await.to_lowercase();
         assert_eq!(status(&answer), 418);
         assert!(answer.contains("x-stays: 1") && answer.matches("set-cookie").count() == 2, "{answer}");
-        for gone in ["x-hop", "keep-alive", "proxy-authenticate"] {
-            assert!(!answer.contains(gone), "{answer}");
+        for dropped in ["x-hop", "keep-alive", "proxy-authenticate"] {
+            assert!(!answer.contains(dropped), "{answer}");
         }
     })
     .await;
 }
 
 #[tokio::test]
-async fn every_request_of_a_kept_connection_is_judged() {
+async fn every_request_of_a_keep_alive_connection_is_checked() {
     within(async {
         let (origin, egress) = origin_and_rules(&ok("hello")).await;
         let address = origin.address;
@@ -71,7 +71,7 @@ async fn every_request_of_a_kept_connection_is_judged() {
         .await;
         let statuses: Vec<_> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
         assert_eq!(statuses, ["200", "200", "403"], "{answers}");
-        let paths: Vec<_> = origin.seen().iter().map(|seen| seen[..6].to_owned()).collect();
+        let paths: Vec<_> = origin.requests().iter().map(|request| request[..6].to_owned()).collect();
         assert_eq!(paths, ["GET /1", "GET /2"]);
     })
     .await;
@@ -94,19 +94,22 @@ async fn bodies_pass_both_ways_in_either_framing() {
         let chunked =
             "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n";
         ask(&egress, format!("POST {url} HTTP/1.1\r\n{chunked}")).await;
-        // A body of unknown length on a method that rarely has one is left out, never left over.
+        // A body of unknown length on a GET is dropped; its bytes never reach the next request.
         ask(&egress, format!("GET {url} HTTP/1.1\r\n{chunked}")).await;
-        let seen = origin.seen();
-        assert!(seen[0].contains("content-length: 4\r\n") && seen[0].ends_with("\r\n\r\nbody"), "{seen:?}");
-        assert!(seen[1].contains("transfer-encoding: chunked\r\n"), "{seen:?}");
-        assert!(seen[1].ends_with("2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n"), "{seen:?}");
-        assert!(seen[2].ends_with("\r\n\r\n") && !seen[2].contains("chunked"), "{seen:?}");
+        let requests = origin.requests();
+        assert!(
+            requests[0].contains("content-length: 4\r\n") && requests[0].ends_with("\r\n\r\nbody"),
+            "{requests:?}"
+        );
+        assert!(requests[1].contains("transfer-encoding: chunked\r\n"), "{requests:?}");
+        assert!(requests[1].ends_with("2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n"), "{requests:?}");
+        assert!(requests[2].ends_with("\r\n\r\n") && !requests[2].contains("chunked"), "{requests:?}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_takes_its_request_along() {
+async fn a_client_disconnect_cancels_its_request() {
     within(async {
         let (listener, address) = listen().await;
         let egress = start(allowing(&[address.to_string()]));
@@ -121,7 +124,7 @@ async fn a_client_that_leaves_takes_its_request_along() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_a_bad_gateway() {
+async fn an_unreachable_server_is_a_bad_gateway() {
     within(async {
         let (listener, address) = listen().await;
         drop(listener);
@@ -139,7 +142,7 @@ async fn a_server_that_is_not_there_is_a_bad_gateway() {
 }
 
 #[tokio::test]
-async fn trace_and_websocket_are_not_served() {
+async fn trace_and_websocket_are_not_supported() {
     within(async {
         let (origin, egress) = origin_and_rules(&ok("hello")).await;
         let url = format!("http://{}/", origin.address);
@@ -149,13 +152,13 @@ async fn trace_and_websocket_are_not_served() {
         ] {
             assert_eq!(status(&ask(&egress, request).await), 501);
         }
-        assert_eq!(origin.seen(), [""; 0]);
+        assert_eq!(origin.requests(), [""; 0]);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_url_without_a_path_asks_for_the_root() {
+async fn a_url_without_a_path_requests_the_root() {
     within(async {
         let (origin, egress) = origin_and_rules(&ok("hello")).await;
         for (url, line) in [
@@ -166,7 +169,7 @@ async fn a_url_without_a_path_asks_for_the_root() {
         ] {
             let request = format!("GET http://{}{url} HTTP/1.1\r\nConnection: close\r\n\r\n", origin.address);
             assert_eq!(status(&ask(&egress, request).await), 200);
-            assert_eq!(origin.seen().last().unwrap().lines().next(), Some(line));
+            assert_eq!(origin.requests().last().unwrap().lines().next(), Some(line));
         }
     })
     .await;
@@ -184,7 +187,7 @@ async fn a_head_request_keeps_the_length_and_has_no_body() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_before_it_sends_is_told_to_go_on_only_if_it_may() {
+async fn expect_100_continue_is_answered_only_for_allowed_hosts() {
     within(async {
         let (origin, egress) = origin_and_rules(&ok("hello")).await;
         let head = "Content-Length: 4\r\nExpect: 100-continue\r\n\r\n";
@@ -194,7 +197,7 @@ async fn a_client_that_asks_before_it_sends_is_told_to_go_on_only_if_it_may() {
         assert_eq!(status(&read_until(&mut allowed, "\r\n\r\n").await), 100);
         allowed.write_all(b"body").await.unwrap();
         assert_eq!(status(&read_until(&mut allowed, "hello").await), 200);
-        assert!(origin.only().ends_with("\r\n\r\nbody") && !origin.only().contains("expect"));
+        assert!(origin.only_request().ends_with("\r\n\r\nbody") && !origin.only_request().contains("expect"));
         assert_eq!(status(&ask(&egress, format!("PUT http://evil.example/ HTTP/1.1\r\n{head}")).await), 403);
     })
     .await;

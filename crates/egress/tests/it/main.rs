@@ -1,4 +1,4 @@
-//! The egress proxy as a whole, over real sockets on loopback.
+//! Integration tests of the egress proxy over real sockets on loopback.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 

@@ -1,13 +1,13 @@
-//! Heads that are broken, huge, or framed in two ways.
+//! Request heads that are malformed, too large, or ambiguously framed.
 
 use autonoe_egress::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
 
-use crate::support::{Origin, allowing, ask, ok, start, status, within};
+use crate::support::{OriginServer, allowing, ask, ok, start, status, within};
 
 #[tokio::test]
 async fn malformed_heads_are_refused() {
     within(async {
-        let origin = Origin::start(ok("reached")).await;
+        let origin = OriginServer::start(ok("reached")).await;
         let egress = start(allowing(&[origin.address.to_string()]));
         let url = format!("http://{}/", origin.address);
         for (request, expected) in [
@@ -37,7 +37,7 @@ async fn malformed_heads_are_refused() {
             let answer = ask(&egress, &request).await;
             let shown: String = request.chars().take(100).collect();
             assert_eq!(status(&answer), expected, "{shown:?} {answer:?}");
-            assert_eq!(origin.seen(), [""; 0], "{shown:?}");
+            assert_eq!(origin.requests(), [""; 0], "{shown:?}");
         }
         let largest = "A: x\r\n".repeat(MAX_HEADERS - 1);
         let fine = format!("GET {url} HTTP/1.1\r\nConnection: close\r\n{largest}\r\n");
@@ -46,7 +46,7 @@ async fn malformed_heads_are_refused() {
     .await;
 }
 
-/// Framings that servers read differently reach the judged host in one framing only, and nothing rides along.
+/// Requests with ambiguous framing reach the checked host with a single framing and no smuggled second request.
 #[tokio::test]
 async fn nothing_is_smuggled_behind_a_request() {
     within(async {
@@ -63,34 +63,34 @@ async fn nothing_is_smuggled_behind_a_request() {
             ("Content-Length: 01\r\n", "x", "x"),
             ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n", "0\r\n\r\n"),
         ] {
-            let origin = Origin::start(ok("reached")).await;
+            let origin = OriginServer::start(ok("reached")).await;
             let egress = start(allowing(&[origin.address.to_string()]));
             let request = format!("POST http://{}/ HTTP/1.1\r\n{head}\r\n{body}{hidden}", origin.address);
             let answer = ask(&egress, &request).await;
             assert_eq!(status(&answer), 200, "{request:?} {answer:?}");
-            let seen = origin.only();
+            let received = origin.only_request();
             assert!(
-                seen.ends_with(&format!("\r\n\r\n{arrives}")) && !seen.contains("hidden"),
-                "{request:?} {seen:?}"
+                received.ends_with(&format!("\r\n\r\n{arrives}")) && !received.contains("hidden"),
+                "{request:?} {received:?}"
             );
-            let lower = seen.to_lowercase();
+            let lower = received.to_lowercase();
             let framings =
                 lower.matches("content-length").count() + lower.matches("transfer-encoding").count();
-            assert_eq!(framings, 1, "{request:?} {seen:?}");
+            assert_eq!(framings, 1, "{request:?} {received:?}");
         }
     })
     .await;
 }
 
 #[tokio::test]
-async fn bare_line_feeds_end_lines_and_lead_to_the_judged_host() {
+async fn bare_line_feeds_end_lines_and_do_not_change_the_checked_host() {
     within(async {
-        let origin = Origin::start(ok("reached")).await;
+        let origin = OriginServer::start(ok("reached")).await;
         let egress = start(allowing(&[origin.address.to_string()]));
         let request =
             format!("GET http://{}/ HTTP/1.1\nHost: evil.example\nConnection: close\n\n", origin.address);
         assert_eq!(status(&ask(&egress, request).await), 200);
-        assert_eq!(origin.only(), format!("GET / HTTP/1.1\r\nhost: {}\r\n\r\n", origin.address));
+        assert_eq!(origin.only_request(), format!("GET / HTTP/1.1\r\nhost: {}\r\n\r\n", origin.address));
         assert_eq!(status(&ask(&egress, "CONNECT evil.example:443 HTTP/1.1\n\n").await), 403);
     })
     .await;

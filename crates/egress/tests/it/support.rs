@@ -1,40 +1,37 @@
-//! A client that sends bytes as they are, and a server that keeps what it got.
+//! A client that sends raw bytes, and a server that records its requests.
 
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use autonoe_egress::{Egress, Rules};
+use autonoe_egress::{Egress, EgressRules};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// No test takes longer, whatever hangs.
 const TEST_LIMIT: Duration = Duration::from_secs(30);
 
-/// Runs a test, which fails if it hangs.
+/// Runs a test, and fails it after [`TEST_LIMIT`].
 pub async fn within<T>(test: impl Future<Output = T>) -> T {
     tokio::time::timeout(TEST_LIMIT, test).await.expect("the test hangs")
 }
 
 pub const HINT: &str = "Add it to the list.";
 
-/// Rules that allow these hosts.
-pub fn allowing(patterns: &[String]) -> Rules {
+pub fn allowing(patterns: &[String]) -> EgressRules {
     let allow = patterns.iter().map(|pattern| pattern.parse().unwrap()).collect();
-    Rules { allow, how_to_allow: HINT.to_owned(), ..Rules::default() }
+    EgressRules { allow, how_to_allow: HINT.to_owned(), ..EgressRules::default() }
 }
 
-pub fn start(rules: Rules) -> Egress {
+pub fn start(rules: EgressRules) -> Egress {
     Egress::start(std::net::TcpListener::bind("127.0.0.1:0").unwrap(), rules.into()).unwrap()
 }
 
-/// A connection to the egress proxy.
 pub async fn client(egress: &Egress) -> TcpStream {
     TcpStream::connect(egress.proxy_url().strip_prefix("http://").unwrap()).await.unwrap()
 }
 
-/// Sends bytes on a fresh connection and reads until the other side closes, even if it does so with a reset.
+/// Sends bytes on a new connection and reads until the other side closes, even if it closes with a reset.
 pub async fn ask(egress: &Egress, request: impl AsRef<[u8]>) -> String {
     let mut client = client(egress).await;
     client.write_all(request.as_ref()).await.unwrap();
@@ -43,7 +40,6 @@ pub async fn ask(egress: &Egress, request: impl AsRef<[u8]>) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// The status of an answer.
 pub fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{answer:?}"))
 }
@@ -64,7 +60,7 @@ pub async fn read_until(stream: &mut TcpStream, end: &str) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Opens a tunnel, which must be granted.
+/// Opens a tunnel, which must succeed.
 pub async fn open_tunnel(egress: &Egress, target: &str) -> TcpStream {
     let mut client = client(egress).await;
     client
@@ -76,42 +72,42 @@ pub async fn open_tunnel(egress: &Egress, target: &str) -> TcpStream {
     client
 }
 
-/// A server on loopback that answers every connection's first request with the same bytes and closes.
-pub struct Origin {
+/// A loopback server that answers the first request of every connection with the same bytes and then closes it.
+pub struct OriginServer {
     pub address: SocketAddr,
-    seen: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Origin {
-    pub async fn start(answer: impl Into<String>) -> Origin {
+impl OriginServer {
+    pub async fn start(answer: impl Into<String>) -> OriginServer {
         let answer = answer.into();
         let (listener, address) = listen().await;
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let keep = Arc::clone(&seen);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let recorded = Arc::clone(&requests);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (keep, answer) = (Arc::clone(&keep), answer.clone());
+                let (recorded, answer) = (Arc::clone(&recorded), answer.clone());
                 tokio::spawn(async move {
                     let request = read_request(&mut stream).await;
                     let answer = answer.replace("{request}", &request);
-                    keep.lock().unwrap().push(request);
+                    recorded.lock().unwrap().push(request);
                     let _ = stream.write_all(answer.as_bytes()).await;
                 });
             }
         });
-        Origin { address, seen }
+        OriginServer { address, requests }
     }
 
-    /// What it was sent, one entry a connection.
-    pub fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
+    /// The requests received, one per connection.
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 
-    /// The only thing it was sent.
-    pub fn only(&self) -> String {
-        let seen = self.seen();
-        assert_eq!(seen.len(), 1, "{seen:?}");
-        seen[0].clone()
+    /// The only request received.
+    pub fn only_request(&self) -> String {
+        let requests = self.requests();
+        assert_eq!(requests.len(), 1, "{requests:?}");
+        requests[0].clone()
     }
 
     pub fn port(&self) -> u16 {
@@ -125,7 +121,7 @@ pub async fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Reads a head and the body that it announces, plus whatever has come along with it.
+/// Reads a head and the body that it announces, plus any bytes that arrived with them.
 pub async fn read_request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -150,7 +146,6 @@ pub async fn read_request(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// An answer with this body.
 pub fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }

@@ -1,4 +1,4 @@
-//! Tunnels by `CONNECT`.
+//! `CONNECT` tunnels.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -29,7 +29,7 @@ async fn a_tunnel_carries_bytes_both_ways_and_closes_one_side_at_a_time() {
 }
 
 #[tokio::test]
-async fn bytes_that_come_along_with_connect_are_carried_too() {
+async fn bytes_sent_along_with_connect_reach_the_target() {
     within(async {
         let (listener, address) = listen().await;
         let egress = start(allowing(&[address.to_string()]));
@@ -43,7 +43,7 @@ async fn bytes_that_come_along_with_connect_are_carried_too() {
 }
 
 #[tokio::test]
-async fn large_transfers_arrive_whole() {
+async fn large_transfers_arrive_complete() {
     within(async {
         let (listener, address) = listen().await;
         let egress = start(allowing(&[address.to_string()]));
@@ -67,7 +67,7 @@ async fn large_transfers_arrive_whole() {
 }
 
 #[tokio::test]
-async fn dropping_the_egress_ends_everything() {
+async fn dropping_the_egress_closes_every_connection() {
     within(async {
         let (listener, address) = listen().await;
         let egress = start(allowing(&[address.to_string()]));

@@ -10,7 +10,7 @@ fn own(name: &str) -> Provider {
 }
 
 #[test]
-fn what_is_typed_names_a_provider_and_a_model() {
+fn input_selects_a_provider_and_a_model() {
     let known = [own("myserver"), own("router")];
     for (typed, provider, model) in [
         ("openai/gpt-5.2", "openai", "gpt-5.2"),
@@ -39,7 +39,7 @@ fn what_is_typed_names_a_provider_and_a_model() {
 }
 
 #[test]
-fn what_names_no_provider_is_a_fault_that_names_the_choices() {
+fn an_unknown_provider_is_a_fault_that_lists_the_choices() {
     let known = [own("myserver")];
     for typed in ["qwen3", "mistral/large", "o15", "o3x", "", "/x", "Claude"] {
         let fault = ModelChoice::parse(typed, &known).expect_err(typed);
@@ -53,7 +53,7 @@ fn what_names_no_provider_is_a_fault_that_names_the_choices() {
 }
 
 #[test]
-fn a_choice_finds_its_provider_or_says_what_is_missing() {
+fn a_choice_resolves_to_its_provider_or_names_the_missing_key() {
     let mut openai = Provider::built_in("openai").expect("built in");
     openai.api_key = Some("key".to_owned());
     let known = [own("myserver"), openai.clone()];
@@ -67,7 +67,7 @@ fn a_choice_finds_its_provider_or_says_what_is_missing() {
 }
 
 #[test]
-fn kinds_have_names_and_openai_is_told_from_servers_like_it() {
+fn kinds_round_trip_and_openai_is_distinguished_from_compatible_servers() {
     for kind in ProviderKind::ALL {
         assert_eq!(ProviderKind::parse(kind.name()), Ok(kind));
         let json = serde_json::to_value(kind).unwrap();

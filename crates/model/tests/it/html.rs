@@ -1,4 +1,4 @@
-//! A page for people where a model should answer: a captive portal, a proxy's error page, a wrong base URL.
+//! HTML where an API response is expected: a captive portal, a proxy's error page, a wrong base URL.
 
 use autonoe_core::fault::Remedy;
 use autonoe_model::{Model, ProviderKind};
@@ -10,7 +10,7 @@ const PAGE: &str =
     "<!DOCTYPE html>\n<html><head><title>Sign in to Guest Wi-Fi</title></head>\n\n<body>Hello</body></html>";
 
 #[tokio::test]
-async fn a_page_is_named_and_the_base_url_and_proxies_are_asked_about() {
+async fn a_web_page_is_named_and_the_hint_mentions_base_url_and_proxy() {
     for (kind, name) in THINKERS {
         for (status, remedy) in [
             ("200 OK", Remedy::Retry),
@@ -23,12 +23,12 @@ async fn a_page_is_named_and_the_base_url_and_proxies_are_asked_about() {
             let model = Model::open(&provider(kind, &address), name, &quick()).unwrap();
             let fault = fault(ask(&model).await);
             let hint = fault.hint.clone().unwrap_or_default();
-            // Ollama's answers come line by line, and the first says enough.
+            // Ollama's responses are read line by line, and the first line identifies the page.
             let is_first_line = kind == ProviderKind::Ollama && status == "200 OK";
             let page =
                 if is_first_line { "a web page (HTML)" } else { "web page, 'Sign in to Guest Wi-Fi' (HTML)" };
             assert!(fault.message.contains(page), "{kind} {status}: {fault}");
-            assert!(!fault.message.contains("is not known"), "{kind} {status}: {fault}");
+            assert!(!fault.message.contains("is unknown"), "{kind} {status}: {fault}");
             assert!(hint.contains(&address) && hint.contains("proxy"), "{kind} {status}: {hint}");
             assert_eq!(fault.remedy, remedy, "{kind} {status}");
         }
@@ -36,11 +36,11 @@ async fn a_page_is_named_and_the_base_url_and_proxies_are_asked_about() {
 }
 
 #[tokio::test]
-async fn a_stream_of_comments_alone_is_no_page() {
+async fn a_stream_of_comments_is_not_a_web_page() {
     let silent = response("200 OK", "text/event-stream", ": ping\n\n: ping\n\n");
     let (address, _) = serve(vec![silent; 8]);
     let (kind, name) = THINKERS[0];
     let model = Model::open(&provider(kind, &address), name, &quick()).unwrap();
     let fault = fault(ask(&model).await);
-    assert!(fault.message.contains("broke off"), "{fault}");
+    assert!(fault.message.contains("closed the stream"), "{fault}");
 }

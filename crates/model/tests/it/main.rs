@@ -1,4 +1,4 @@
-//! The client against a service on loopback: real HTTP, replies and failures written down beforehand.
+//! The client against a scripted service on loopback, over real HTTP.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod conformance;

@@ -1,4 +1,4 @@
-//! A used-up quota is not a rate limit: it ends the session at once, with the time it resets.
+//! An exhausted quota is not a rate limit: it ends the session at once, with the time of the reset.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{ask, ask_watched, model, retries, serve_fault};
 
-/// The message and the reset of a quota that ended the call without any retry.
+/// The message and the reset time of a quota that ended the call without a retry.
 async fn exceeded(fault: &str) -> (String, Option<Timestamp>) {
     let server = serve_fault(fault);
-    let (result, told) = ask_watched(&model(&server)).await;
-    assert_eq!(retries(&told).len(), 0, "{fault}");
+    let (result, progress) = ask_watched(&model(&server)).await;
+    assert_eq!(retries(&progress).len(), 0, "{fault}");
     assert_eq!(server.requests().len(), 1, "{fault}");
     match result.expect_err(fault) {
         SessionEnd::QuotaExceeded { message, resets_at } => (message, resets_at),
@@ -21,7 +21,7 @@ async fn exceeded(fault: &str) -> (String, Option<Timestamp>) {
 }
 
 #[tokio::test]
-async fn a_long_wait_is_a_quota_that_resets_then() {
+async fn a_long_wait_is_a_quota_with_that_reset_time() {
     let before = Timestamp::now();
     let (message, resets_at) =
         exceeded("{ kind = 'status', status = 429, retry_after = 3600, message = 'Try later.' }").await;
@@ -31,13 +31,13 @@ async fn a_long_wait_is_a_quota_that_resets_then() {
 }
 
 #[tokio::test]
-async fn a_wait_of_just_over_a_minute_is_already_too_long() {
+async fn a_wait_of_just_over_a_minute_is_a_quota() {
     let (_, resets_at) = exceeded("{ kind = 'status', status = 429, retry_after = 61 }").await;
     assert!(resets_at.is_some());
 }
 
 #[tokio::test]
-async fn the_header_says_that_and_until_when() {
+async fn the_header_reports_the_quota_and_its_reset() {
     let rejected = "'anthropic-ratelimit-unified-status' = 'rejected'";
     let reset = "'anthropic-ratelimit-unified-reset' = '1893456000'";
     let at = Some(Timestamp::from_second(1_893_456_000).unwrap());
@@ -54,11 +54,11 @@ async fn the_header_says_that_and_until_when() {
 }
 
 #[tokio::test]
-async fn the_vendors_words_are_understood() {
-    let words = "You've hit your limit · resets 6pm (UTC)";
+async fn the_reset_time_is_parsed_from_the_vendors_message() {
+    let text = "You've hit your limit · resets 6pm (UTC)";
     let (message, resets_at) =
-        exceeded(&format!("{{ kind = 'status', status = 429, message = \"{words}\" }}")).await;
-    assert_eq!(message, words);
+        exceeded(&format!("{{ kind = 'status', status = 429, message = \"{text}\" }}")).await;
+    assert_eq!(message, text);
     let resets_at = resets_at.expect("a time");
     let time = resets_at.to_zoned(TimeZone::UTC);
     assert_eq!((time.hour(), time.minute()), (18, 0));
@@ -68,20 +68,20 @@ async fn the_vendors_words_are_understood() {
 }
 
 #[tokio::test]
-async fn a_short_rate_limit_is_none_even_if_headers_speak_of_a_reset() {
+async fn a_short_rate_limit_is_not_a_quota_even_with_a_reset_header() {
     let allowed = "{ 'anthropic-ratelimit-unified-status' = 'allowed', \
                      'anthropic-ratelimit-unified-reset' = '1893456000', 'retry-after' = '0.01' }";
     let message = "This request would exceed your organization''s rate limit of 50 requests per minute";
     let server = serve_fault(&format!(
         "{{ kind = 'status', status = 429, headers = {allowed}, message = \"{message}\" }}"
     ));
-    let (reply, told) = ask_watched(&model(&server)).await;
+    let (reply, progress) = ask_watched(&model(&server)).await;
     assert!(reply.is_ok());
-    assert_eq!(retries(&told)[0].1, Duration::from_millis(10));
+    assert_eq!(retries(&progress)[0].1, Duration::from_millis(10));
 }
 
 #[tokio::test]
-async fn a_long_wait_means_a_quota_only_of_a_rate_limit() {
+async fn a_long_wait_is_a_quota_only_for_rate_limits() {
     let server = serve_fault("{ kind = 'status', status = 401, retry_after = 3600 }");
     assert!(matches!(ask(&model(&server)).await, Err(SessionEnd::ExecutionError { .. })));
 }

@@ -1,9 +1,10 @@
-//! What the scripted service does not say: the request's headers, errors inside a stream, broken tool arguments.
+//! Cases that the scripted service does not cover: request headers, errors inside a stream, malformed tool
+//! arguments.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use autonoe_model::{Call, Model, Models, ProviderKind, Stop, Tuning};
+use autonoe_model::{FinishReason, Model, ModelClient, ProviderKind, RequestedCall, Tuning};
 use serde_json::{Value, json};
 
 use crate::stub::{read_request, response, serve};
@@ -53,7 +54,7 @@ fn done() -> String {
 }
 
 #[tokio::test]
-async fn the_key_and_the_version_are_sent_as_the_service_wants_them() {
+async fn the_key_and_the_version_are_sent_in_headers() {
     let (address, heads) = serve(vec![done()]);
     ask(&model_at(&address, "sonnet", &quick())).await.expect("a reply");
     let head = heads.recv().unwrap();
@@ -71,9 +72,9 @@ async fn an_error_in_the_middle_of_a_stream_is_classified_and_retried() {
     ] {
         let error = json!({ "type": "error", "error": { "type": kind, "message": "Not now." } });
         let (address, _heads) = serve(vec![stream(&[start(), error]), done()]);
-        let (reply, told) = ask_watched(&model_at(&address, "sonnet", &quick())).await;
+        let (reply, progress) = ask_watched(&model_at(&address, "sonnet", &quick())).await;
         assert_eq!(reply.expect(kind).text.as_deref(), Some("At last."));
-        let retries = retries(&told);
+        let retries = retries(&progress);
         assert_eq!(retries.len(), 1, "{kind}");
         assert_eq!(retries[0].2.code, code);
         assert!(retries[0].2.message.contains("Not now."), "{}", retries[0].2.message);
@@ -81,22 +82,22 @@ async fn an_error_in_the_middle_of_a_stream_is_classified_and_retried() {
 }
 
 #[tokio::test]
-async fn a_stream_that_just_ends_is_no_reply() {
+async fn a_truncated_stream_is_retried() {
     let whole = [vec![start()], tool_call("{}").to_vec(), end("tool_use").to_vec()].concat();
     for length in 0..whole.len() {
         let (address, _heads) = serve(vec![stream(&whole[..length]), done()]);
-        let (reply, told) = ask_watched(&model_at(&address, "sonnet", &quick())).await;
+        let (reply, progress) = ask_watched(&model_at(&address, "sonnet", &quick())).await;
         assert_eq!(reply.expect("the retry").text.as_deref(), Some("At last."), "{length} events");
-        assert_eq!(retries(&told)[0].2.code, "network_error", "{length} events");
+        assert_eq!(retries(&progress)[0].2.code, "network_error", "{length} events");
     }
 }
 
 #[tokio::test]
-async fn broken_arguments_of_a_call_come_as_the_text_they_are() {
+async fn malformed_call_arguments_are_returned_as_text() {
     let stop = json!({ "type": "content_block_stop", "index": 0 });
     for (input, closed, reason, wanted) in [
-        ("{\"file_path\": ", true, "tool_use", Stop::Natural),
-        ("{\"file_path\": \"SPEC", false, "max_tokens", Stop::OutputLimit),
+        ("{\"file_path\": ", true, "tool_use", FinishReason::Natural),
+        ("{\"file_path\": \"SPEC", false, "max_tokens", FinishReason::OutputLimit),
     ] {
         let mut events = vec![start()];
         events.extend(tool_call(input));
@@ -105,7 +106,7 @@ async fn broken_arguments_of_a_call_come_as_the_text_they_are() {
         let (address, _heads) = serve(vec![stream(&events)]);
         let reply = ask(&model_at(&address, "sonnet", &quick())).await.expect("a reply");
         let arguments = Value::String(input.to_owned());
-        let call = Call { id: "toolu_1".to_owned(), name: "Read".to_owned(), arguments };
+        let call = RequestedCall { id: "toolu_1".to_owned(), name: "Read".to_owned(), arguments };
         assert_eq!(reply.calls, [call]);
         assert_eq!(reply.stop, wanted);
         assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (5, 7));
@@ -113,9 +114,9 @@ async fn broken_arguments_of_a_call_come_as_the_text_they_are() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_the_services_is_told_by_its_first_line() {
-    let words = "Denied by policy\nA gateway that knows nothing";
-    let (address, _heads) = serve(vec![response("403 Forbidden", "text/plain", words)]);
+async fn a_plain_text_error_is_reported_by_its_first_line() {
+    let body = "Denied by policy\nA gateway that knows nothing";
+    let (address, _heads) = serve(vec![response("403 Forbidden", "text/plain", body)]);
     let refused = fault(ask(&model_at(&address, "sonnet", &quick())).await);
     assert_eq!(refused.code, "authentication_error");
     assert!(
@@ -125,12 +126,12 @@ async fn an_answer_that_is_not_the_services_is_told_by_its_first_line() {
     );
 
     let (address, _heads) = serve(vec![response("401 Unauthorized", "text/plain", "")]);
-    let silent = fault(ask(&model_at(&address, "sonnet", &quick())).await);
-    assert!(silent.message.contains("no details were given"), "{}", silent.message);
+    let without_body = fault(ask(&model_at(&address, "sonnet", &quick())).await);
+    assert!(without_body.message.contains("no details were given"), "{}", without_body.message);
 }
 
 #[tokio::test]
-async fn a_page_where_a_stream_should_be_is_never_a_reply() {
+async fn a_web_page_instead_of_a_stream_is_a_failure() {
     let page = || response("200 OK", "text/html", "<html>Please log in</html>");
     let (address, _heads) = serve(vec![page(), page(), page(), page()]);
     let fault = fault(ask(&model_at(&address, "sonnet", &quick())).await);
@@ -138,7 +139,7 @@ async fn a_page_where_a_stream_should_be_is_never_a_reply() {
 }
 
 #[tokio::test]
-async fn tokens_thought_with_are_part_of_the_output() {
+async fn thinking_tokens_are_part_of_the_output() {
     let usage = json!({ "output_tokens": 7, "output_tokens_details": { "thinking_tokens": 4 } });
     let text = json!({ "type": "text_delta", "text": "So." });
     let events = [
@@ -155,7 +156,7 @@ async fn tokens_thought_with_are_part_of_the_output() {
 }
 
 #[tokio::test]
-async fn each_provider_is_shown_the_key_its_own_way_and_none_if_there_is_none() {
+async fn each_provider_gets_the_key_in_its_own_header_or_none() {
     for (kind, header) in [
         (ProviderKind::Anthropic, "\r\nx-api-key: test-key\r\n"),
         (ProviderKind::OpenAi, "\r\nauthorization: bearer test-key\r\n"),
@@ -177,7 +178,7 @@ async fn each_provider_is_shown_the_key_its_own_way_and_none_if_there_is_none() 
 }
 
 #[tokio::test]
-async fn a_redirection_is_not_followed_with_the_key() {
+async fn redirects_are_not_followed() {
     let (address, _heads) = serve(vec![
         "HTTP/1.1 307 T\r\nlocation: http://127.0.0.1:9/x\r\ncontent-length: 0\r\n\r\n".to_owned(),
     ]);
@@ -197,7 +198,7 @@ async fn models_share_their_connections() {
             (&stream).write_all(done().replace("connection: close\r\n", "").as_bytes()).unwrap();
         }
     });
-    let models = Models::new().unwrap();
+    let models = ModelClient::new().unwrap();
     let provider = provider(ProviderKind::Anthropic, &address);
     for name in ["sonnet", "haiku"] {
         let model = models.open(&provider, name, &quick()).unwrap();
@@ -207,30 +208,31 @@ async fn models_share_their_connections() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_is_given_up_at_once() {
+async fn dropping_a_call_closes_the_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let (asked, was_asked) = tokio::sync::oneshot::channel();
+    let (received, request_received) = tokio::sync::oneshot::channel();
     let server = std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         read_request(&stream);
         (&stream).write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").unwrap();
-        asked.send(()).unwrap();
+        received.send(()).unwrap();
         (&stream).read(&mut [0; 1])
     });
     let model = model_at(&address, "sonnet", &quick());
     tokio::select! {
         _ = ask(&model) => panic!("there is no reply"),
-        _ = was_asked => {}
+        _ = request_received => {}
     }
     drop(model);
     let ended = tokio::task::spawn_blocking(move || server.join().expect("the server")).await.unwrap();
     assert!(matches!(ended, Ok(0) | Err(_)), "the connection was closed: {ended:?}");
 }
 
-/// Pings are bytes, not content: a service that sends nothing else is away, and is not asked again at once.
+/// Pings are bytes but not content: a service that sends nothing else counts as unavailable and is not
+/// retried at once.
 #[tokio::test]
-async fn a_stream_of_pings_is_silence() {
+async fn a_stream_of_pings_is_a_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -245,9 +247,9 @@ async fn a_stream_of_pings_is_silence() {
     });
     let (idle, content) = (std::time::Duration::from_secs(60), std::time::Duration::from_millis(300));
     let tuning = Tuning { idle_timeout: idle, content_timeout: content, ..quick() };
-    let (result, told) = ask_watched(&model_at(&address, "sonnet", &tuning)).await;
+    let (result, progress) = ask_watched(&model_at(&address, "sonnet", &tuning)).await;
     let fault = fault(result);
     assert_eq!((fault.code.as_str(), fault.is_outage()), ("timeout", true));
     assert!(fault.message.contains("nothing but keep-alives for 0s"), "{}", fault.message);
-    assert!(retries(&told).is_empty(), "another try would take as long");
+    assert!(retries(&progress).is_empty(), "another try would take as long");
 }

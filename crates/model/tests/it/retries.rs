@@ -1,15 +1,15 @@
-//! Failures that pass: the caller sees only that it took longer.
+//! Transient failures: the caller gets a reply, only later.
 
 use std::time::Duration;
 
-use autonoe_model::{Progress, Tuning};
+use autonoe_model::{ReplyProgress, Tuning};
 
 use crate::support::{
     ask, ask_watched, assert_no_problems, markers, model, model_at, quick, retries, serve, serve_fault,
 };
 
 #[tokio::test]
-async fn a_failure_that_passes_ends_in_the_reply() {
+async fn a_transient_failure_is_retried() {
     for (failure, code) in [
         ("{ kind = 'status', status = 429, times = 2 }", "rate_limited"),
         ("{ kind = 'status', status = 500, times = 2 }", "server_error"),
@@ -19,9 +19,10 @@ async fn a_failure_that_passes_ends_in_the_reply() {
         ("{ kind = 'malformed', times = 2 }", "invalid_response"),
     ] {
         let server = serve_fault(failure);
-        let (reply, told) = ask_watched(&model(&server)).await;
+        let (reply, progress) = ask_watched(&model(&server)).await;
         assert_eq!(reply.expect(failure).text.as_deref(), Some("At last."), "{failure}");
-        let codes: Vec<&str> = retries(&told).into_iter().map(|(_, _, fault)| fault.code.as_str()).collect();
+        let codes: Vec<&str> =
+            retries(&progress).into_iter().map(|(_, _, fault)| fault.code.as_str()).collect();
         assert_eq!(codes, [code, code], "{failure}");
         assert_eq!(server.requests().len(), 3, "{failure}");
         assert_no_problems(&server);
@@ -41,13 +42,13 @@ async fn the_last_retry_may_still_succeed_and_different_failures_share_the_count
          [[conversation.turn]]
          text = 'At last.'",
     );
-    let (reply, told) = ask_watched(&model(&server)).await;
+    let (reply, progress) = ask_watched(&model(&server)).await;
     assert_eq!(reply.expect("the third retry").text.as_deref(), Some("At last."));
-    assert_eq!(retries(&told).len(), 3);
+    assert_eq!(retries(&progress).len(), 3);
 }
 
 #[tokio::test]
-async fn half_a_reply_is_thrown_away() {
+async fn a_partial_reply_is_discarded() {
     let server = serve(
         "[[conversation]]
          [[conversation.turn]]
@@ -64,7 +65,7 @@ async fn half_a_reply_is_thrown_away() {
 }
 
 #[tokio::test]
-async fn the_wait_a_service_asks_for_is_kept() {
+async fn retry_after_is_respected() {
     for (headers, pause) in [
         ("{ 'retry-after' = '0.03' }", Duration::from_millis(30)),
         ("{ 'retry-after-ms' = '40' }", Duration::from_millis(40)),
@@ -73,9 +74,9 @@ async fn the_wait_a_service_asks_for_is_kept() {
         for status in [429, 503, 529] {
             let server =
                 serve_fault(&format!("{{ kind = 'status', status = {status}, headers = {headers} }}"));
-            let (reply, told) = ask_watched(&model(&server)).await;
+            let (reply, progress) = ask_watched(&model(&server)).await;
             assert!(reply.is_ok(), "{status} {headers}");
-            let retries = retries(&told);
+            let retries = retries(&progress);
             assert_eq!(retries.len(), 1);
             assert_eq!(retries[0].1, pause, "{status} {headers}");
             assert_eq!(retries[0].2.retry_after, Some(pause), "{status} {headers}");
@@ -84,28 +85,28 @@ async fn the_wait_a_service_asks_for_is_kept() {
 }
 
 #[tokio::test]
-async fn a_wish_that_cannot_be_read_is_no_wish() {
-    for wish in ["soon", "-5", "Wed, 21 Oct 2026 07:28:00 GMT", "1e400", "NaN"] {
+async fn an_invalid_retry_after_is_ignored() {
+    for value in ["soon", "-5", "Wed, 21 Oct 2026 07:28:00 GMT", "1e400", "NaN"] {
         let failure =
-            format!("{{ kind = 'status', status = 429, headers = {{ 'retry-after' = '{wish}' }} }}");
+            format!("{{ kind = 'status', status = 429, headers = {{ 'retry-after' = '{value}' }} }}");
         let server = serve_fault(&failure);
-        let (reply, told) = ask_watched(&model(&server)).await;
-        assert!(reply.is_ok(), "{wish}: {reply:?}");
-        assert_eq!(retries(&told)[0].2.retry_after, None, "{wish}");
+        let (reply, progress) = ask_watched(&model(&server)).await;
+        assert!(reply.is_ok(), "{value}: {reply:?}");
+        assert_eq!(retries(&progress)[0].2.retry_after, None, "{value}");
     }
 }
 
-/// Each piece comes well within the time allowed for silence; all together they take longer than it.
+/// Each frame arrives well within the idle timeout; all together take longer.
 #[tokio::test]
-async fn a_slow_stream_is_not_silence() {
+async fn a_slow_stream_is_not_a_timeout() {
     let text = "Slow and steady. ".repeat(60);
     let server = serve(&format!(
         "[[conversation]]\n[[conversation.turn]]\nfault = {{ kind = 'slow', millis = 50 }}\ntext = '{text}'"
     ));
     let tuning = Tuning { idle_timeout: Duration::from_secs(1), ..quick() };
-    let (reply, told) = ask_watched(&model_at(&server.base_url(), "sonnet", &tuning)).await;
+    let (reply, progress) = ask_watched(&model_at(&server.base_url(), "sonnet", &tuning)).await;
     assert_eq!(reply.expect("a whole reply").text.as_deref(), Some(text.as_str()));
-    assert_eq!(markers(&told), [&Progress::Thinking, &Progress::Responding]);
+    assert_eq!(markers(&progress), [&ReplyProgress::Thinking, &ReplyProgress::Responding]);
 }
 
 #[test]

@@ -1,20 +1,20 @@
-//! Streams that the library would take for something they are not: failures without a code, refusals, replies that
-//! only fell silent. Silence is not success.
+//! Streams that the library misreads: failures without a code, refusals, and replies that end without a stop
+//! reason.
 
 use autonoe_core::outcome::SessionEnd;
-use autonoe_model::{Model, ProviderKind, Reply, Stop};
+use autonoe_model::{FinishReason, Model, ProviderKind, Reply};
 use serde_json::{Value, json};
 
 use crate::stub::{response, serve};
 use crate::support::{ask, provider, quick};
 
-/// Events without names, as most services send them.
+/// A stream of unnamed events, as most services send them.
 fn events(pieces: &[Value]) -> String {
     let body: String = pieces.iter().map(|piece| format!("data: {piece}\n\n")).collect();
     response("200 OK", "text/event-stream", &body)
 }
 
-/// Asks a model of that kind, which is answered the same each time.
+/// Calls a model whose service sends the same answer to every attempt.
 async fn answered(kind: ProviderKind, answer: String) -> Result<Reply, SessionEnd> {
     let (address, _heads) = serve(vec![answer; 4]);
     ask(&Model::open(&provider(kind, &address), "gpt-5.2", &quick()).unwrap()).await
@@ -36,46 +36,46 @@ fn response_event(kind: &str, status: &str, more: Value) -> Value {
     json!({ "type": kind, "response": response })
 }
 
-fn said(text: &str) -> Value {
+fn text_delta(text: &str) -> Value {
     json!({ "type": "response.output_text.delta", "delta": text })
 }
 
 #[tokio::test]
-async fn a_response_that_failed_is_told_by_its_code() {
-    for (said, wanted) in [
+async fn a_failed_response_is_classified_by_its_code() {
+    for (sent, wanted) in [
         ("rate_limit_exceeded", "rate_limited"),
         ("server_error", "server_error"),
         ("context_length_exceeded", "context_length_exceeded"),
         ("insufficient_quota", "billing_error"),
     ] {
-        let error = json!({ "error": { "code": said, "message": "Sorry." } });
+        let error = json!({ "error": { "code": sent, "message": "Sorry." } });
         let failed = response_event("response.failed", "failed", error);
-        assert_eq!(code(answered(ProviderKind::OpenAi, events(&[failed])).await), wanted, "{said}");
-        let error = json!({ "type": "error", "code": said, "message": "Sorry.", "param": null });
-        assert_eq!(code(answered(ProviderKind::OpenAi, events(&[error])).await), wanted, "{said}");
+        assert_eq!(code(answered(ProviderKind::OpenAi, events(&[failed])).await), wanted, "{sent}");
+        let error = json!({ "type": "error", "code": sent, "message": "Sorry.", "param": null });
+        assert_eq!(code(answered(ProviderKind::OpenAi, events(&[error])).await), wanted, "{sent}");
     }
 }
 
 #[tokio::test]
-async fn a_response_is_refused_in_several_ways() {
+async fn every_form_of_refusal_is_recognised() {
     let filtered = json!({ "incomplete_details": { "reason": "content_filter" } });
     let refusal = json!({ "type": "response.refusal.delta", "delta": "I cannot help with that." });
     for pieces in [
-        vec![said("So"), response_event("response.incomplete", "incomplete", filtered)],
+        vec![text_delta("So"), response_event("response.incomplete", "incomplete", filtered)],
         vec![refusal, response_event("response.completed", "completed", json!({}))],
     ] {
         let reply = answered(ProviderKind::OpenAi, events(&pieces)).await.expect("a reply");
-        assert_eq!(reply.stop, Stop::Refused, "{pieces:?}");
+        assert_eq!(reply.stop, FinishReason::Refused, "{pieces:?}");
     }
     let delta = json!({ "choices": [{ "delta": { "refusal": "No." }, "finish_reason": "stop" }] });
     let body = format!("data: {delta}\n\ndata: [DONE]\n\n");
     let whole = response("200 OK", "text/event-stream", &body);
     let reply = answered(ProviderKind::OpenAiCompatible, whole).await.expect("a reply");
-    assert_eq!(reply.stop, Stop::Refused);
+    assert_eq!(reply.stop, FinishReason::Refused);
 }
 
 #[tokio::test]
-async fn a_prompt_that_gemini_blocks_is_refused_and_asked_once() {
+async fn a_prompt_blocked_by_gemini_is_refused_and_not_retried() {
     let blocked = json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" } });
     let (address, heads) = serve(vec![events(&[blocked])]);
     let model = Model::open(&provider(ProviderKind::Gemini, &address), "gemini-3-pro", &quick()).unwrap();
@@ -84,7 +84,7 @@ async fn a_prompt_that_gemini_blocks_is_refused_and_asked_once() {
 }
 
 #[tokio::test]
-async fn a_call_that_gemini_could_not_write_down_is_no_reply() {
+async fn a_malformed_gemini_call_is_a_failure() {
     for reason in ["MALFORMED_FUNCTION_CALL", "OTHER"] {
         let part = json!({ "candidates": [{ "content": { "parts": [{ "text": "Half" }] }, "finishReason": reason }] });
         let result = answered(ProviderKind::Gemini, events(&[part])).await;
@@ -95,12 +95,12 @@ async fn a_call_that_gemini_could_not_write_down_is_no_reply() {
 }
 
 #[tokio::test]
-async fn a_stream_that_just_ends_is_no_reply_of_any_provider() {
+async fn a_truncated_stream_is_a_failure_on_every_provider() {
     let chat = json!({ "choices": [{ "delta": { "content": "Half" } }] });
     let gemini = json!({ "candidates": [{ "content": { "parts": [{ "text": "Half" }] } }] });
     let ollama = format!("{}\n", json!({ "message": { "content": "Half" }, "done": false }));
     for (kind, answer) in [
-        (ProviderKind::OpenAi, events(&[said("Half")])),
+        (ProviderKind::OpenAi, events(&[text_delta("Half")])),
         (ProviderKind::OpenAiCompatible, events(&[chat])),
         (ProviderKind::Gemini, events(&[gemini])),
         (ProviderKind::Ollama, response("200 OK", "application/x-ndjson", &ollama)),
@@ -112,7 +112,7 @@ async fn a_stream_that_just_ends_is_no_reply_of_any_provider() {
 }
 
 #[tokio::test]
-async fn a_page_where_a_stream_should_be_is_no_reply_of_any_provider() {
+async fn a_web_page_instead_of_a_stream_is_a_failure_on_every_provider() {
     for kind in ProviderKind::ALL {
         let page = response("200 OK", "text/html", "<html>Please log in</html>");
         let code = code(answered(kind, page).await);
@@ -121,14 +121,15 @@ async fn a_page_where_a_stream_should_be_is_no_reply_of_any_provider() {
 }
 
 #[tokio::test]
-async fn what_nobody_counted_has_no_price() {
+async fn without_usage_there_is_no_cost() {
     let completed = response_event("response.completed", "completed", json!({}));
-    let reply = answered(ProviderKind::OpenAi, events(&[said("So."), completed])).await.expect("a reply");
+    let reply =
+        answered(ProviderKind::OpenAi, events(&[text_delta("So."), completed])).await.expect("a reply");
     assert_eq!((reply.text.as_deref(), reply.usage.cost_usd), (Some("So."), None));
 }
 
 #[tokio::test]
-async fn a_daily_quota_of_googles_ends_with_googles_day() {
+async fn a_daily_google_quota_resets_at_the_end_of_googles_day() {
     let body = json!({ "error": { "code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED", "details": [
         { "@type": "type.googleapis.com/google.rpc.QuotaFailure",
           "violations": [{ "quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier" }] },
@@ -144,7 +145,7 @@ async fn a_daily_quota_of_googles_ends_with_googles_day() {
 }
 
 #[tokio::test]
-async fn a_key_that_google_does_not_know_is_told_though_its_status_is_400() {
+async fn an_invalid_google_key_is_recognised_despite_status_400() {
     let info = json!({ "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID" });
     let body = json!({ "error": { "code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": [info] } });
     let refused = response("400 Bad Request", "application/json", &body.to_string());
@@ -152,7 +153,7 @@ async fn a_key_that_google_does_not_know_is_told_though_its_status_is_400() {
 }
 
 #[tokio::test]
-async fn a_reply_for_which_there_was_no_room_is_a_conversation_that_is_too_long() {
+async fn a_full_context_window_is_context_length_exceeded() {
     let start =
         json!({ "type": "message_start", "message": { "usage": { "input_tokens": 5, "output_tokens": 1 } } });
     let delta = json!({ "stop_reason": "model_context_window_exceeded" });
@@ -170,7 +171,7 @@ async fn a_reply_for_which_there_was_no_room_is_a_conversation_that_is_too_long(
 }
 
 #[tokio::test]
-async fn a_gateway_that_failed_midway_has_not_replied() {
+async fn a_gateway_error_in_mid_stream_is_a_failure() {
     let delta = json!({ "choices": [{ "delta": { "content": "Half" }, "finish_reason": "error" }] });
     let whole = response("200 OK", "text/event-stream", &format!("data: {delta}\n\ndata: [DONE]\n\n"));
     assert_eq!(code(answered(ProviderKind::OpenAiCompatible, whole).await), "invalid_response");

@@ -1,10 +1,10 @@
-//! A service of a few lines, for what the scripted one does not say.
+//! A minimal HTTP server with canned responses, for cases that the scripted server does not cover.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver};
 
-/// Answers one connection with each of the given responses, in order, and passes on the heads of the requests.
+/// Answers one connection per response, in order, and returns the heads of the requests.
 pub fn serve(responses: Vec<String>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -19,7 +19,7 @@ pub fn serve(responses: Vec<String>) -> (String, Receiver<String>) {
     (address, received)
 }
 
-/// The head of a request, once its body has been read too.
+/// Reads a whole request and returns its head.
 pub fn read_request(stream: &TcpStream) -> String {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
@@ -33,7 +33,6 @@ pub fn read_request(stream: &TcpStream) -> String {
     head
 }
 
-/// A whole response.
 pub fn response(status: &str, kind: &str, body: &str) -> String {
     let length = body.len();
     format!(

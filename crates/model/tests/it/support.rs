@@ -1,33 +1,34 @@
-//! A scripted service, a model of it, and what the model tells while it works.
+//! A scripted service, a model that uses it, and the progress that the model reports.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::SessionEnd;
-use autonoe_model::{Conversation, Model, Progress, Provider, ProviderKind, Reply, ToolDefinition, Tuning};
-use autonoe_scripted::{Script, Server};
+use autonoe_model::{
+    Conversation, Model, Provider, ProviderKind, Reply, ReplyProgress, ToolDefinition, Tuning,
+};
+use autonoe_scripted::{ModelScript, ScriptedServer};
 use serde_json::json;
 
 pub const TOOL: &str = "Read";
 
-pub fn serve(script: &str) -> Server {
-    Server::start(Script::parse(script).unwrap()).unwrap()
+pub fn serve(script: &str) -> ScriptedServer {
+    ScriptedServer::start(ModelScript::parse(script).unwrap()).unwrap()
 }
 
-/// One reply, "At last.", with a fault in front of it.
-pub fn serve_fault(fault: &str) -> Server {
+/// A fault, followed by the reply "At last.".
+pub fn serve_fault(fault: &str) -> ScriptedServer {
     serve(&format!(
         "[[conversation]]\n[[conversation.turn]]\nfault = {fault}\n[[conversation.turn]]\ntext = 'At last.'"
     ))
 }
 
-/// Retries almost at once and waits as long as the test needs.
+/// Default timeouts, with almost no pause before retries.
 pub fn quick() -> Tuning {
     Tuning { retry_pause: Duration::from_millis(1), ..Tuning::default() }
 }
 
-/// A provider of that kind at an address.
 pub fn provider(kind: ProviderKind, base_url: &str) -> Provider {
     Provider {
         name: kind.name().to_owned(),
@@ -37,12 +38,11 @@ pub fn provider(kind: ProviderKind, base_url: &str) -> Provider {
     }
 }
 
-/// Anthropic's model of that name.
 pub fn model_at(base_url: &str, name: &str, tuning: &Tuning) -> Model {
     Model::open(&provider(ProviderKind::Anthropic, base_url), name, tuning).unwrap()
 }
 
-/// A model of each kind that thinks; Gemini twice, since only newer models give their calls ids.
+/// A thinking model of each kind; Gemini twice, since only newer models send call ids.
 pub const THINKERS: [(ProviderKind, &str); 6] = [
     (ProviderKind::Anthropic, "claude-sonnet-4-5"),
     (ProviderKind::OpenAi, "gpt-5.2"),
@@ -52,7 +52,7 @@ pub const THINKERS: [(ProviderKind, &str); 6] = [
     (ProviderKind::Ollama, "qwen3"),
 ];
 
-pub fn model(server: &Server) -> Model {
+pub fn model(server: &ScriptedServer) -> Model {
     model_at(&server.base_url(), "sonnet", &quick())
 }
 
@@ -69,14 +69,13 @@ pub async fn ask(model: &Model) -> Result<Reply, SessionEnd> {
     ask_watched(model).await.0
 }
 
-/// The reply, and what was told on the way.
-pub async fn ask_watched(model: &Model) -> (Result<Reply, SessionEnd>, Vec<Progress>) {
-    let told = Mutex::new(Vec::new());
-    let reply = model.reply(&conversation(), &|progress| told.lock().unwrap().push(progress)).await;
-    (reply, told.into_inner().unwrap())
+/// The reply, and the progress reported meanwhile.
+pub async fn ask_watched(model: &Model) -> (Result<Reply, SessionEnd>, Vec<ReplyProgress>) {
+    let progress = Mutex::new(Vec::new());
+    let reply = model.reply(&conversation(), &|update| progress.lock().unwrap().push(update)).await;
+    (reply, progress.into_inner().unwrap())
 }
 
-/// The fault a session ends with.
 #[track_caller]
 pub fn fault(result: Result<Reply, SessionEnd>) -> Fault {
     match result.expect_err("the call fails") {
@@ -85,36 +84,43 @@ pub fn fault(result: Result<Reply, SessionEnd>) -> Fault {
     }
 }
 
-/// The retries that were announced: their numbers, pauses and faults.
-pub fn retries(told: &[Progress]) -> Vec<(u32, Duration, &Fault)> {
-    told.iter()
-        .filter_map(|progress| match progress {
-            Progress::Retrying { retry, pause, fault } => Some((*retry, *pause, fault)),
-            Progress::Thinking | Progress::Responding | Progress::Text(_) | Progress::Thought(_) => None,
+/// The reported retries: number, pause and fault.
+pub fn retries(progress: &[ReplyProgress]) -> Vec<(u32, Duration, &Fault)> {
+    progress
+        .iter()
+        .filter_map(|update| match update {
+            ReplyProgress::Retrying { retry, pause, fault } => Some((*retry, *pause, fault)),
+            ReplyProgress::Thinking
+            | ReplyProgress::Responding
+            | ReplyProgress::Text(_)
+            | ReplyProgress::Thought(_) => None,
         })
         .collect()
 }
 
-/// What was told, without the pieces of what was said.
-pub fn markers(told: &[Progress]) -> Vec<&Progress> {
-    told.iter().filter(|progress| !matches!(progress, Progress::Text(_) | Progress::Thought(_))).collect()
+/// The progress without text and thought fragments.
+pub fn markers(progress: &[ReplyProgress]) -> Vec<&ReplyProgress> {
+    progress
+        .iter()
+        .filter(|update| !matches!(update, ReplyProgress::Text(_) | ReplyProgress::Thought(_)))
+        .collect()
 }
 
-/// All pieces of what was thought, and of what was said.
-pub fn pieces(told: &[Progress]) -> (String, String) {
+/// The concatenated thought fragments and text fragments.
+pub fn pieces(progress: &[ReplyProgress]) -> (String, String) {
     let mut thought = String::new();
-    let mut said = String::new();
-    for progress in told {
-        match progress {
-            Progress::Thought(piece) => thought.push_str(piece),
-            Progress::Text(piece) => said.push_str(piece),
-            Progress::Thinking | Progress::Responding | Progress::Retrying { .. } => {}
+    let mut text = String::new();
+    for update in progress {
+        match update {
+            ReplyProgress::Thought(piece) => thought.push_str(piece),
+            ReplyProgress::Text(piece) => text.push_str(piece),
+            ReplyProgress::Thinking | ReplyProgress::Responding | ReplyProgress::Retrying { .. } => {}
         }
     }
-    (thought, said)
+    (thought, text)
 }
 
 #[track_caller]
-pub fn assert_no_problems(server: &Server) {
+pub fn assert_no_problems(server: &ScriptedServer) {
     assert_eq!(server.problems(), [""; 0]);
 }

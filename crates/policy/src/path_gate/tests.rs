@@ -1,25 +1,26 @@
-//! The path rules, attacked with the detours a path can take.
+//! The path rules, tested with links, `..` and other detours.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use autonoe_core::files::{Access, FileRules};
+use autonoe_core::files::{FileAccess, FileRules};
 use autonoe_core::gate::{Decision, Gate, ToolCall};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{FILE_TOOLS, PATH_FIELDS, PathGate, Target};
-use crate::path_rules::{PathRules, Writes};
+use super::{FILE_TOOLS, FileToolTarget, PATH_FIELDS, PathGate};
+use crate::path_rules::PathRules;
+use crate::paths::WriteScope;
 
-struct Place {
+struct PathFixture {
     _home: TempDir,
     root: PathBuf,
 }
 
-/// A project with sources, protected directories, a neighbour whose name begins the same, and links.
-fn place() -> Place {
+/// A project with sources, protected directories, a sibling with the same name prefix, and links.
+fn fixture() -> PathFixture {
     let home = TempDir::new().expect("temporary directory");
     let root = home.path().canonicalize().expect("exists").join("proj");
     for directory in ["proj/src", "proj/.autonoe", "proj/.git/hooks", "proj-other", "outside"] {
@@ -29,11 +30,11 @@ fn place() -> Place {
     symlink(".autonoe", root.join("way-in")).expect("link");
     symlink("../outside/not-there", root.join("dangling")).expect("link");
     symlink("src", root.join("sources")).expect("link");
-    Place { _home: home, root }
+    PathFixture { _home: home, root }
 }
 
-impl Place {
-    fn gate(&self, writes: Writes, readable: &[PathBuf]) -> PathGate {
+impl PathFixture {
+    fn gate(&self, writes: WriteScope, readable: &[PathBuf]) -> PathGate {
         PathGate::new(Arc::new(PathRules::new(&self.root, writes, readable.to_vec())))
     }
 }
@@ -47,23 +48,23 @@ async fn allows(gate: &PathGate, tool: &str, input: Value) -> bool {
     match gate.check(&call(tool, input)).await {
         Decision::Abstain => true,
         Decision::Deny(_) => false,
-        Decision::Allow => panic!("the gate vouches for {tool}"),
+        Decision::Allow => panic!("the gate allows {tool} instead of abstaining"),
     }
 }
 
-async fn check(place: &Place, writes: Writes, tool: &str, path: &str) -> bool {
+async fn check(fixture: &PathFixture, writes: WriteScope, tool: &str, path: &str) -> bool {
     let field = match tool {
         "Glob" | "Grep" | "LS" => "path",
         "NotebookRead" | "NotebookEdit" => "notebook_path",
         _ => "file_path",
     };
-    allows(&place.gate(writes, &[]), tool, json!({ field: path })).await
+    allows(&fixture.gate(writes, &[]), tool, json!({ field: path })).await
 }
 
 #[tokio::test]
 async fn writes_stay_in_the_project_and_out_of_protected_directories() {
-    let place = place();
-    let absolute = |path: &str| place.root.join(path).display().to_string();
+    let fixture = fixture();
+    let absolute = |path: &str| fixture.root.join(path).display().to_string();
     for (path, allowed) in [
         ("src/main.rs", true),
         ("new/deep/file.txt", true),
@@ -86,21 +87,21 @@ async fn writes_stay_in_the_project_and_out_of_protected_directories() {
         ("not-there/../../outside/x", false),
         ("/etc/passwd", false),
         ("bare/HEAD", false),
-        ("~/.bashrc", false),    // some tools put the home directory for `~`
-        (" /etc/passwd", false), // and some cut the white space off
+        ("~/.bashrc", false),    // some tools expand `~`
+        (" /etc/passwd", false), // and some trim white space
         ("a\0b", false),
     ] {
         for tool in ["Write", "Edit", "MultiEdit", "NotebookEdit"] {
-            assert_eq!(check(&place, Writes::Project, tool, path).await, allowed, "{tool} {path:?}");
+            assert_eq!(check(&fixture, WriteScope::Project, tool, path).await, allowed, "{tool} {path:?}");
         }
     }
-    assert!(check(&place, Writes::Project, "Write", &absolute("src/x")).await);
-    assert!(!check(&place, Writes::Project, "Write", &absolute(".autonoe/status.json")).await);
+    assert!(check(&fixture, WriteScope::Project, "Write", &absolute("src/x")).await);
+    assert!(!check(&fixture, WriteScope::Project, "Write", &absolute(".autonoe/status.json")).await);
 }
 
 #[tokio::test]
 async fn sync_writes_only_the_note_seed_002_9_7() {
-    let place = place();
+    let fixture = fixture();
     for (path, allowed) in [
         (".autonoe-note.md", true),
         ("./.autonoe-note.md", true),
@@ -109,17 +110,20 @@ async fn sync_writes_only_the_note_seed_002_9_7() {
         (".autonoe/status.json", false),
         ("../.autonoe-note.md", false),
     ] {
-        assert_eq!(check(&place, Writes::NoteOnly, "Write", path).await, allowed, "{path:?}");
+        assert_eq!(check(&fixture, WriteScope::NoteOnly, "Write", path).await, allowed, "{path:?}");
     }
-    symlink("../outside/note", place.root.join("linked-note")).expect("link");
-    fs::write(place.root.join("../outside/note"), "").expect("written");
-    symlink("linked-note", place.root.join(".autonoe-note.md")).expect("link");
-    assert!(!check(&place, Writes::NoteOnly, "Write", ".autonoe-note.md").await, "a note that leads outside");
+    symlink("../outside/note", fixture.root.join("linked-note")).expect("link");
+    fs::write(fixture.root.join("../outside/note"), "").expect("written");
+    symlink("linked-note", fixture.root.join(".autonoe-note.md")).expect("link");
+    assert!(
+        !check(&fixture, WriteScope::NoteOnly, "Write", ".autonoe-note.md").await,
+        "a note that leads outside"
+    );
 }
 
 #[tokio::test]
 async fn reads_stay_in_the_project() {
-    let place = place();
+    let fixture = fixture();
     for (path, allowed) in [
         ("src", true),
         (".autonoe/status.json", true),
@@ -129,16 +133,16 @@ async fn reads_stay_in_the_project() {
         ("/etc/passwd", false),
     ] {
         for tool in ["Read", "NotebookRead", "LS", "Glob", "Grep"] {
-            assert_eq!(check(&place, Writes::NoteOnly, tool, path).await, allowed, "{tool} {path:?}");
+            assert_eq!(check(&fixture, WriteScope::NoteOnly, tool, path).await, allowed, "{tool} {path:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn what_may_be_read_beside_the_project_is_not_written() {
-    let place = place();
-    let outside = place.root.join("../outside").canonicalize().expect("there");
-    let gate = place.gate(Writes::Project, &[outside]);
+async fn readable_paths_outside_the_project_are_not_writable() {
+    let fixture = fixture();
+    let outside = fixture.root.join("../outside").canonicalize().expect("exists");
+    let gate = fixture.gate(WriteScope::Project, &[outside]);
     for (tool, path, allowed) in [
         ("Read", "../outside/file", true),
         ("Read", "way-out/file", true),
@@ -155,9 +159,9 @@ async fn what_may_be_read_beside_the_project_is_not_written() {
 
 #[tokio::test]
 async fn patterns_stay_in_the_project() {
-    let place = place();
-    let gate = place.gate(Writes::Project, &[]);
-    let absolute = place.root.join("src/**/*.rs").display().to_string();
+    let fixture = fixture();
+    let gate = fixture.gate(WriteScope::Project, &[]);
+    let absolute = fixture.root.join("src/**/*.rs").display().to_string();
     for (pattern, allowed) in [
         ("**/*.rs", true),
         ("src/*.{rs,toml}", true),
@@ -187,18 +191,21 @@ async fn patterns_stay_in_the_project() {
         let grep = json!({"pattern": "../../etc/*", "glob": pattern});
         assert_eq!(allows(&gate, "Grep", grep).await, allowed, "Grep {pattern:?}");
     }
-    assert!(allows(&gate, "Glob", json!({"path": "src", "pattern": "../*"})).await, "from where it looks");
+    assert!(
+        allows(&gate, "Glob", json!({"path": "src", "pattern": "../*"})).await,
+        "relative to the searched directory"
+    );
     assert!(!allows(&gate, "Glob", json!({"path": "src", "pattern": "../../*"})).await);
     assert!(!allows(&gate, "Glob", json!({"path": "way-out", "pattern": "*"})).await);
     assert!(!allows(&gate, "Glob", json!({"pattern": "x".repeat(5_000)})).await);
 }
 
 #[tokio::test]
-async fn fields_of_another_kind_are_refused_and_other_tools_are_not_our_business() {
-    let place = place();
-    let gate = place.gate(Writes::Project, &[]);
+async fn non_string_fields_are_refused_and_other_tools_are_ignored() {
+    let fixture = fixture();
+    let gate = fixture.gate(WriteScope::Project, &[]);
     for (tool, _, target) in FILE_TOOLS {
-        let needs_path = matches!(target, Target::File);
+        let needs_path = matches!(target, FileToolTarget::File);
         assert_eq!(allows(&gate, tool, json!({})).await, !needs_path, "{tool}");
         assert_eq!(
             allows(&gate, tool, json!({"file_path": null, "path": null})).await,
@@ -207,9 +214,9 @@ async fn fields_of_another_kind_are_refused_and_other_tools_are_not_our_business
         );
         for field in PATH_FIELDS {
             assert!(allows(&gate, tool, json!({ field: "src" })).await, "{tool} {field}");
-            for wrong in [json!("../outside"), json!(["src"]), json!(1)] {
+            for invalid in [json!("../outside"), json!(["src"]), json!(1)] {
                 let mut input = json!({"file_path": "src", "path": "src"});
-                input[field] = wrong;
+                input[field] = invalid;
                 assert!(!allows(&gate, tool, input.clone()).await, "{tool} {input}");
             }
         }
@@ -222,16 +229,16 @@ async fn fields_of_another_kind_are_refused_and_other_tools_are_not_our_business
 }
 
 #[test]
-fn the_rules_name_the_real_place() {
-    let place = place();
-    let rules = PathRules::new(&place.root, Writes::Project, Vec::new());
-    let judge = |path: &str, access| rules.judge(&place.root.join(path), access);
-    assert_eq!(judge("src/a", Access::Write), Ok(()));
-    assert_eq!(judge(".autonoe/status.json", Access::Read), Ok(()));
-    assert!(judge(".autonoe/status.json", Access::Write).unwrap_err().contains(".autonoe/"));
-    let outside = rules.judge("/etc/passwd".as_ref(), Access::Read).unwrap_err();
+fn denials_name_the_resolved_path() {
+    let fixture = fixture();
+    let rules = PathRules::new(&fixture.root, WriteScope::Project, Vec::new());
+    let judge = |path: &str, access| rules.judge(&fixture.root.join(path), access);
+    assert_eq!(judge("src/a", FileAccess::Write), Ok(()));
+    assert_eq!(judge(".autonoe/status.json", FileAccess::Read), Ok(()));
+    assert!(judge(".autonoe/status.json", FileAccess::Write).unwrap_err().contains(".autonoe/"));
+    let outside = rules.judge("/etc/passwd".as_ref(), FileAccess::Read).unwrap_err();
     assert_eq!(outside, "Path '/etc/passwd' is outside the project directory.");
-    let rules = PathRules::new(&place.root, Writes::NoteOnly, Vec::new());
-    let other = rules.judge(&place.root.join("src/a"), Access::Write).unwrap_err();
+    let rules = PathRules::new(&fixture.root, WriteScope::NoteOnly, Vec::new());
+    let other = rules.judge(&fixture.root.join("src/a"), FileAccess::Write).unwrap_err();
     assert_eq!(other, "This phase may write only .autonoe-note.md, not 'src/a'.");
 }

@@ -1,4 +1,4 @@
-//! Commands as a permission rule names them, such as `npm run *`: compared word by word, after the shell's quoting.
+//! Command patterns of permission rules, such as `npm run *`: matched word by word, after shell quoting is removed.
 
 use std::str::FromStr;
 
@@ -8,8 +8,8 @@ use crate::shell::parse;
 use crate::wildcard::{Quoting, Wildcard};
 use crate::words::arguments;
 
-/// A command's name and arguments. A `*` within a word stands for any characters of it, a word `*` for any word, and a
-/// last word `*` for any further words, also none.
+/// A command's name and arguments. A `*` within a word matches any characters, a word `*` matches any one word, and a
+/// final word `*` matches any number of further words.
 #[derive(Debug, Clone)]
 pub struct CommandPattern {
     words: Vec<Wildcard>,
@@ -17,7 +17,7 @@ pub struct CommandPattern {
 }
 
 impl CommandPattern {
-    /// Whether a simple command, given as its words, fits.
+    /// Whether the pattern matches a simple command, given as its words.
     pub fn matches(&self, command: &[String]) -> bool {
         let enough =
             if self.open { command.len() >= self.words.len() } else { command.len() == self.words.len() };
@@ -28,17 +28,17 @@ impl CommandPattern {
 impl FromStr for CommandPattern {
     type Err = RuleError;
 
-    /// Reads the pattern as the shell would read the command, so that quotes mean the same in both.
+    /// Parses the pattern as a shell command, so that quotes have the same meaning in both.
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let script = parse(text).map_err(|error| RuleError::NoCommand(error.what))?;
+        let script = parse(text).map_err(|error| RuleError::InvalidCommand(error.message))?;
         let only = match script.list.0.as_slice() {
             [Item { first, rest, background: false }] if rest.is_empty() && !first.negated => &first.commands,
-            _ => return Err(not_one()),
+            _ => return Err(not_plain_command()),
         };
-        let [command] = only.as_slice() else { return Err(not_one()) };
-        let words = plain(command).ok_or_else(not_one)?;
+        let [command] = only.as_slice() else { return Err(not_plain_command()) };
+        let words = plain_words(command).ok_or_else(not_plain_command)?;
         let mut words: Vec<Wildcard> =
-            words.iter().map(wildcard).collect::<Option<_>>().ok_or_else(not_one)?;
+            words.iter().map(wildcard).collect::<Option<_>>().ok_or_else(not_plain_command)?;
         let open = words.len() > 1 && words.last().is_some_and(Wildcard::is_star);
         if open {
             words.pop();
@@ -47,8 +47,8 @@ impl FromStr for CommandPattern {
     }
 }
 
-/// The simple commands of a list, each as its words; none if there is anything else in it, if a word is not known before
-/// it runs, or if it runs nothing.
+/// The simple commands of a command line, each as its words. `None` if it contains anything else, if a word is not
+/// known before it runs, or if there is no command.
 pub fn simple_commands(command: &str) -> Option<Vec<Vec<String>>> {
     let Script { list, .. } = parse(command).ok()?;
     let mut commands = Vec::new();
@@ -57,7 +57,7 @@ pub fn simple_commands(command: &str) -> Option<Vec<Vec<String>>> {
         for pipeline in std::iter::once(&item.first).chain(rest) {
             for command in &pipeline.commands {
                 let mut args = Vec::new();
-                plain(command)?.iter().for_each(|word| arguments(word, &mut args));
+                plain_words(command)?.iter().for_each(|word| arguments(word, &mut args));
                 commands
                     .push(args.iter().map(|arg| arg.literal().map(str::to_owned)).collect::<Option<_>>()?);
             }
@@ -66,8 +66,8 @@ pub fn simple_commands(command: &str) -> Option<Vec<Vec<String>>> {
     (!commands.is_empty()).then_some(commands)
 }
 
-/// The words of a command that is nothing but words.
-fn plain(command: &Command) -> Option<&[Word]> {
+/// The words of a command without assignments and redirections; `None` for other commands.
+fn plain_words(command: &Command) -> Option<&[Word]> {
     match command {
         Command { kind: CommandKind::Simple(Simple { assignments, words, declared }), redirects }
             if assignments.is_empty() && declared.is_empty() && redirects.is_empty() && !words.is_empty() =>
@@ -87,6 +87,6 @@ fn wildcard(word: &Word) -> Option<Wildcard> {
     Some(Wildcard::joined(texts.collect::<Option<Vec<_>>>()?))
 }
 
-fn not_one() -> RuleError {
-    RuleError::NoCommand("it is not one plain command".to_owned())
+fn not_plain_command() -> RuleError {
+    RuleError::InvalidCommand("it is not a single plain command".to_owned())
 }

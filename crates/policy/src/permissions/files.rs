@@ -1,13 +1,13 @@
-//! The tools that work on files, and what a call of one touches.
+//! The file tools, and the paths that a call of one touches.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::glob_prefix::literal_prefixes;
 use crate::path_gate::PATH_FIELDS;
-use crate::pattern::starts;
 
-/// A tool whose rules name paths.
+/// A tool whose permission rules name paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileTool {
     Read,
@@ -22,7 +22,6 @@ pub enum FileTool {
 }
 
 impl FileTool {
-    /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Read,
         Self::Write,
@@ -35,7 +34,6 @@ impl FileTool {
         Self::Ls,
     ];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "Read",
@@ -50,14 +48,13 @@ impl FileTool {
         }
     }
 
-    /// The tool of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// Whether its rules also cover the calls of another tool, which does the same in another way.
+    /// Whether rules for this tool also cover calls of `other`, which does the same thing in another form.
     pub fn covers(self, other: Self) -> bool {
-        let kindred: &[Self] = match self {
+        let related: &[Self] = match self {
             Self::Read => &[Self::NotebookRead],
             Self::Edit => &[Self::MultiEdit, Self::NotebookEdit],
             Self::Glob => &[Self::Ls],
@@ -68,10 +65,9 @@ impl FileTool {
             | Self::Grep
             | Self::Ls => &[],
         };
-        self == other || kindred.contains(&other)
+        self == other || related.contains(&other)
     }
 
-    /// Whether it changes nothing.
     pub fn only_reads(self) -> bool {
         match self {
             Self::Read | Self::NotebookRead | Self::Glob | Self::Grep | Self::Ls => true,
@@ -79,23 +75,23 @@ impl FileTool {
         }
     }
 
-    /// Whether it looks at everything below a directory, by default the project.
+    /// Whether the tool searches everything below a directory, by default the project root.
     pub fn searches(self) -> bool {
         matches!(self, Self::Glob | Self::Grep | Self::Ls)
     }
 
-    /// The paths that a call touches, as it gives them; or why that is not known.
+    /// The paths that a call touches, as written in the call; or the reason why they are not known.
     pub fn targets(self, input: &Value) -> Result<Vec<PathBuf>, String> {
         let mut targets = Vec::new();
         for value in PATH_FIELDS.iter().filter_map(|field| input.get(field)) {
             match value {
                 Value::Null => {}
                 Value::String(path) => targets.push(PathBuf::from(path)),
-                _ => return Err(format!("The tool {} needs its path as a string.", self.name())),
+                _ => return Err(format!("The {} tool requires its path as a string.", self.name())),
             }
         }
         if targets.is_empty() && !self.searches() {
-            return Err(format!("The tool {} needs a path.", self.name()));
+            return Err(format!("The {} tool requires a path.", self.name()));
         }
         if targets.is_empty() {
             targets.push(PathBuf::from("."));
@@ -107,10 +103,11 @@ impl FileTool {
             Self::NotebookRead | Self::NotebookEdit | Self::Ls => None,
         };
         if let Some(Value::String(pattern)) = pattern {
-            let starts = starts(pattern)
-                .ok_or_else(|| format!("Where the pattern '{pattern}' leads is not known."))?;
-            let further = targets.iter().flat_map(|path| starts.iter().map(|start| path.join(start)));
-            targets.extend(further.collect::<Vec<_>>());
+            let prefixes = literal_prefixes(pattern).ok_or_else(|| {
+                format!("The paths that the pattern '{pattern}' matches cannot be determined.")
+            })?;
+            let searched = targets.iter().flat_map(|path| prefixes.iter().map(|prefix| path.join(prefix)));
+            targets.extend(searched.collect::<Vec<_>>());
         }
         Ok(targets)
     }

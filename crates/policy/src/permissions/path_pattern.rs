@@ -1,5 +1,5 @@
-//! Paths as a permission rule names them: `./src/**`, `/data/*.csv`, `~/notes/**`. Compared with where a path really
-//! leads.
+//! Path patterns of permission rules, such as `./src/**`, `/data/*.csv` or `~/notes/**`. They are matched against
+//! resolved paths.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -9,13 +9,13 @@ use globset::{GlobBuilder, GlobMatcher};
 use super::RuleError;
 use crate::paths::real_path;
 
-/// The files that fit: below a directory that is written out, by a pattern.
+/// A literal directory, and a pattern for the files below it.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     base: Base,
     /// The part before the first `*`, `?` or `{`.
     literal: PathBuf,
-    rest: Rest,
+    tail: PatternTail,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,83 +26,83 @@ enum Base {
 }
 
 #[derive(Debug, Clone)]
-enum Rest {
+enum PatternTail {
     /// The literal path itself.
     Nothing,
     /// `**`
     Everything,
-    /// A pattern, and for one that ends with `/**` what stands before that.
+    /// A pattern; if it ends with `/**`, `tree` is the part before that.
     Pattern { whole: GlobMatcher, tree: Option<GlobMatcher> },
 }
 
-/// What a call wants of a path.
+/// How much of a path a call touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// That file.
+pub enum PathExtent {
+    /// One file.
     File,
-    /// Everything below it.
+    /// The directory and everything below it.
     Tree,
 }
 
-/// The places that patterns start from.
+/// The directories that patterns start from.
 #[derive(Debug, Clone)]
-pub struct Places {
-    /// The project and the session's temporary directory, canonical. An agent may write there.
-    pub own: Vec<PathBuf>,
-    /// The user's home directory; without it a `~` pattern fits nothing.
+pub struct BaseDirs {
+    /// The project and the session's temporary directory, canonical. The agent may write there.
+    pub agent: Vec<PathBuf>,
+    /// The user's home directory; if `None`, a `~` pattern matches nothing.
     pub home: Option<PathBuf>,
 }
 
 impl PathPattern {
-    /// Whether a path, given as where it really leads, fits.
-    pub fn matches(&self, real: &Path, reach: Reach, places: &Places) -> bool {
-        self.anchors(places).iter().filter_map(|anchor| real.strip_prefix(anchor).ok()).any(|inside| {
-            match (&self.rest, reach) {
-                (Rest::Everything, _) => true,
-                (Rest::Nothing, Reach::File) => inside.as_os_str().is_empty(),
-                (Rest::Nothing, Reach::Tree) => false,
-                (Rest::Pattern { whole, .. }, Reach::File) => whole.is_match(inside),
-                (Rest::Pattern { whole, tree }, Reach::Tree) => {
+    /// Whether the pattern matches a resolved path.
+    pub fn matches(&self, real: &Path, extent: PathExtent, dirs: &BaseDirs) -> bool {
+        self.anchors(dirs).iter().filter_map(|anchor| real.strip_prefix(anchor).ok()).any(|inside| {
+            match (&self.tail, extent) {
+                (PatternTail::Everything, _) => true,
+                (PatternTail::Nothing, PathExtent::File) => inside.as_os_str().is_empty(),
+                (PatternTail::Nothing, PathExtent::Tree) => false,
+                (PatternTail::Pattern { whole, .. }, PathExtent::File) => whole.is_match(inside),
+                (PatternTail::Pattern { whole, tree }, PathExtent::Tree) => {
                     tree.as_ref().is_some_and(|tree| tree.is_match(inside) || whole.is_match(inside))
                 }
             }
         })
     }
 
-    /// The literal part of a pattern that is not the project's.
-    pub fn outside(&self, places: &Places) -> Option<PathBuf> {
+    /// The literal part of a pattern that is not relative to the project; `None` otherwise.
+    pub fn outside(&self, dirs: &BaseDirs) -> Option<PathBuf> {
         if self.base == Base::Project {
             return None;
         }
-        self.anchors(places).pop()
+        self.anchors(dirs).pop()
     }
 
-    fn anchors(&self, places: &Places) -> Vec<PathBuf> {
+    fn anchors(&self, dirs: &BaseDirs) -> Vec<PathBuf> {
         match self.base {
-            Base::Project => places.own.iter().map(|own| own.join(&self.literal)).collect(),
+            Base::Project => dirs.agent.iter().map(|dir| dir.join(&self.literal)).collect(),
             Base::Home => {
-                let home = places.home.iter().filter(|home| home.is_absolute());
-                home.map(|home| places.settled(&home.join(&self.literal))).collect()
+                let home = dirs.home.iter().filter(|home| home.is_absolute());
+                home.map(|home| dirs.resolve(&home.join(&self.literal))).collect()
             }
-            Base::Root => vec![places.settled(&Path::new("/").join(&self.literal))],
+            Base::Root => vec![dirs.resolve(&Path::new("/").join(&self.literal))],
         }
     }
 }
 
-impl Places {
-    /// Where a path really leads, with the links that only the user can have made. Links in the agent's own places are
-    /// not followed: it could turn them anywhere.
-    fn settled(&self, path: &Path) -> PathBuf {
-        let mut settled = PathBuf::new();
+impl BaseDirs {
+    /// Resolves the links that only the user can have made. Links in the agent's directories are not followed, because
+    /// the agent could point them anywhere.
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let mut resolved = PathBuf::new();
         for component in path.components() {
-            settled.push(component);
-            if !self.own.iter().any(|own| settled.starts_with(own) && settled != *own)
-                && let Ok(real) = real_path(&settled)
+            resolved.push(component);
+            if !self.agent.iter().any(|dir| resolved.starts_with(dir) && resolved != *dir)
+                && let Ok(real) = real_path(&resolved)
             {
-                settled = real;
+                resolved = real;
             }
         }
-        settled
+        resolved
     }
 }
 
@@ -110,33 +110,33 @@ impl FromStr for PathPattern {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let wrong = |what: &str| RuleError::NoPath(what.to_owned());
+        let invalid = |reason: &str| RuleError::InvalidPath(reason.to_owned());
         let (base, path) = match text.split_at_checked(1) {
             Some(("/", path)) => (Base::Root, path),
             Some(("~", path)) if path.is_empty() || path.starts_with('/') => (Base::Home, path),
-            Some(("~", _)) => return Err(wrong("'~' is your own home directory and needs a '/' after it")),
+            Some(("~", _)) => return Err(invalid("'~' is your home directory and must be followed by '/'")),
             _ => (Base::Project, text),
         };
         if text.contains(|c: char| matches!(c, '[' | '\\') || c.is_control()) {
-            return Err(wrong(
-                "'[', '\\' and control characters are not understood; use '?' or '*' for them",
+            return Err(invalid(
+                "'[', '\\' and control characters are not supported; use '?' or '*' instead",
             ));
         }
         if text.ends_with('/') {
-            return Err(wrong("it ends with '/'; add '**' for everything below"));
+            return Err(invalid("it ends with '/'; append '**' to match everything below"));
         }
         let components: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         if components.contains(&"..") {
-            return Err(RuleError::Climbs);
+            return Err(RuleError::ParentSegment);
         }
         let split = components.iter().position(|part| part.contains(['*', '?', '{']));
         let split = split.unwrap_or(components.len());
-        let (literal, rest) = components.split_at(split);
-        Ok(Self { base, literal: literal.iter().collect(), rest: Rest::parse(&rest.join("/"))? })
+        let (literal, tail) = components.split_at(split);
+        Ok(Self { base, literal: literal.iter().collect(), tail: PatternTail::parse(&tail.join("/"))? })
     }
 }
 
-impl Rest {
+impl PatternTail {
     fn parse(text: &str) -> Result<Self, RuleError> {
         Ok(match text {
             "" => Self::Nothing,
@@ -151,5 +151,5 @@ impl Rest {
 
 fn glob(text: &str) -> Result<GlobMatcher, RuleError> {
     let built = GlobBuilder::new(text).literal_separator(true).build();
-    built.map(|glob| glob.compile_matcher()).map_err(|error| RuleError::NoPath(error.kind().to_string()))
+    built.map(|glob| glob.compile_matcher()).map_err(|error| RuleError::InvalidPath(error.kind().to_string()))
 }

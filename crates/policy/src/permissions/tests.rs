@@ -1,28 +1,28 @@
-//! Permission rules: what they mean, and the ways around them that must not work.
+//! Permission rules: what they cover, and bypasses that must not work.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use autonoe_core::gate::{Decision, Gate, Ruling, ToolCall, ask};
+use autonoe_core::gate::{Decision, Gate, GateRuling, ToolCall, ask};
 use autonoe_core::instruction::Phase;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{PermissionGate, PermissionRule, Permissions};
+use super::{PermissionGate, PermissionRule, PermissionSet};
 use crate::policy::{Mode, PolicyOptions};
 
 const BASELINE: [&str; 6] =
     ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];
 const BASELINE_TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Glob", "Grep", "Bash"];
 
-/// A project, a neighbour whose name begins the same, a home, data that the user shares, and links.
-struct Place {
+/// A project, a sibling directory with the same name prefix, a home directory, shared data, and links.
+struct PermissionFixture {
     home: TempDir,
     base: PathBuf,
 }
 
-impl Place {
+impl PermissionFixture {
     fn new() -> Self {
         let home = TempDir::new().expect("temporary directory");
         let base = home.path().canonicalize().expect("exists");
@@ -61,7 +61,7 @@ impl Place {
 
     async fn check_with(&self, options: &PolicyOptions, tool: &str, input: Value) -> Decision {
         assert!(self.home.path().exists());
-        PermissionGate::new(Permissions::new(options)).check(&call(tool, input)).await
+        PermissionGate::new(PermissionSet::new(options)).check(&call(tool, input)).await
     }
 }
 
@@ -99,13 +99,13 @@ fn seed_002_5_4_every_form_of_rule_is_read() {
 }
 
 #[test]
-fn what_is_no_rule_says_what_is_wrong() {
-    for (text, wanted) in [
-        ("", "no tool that rules are for"),
+fn invalid_rules_are_rejected_with_a_reason() {
+    for (text, expected) in [
+        ("", "not a tool with permission rules"),
         ("Task", "allowedTools"),
         ("read(./**)", "'read' is not a tool"),
         ("Shell(ls)", "WebSearch and mcp__server__tool"),
-        ("(./**)", "no tool that rules are for"),
+        ("(./**)", "not a tool with permission rules"),
         ("Read(./**", "parentheses"),
         ("Read./**)", "parentheses"),
         ("Read(./**) ", ""),
@@ -121,31 +121,34 @@ fn what_is_no_rule_says_what_is_wrong() {
         ("Read(./src/)", "'**'"),
         ("Read(./[ab])", "'['"),
         ("Read(./a\\b)", "'\\'"),
-        ("Read(./{a,b)", "path is not understood"),
-        ("Bash(npm run * && ls)", "not one plain command"),
-        ("Bash(npm run x; ls)", "not one plain command"),
-        ("Bash(A=1 npm)", "not one plain command"),
-        ("Bash(npm > x)", "not one plain command"),
-        ("Bash(npm $x)", "not one plain command"),
-        ("Bash(npm 'run)", "command is not understood"),
+        ("Read(./{a,b)", "path is invalid"),
+        ("Bash(npm run * && ls)", "not a single plain command"),
+        ("Bash(npm run x; ls)", "not a single plain command"),
+        ("Bash(A=1 npm)", "not a single plain command"),
+        ("Bash(npm > x)", "not a single plain command"),
+        ("Bash(npm $x)", "not a single plain command"),
+        ("Bash(npm 'run)", "command is invalid"),
         ("WebFetch(api.example.com/*)", "https://HOST/"),
         ("WebFetch(ftp://example.com/*)", "https://HOST/"),
         ("WebFetch(https:example.com)", "https://HOST/"),
         ("WebFetch(https:///example.com/*)", "https://HOST/"),
         ("WebFetch(domain:example.com)", "https://example.com/*"),
-        ("WebFetch(https://*.example.com/*)", "host must be written out"),
-        ("WebFetch(https://*)", "host must be written out"),
+        ("WebFetch(https://*.example.com/*)", "host must be literal"),
+        ("WebFetch(https://*)", "host must be literal"),
         ("WebFetch(https://me@example.com/*)", "user"),
         ("WebFetch(https://example.com/a/../*)", "'..'"),
         ("WebSearch(cats)", "takes no pattern"),
         ("mcp__server__tool(x)", "takes no pattern"),
-        ("mcp__*", "server is written out"),
-        ("mcp__play*", "server is written out"),
+        ("mcp__*", "literal server"),
+        ("mcp__play*", "literal server"),
     ] {
         match rule(text) {
-            Ok(_) => assert_eq!(wanted, "", "{text:?} is a rule"),
+            Ok(_) => assert_eq!(expected, "", "{text:?} is accepted"),
             Err(error) => {
-                assert!(!wanted.is_empty() && error.contains(wanted), "{text:?}: {error:?} lacks {wanted:?}")
+                assert!(
+                    !expected.is_empty() && error.contains(expected),
+                    "{text:?}: {error:?} lacks {expected:?}"
+                )
             }
         }
     }
@@ -205,23 +208,23 @@ const COMMANDS: &[(&str, bool)] = &[
 
 #[tokio::test]
 async fn a_command_rule_covers_simple_commands_word_by_word() {
-    let place = Place::new();
+    let fixture = PermissionFixture::new();
     for (command, covered) in COMMANDS {
         let rules = ["Bash(npm run *)", "Bash(git status)", "Bash(echo 'a*' *.txt)"];
-        let decision = place.check(&rules, "Bash", json!({ "command": command })).await;
+        let decision = fixture.check(&rules, "Bash", json!({ "command": command })).await;
         assert_eq!(decision == Decision::Allow, *covered, "{command:?}: {decision:?}");
-        let any = place.check(&["Bash(npm run *)", "Bash(*)"], "Bash", json!({ "command": command })).await;
+        let any = fixture.check(&["Bash(npm run *)", "Bash(*)"], "Bash", json!({ "command": command })).await;
         assert_eq!(any, Decision::Allow, "the baseline covers every command: {command:?}");
-        let none = place.check(&["Read", "WebFetch"], "Bash", json!({ "command": command })).await;
+        let none = fixture.check(&["Read", "WebFetch"], "Bash", json!({ "command": command })).await;
         assert!(matches!(none, Decision::Deny(_)), "{command:?}");
     }
-    let not_text = place.check(&["Bash"], "Bash", json!({ "command": ["ls"] })).await;
+    let not_text = fixture.check(&["Bash"], "Bash", json!({ "command": ["ls"] })).await;
     assert!(matches!(not_text, Decision::Deny(_)));
 }
 
-/// Addresses, and whether `WebFetch(https://api.example.com/*)`, `WebFetch(http://localhost:3000/v1/*)`,
+/// URLs, and whether `WebFetch(https://api.example.com/*)`, `WebFetch(http://localhost:3000/v1/*)`,
 /// `WebFetch(https://exact.example/a)` and `WebFetch(https://asked.example/*/b?q=*)` cover them.
-const ADDRESSES: &[(&str, bool)] = &[
+const URLS: &[(&str, bool)] = &[
     ("https://api.example.com/", true),
     ("https://api.example.com", true),
     ("https://api.example.com/a/b?c=d#e", true),
@@ -280,19 +283,19 @@ const ADDRESSES: &[(&str, bool)] = &[
 ];
 
 #[tokio::test]
-async fn an_address_rule_covers_one_host_and_what_its_path_says() {
-    let place = Place::new();
+async fn a_url_rule_covers_one_host_and_matching_paths() {
+    let fixture = PermissionFixture::new();
     let rules = [
         "WebFetch(https://api.example.com/*)",
         "WebFetch(http://localhost:3000/v1/*)",
         "WebFetch(https://exact.example/a)",
         "WebFetch(https://Asked.example/*/b?q=*)",
     ];
-    for (address, covered) in ADDRESSES {
-        let decision = place.check(&rules, "WebFetch", json!({ "url": address })).await;
-        assert_eq!(decision == Decision::Allow, *covered, "{address:?}: {decision:?}");
+    for (url, covered) in URLS {
+        let decision = fixture.check(&rules, "WebFetch", json!({ "url": url })).await;
+        assert_eq!(decision == Decision::Allow, *covered, "{url:?}: {decision:?}");
     }
-    for (address, covered) in [
+    for (url, covered) in [
         ("https://anything.example/x", true),
         ("http://10.0.0.1:8080/", true),
         ("file:///etc/passwd", false),
@@ -301,23 +304,23 @@ async fn an_address_rule_covers_one_host_and_what_its_path_says() {
         ("nonsense", false),
     ] {
         for any in ["WebFetch(*)", "WebFetch"] {
-            let decision = place.check(&[any], "WebFetch", json!({ "url": address })).await;
-            assert_eq!(decision == Decision::Allow, covered, "{any} {address:?}");
+            let decision = fixture.check(&[any], "WebFetch", json!({ "url": url })).await;
+            assert_eq!(decision == Decision::Allow, covered, "{any} {url:?}");
         }
     }
-    assert!(matches!(place.check(&["WebFetch"], "WebFetch", json!({})).await, Decision::Deny(_)));
-    let options = place.options(Mode::Run, &[&rules[..], &["WebFetch(*)", rules[0]]].concat(), &[]);
+    assert!(matches!(fixture.check(&["WebFetch"], "WebFetch", json!({})).await, Decision::Deny(_)));
+    let options = fixture.options(Mode::Run, &[&rules[..], &["WebFetch(*)", rules[0]]].concat(), &[]);
     let hosts = ["api.example.com", "localhost:3000", "exact.example", "asked.example"];
-    assert_eq!(Permissions::new(&options).web_hosts(), hosts);
+    assert_eq!(PermissionSet::new(&options).web_hosts(), hosts);
     let sync = PolicyOptions { mode: Mode::Sync, ..options };
-    assert_eq!(Permissions::new(&sync).web_hosts(), Vec::<String>::new(), "sync has no network");
-    for address in ["https://api.example.com/", "https://anything.example/x"] {
-        let decision = place.check_with(&sync, "WebFetch", json!({ "url": address })).await;
+    assert_eq!(PermissionSet::new(&sync).web_hosts(), Vec::<String>::new(), "sync has no network");
+    for url in ["https://api.example.com/", "https://anything.example/x"] {
+        let decision = fixture.check_with(&sync, "WebFetch", json!({ "url": url })).await;
         assert!(matches!(decision, Decision::Deny(reason) if reason.contains("Sync has no network")));
     }
 }
 
-/// A rule, a path, and whether the one covers the other; `@` is the directory around the project.
+/// A rule, a path, and whether the rule covers the path; `@` is the parent directory of the project.
 const PATHS: &[(&str, &str, bool)] = &[
     ("Read(./**)", "src/a.rs", true),
     ("Read(./**)", "new/deep/file", true),
@@ -365,22 +368,25 @@ const PATHS: &[(&str, &str, bool)] = &[
 ];
 
 #[tokio::test]
-async fn a_path_rule_covers_where_a_path_really_leads() {
-    let place = Place::new();
+async fn a_path_rule_covers_resolved_paths() {
+    let fixture = PermissionFixture::new();
     for (rule, path, covered) in PATHS {
-        let path = path.replace('@', &place.text());
-        let decision = place.check(&[rule], "Read", json!({ "file_path": path })).await;
+        let path = path.replace('@', &fixture.text());
+        let decision = fixture.check(&[rule], "Read", json!({ "file_path": path })).await;
         assert_eq!(decision == Decision::Allow, *covered, "{rule} {path:?}: {decision:?}");
     }
-    let options = PolicyOptions { home: None, ..place.options(Mode::Run, &["Read(~/**)"], &[]) };
-    let note = json!({ "file_path": place.base.join("home/notes/n.md") });
-    assert!(matches!(place.check_with(&options, "Read", note).await, Decision::Deny(_)), "no home, no ~");
+    let options = PolicyOptions { home: None, ..fixture.options(Mode::Run, &["Read(~/**)"], &[]) };
+    let note = json!({ "file_path": fixture.base.join("home/notes/n.md") });
+    assert!(
+        matches!(fixture.check_with(&options, "Read", note).await, Decision::Deny(_)),
+        "~ without a home directory"
+    );
 }
 
 #[tokio::test]
-async fn every_path_of_a_call_is_judged_and_one_is_needed() {
-    let place = Place::new();
-    let out = place.base.join("data/a.csv");
+async fn every_path_of_a_call_is_judged_and_one_is_required() {
+    let fixture = PermissionFixture::new();
+    let out = fixture.base.join("data/a.csv");
     for (tool, input, covered) in [
         ("Read", json!({ "file_path": "src/a.rs", "filePath": out }), false),
         ("Read", json!({ "file_path": "src/a.rs", "path": null }), true),
@@ -392,7 +398,7 @@ async fn every_path_of_a_call_is_judged_and_one_is_needed() {
         ("Glob", json!({ "pattern": "**/*.rs" }), true),
         ("Glob", json!({ "pattern": "../*" }), false),
         ("Glob", json!({ "pattern": "/etc/*" }), false),
-        ("Glob", json!({ "pattern": place.base.join("proj/src/*.rs") }), true),
+        ("Glob", json!({ "pattern": fixture.base.join("proj/src/*.rs") }), true),
         ("Glob", json!({ "pattern": "*", "path": "way-out" }), false),
         ("Glob", json!({ "pattern": "{src,/etc}/*" }), false),
         ("Glob", json!({ "pattern": "*/../../data/*" }), false),
@@ -401,14 +407,14 @@ async fn every_path_of_a_call_is_judged_and_one_is_needed() {
         ("Grep", json!({ "pattern": "x", "glob": "../data/*" }), false),
         ("Grep", json!({ "pattern": "x", "path": "/etc" }), false),
     ] {
-        let decision = place.check(&BASELINE, tool, input.clone()).await;
+        let decision = fixture.check(&BASELINE, tool, input.clone()).await;
         assert_eq!(decision == Decision::Allow, covered, "{tool} {input}: {decision:?}");
     }
 }
 
 #[tokio::test]
-async fn a_search_is_covered_only_with_everything_below() {
-    let place = Place::new();
+async fn a_search_is_covered_only_if_everything_below_is() {
+    let fixture = PermissionFixture::new();
     for (rule, path, covered) in [
         ("Grep(./src/**)", "src", true),
         ("Grep(./src/**)", "src/lib", true),
@@ -421,15 +427,15 @@ async fn a_search_is_covered_only_with_everything_below() {
         ("Grep(./**/*.rs)", "src", false),
         ("Grep", ".", true),
     ] {
-        let decision = place.check(&[rule], "Grep", json!({ "pattern": "x", "path": path })).await;
+        let decision = fixture.check(&[rule], "Grep", json!({ "pattern": "x", "path": path })).await;
         assert_eq!(decision == Decision::Allow, covered, "{rule} {path}: {decision:?}");
     }
 }
 
 #[tokio::test]
-async fn the_rules_of_a_kindred_tool_cover_and_do_not_vouch() {
-    let place = Place::new();
-    let check = async |rule: &str, tool: &str, input: Value| place.check(&[rule], tool, input).await;
+async fn rules_for_a_related_tool_cover_a_call_without_allowing_it() {
+    let fixture = PermissionFixture::new();
+    let check = async |rule: &str, tool: &str, input: Value| fixture.check(&[rule], tool, input).await;
     let notebook = || json!({ "notebook_path": "a.ipynb" });
     assert_eq!(check("Edit(./**)", "NotebookEdit", notebook()).await, Decision::Abstain);
     assert_eq!(check("NotebookEdit(./**)", "NotebookEdit", notebook()).await, Decision::Allow);
@@ -443,13 +449,17 @@ async fn the_rules_of_a_kindred_tool_cover_and_do_not_vouch() {
         assert!(matches!(check(rule, tool, input).await, Decision::Deny(_)), "{rule} {tool}");
     }
     let toolchain = json!({ "file_path": "/usr/include/stdio.h" });
-    assert_eq!(check("Read(./**)", "Read", toolchain.clone()).await, Decision::Abstain, "for the path rules");
+    assert_eq!(
+        check("Read(./**)", "Read", toolchain.clone()).await,
+        Decision::Abstain,
+        "left to the path rules"
+    );
     assert!(matches!(check("Write(./**)", "Write", toolchain).await, Decision::Deny(_)));
 }
 
 #[tokio::test]
 async fn tools_without_patterns_are_covered_by_name_in_either_list() {
-    let place = Place::new();
+    let fixture = PermissionFixture::new();
     for (rules, tools, name, covered) in [
         (&["mcp__a__*"][..], &[][..], "mcp__a__b", true),
         (&["mcp__a"], &[], "mcp__a__b", true),
@@ -461,30 +471,34 @@ async fn tools_without_patterns_are_covered_by_name_in_either_list() {
         (&["WebFetch"], &["WebFetch"], "WebSearch", false),
         (&BASELINE, &BASELINE_TOOLS, "mcp__a__b", false),
     ] {
-        let options = place.options(Mode::Run, rules, tools);
-        let decision = place.check_with(&options, name, json!({})).await;
+        let options = fixture.options(Mode::Run, rules, tools);
+        let decision = fixture.check_with(&options, name, json!({})).await;
         assert_eq!(decision == Decision::Allow, covered, "{rules:?} {tools:?} {name}: {decision:?}");
-        let sync = place.check_with(&PolicyOptions { mode: Mode::Sync, ..options }, name, json!({})).await;
+        let sync = fixture.check_with(&PolicyOptions { mode: Mode::Sync, ..options }, name, json!({})).await;
         assert!(matches!(sync, Decision::Deny(_)), "{name} in sync");
     }
     for name in ["mcp__autonoe__list", "Task", "Unknown"] {
-        assert_eq!(place.check(&[], name, json!({})).await, Decision::Abstain, "{name} is not for rules");
+        assert_eq!(
+            fixture.check(&[], name, json!({})).await,
+            Decision::Abstain,
+            "{name} has no permission rules"
+        );
     }
-    let fetched = place.options(Mode::Run, &[], &["WebFetch", "Bash", "Read"]);
+    let names_only = fixture.options(Mode::Run, &[], &["WebFetch", "Bash", "Read"]);
     for (name, input) in [
         ("WebFetch", json!({ "url": "https://api.example.com/" })),
         ("Bash", json!({ "command": "ls" })),
         ("Read", json!({ "file_path": "src/a.rs" })),
     ] {
-        let decision = place.check_with(&fetched, name, input).await;
-        assert!(matches!(decision, Decision::Deny(_)), "a tool's name is not a rule for {name}");
+        let decision = fixture.check_with(&names_only, name, input).await;
+        assert!(matches!(decision, Decision::Deny(_)), "listing {name} in allowedTools is not a rule");
     }
 }
 
 #[tokio::test]
 async fn a_denial_names_the_rules_and_how_to_add_one() {
-    let place = Place::new();
-    for (tool, input, wanted) in [
+    let fixture = PermissionFixture::new();
+    for (tool, input, expected) in [
         (
             "Read",
             json!({ "file_path": "/etc/hosts" }),
@@ -494,18 +508,18 @@ async fn a_denial_names_the_rules_and_how_to_add_one() {
         ("WebFetch", json!({ "url": "https://x.example/" }), &["none", "agent.json", "WebFetch(https://"]),
         ("mcp__a__b", json!({}), &["\"mcp__a__b\""]),
     ] {
-        let Decision::Deny(reason) = place.check(&BASELINE, tool, input).await else {
-            panic!("{tool} is denied")
+        let Decision::Deny(reason) = fixture.check(&BASELINE, tool, input).await else {
+            panic!("{tool} is not denied")
         };
-        for part in wanted {
+        for part in expected {
             assert!(reason.contains(part), "{reason:?} lacks {part:?}");
         }
     }
 }
 
 #[test]
-fn readable_roots_are_the_literal_places_outside_the_project() {
-    let place = Place::new();
+fn readable_roots_are_the_literal_paths_outside_the_project() {
+    let fixture = PermissionFixture::new();
     let rules = [
         "Read(./**)",
         "Read",
@@ -516,24 +530,24 @@ fn readable_roots_are_the_literal_places_outside_the_project() {
         "Read(@/proj/src/**)",
         "Write(@/home/**)",
     ];
-    let options = place.options(Mode::Sync, &rules, &[]);
-    let roots = ["data", "data/deep/b.csv", "home/notes"].map(|path| place.base.join(path));
-    assert_eq!(Permissions::new(&options).readable_roots(), roots);
+    let options = fixture.options(Mode::Sync, &rules, &[]);
+    let roots = ["data", "data/deep/b.csv", "home/notes"].map(|path| fixture.base.join(path));
+    assert_eq!(PermissionSet::new(&options).readable_roots(), roots);
 }
 
-/// What all gates together say.
-async fn ruling(options: &PolicyOptions, phase: Phase, name: &str, input: Value) -> bool {
-    ask(&crate::gates_for(phase, options), &call(name, input)).await == Ruling::Allowed
+/// Whether all gates together allow a call.
+async fn all_gates_allow(options: &PolicyOptions, phase: Phase, name: &str, input: Value) -> bool {
+    ask(&crate::gates_for(phase, options), &call(name, input)).await == GateRuling::Allowed
 }
 
 #[tokio::test]
 async fn seed_002_9_3_rules_add_to_the_baseline_and_the_other_gates_still_judge() {
-    let place = Place::new();
+    let fixture = PermissionFixture::new();
     let rules =
         [&BASELINE[..], &["Bash(npm run *)", "WebFetch(https://api.example.com/*)", "Write(/**)"]].concat();
     let tools = [&BASELINE_TOOLS[..], &["Task", "mcp__playwright__*"]].concat();
-    let options = place.options(Mode::Run, &rules, &tools);
-    let out = place.base.join("data/a.csv");
+    let options = fixture.options(Mode::Run, &rules, &tools);
+    let out = fixture.base.join("data/a.csv");
     for (name, input, run, sync) in [
         ("Read", json!({ "file_path": "src/a.rs" }), true, true),
         ("Write", json!({ "file_path": "src/a.rs" }), true, false),
@@ -553,7 +567,15 @@ async fn seed_002_9_3_rules_add_to_the_baseline_and_the_other_gates_still_judge(
         ("WebSearch", json!({}), false, false),
         ("Unknown", json!({}), false, false),
     ] {
-        assert_eq!(ruling(&options, Phase::Coding, name, input.clone()).await, run, "run: {name} {input}");
-        assert_eq!(ruling(&options, Phase::Verify, name, input.clone()).await, sync, "sync: {name} {input}");
+        assert_eq!(
+            all_gates_allow(&options, Phase::Coding, name, input.clone()).await,
+            run,
+            "run: {name} {input}"
+        );
+        assert_eq!(
+            all_gates_allow(&options, Phase::Verify, name, input.clone()).await,
+            sync,
+            "sync: {name} {input}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Addresses as a permission rule names them, such as `https://api.example.com/*`: scheme, host and port must be the
-//! same, and the path must fit.
+//! URL patterns of permission rules, such as `https://api.example.com/*`: scheme, host and port must be equal, and the
+//! path must match.
 
 use std::str::FromStr;
 
@@ -8,26 +8,24 @@ use url::Url;
 use super::RuleError;
 use crate::wildcard::Wildcard;
 
-/// How often an address may have been percent-encoded before nobody knows what its path means.
+/// How many levels of percent-encoding are decoded in a path before it is refused.
 const MAX_ENCODINGS: usize = 4;
 
-/// The addresses of one host that fit. A `*` in the path stands for any characters, and one at its end also for any
-/// query.
+/// A pattern for URLs on one host. A `*` in the path matches any characters, and one at its end also any query.
 #[derive(Debug, Clone)]
 pub struct UrlPattern {
     scheme: String,
     host: String,
-    /// Where it is not the scheme's own.
+    /// `None` for the scheme's default port.
     port: Option<u16>,
     path: Wildcard,
     query: Option<Wildcard>,
 }
 
 impl UrlPattern {
-    /// Whether an address fits.
-    pub fn matches(&self, address: &str) -> bool {
-        let Some(url) = web_address(address) else { return false };
-        let same_place = url.scheme() == self.scheme
+    pub fn matches(&self, url: &str) -> bool {
+        let Some(url) = parse_web_url(url) else { return false };
+        let same_host = url.scheme() == self.scheme
             && url.host_str() == Some(self.host.as_str())
             && url.port() == self.port
             && url.username().is_empty()
@@ -37,10 +35,10 @@ impl UrlPattern {
             (None, Some(_)) => self.path.is_open(),
             (None, None) => true,
         };
-        same_place && query && !has_detours(url.path()) && self.path.matches(url.path())
+        same_host && query && !has_dot_segments(url.path()) && self.path.matches(url.path())
     }
 
-    /// The host, with its port where that is not the scheme's own.
+    /// The host, with its port unless that is the scheme's default.
     pub fn host(&self) -> String {
         match self.port {
             Some(port) => format!("{}:{port}", self.host),
@@ -53,20 +51,20 @@ impl FromStr for UrlPattern {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let wrong = |what: &str| RuleError::NoAddress(what.to_owned());
+        let invalid = |reason: &str| RuleError::InvalidUrl(reason.to_owned());
         if let Some(domain) = text.strip_prefix("domain:") {
-            return Err(RuleError::NoAddress(format!("write https://{domain}/* instead")));
+            return Err(RuleError::InvalidUrl(format!("write https://{domain}/* instead")));
         }
         if text.split(['/', '?']).any(|segment| segment == "..") {
-            return Err(RuleError::Climbs);
+            return Err(RuleError::ParentSegment);
         }
         let url =
-            web_address(text).ok_or_else(|| wrong("it must begin with https://HOST/ or http://HOST/"))?;
+            parse_web_url(text).ok_or_else(|| invalid("it must start with https://HOST/ or http://HOST/"))?;
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-            return Err(wrong("it may have neither a user nor a fragment"));
+            return Err(invalid("it may not contain a user or a fragment"));
         }
         let host = url.host_str().filter(|host| !host.contains('*'));
-        let host = host.ok_or_else(|| wrong("the host must be written out; WebFetch(*) is for any"))?;
+        let host = host.ok_or_else(|| invalid("the host must be literal; use WebFetch(*) for any host"))?;
         Ok(Self {
             scheme: url.scheme().to_owned(),
             host: host.to_owned(),
@@ -77,9 +75,9 @@ impl FromStr for UrlPattern {
     }
 }
 
-/// An address of the web that every program reads alike: what browsers repair (spaces, control characters, backslashes)
-/// is refused.
-pub fn web_address(text: &str) -> Option<Url> {
+/// Parses an http or https URL. Refuses spaces, control characters and backslashes, which programs normalize
+/// differently.
+pub fn parse_web_url(text: &str) -> Option<Url> {
     if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
         return None;
     }
@@ -88,12 +86,13 @@ pub fn web_address(text: &str) -> Option<Url> {
     (matches!(url.scheme(), "http" | "https") && !after.starts_with('/')).then_some(url)
 }
 
-/// Whether a path, however often it is decoded, has `.` or `..` in it. Those that are plain have been resolved before.
-fn has_detours(path: &str) -> bool {
+/// Whether a path contains `.` or `..` segments after any number of percent-decodings. The URL parser has already
+/// resolved unencoded ones.
+fn has_dot_segments(path: &str) -> bool {
     let mut path = path.as_bytes().to_owned();
     for _ in 0..MAX_ENCODINGS {
         let mut segments = path.split(|byte| matches!(byte, b'/' | b'\\'));
-        // Some servers cut parameters off: `..;x` is `..`.
+        // Some servers strip path parameters: `..;x` becomes `..`.
         let name = |segment: &[u8]| segment.split(|byte| *byte == b';').next().unwrap_or_default().to_owned();
         if segments.any(|segment| matches!(name(segment).as_slice(), b"." | b"..")) {
             return true;

@@ -1,13 +1,13 @@
-//! Variables: which may be set, wherever a command sets them.
+//! Which variables a command may set, by any kind of assignment.
 
 use super::variables::{HARMLESS, NAMES, PREFIXES, SUFFIXES};
 use crate::shell::ast::{Assignment, Value, Word};
-use crate::verdict::{Ruling, deny, deny_but};
+use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::walk::Walker;
 use crate::words::literal;
 
-/// What an assignment expands.
-pub fn judge_value<'a>(walker: &mut Walker<'a>, assignment: &'a Assignment) -> Ruling {
+/// Judges the expansions in an assigned value.
+pub fn judge_value<'a>(walker: &mut Walker<'a>, assignment: &'a Assignment) -> RuleResult {
     if let Some(index) = &assignment.index {
         walker.arithmetic(index)?;
     }
@@ -20,8 +20,9 @@ pub fn judge_value<'a>(walker: &mut Walker<'a>, assignment: &'a Assignment) -> R
     }
 }
 
-/// An argument of `declare` and kin: bash reads text in parentheses as an array, indices and all.
-pub fn judge_declared(walker: &Walker<'_>, assignment: &Assignment) -> Ruling {
+/// Judges an argument of `declare` or a similar built-in: bash parses parenthesized text as an array and evaluates its
+/// indices.
+pub fn judge_declared(walker: &Walker<'_>, assignment: &Assignment) -> RuleResult {
     let Value::Scalar(word) = &assignment.value else { return Ok(()) };
     let text = literal(word);
     let harmless = match &text {
@@ -31,22 +32,25 @@ pub fn judge_declared(walker: &Walker<'_>, assignment: &Assignment) -> Ruling {
     if harmless {
         return Ok(());
     }
-    deny_but("assignment.array", "Text would be read as an array here.", "Write the array out: name=(a b).")
+    deny_with_hint(
+        "assignment.array",
+        "Bash would parse this text as an array.",
+        "Write a literal array: name=(a b).",
+    )
 }
 
-/// Whether a variable may be set.
-pub fn judge_name(name: &str) -> Ruling {
+pub fn judge_name(name: &str) -> RuleResult {
     if is_dangerous(name) {
-        return deny_but(
+        return deny_with_hint(
             "assignment",
             format!("Setting {name} is not allowed: it changes what is loaded or run."),
-            "Set variables of your own program, such as PORT or NODE_ENV.",
+            "Set only variables of your program, such as PORT or NODE_ENV.",
         );
     }
     Ok(())
 }
 
-/// Whether a variable changes what is loaded or run. Environment names count in any case.
+/// Whether a variable changes which code is loaded or run.
 pub fn is_dangerous(name: &str) -> bool {
     !HARMLESS.contains(&name)
         && (NAMES.contains(&name)
@@ -54,16 +58,16 @@ pub fn is_dangerous(name: &str) -> bool {
             || SUFFIXES.iter().any(|suffix| name.ends_with(suffix)))
 }
 
-/// A variable's name given as an argument: plain and harmless. Subscripts would be evaluated.
-pub fn judge_plain_name(word: &Word) -> Ruling {
+/// Judges a variable name passed as an argument. It must be plain, because bash evaluates subscripts.
+pub fn judge_plain_name(word: &Word) -> RuleResult {
     match literal(word) {
         Some(name) => judge_name_text(&name),
-        None => deny("assignment.name", "The variable's name is not known before it runs."),
+        None => deny("assignment.name", "The variable name is not known before the command runs."),
     }
 }
 
 /// Like [`judge_plain_name`], for text.
-pub fn judge_name_text(name: &str) -> Ruling {
+pub fn judge_name_text(name: &str) -> RuleResult {
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if name.is_empty() || !plain || name.starts_with(|c: char| c.is_ascii_digit()) {
         return deny("assignment.name", format!("'{name}' is not a plain variable name."));

@@ -1,13 +1,13 @@
-//! The shell's built-ins: those that only steer the command they stand in.
+//! Shell built-ins.
 
 use super::assignments::judge_name_text;
-use super::options::{Syntax, parse};
+use super::options::{OptionSyntax, parse};
 use super::{Rule, always, never};
-use crate::verdict::{Ruling, deny, deny_but};
-use crate::walk::{Call, Origin, Walker};
+use crate::verdict::{RuleResult, deny, deny_with_hint};
+use crate::walk::{Caller, CommandCall, Walker};
 use crate::words::Arg;
 
-/// Built-ins that run text, replace the shell or change what names mean.
+/// Built-ins that are denied, most of them because they run text, replace the shell or change what names mean.
 #[rustfmt::skip]
 pub const REFUSED: [&str; 30] = [
     "eval", "source", ".", "exec", "alias", "unalias", "enable", "hash", "bind", "complete", "compgen",
@@ -15,13 +15,12 @@ pub const REFUSED: [&str; 30] = [
     "suspend", "logout", "caller", "help", "coproc", "select", "function", "times",
 ];
 
-/// The rules of this file.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin",
         commands: &[":", "break", "continue", "shift"],
-        only_run: false,
-        judge: super::free,
+        run_only: false,
+        judge: super::allow_any,
         examples: &[
             always("while true; do break; done"),
             always(": \"${X:=5}\""),
@@ -32,7 +31,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin.jobs",
         commands: &["wait", "jobs", "type", "disown"],
-        only_run: false,
+        run_only: false,
         judge: jobs,
         examples: &[
             always("sleep 1 & wait $!"),
@@ -45,7 +44,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin.refused",
         commands: &REFUSED,
-        only_run: false,
+        run_only: false,
         judge: refused,
         examples: &[
             never("eval ls"),
@@ -58,7 +57,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin.cd",
         commands: &["cd"],
-        only_run: false,
+        run_only: false,
         judge: cd,
         examples: &[
             always("cd src && ls"),
@@ -80,14 +79,14 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin.exit",
         commands: &["exit", "return"],
-        only_run: false,
+        run_only: false,
         judge: exit,
         examples: &[always("npm test || exit 1"), never("exit; sh x")],
     },
     Rule {
         name: "builtin.set",
         commands: &["set"],
-        only_run: false,
+        run_only: false,
         judge: set,
         examples: &[
             always("set -euo pipefail; ls"),
@@ -100,7 +99,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin.export",
         commands: &["export", "declare", "local", "readonly", "typeset", "unset"],
-        only_run: false,
+        run_only: false,
         judge: export,
         examples: &[
             always("export NODE_ENV=test && npm test"),
@@ -116,7 +115,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin.read",
         commands: &["read", "mapfile", "readarray", "getopts"],
-        only_run: false,
+        run_only: false,
         judge: read,
         examples: &[
             always("while read -r l; do echo \"$l\"; done < file"),
@@ -131,7 +130,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin.printf",
         commands: &["printf"],
-        only_run: false,
+        run_only: false,
         judge: printf,
         examples: &[
             always("printf '%s\\n' \"$x\""),
@@ -145,7 +144,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin.trap",
         commands: &["trap"],
-        only_run: false,
+        run_only: false,
         judge: trap,
         examples: &[
             always("trap 'echo bye' EXIT; ls"),
@@ -157,7 +156,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "builtin.kill",
         commands: &["kill"],
-        only_run: false,
+        run_only: false,
         judge: kill,
         examples: &[
             super::in_run("node server.js & sleep 1; kill $!"),
@@ -170,25 +169,29 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-fn refused(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn refused(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let instead = match call.name {
-        "source" | "." => "Name the program itself, e.g. `uv run pytest` or `python3 -m pytest`.",
+        "source" | "." => "Run the program directly, e.g. `uv run pytest` or `python3 -m pytest`.",
         "pushd" | "popd" => "Use a subshell: (cd dir && command).",
         "let" => "Use $(( … )).",
-        _ => "Write the commands out.",
+        _ => "Write the commands directly.",
     };
-    deny_but("builtin.refused", format!("The built-in '{}' is not allowed.", call.name), instead)
+    deny_with_hint("builtin.refused", format!("The built-in '{}' is not allowed.", call.name), instead)
 }
 
-fn jobs(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn jobs(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let harmless =
         |arg: &Arg| !arg.text.starts_with('-') || matches!(arg.literal(), Some("-n" | "-f" | "-l"));
-    if call.args.iter().all(harmless) { Ok(()) } else { deny("builtin.jobs", "That option is not allowed.") }
+    if call.args.iter().all(harmless) {
+        Ok(())
+    } else {
+        deny("builtin.jobs", format!("That option of '{}' is not allowed.", call.name))
+    }
 }
 
-fn cd(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
-    if call.origin == Origin::Program {
-        return deny("builtin.cd", "cd has no effect here.");
+fn cd(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+    if call.caller == Caller::Program {
+        return deny("builtin.cd", "cd is a shell built-in; another program cannot run it.");
     }
     let args = match call.args {
         [dashes, rest @ ..] if dashes.literal() == Some("--") => rest,
@@ -199,26 +202,27 @@ fn cd(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
         _ => None,
     };
     let Some(target) = target else {
-        return deny_but(
+        return deny_with_hint(
             "builtin.cd",
-            "cd needs one directory that is written out.",
+            "cd requires exactly one literal directory.",
             "cd path/inside/the/project",
         );
     };
     walker.count_path()?;
     let entered = walker.policy.paths.enter(&walker.directories, target)?;
-    let certain = walker.straight && !walker.changed && entered.iter().all(|directory| directory.is_dir());
+    let certain =
+        walker.sequential && !walker.files_changed && entered.iter().all(|directory| directory.is_dir());
     walker.entered(entered, certain);
     Ok(())
 }
 
-fn exit(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
-    // With anything but a number it may complain and go on.
+fn exit(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+    // With a non-numeric argument, exit may print an error and not exit.
     let numbered = call
         .args
         .iter()
         .all(|arg| arg.literal().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit())));
-    if call.origin == Origin::Shell
+    if call.caller == Caller::Shell
         && call.args.len() <= 1
         && numbered
         && (call.name == "exit" || walker.in_function())
@@ -228,7 +232,7 @@ fn exit(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     Ok(())
 }
 
-fn set(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn set(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     const NAMES: [&str; 9] =
         ["errexit", "nounset", "pipefail", "xtrace", "noglob", "noclobber", "verbose", "errtrace", "monitor"];
     let mut args = call.args.iter();
@@ -238,7 +242,7 @@ fn set(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
             Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
                 let names = text.bytes().filter(|b| *b == b'o').count();
                 if names > 1 || !text[1..].bytes().all(|b| b"euxvfCEom".contains(&b)) {
-                    return deny_but(
+                    return deny_with_hint(
                         "builtin.set",
                         format!("set {text} is not allowed."),
                         "set -euo pipefail",
@@ -246,23 +250,33 @@ fn set(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
                 }
                 let named = if text.contains('o') { args.next().map(|name| name.literal()) } else { None };
                 if named.is_some_and(|name| !name.is_some_and(|name| NAMES.contains(&name))) {
-                    return deny_but("builtin.set", "That shell option is not allowed.", "set -euo pipefail");
+                    return deny_with_hint(
+                        "builtin.set",
+                        "That shell option is not allowed.",
+                        "set -euo pipefail",
+                    );
                 }
             }
             Some(_) => return Ok(()),
-            None => return deny_but("builtin.set", "What set would do is not known.", "set -- \"$@\""),
+            None => {
+                return deny_with_hint(
+                    "builtin.set",
+                    "The arguments of set are not known before the command runs.",
+                    "set -- \"$@\"",
+                );
+            }
         }
     }
     Ok(())
 }
 
-/// The assignments among the arguments have been judged.
-fn export(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+/// The walk has already judged the assignments among the arguments.
+fn export(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     if call.name == "unset"
         && walker.has_functions()
         && call.args.first().and_then(Arg::literal) != Some("-v")
     {
-        return deny_but("builtin.unset", "unset could remove a function.", "unset -v name");
+        return deny_with_hint("builtin.unset", "unset could remove a function.", "unset -v name");
     }
     for arg in call.args {
         match arg.literal() {
@@ -273,18 +287,18 @@ fn export(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
                 }
             }
             Some(name) => judge_name_text(name)?,
-            None => return deny("builtin.export", "The variable's name is not known before it runs."),
+            None => return deny("builtin.export", "The variable name is not known before the command runs."),
         }
     }
     Ok(())
 }
 
-const READ: Syntax = Syntax { flags: "rs", valued: "apnNtdui", long: &[], long_valued: &[] };
-const MAPFILE: Syntax = Syntax { flags: "t", valued: "dnOsu", long: &[], long_valued: &[] };
+const READ: OptionSyntax = OptionSyntax { flags: "rs", valued: "apnNtdui", long: &[], long_valued: &[] };
+const MAPFILE: OptionSyntax = OptionSyntax { flags: "t", valued: "dnOsu", long: &[], long_valued: &[] };
 
-fn read(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn read(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let names = match call.name {
-        // The options it looks for, then the name.
+        // `getopts` takes the option letters, then the variable name.
         "getopts" => call.args.iter().skip(1).take(1).collect(),
         name => {
             let syntax = if name == "read" { &READ } else { &MAPFILE };
@@ -298,7 +312,7 @@ fn read(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     names.into_iter().try_for_each(|name| judge_name_text(name.literal().unwrap_or_default()))
 }
 
-fn printf(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn printf(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let args = match call.args {
         [option, name, rest @ ..] if option.literal() == Some("-v") => {
             judge_name_text(name.literal().unwrap_or_default())?;
@@ -318,11 +332,15 @@ fn printf(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     }
 }
 
-fn unknown_format() -> Ruling {
-    deny_but("builtin.printf", "printf's format is not known before it runs.", "printf '%s\\n' \"$x\"")
+fn unknown_format() -> RuleResult {
+    deny_with_hint(
+        "builtin.printf",
+        "printf's format is not known before the command runs.",
+        "printf '%s\\n' \"$x\"",
+    )
 }
 
-/// Whether a format contains `%n`, which sets the variable its argument names.
+/// Whether a format contains `%n`, which sets the variable named by its argument.
 fn assigns(format: &str) -> bool {
     format.split('%').skip(1).any(|directive| {
         directive
@@ -331,36 +349,38 @@ fn assigns(format: &str) -> bool {
     })
 }
 
-fn trap(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn trap(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     match call.args.first().map(|arg| (arg, arg.literal())) {
         None | Some((_, Some("-" | "" | "-p"))) => Ok(()),
         Some((_, Some(action))) => {
             walker.traps.push(action.to_owned());
             Ok(())
         }
-        Some((_, None)) => {
-            deny_but("builtin.trap", "What the trap would run is not known.", "trap 'kill $!' EXIT")
-        }
+        Some((_, None)) => deny_with_hint(
+            "builtin.trap",
+            "The trap's action is not known before the command runs.",
+            "trap 'kill $!' EXIT",
+        ),
     }
 }
 
-fn kill(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
-    let mut ended = false;
+fn kill(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+    let mut after_target = false;
     for arg in call.args {
         match arg.literal() {
             Some(
                 "-9" | "-15" | "-2" | "-0" | "-TERM" | "-KILL" | "-INT" | "-HUP" | "-SIGTERM" | "-SIGKILL"
                 | "-SIGINT",
-            ) if !ended => {}
+            ) if !after_target => {}
             Some(job) if job.strip_prefix('%').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) => {
-                ended = true
+                after_target = true
             }
-            // The words have been judged: it is a number.
-            None => ended = true,
+            // `judge_kill_words` has checked that it is a number.
+            None => after_target = true,
             _ => {
-                return deny_but(
+                return deny_with_hint(
                     "builtin.kill",
-                    "kill may only end what this command started.",
+                    "kill may only end processes that this command started.",
                     "kill $! or kill %1, or pkill with a process name.",
                 );
             }

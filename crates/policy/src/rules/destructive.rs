@@ -1,19 +1,18 @@
-//! `rm` and `mv`: in `run --allow-destructive` only, on paths that are written out and checked. A lock file that git left behind
-//! is an exception, and has a file of its own.
+//! `rm` and `mv`: allowed only in `run --allow-destructive`, on literal, checked paths. Stale git lock files are an
+//! exception (see `git_lock`).
 
-use super::files::arrive;
-use super::options::{Syntax, parse};
+use super::files::judge_destination;
+use super::options::{OptionSyntax, parse};
 use super::{Rule, destructive, git_lock, links, never};
-use crate::verdict::{Ruling, deny, deny_but};
-use crate::walk::{Call, Walker};
+use crate::verdict::{RuleResult, deny, deny_with_hint};
+use crate::walk::{CommandCall, Walker};
 use crate::words::Arg;
 
-/// The rules of this file.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "rm",
         commands: &["rm"],
-        only_run: true,
+        run_only: true,
         judge: rm,
         examples: &[
             destructive("rm -rf dist"),
@@ -44,7 +43,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "mv",
         commands: &["mv"],
-        only_run: true,
+        run_only: true,
         judge: mv,
         examples: &[
             destructive("mv a b"),
@@ -60,71 +59,71 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-const RM: Syntax = Syntax {
+const RM: OptionSyntax = OptionSyntax {
     flags: "rRfvidI",
     valued: "",
     long: &["recursive", "force", "verbose", "dir", "one-file-system", "interactive"],
     long_valued: &[],
 };
 
-const MV: Syntax = Syntax {
+const MV: OptionSyntax = OptionSyntax {
     flags: "fnvuiT",
     valued: "t",
     long: &["force", "no-clobber", "verbose", "update", "no-target-directory"],
     long_valued: &["target-directory"],
 };
 
-fn rm(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn rm(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let parsed = parse("rm", &RM, call.args);
     if let Ok(parsed) = &parsed
         && let Some(ruling) = git_lock::judge(walker, parsed)
     {
         return ruling;
     }
-    permitted(walker, call.name)?;
+    require_destructive(walker, call.name)?;
     let parsed = parsed?;
     if parsed.operands.is_empty() {
-        return deny("rm", format!("{} needs a path.", call.name));
+        return deny("rm", format!("{} requires a path.", call.name));
     }
-    parsed.operands.iter().try_for_each(|operand| removed(walker, operand))
+    parsed.operands.iter().try_for_each(|operand| judge_removal(walker, operand))
 }
 
-fn mv(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
-    permitted(walker, call.name)?;
+fn mv(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+    require_destructive(walker, call.name)?;
     let parsed = parse("mv", &MV, call.args)?;
     let mut sources = parsed.operands.clone();
     let option = parsed.value("t").or_else(|| parsed.value("target-directory")).cloned();
     let target = option.or_else(|| sources.pop().cloned());
     let Some(target) = target.filter(|_| !sources.is_empty()) else {
-        return deny("mv", "mv needs a source and a destination.");
+        return deny("mv", "mv requires a source and a destination.");
     };
     for source in &sources {
-        removed(walker, source)?;
+        judge_removal(walker, source)?;
         links::judge(walker, source)?;
     }
-    arrive(walker, "mv", &sources, &target)
+    judge_destination(walker, "mv", &sources, &target)
 }
 
-/// Whether something may be removed or moved away.
-pub fn removed(walker: &mut Walker<'_>, target: &Arg) -> Ruling {
+/// Judges the removal or move of a path.
+pub fn judge_removal(walker: &mut Walker<'_>, target: &Arg) -> RuleResult {
     if target.from_braces {
-        return deny_but(
+        return deny_with_hint(
             "path.unknown",
-            "What would be removed is hidden in braces.",
-            "Write the paths out.",
+            "The path to remove comes from a brace expansion.",
+            "Write each path separately.",
         );
     }
     walker.count_path()?;
     walker.policy.paths.remove(&walker.directories, target)
 }
 
-fn permitted(walker: &Walker<'_>, name: &str) -> Ruling {
+fn require_destructive(walker: &Walker<'_>, name: &str) -> RuleResult {
     if walker.policy.options.allow_destructive && !walker.policy.is_sync() {
         return Ok(());
     }
-    deny_but(
+    deny_with_hint(
         "destructive",
         format!("'{name}' is not allowed without --allow-destructive."),
-        "Leave the file, overwrite it, or ask for a run with --allow-destructive.",
+        "Leave the file in place, overwrite it, or ask the user to run with --allow-destructive.",
     )
 }

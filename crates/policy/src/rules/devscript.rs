@@ -1,14 +1,14 @@
-//! `bin/dev.sh`, the project's own start script (`bin/dev` in Rails): no arguments; in the background or with its
-//! output in a file is fine.
+//! `bin/dev.sh` (`bin/dev` in Rails), the project's start script: allowed without arguments, also in the background or
+//! with redirected output.
 
-use crate::verdict::{Ruling, deny_but};
+use crate::verdict::{RuleResult, deny_with_hint};
 use crate::walk::Walker;
 use crate::words::Arg;
 
 const SCRIPTS: [&str; 2] = ["bin/dev.sh", "bin/dev"];
 
-/// Whether a path is the script, from wherever the command is.
-pub fn is_one(walker: &Walker<'_>, path: &str) -> bool {
+/// Whether a path names the script from every possible working directory.
+pub fn is_dev_script(walker: &Walker<'_>, path: &str) -> bool {
     let root = &walker.policy.paths.root;
     let relative = path.strip_prefix("./").unwrap_or(path);
     let is_script = |relative: &str| SCRIPTS.contains(&relative);
@@ -18,16 +18,19 @@ pub fn is_one(walker: &Walker<'_>, path: &str) -> bool {
     is_script(relative) && walker.directories.iter().all(|directory| directory == root)
 }
 
-/// It takes no arguments.
-pub fn judge(path: &str, args: &[Arg]) -> Ruling {
+pub fn judge(path: &str, args: &[Arg]) -> RuleResult {
     if args.is_empty() {
         return Ok(());
     }
-    deny_but("devscript", format!("'{path}' does not accept arguments."), format!("Run it alone: {path} &"))
+    deny_with_hint(
+        "devscript",
+        format!("'{path}' does not accept arguments."),
+        format!("Run it without arguments: {path} &"),
+    )
 }
 
 #[cfg(test)]
-pub const EXAMPLES: &[super::Example] = &[
+pub const EXAMPLES: &[super::RuleExample] = &[
     super::always("bin/dev.sh"),
     super::always("./bin/dev.sh &"),
     super::always("./bin/dev > /dev/null 2>&1 &"),

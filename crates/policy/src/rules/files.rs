@@ -1,19 +1,18 @@
-//! Commands that create files: every place they write is checked. For `run` only.
+//! Commands that create files, for `run` only: every path they write is checked.
 
-use super::options::{Syntax, parse};
+use super::options::{OptionSyntax, parse};
 use super::{Rule, in_run, links, never, reads};
-use crate::paths::protection;
-use crate::verdict::{Ruling, deny, deny_but};
-use crate::walk::{Call, Walker};
-use crate::words::{Arg, Kind};
+use crate::paths::protection_reason;
+use crate::verdict::{RuleResult, deny, deny_with_hint};
+use crate::walk::{CommandCall, Walker};
+use crate::words::{Arg, ArgKind};
 
-/// The rules of this file.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "mkdir",
         commands: &["mkdir"],
-        only_run: true,
-        judge: |walker, call| writes(walker, "mkdir", &MKDIR, call),
+        run_only: true,
+        judge: |walker, call| judge_writes(walker, "mkdir", &MKDIR, call),
         examples: &[
             in_run("mkdir -p a/b && cp x a/b/"),
             in_run("mkdir -p src/{api,ui}/tests"),
@@ -26,8 +25,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "touch",
         commands: &["touch"],
-        only_run: true,
-        judge: |walker, call| writes(walker, "touch", &TOUCH, call),
+        run_only: true,
+        judge: |walker, call| judge_writes(walker, "touch", &TOUCH, call),
         examples: &[
             in_run("touch src/a.js b.txt"),
             never("touch /etc/x"),
@@ -38,8 +37,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "tee",
         commands: &["tee"],
-        only_run: true,
-        judge: |walker, call| if call.args.is_empty() { Ok(()) } else { writes(walker, "tee", &TEE, call) },
+        run_only: true,
+        judge: |walker, call| {
+            if call.args.is_empty() { Ok(()) } else { judge_writes(walker, "tee", &TEE, call) }
+        },
         examples: &[
             in_run("npm test 2>&1 | tee test.log"),
             in_run("echo x | tee -a log > /dev/null"),
@@ -50,7 +51,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "cp",
         commands: &["cp"],
-        only_run: true,
+        run_only: true,
         judge: cp,
         examples: &[
             in_run("cp a.txt src/"),
@@ -70,7 +71,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "chmod",
         commands: &["chmod"],
-        only_run: true,
+        run_only: true,
         judge: chmod,
         examples: &[
             in_run("chmod +x bin/dev.sh"),
@@ -87,13 +88,13 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-const MKDIR: Syntax =
-    Syntax { flags: "pv", valued: "m", long: &["parents", "verbose"], long_valued: &["mode"] };
-const TOUCH: Syntax =
-    Syntax { flags: "acmh", valued: "tdr", long: &["no-create"], long_valued: &["date", "reference"] };
-const TEE: Syntax =
-    Syntax { flags: "aip", valued: "", long: &["append", "ignore-interrupts"], long_valued: &[] };
-const CP: Syntax = Syntax {
+const MKDIR: OptionSyntax =
+    OptionSyntax { flags: "pv", valued: "m", long: &["parents", "verbose"], long_valued: &["mode"] };
+const TOUCH: OptionSyntax =
+    OptionSyntax { flags: "acmh", valued: "tdr", long: &["no-create"], long_valued: &["date", "reference"] };
+const TEE: OptionSyntax =
+    OptionSyntax { flags: "aip", valued: "", long: &["append", "ignore-interrupts"], long_valued: &[] };
+const CP: OptionSyntax = OptionSyntax {
     flags: "rRapfnuvidLPHTx",
     valued: "t",
     long: &[
@@ -113,10 +114,15 @@ const CP: Syntax = Syntax {
     long_valued: &["target-directory"],
 };
 
-fn writes(walker: &mut Walker<'_>, rule: &'static str, syntax: &Syntax, call: Call<'_>) -> Ruling {
+fn judge_writes(
+    walker: &mut Walker<'_>,
+    rule: &'static str,
+    syntax: &OptionSyntax,
+    call: CommandCall<'_>,
+) -> RuleResult {
     let parsed = parse(rule, syntax, call.args)?;
     if parsed.operands.is_empty() {
-        return deny(rule, format!("{} needs a path.", call.name));
+        return deny(rule, format!("{} requires a path.", call.name));
     }
     for operand in &parsed.operands {
         walker.count_path()?;
@@ -125,15 +131,15 @@ fn writes(walker: &mut Walker<'_>, rule: &'static str, syntax: &Syntax, call: Ca
     Ok(())
 }
 
-fn cp(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn cp(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let parsed = parse("cp", &CP, call.args)?;
     let mut sources = parsed.operands.clone();
     let option = parsed.value("t").or_else(|| parsed.value("target-directory")).cloned();
     let Some(target) = option.or_else(|| sources.pop().cloned()) else {
-        return deny("cp", "cp needs a destination.");
+        return deny("cp", "cp requires a source and a destination.");
     };
     if sources.is_empty() {
-        return deny("cp", "cp needs a source and a destination.");
+        return deny("cp", "cp requires a source and a destination.");
     }
     for source in &sources {
         reads::judge(walker, source)?;
@@ -141,41 +147,47 @@ fn cp(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     if parsed.options.iter().any(|(option, _)| LINKS.contains(&option.as_str())) {
         sources.iter().try_for_each(|source| links::judge(walker, source))?;
     }
-    arrive(walker, "cp", &sources, &target)
+    judge_destination(walker, "cp", &sources, &target)
 }
 
-/// Options with which links are copied as links.
+/// Options that copy links as links.
 const LINKS: [&str; 8] = ["r", "R", "a", "d", "P", "archive", "recursive", "no-dereference"];
 
-/// Whether sources may arrive at a target: it, and what they would become in it if it is a directory.
-pub fn arrive(walker: &mut Walker<'_>, rule: &'static str, sources: &[&Arg], target: &Arg) -> Ruling {
+/// Judges the destination of a copy or move: the target itself, and the paths of the sources below it in case it is a
+/// directory.
+pub fn judge_destination(
+    walker: &mut Walker<'_>,
+    rule: &'static str,
+    sources: &[&Arg],
+    target: &Arg,
+) -> RuleResult {
     walker.count_path()?;
     walker.may_write(target)?;
-    if target.kind == Kind::Glob {
-        return deny_but(rule, "The destination is a pattern.", "Write the destination out.");
+    if target.kind == ArgKind::Glob {
+        return deny_with_hint(rule, "The destination is a pattern.", "Write a literal destination.");
     }
     let target_text = target.text.trim_end_matches('/');
     for source in sources {
         if let Some(text) = source.literal() {
-            // A directory's content arrives with the names it has.
-            let holds_protected = walker.directories.iter().any(|directory| {
+            // The content of a copied directory keeps its names.
+            let contains_protected = walker.directories.iter().any(|directory| {
                 let from = directory.join(text);
                 walker.lookups.may_be_directory(&from)
                     && PROTECTED_NAMES.iter().any(|name| from.join(name).symlink_metadata().is_ok())
             });
             let root = &walker.policy.paths.root;
             let protected = walker
-                .may_lead_to(text)
-                .any(|real| real.strip_prefix(root).is_ok_and(|inside| protection(inside).is_some()));
-            if holds_protected || protected {
-                return deny(rule, format!("'{text}' contains files that steer git or agents."));
+                .possible_targets(text)
+                .any(|real| real.strip_prefix(root).is_ok_and(|inside| protection_reason(inside).is_some()));
+            if contains_protected || protected {
+                return deny(rule, format!("'{text}' contains files that configure git or agents."));
             }
             if matches!(text.trim_end_matches('/').rsplit('/').next(), Some("." | ".." | "")) {
-                if walker.changed || !walker.straight {
-                    return deny_but(
+                if walker.files_changed || !walker.sequential {
+                    return deny_with_hint(
                         rule,
-                        format!("What '{text}' holds is not known yet."),
-                        "Copy it in a command of its own.",
+                        format!("The content of '{text}' is not known before the command runs."),
+                        "Copy it in a separate command.",
                     );
                 }
                 continue;
@@ -183,38 +195,39 @@ pub fn arrive(walker: &mut Walker<'_>, rule: &'static str, sources: &[&Arg], tar
             let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
             walker.count_path()?;
             walker.may_write(&Arg::plain(format!("{target_text}/{name}")))?;
-        } else if source.kind == Kind::Glob {
+        } else if source.kind == ArgKind::Glob {
             let last = source.text.rsplit('/').next().unwrap_or(&source.text);
             if last.starts_with('.') {
-                return deny_but(
+                return deny_with_hint(
                     rule,
-                    "A pattern for hidden files could match protected ones.",
+                    "A pattern for hidden files could match protected files.",
                     "Name the files.",
                 );
             }
-        } else if into_root(walker, target_text) {
-            return deny_but(
+        } else if targets_root_or_protected(walker, target_text) {
+            return deny_with_hint(
                 rule,
-                "What would be replaced is not known before it runs.",
-                "Write the source out.",
+                "The files that would be replaced are not known before the command runs.",
+                "Write a literal source.",
             );
         }
     }
     Ok(())
 }
 
-/// What a directory's content may not replace.
+/// Protected directories that a copied directory's content may not replace.
 const PROTECTED_NAMES: [&str; 6] = [".autonoe", ".git", ".claude", ".codex", ".gemini", ".cursor"];
 
-fn into_root(walker: &Walker<'_>, target: &str) -> bool {
+fn targets_root_or_protected(walker: &Walker<'_>, target: &str) -> bool {
     let root = &walker.policy.paths.root;
-    walker.may_lead_to(target).any(|real| &real == root || protection(&real).is_some())
+    walker.possible_targets(target).any(|real| &real == root || protection_reason(&real).is_some())
 }
 
-fn chmod(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn chmod(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let Some((mode, targets)) = call.args.split_first() else { return refuse_chmod() };
-    let is_plus_x =
-        |mode: &str| mode.strip_suffix("+x").is_some_and(|who| who.bytes().all(|b| b"ugoa".contains(&b)));
+    let is_plus_x = |mode: &str| {
+        mode.strip_suffix("+x").is_some_and(|classes| classes.bytes().all(|b| b"ugoa".contains(&b)))
+    };
     if !mode.literal().is_some_and(is_plus_x) || targets.is_empty() {
         return refuse_chmod();
     }
@@ -228,10 +241,10 @@ fn chmod(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     Ok(())
 }
 
-fn refuse_chmod() -> Ruling {
-    deny_but(
+fn refuse_chmod() -> RuleResult {
+    deny_with_hint(
         "chmod",
-        "chmod may only make files of the project executable, one by one.",
+        "chmod may only make named files in the project executable.",
         "chmod +x path/to/script",
     )
 }

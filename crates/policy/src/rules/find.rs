@@ -1,15 +1,14 @@
-//! `find`: what its actions run is judged; those that delete or write are refused.
+//! `find`: commands run by `-exec` are judged; actions that delete or write are denied.
 
 use super::{Rule, always, in_run, never, reads};
-use crate::verdict::{Ruling, deny_but};
-use crate::walk::{Call, Walker};
-use crate::words::{Arg, Kind};
+use crate::verdict::{RuleResult, deny_with_hint};
+use crate::walk::{CommandCall, Walker};
+use crate::words::{Arg, ArgKind};
 
-/// The rule of this file.
 pub const RULES: &[Rule] = &[Rule {
     name: "find",
     commands: &["find"],
-    only_run: false,
+    run_only: false,
     judge,
     examples: &[
         always("find . -name '*.js' -not -path './node_modules/*'"),
@@ -29,7 +28,7 @@ pub const RULES: &[Rule] = &[Rule {
     ],
 }];
 
-/// Tests whose next argument is a value.
+/// Tests and actions that take a value.
 #[rustfmt::skip]
 const VALUED: [&str; 30] = [
     "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-type", "-xtype", "-size",
@@ -38,7 +37,7 @@ const VALUED: [&str; 30] = [
     "-regextype",
 ];
 
-/// Everything else that is harmless.
+/// Harmless options, tests and actions without a value.
 #[rustfmt::skip]
 const PLAIN: [&str; 26] = [
     "-print", "-print0", "-ls", "-prune", "-quit", "-not", "-and", "-or", "-a", "-o", "-empty", "-true",
@@ -46,7 +45,7 @@ const PLAIN: [&str; 26] = [
     "-executable", "-daystart", "-noleaf", "-nouser",
 ];
 
-fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
@@ -59,16 +58,16 @@ fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
         }
         match arg.literal() {
             Some(option) if VALUED.contains(&option) => match rest.split_first() {
-                Some((value, after)) if value.kind != Kind::Several => rest = after,
+                Some((value, after)) if value.kind != ArgKind::Several => rest = after,
                 _ => return unknown(),
             },
             Some(option) if PLAIN.contains(&option) => {}
             Some("-exec") => rest = exec(walker, rest)?,
             Some(option) => {
-                return deny_but(
+                return deny_with_hint(
                     "find.action",
                     format!("find's {option} is not allowed."),
-                    "Use tests, -print, and -exec with a listed command.",
+                    "Use tests, -print, and -exec with an allowed command.",
                 );
             }
             None => return unknown(),
@@ -77,7 +76,7 @@ fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     Ok(())
 }
 
-/// Judges `command … ;` or `command … {} +` and returns what follows it.
+/// Judges `command … ;` or `command … {} +` and returns the arguments after it.
 fn exec<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg], crate::verdict::Denial> {
     let end = args.iter().enumerate().position(|(at, arg)| match arg.literal() {
         Some(";") => true,
@@ -85,26 +84,26 @@ fn exec<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg], crate
         _ => false,
     });
     let Some(end) = end else {
-        return Err(crate::verdict::Denial::new("find.action", "find's -exec has no end.")
+        return Err(crate::verdict::Denial::new("find.action", "find's -exec is not terminated.")
             .instead("End it with \\;."));
     };
-    let found = |arg: &Arg| if arg.text.contains("{}") { Arg::unknown() } else { arg.clone() };
-    // What is found begins with where the search began, and so is not an option unless that was one.
+    let substituted = |arg: &Arg| if arg.text.contains("{}") { Arg::unknown() } else { arg.clone() };
+    // A found path begins with the starting point, so it is not an option unless the starting point is one.
     let argv: Vec<Arg> = args[..end]
         .iter()
         .map(|arg| match arg.literal() {
-            Some("{}") => Arg::new("./", Kind::Unknown),
-            _ => found(arg),
+            Some("{}") => Arg::new("./", ArgKind::Unknown),
+            _ => substituted(arg),
         })
         .collect();
     walker.dispatch_wrapped(&argv)?;
     Ok(&args[end + 1..])
 }
 
-fn unknown() -> Ruling {
-    deny_but(
+fn unknown() -> RuleResult {
+    deny_with_hint(
         "find.unknown",
-        "An argument of find that is not known before it runs could be an action.",
-        "Write it out, or quote it as the value of a test: -name \"$x\".",
+        "An argument of find that is not known before the command runs could be an action.",
+        "Write it literally, or quote it as the value of a test: -name \"$x\".",
     )
 }

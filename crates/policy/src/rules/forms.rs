@@ -1,13 +1,13 @@
-//! The forms of the languages' commands that only verify, as data.
+//! The forms of language commands that only verify, as data.
 
-/// A form of a command that only verifies.
-pub struct Form {
+/// A form of a command that is allowed in `sync`.
+pub struct VerificationForm {
     pub command: &'static str,
-    /// The arguments it starts with.
+    /// The leading arguments.
     pub start: &'static [&'static str],
-    /// Options of which one must be there, if any are named.
+    /// Options of which at least one is required; empty if none is.
     pub needs: &'static [&'static str],
-    /// Options that must not.
+    /// Options that are denied.
     pub denied: &'static [&'static str],
 }
 
@@ -16,8 +16,8 @@ const fn form(
     start: &'static [&'static str],
     needs: &'static [&'static str],
     denied: &'static [&'static str],
-) -> Form {
-    Form { command, start, needs, denied }
+) -> VerificationForm {
+    VerificationForm { command, start, needs, denied }
 }
 
 const NPM: &[&str] = &[
@@ -41,8 +41,7 @@ const PHPUNIT: &[&str] = &[
     "--coverage-text", "--generate-baseline", "--update-snapshots", "--init", "-d",
 ];
 
-/// Every form.
-pub static FORMS: [Form; 62] = [
+pub static FORMS: [VerificationForm; 62] = [
     form("npm", &["test"], &[], NPM),
     form("npm", &["t"], &[], NPM),
     form("npm", &["run", "test"], &[], NPM),

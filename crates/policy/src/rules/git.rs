@@ -1,17 +1,17 @@
-//! `git`: which subcommands exist in which mode, and the options by which git runs or writes something else.
+//! `git`: the subcommands allowed in each mode, and the options that are denied because they make git run other
+//! programs or write elsewhere.
 
-use super::git_arguments::{arguments, global};
+use super::git_arguments::{arguments, global_options};
 use super::git_special as special;
 use super::{Rule, always, in_run, never};
-use crate::verdict::{Ruling, deny_but};
-use crate::walk::{Call, Walker};
+use crate::verdict::{RuleResult, deny_with_hint};
+use crate::walk::{CommandCall, Walker};
 use crate::words::Arg;
 
-/// The rule of this file.
 pub const RULES: &[Rule] = &[Rule {
     name: "git",
     commands: &["git"],
-    only_run: false,
+    run_only: false,
     judge,
     examples: &[
         always("git status --short"),
@@ -73,32 +73,31 @@ pub const RULES: &[Rule] = &[Rule {
     ],
 }];
 
-/// What is known about a subcommand.
-pub struct Subcommand {
+pub struct GitSubcommand {
     pub name: &'static str,
-    /// Whether it changes nothing, and so belongs to `sync` too.
+    /// Whether `sync` may use it, because it has forms that change nothing.
     pub reads: bool,
-    /// Options that run or write something else, or destroy.
+    /// Options that run other programs, write elsewhere or destroy data.
     pub denied: &'static [&'static str],
-    /// What else must hold of its arguments.
-    pub also: fn(&mut Walker<'_>, &[Arg]) -> Ruling,
+    /// A further check of its arguments.
+    pub extra_check: fn(&mut Walker<'_>, &[Arg]) -> RuleResult,
 }
 
-const fn reads(name: &'static str, denied: &'static [&'static str]) -> Subcommand {
-    Subcommand { name, reads: true, denied, also: special::nothing }
+const fn reads(name: &'static str, denied: &'static [&'static str]) -> GitSubcommand {
+    GitSubcommand { name, reads: true, denied, extra_check: special::no_extra_check }
 }
 
-const fn changes(name: &'static str, denied: &'static [&'static str]) -> Subcommand {
-    Subcommand { name, reads: false, denied, also: special::nothing }
+const fn changes(name: &'static str, denied: &'static [&'static str]) -> GitSubcommand {
+    GitSubcommand { name, reads: false, denied, extra_check: special::no_extra_check }
 }
 
 const fn checked(
     name: &'static str,
     reads: bool,
     denied: &'static [&'static str],
-    also: fn(&mut Walker<'_>, &[Arg]) -> Ruling,
-) -> Subcommand {
-    Subcommand { name, reads, denied, also }
+    extra_check: fn(&mut Walker<'_>, &[Arg]) -> RuleResult,
+) -> GitSubcommand {
+    GitSubcommand { name, reads, denied, extra_check }
 }
 
 const DIFF: &[&str] = &["--output", "--output-directory", "--ext-diff", "--no-index"];
@@ -106,7 +105,7 @@ const PICK: &[&str] = &["--strategy", "--gpg-sign", "-S", "--edit", "-e"];
 const MERGE: &[&str] =
     &["--strategy", "-s", "--gpg-sign", "-S", "--interactive", "-i", "--exec", "-x", "--edit-todo"];
 
-static SUBCOMMANDS: [Subcommand; 58] = [
+static SUBCOMMANDS: [GitSubcommand; 58] = [
     reads("status", &[]),
     reads("log", DIFF),
     reads("show", DIFF),
@@ -145,14 +144,14 @@ static SUBCOMMANDS: [Subcommand; 58] = [
     checked("worktree", true, &["--force", "-f"], special::worktree),
     changes("add", &["--edit", "-e"]),
     checked("commit", false, &["--gpg-sign", "-S", "--template", "-t"], special::commit),
-    checked("checkout", false, &["--pathspec-from-file"], special::unprotected),
+    checked("checkout", false, &["--pathspec-from-file"], special::deny_protected),
     changes("switch", &[]),
-    checked("restore", false, &["--pathspec-from-file"], special::unprotected),
+    checked("restore", false, &["--pathspec-from-file"], special::deny_protected),
     changes("merge", MERGE),
     changes("rebase", MERGE),
     changes("cherry-pick", PICK),
     changes("revert", PICK),
-    checked("reset", false, &["--pathspec-from-file"], special::unprotected),
+    checked("reset", false, &["--pathspec-from-file"], special::deny_protected),
     checked("mv", false, &["--force", "-f"], special::mv),
     checked("rm", false, &["--pathspec-from-file"], special::rm),
     checked("clean", false, &["--interactive", "-i"], special::clean),
@@ -167,32 +166,32 @@ static SUBCOMMANDS: [Subcommand; 58] = [
     changes("fsck", &[]),
 ];
 
-fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let before = walker.directories.clone();
-    let judged = judge_there(walker, call.args);
+    let result = judge_in_directory(walker, call.args);
     walker.directories = before;
-    judged
+    result
 }
 
-fn judge_there(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
-    let rest = global(walker, args)?;
-    special::own_repository(walker)?;
+fn judge_in_directory(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+    let rest = global_options(walker, args)?;
+    special::deny_nested_repository(walker)?;
     let Some((name, args)) = rest.split_first() else { return Ok(()) };
     let known = name.literal().and_then(|name| SUBCOMMANDS.iter().find(|subcommand| subcommand.name == name));
     let Some(subcommand) = known else {
-        return deny_but(
+        return deny_with_hint(
             "git.subcommand",
             format!("'git {}' is not in the list of allowed subcommands.", name.text),
             "Use status, log, diff, show, add, commit, branch, checkout, switch, restore, merge, rebase or stash.",
         );
     };
     if walker.policy.is_sync() && !subcommand.reads {
-        return deny_but(
+        return deny_with_hint(
             "git.sync",
             format!("'git {}' changes the repository; sync only verifies.", name.text),
             "Use git status, log, diff or show.",
         );
     }
     arguments(walker, subcommand, args)?;
-    (subcommand.also)(walker, args)
+    (subcommand.extra_check)(walker, args)
 }

@@ -1,11 +1,11 @@
-//! git's options: those before the subcommand, and what a subcommand's arguments may be.
+//! git's arguments: the global options before the subcommand, and the arguments of a subcommand.
 
-use super::git::Subcommand;
+use super::git::GitSubcommand;
 use super::options::names_one_of;
 use super::reads;
-use crate::verdict::{Denial, Ruling, deny_but};
+use crate::verdict::{Denial, RuleResult, deny_with_hint};
 use crate::walk::Walker;
-use crate::words::{Arg, Kind};
+use crate::words::{Arg, ArgKind};
 
 /// Settings that `-c` and `git config` may change.
 const SETTINGS: [&str; 7] = [
@@ -18,7 +18,7 @@ const SETTINGS: [&str; 7] = [
     "core.autocrlf",
 ];
 
-/// Options whose next argument is a value, in every subcommand that has them.
+/// Options that take a value in every subcommand that has them.
 const VALUED: [&str; 11] = [
     "--message",
     "--file",
@@ -33,7 +33,7 @@ const VALUED: [&str; 11] = [
     "--trailer",
 ];
 
-/// Letters whose next argument is a value. In other subcommands they mean something else.
+/// Subcommands, and their short options that take a value. In other subcommands these letters mean something else.
 const VALUED_LETTERS: [(&[&str], &[&str]); 3] = [
     (&["commit", "tag", "stash", "merge"], &["-m", "-F", "-am", "-qm", "-sm", "-aqm", "-qam", "-asm"]),
     (&["log", "show", "diff", "shortlog", "whatchanged", "blame"], &["-n", "-S", "-G", "-L"]),
@@ -48,8 +48,9 @@ fn takes_value(subcommand: &str, option: &str) -> bool {
     VALUED.contains(&option) || letters.into_iter().any(|letter| *letter == option)
 }
 
-/// Reads the options before the subcommand and returns what follows; after `-C` the walker is there.
-pub fn global<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg], Denial> {
+/// Judges the options before the subcommand and returns the arguments after them. `-C` moves the walker to its
+/// directory.
+pub fn global_options<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg], Denial> {
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
         match (arg.literal(), after) {
@@ -59,18 +60,18 @@ pub fn global<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg],
             (Some("-C"), [directory, after @ ..]) => {
                 let text = directory.literal().unwrap_or("/");
                 walker.count_path()?;
-                walker.directories = walker.policy.paths.enter_really(&walker.directories, text)?;
+                walker.directories = walker.policy.paths.enter_physical(&walker.directories, text)?;
                 rest = after;
             }
             (Some("-c"), [setting, after @ ..]) => {
                 let key = setting.text.split_once('=').map(|(key, _)| key);
-                if setting.kind == Kind::Several || !key.is_some_and(is_harmless_setting) {
-                    return Err(config(&setting.text));
+                if setting.kind == ArgKind::Several || !key.is_some_and(is_harmless_setting) {
+                    return Err(denied_setting(&setting.text));
                 }
                 rest = after;
             }
             (Some(option), _) if option.starts_with('-') => {
-                return Err(Denial::new("git.option", format!("git's option {option} is not allowed."))
+                return Err(Denial::new("git.option", format!("The git option '{option}' is not allowed."))
                     .instead("Leave the option out."));
             }
             _ => break,
@@ -79,28 +80,26 @@ pub fn global<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg],
     Ok(rest)
 }
 
-/// Whether a setting runs nothing.
+/// Whether a setting cannot make git run a program.
 pub fn is_harmless_setting(key: &str) -> bool {
     let key = key.to_lowercase();
     SETTINGS.contains(&key.as_str()) || key.starts_with("advice.")
 }
 
-/// Why a setting is refused.
-pub fn config(what: &str) -> Denial {
-    Denial::new("git.config", format!("Setting '{what}' is not allowed: git's settings can run programs."))
+pub fn denied_setting(key: &str) -> Denial {
+    Denial::new("git.config", format!("Setting '{key}' is not allowed: git settings can run programs."))
         .instead("Only user.name, user.email and a few harmless settings may be set, in this repository.")
 }
 
-/// Judges a subcommand's arguments.
-pub fn arguments(walker: &mut Walker<'_>, subcommand: &Subcommand, args: &[Arg]) -> Ruling {
+pub fn arguments(walker: &mut Walker<'_>, subcommand: &GitSubcommand, args: &[Arg]) -> RuleResult {
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
         if arg.literal() == Some("--") {
             return Ok(());
         }
-        if names_one_of(arg, subcommand.denied) && !is_message(subcommand.name, arg) {
-            return deny_but(
+        if names_one_of(arg, subcommand.denied) && !is_attached_message(subcommand.name, arg) {
+            return deny_with_hint(
                 "git.option",
                 format!("The option '{}' of git {} is not allowed.", arg.text, subcommand.name),
                 "Leave the option out.",
@@ -108,7 +107,7 @@ pub fn arguments(walker: &mut Walker<'_>, subcommand: &Subcommand, args: &[Arg])
         }
         if arg.literal().is_some_and(|text| takes_value(subcommand.name, text))
             && let Some((value, after)) = rest.split_first()
-            && value.kind != Kind::Several
+            && value.kind != ArgKind::Several
             && !value.text.starts_with('-')
         {
             rest = after;
@@ -116,20 +115,20 @@ pub fn arguments(walker: &mut Walker<'_>, subcommand: &Subcommand, args: &[Arg])
         if arg.text.starts_with(['/', '~']) || arg.text.starts_with("../") {
             reads::judge(walker, arg)?;
         }
-        let named = arg.kind == Kind::Unknown && arg.text.starts_with("--") && arg.text.contains('=');
-        if arg.kind != Kind::Plain && arg.may_be_option() && !named {
-            return deny_but(
+        let named = arg.kind == ArgKind::Unknown && arg.text.starts_with("--") && arg.text.contains('=');
+        if arg.kind != ArgKind::Plain && arg.may_be_option() && !named {
+            return deny_with_hint(
                 "git.unknown",
-                "An argument of git that is not known before it runs could be an option.",
-                "Write it out, or put it in double quotes after '--' or as the value of -m.",
+                "An argument of git that is not known before the command runs could be an option.",
+                "Write it literally, or put it in double quotes after '--' or as the value of -m.",
             );
         }
     }
     Ok(())
 }
 
-/// `-mSomething` is a message, whatever letters it has.
-fn is_message(subcommand: &str, arg: &Arg) -> bool {
+/// Whether the argument is `-mMessage`, whose letters are not options.
+fn is_attached_message(subcommand: &str, arg: &Arg) -> bool {
     matches!(subcommand, "commit" | "tag" | "merge")
         && ["-m", "-am", "-qm"].iter().any(|option| arg.text.starts_with(option))
 }

@@ -1,28 +1,29 @@
-//! `rm` of a lock file that git left behind: the one thing in a repository's own directory that may be removed by hand, and without
-//! `--allow-destructive`, since git itself asks for it and does nothing until it is done.
+//! `rm` of stale git lock files. They are the only files in a repository's git directory that may be removed, even
+//! without `--allow-destructive`, because git refuses to work until they are gone.
 
 use std::path::{Path, PathBuf};
 
-use super::options::Parsed;
+use super::options::ParsedArgs;
 use crate::paths::real_path;
-use crate::verdict::{Ruling, deny_but};
+use crate::verdict::{RuleResult, deny_with_hint};
 use crate::walk::Walker;
 use crate::words::Arg;
 
-/// Which lock files there are to remove, and who can tell whether one is still in use.
+/// Where lock files may be removed, and how to find out whether one is in use.
 #[derive(Debug, Clone, Default)]
 pub struct GitLocks {
-    /// The directories of the project's repository, canonical.
+    /// The git directories of the project's repository, canonical.
     pub directories: Vec<PathBuf>,
-    /// Says who uses the lock file at a path, in the project at another. Without it none is removed.
+    /// Takes the project root and a lock file, and returns the process that uses the file. If `None`, no lock file
+    /// may be removed.
     pub in_use_by: Option<fn(&Path, &Path) -> Option<String>>,
 }
 
-/// Options that remove nothing but what is named.
+/// Options that do not extend the removal beyond the named files.
 const HARMLESS: [&str; 4] = ["f", "v", "force", "verbose"];
 
-/// The ruling on an `rm` of nothing but lock files that are there; none if it is another.
-pub fn judge(walker: &mut Walker<'_>, parsed: &Parsed<'_>) -> Option<Ruling> {
+/// Judges an `rm` whose operands are all existing lock files; `None` for any other `rm`.
+pub fn judge(walker: &mut Walker<'_>, parsed: &ParsedArgs<'_>) -> Option<RuleResult> {
     let in_use_by = walker.policy.options.git_locks.in_use_by?;
     let is_plain = parsed.options.iter().all(|(option, _)| HARMLESS.contains(&option.as_str()));
     let locks: Option<Vec<Vec<PathBuf>>> =
@@ -32,16 +33,16 @@ pub fn judge(walker: &mut Walker<'_>, parsed: &Parsed<'_>) -> Option<Ruling> {
         walker.count_path()?;
         match in_use_by(&walker.policy.paths.root, lock) {
             None => Ok(()),
-            Some(who) => deny_but(
+            Some(process) => deny_with_hint(
                 "git.lock",
-                format!("'{}' is held by {who}, which is still running.", lock.display()),
-                "Wait until it finishes; it removes the file itself.",
+                format!("'{}' is in use by {process}, which is still running.", lock.display()),
+                "Wait until the process finishes; it removes the file.",
             ),
         }
     }))
 }
 
-/// The lock files that an argument may name, if each of them is one.
+/// The lock files that an argument may name; `None` if one of them is not a lock file.
 fn locks(walker: &Walker<'_>, operand: &Arg) -> Option<Vec<PathBuf>> {
     let text = operand.literal().filter(|_| !operand.from_braces)?;
     let path = Path::new(text);
@@ -50,7 +51,7 @@ fn locks(walker: &Walker<'_>, operand: &Arg) -> Option<Vec<PathBuf>> {
     walker.directories.iter().map(|from| lock(walker, &from.join(parent), name.as_ref())).collect()
 }
 
-/// A file is itself a lock, in a directory that really is the repository's.
+/// The resolved lock file; `None` if it is not a regular file in one of the repository's git directories.
 fn lock(walker: &Walker<'_>, parent: &Path, name: &Path) -> Option<PathBuf> {
     let directories = &walker.policy.options.git_locks.directories;
     let real = real_path(parent).ok().filter(|real| directories.iter().any(|own| real.starts_with(own)))?;
@@ -72,12 +73,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_nobody_uses_may_be_removed_and_nothing_else() {
-        let place = tempfile::tempdir().expect("directory");
-        let root = place.path().canonicalize().expect("real").join("project");
+    fn only_unused_lock_files_may_be_removed() {
+        let directory = tempfile::tempdir().expect("directory");
+        let root = directory.path().canonicalize().expect("real").join("project");
         let linked = root.parent().expect("parent").join("main/.git/worktrees/x");
         for directory in
-            [root.join(".git/refs/heads"), root.join("src"), linked.clone(), place.path().join("outside")]
+            [root.join(".git/refs/heads"), root.join("src"), linked.clone(), directory.path().join("outside")]
         {
             fs::create_dir_all(directory).expect("made");
         }
@@ -92,10 +93,10 @@ mod tests {
             fs::write(root.join(file), "").expect("written");
         }
         fs::write(linked.join("index.lock"), "").expect("written");
-        fs::write(place.path().join("outside/yarn.lock"), "").expect("written");
+        fs::write(directory.path().join("outside/yarn.lock"), "").expect("written");
         fs::create_dir(root.join(".git/directory.lock")).expect("made");
         symlink("index.lock", root.join(".git/link.lock")).expect("linked");
-        symlink(place.path().join("outside"), root.join(".git/way")).expect("linked");
+        symlink(directory.path().join("outside"), root.join(".git/way")).expect("linked");
         let git_locks =
             GitLocks { directories: vec![root.join(".git"), linked.clone()], in_use_by: Some(in_use_by) };
         let options = PolicyOptions { git_locks, ..PolicyOptions::new(Mode::Run, &root) };
@@ -103,13 +104,13 @@ mod tests {
             CommandPolicy::new(options.clone()).check(command).is_allowed()
         };
 
-        let there = format!("rm -f {}", linked.join("index.lock").display());
+        let rm_linked = format!("rm -f {}", linked.join("index.lock").display());
         let allowed = [
             "rm -f .git/index.lock",
             "rm .git/index.lock && git status",
             "rm --force -v ./.git/refs/heads/main.lock .git/index.lock",
             "cd src && rm -f ../.git/index.lock",
-            &there,
+            &rm_linked,
         ];
         for command in allowed {
             assert!(is_allowed(&options, command), "{command}");
@@ -138,9 +139,9 @@ mod tests {
             assert!(!is_allowed(&options, command), "{command}");
         }
         let sync = PolicyOptions { mode: Mode::Sync, ..options.clone() };
-        assert!(!is_allowed(&sync, allowed[0]), "sync changes nothing");
-        let blind =
+        assert!(!is_allowed(&sync, allowed[0]), "sync removes nothing");
+        let without_process_lookup =
             PolicyOptions { git_locks: GitLocks { in_use_by: None, ..options.git_locks.clone() }, ..options };
-        assert!(!is_allowed(&blind, allowed[0]), "nobody can tell whether it is in use");
+        assert!(!is_allowed(&without_process_lookup, allowed[0]), "use cannot be determined");
     }
 }

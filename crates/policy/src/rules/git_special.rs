@@ -1,14 +1,14 @@
-//! What else must hold of some git subcommands' arguments.
+//! Further checks of the arguments of individual git subcommands.
 
-use super::destructive::removed;
-use super::files::arrive;
-use super::git_arguments::{config as refused_setting, is_harmless_setting};
+use super::destructive::judge_removal;
+use super::files::judge_destination;
+use super::git_arguments::{denied_setting, is_harmless_setting};
 use super::{links, reads};
-use crate::verdict::{Ruling, deny, deny_but};
+use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::walk::Walker;
-use crate::words::{Arg, Kind};
+use crate::words::{Arg, ArgKind};
 
-/// Options of `git clone` that run or write something else.
+/// Options of `git clone` that run other programs or write elsewhere.
 pub const CLONE: &[&str] = &[
     "--upload-pack",
     "-u",
@@ -22,7 +22,7 @@ pub const CLONE: &[&str] = &[
     "--mirror",
 ];
 
-/// Options of `git stash` that write, or take away files that git does not know.
+/// Options of `git stash` that write files or remove untracked ones.
 pub const STASH: &[&str] = &[
     "--output",
     "--ext-diff",
@@ -34,50 +34,50 @@ pub const STASH: &[&str] = &[
     "--pathspec-from-file",
 ];
 
-/// A directory that looks like a repository brings its own settings, and these run programs.
-pub fn own_repository(walker: &Walker<'_>) -> Ruling {
+/// Denies git in a directory that looks like a repository, because its settings can run programs.
+pub fn deny_nested_repository(walker: &Walker<'_>) -> RuleResult {
     let root = &walker.policy.paths.root;
-    let looks_like_one = |directory: &std::path::Path| {
+    let looks_like_repository = |directory: &std::path::Path| {
         directory.join("HEAD").symlink_metadata().is_ok()
             && directory.join("objects").symlink_metadata().is_ok()
     };
-    let found = walker.directories.iter().any(|directory| {
-        directory.ancestors().take_while(|ancestor| *ancestor != root.as_path()).any(looks_like_one)
+    let is_nested = walker.directories.iter().any(|directory| {
+        directory.ancestors().take_while(|ancestor| *ancestor != root.as_path()).any(looks_like_repository)
     });
-    if found {
+    if is_nested {
         return deny(
             "git.repository",
-            "This directory looks like a repository of its own; git may not trust it.",
+            "This directory looks like a separate git repository, whose settings could run programs.",
         );
     }
     Ok(())
 }
 
-/// No further conditions.
-pub fn nothing(_: &mut Walker<'_>, _: &[Arg]) -> Ruling {
+/// For subcommands without further checks.
+pub fn no_extra_check(_: &mut Walker<'_>, _: &[Arg]) -> RuleResult {
     Ok(())
 }
 
 fn operands(args: &[Arg]) -> impl Iterator<Item = &Arg> {
-    args.iter().filter(|arg| arg.literal() != Some("--") && (arg.is_operand() || arg.kind != Kind::Plain))
+    args.iter().filter(|arg| arg.literal() != Some("--") && (arg.is_operand() || arg.kind != ArgKind::Plain))
 }
 
 fn first(args: &[Arg]) -> Option<&str> {
     args.first().and_then(Arg::literal)
 }
 
-fn only_in_run(walker: &Walker<'_>, what: &str) -> Ruling {
+fn only_in_run(walker: &Walker<'_>, command: &str) -> RuleResult {
     if walker.policy.is_sync() {
-        return deny_but(
+        return deny_with_hint(
             "git.sync",
-            format!("{what} changes the repository; sync only verifies."),
-            "git status, log, diff",
+            format!("'{command}' changes the repository; sync only verifies."),
+            "Use git status, log, diff or show.",
         );
     }
     Ok(())
 }
 
-pub fn branch(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn branch(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     let lists = args.iter().all(|arg| {
         matches!(
             arg.literal(),
@@ -97,7 +97,7 @@ pub fn branch(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
     if lists { Ok(()) } else { only_in_run(walker, "git branch") }
 }
 
-pub fn tag(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn tag(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         None if args.is_empty() => Ok(()),
         Some("-l" | "--list" | "-n") => Ok(()),
@@ -105,25 +105,25 @@ pub fn tag(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
     }
 }
 
-pub fn stash(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn stash(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         Some("list" | "show") => Ok(()),
         _ => {
             only_in_run(walker, "git stash")?;
-            unprotected(walker, args)
+            deny_protected(walker, args)
         }
     }
 }
 
-pub fn remote(_: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn remote(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     match (first(args), args.len()) {
         (None, 0) | (Some("-v"), 1) | (Some("get-url"), 2) => Ok(()),
-        _ => deny_but("git.remote", "Remotes are the user's to choose.", "git remote -v"),
+        _ => deny_with_hint("git.remote", "Only the user may change remotes.", "git remote -v"),
     }
 }
 
-/// Reading anything; writing harmless settings of this repository.
-pub fn config(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+/// Allows reading every setting, and writing harmless settings of this repository.
+pub fn config(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     let args = match args {
         [scope, rest @ ..] if scope.literal() == Some("--local") => rest,
         args => args,
@@ -142,43 +142,43 @@ pub fn config(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
         (Some(key), [_, value]) if is_harmless_setting(key) && value.is_operand() => {
             only_in_run(walker, "git config")
         }
-        (Some(key), _) => Err(refused_setting(key)),
-        (None, _) => Err(refused_setting("?")),
+        (Some(key), _) => Err(denied_setting(key)),
+        (None, _) => Err(denied_setting("?")),
     }
 }
 
-pub fn reflog(_: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn reflog(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
-        Some("expire" | "delete" | "drop") => deny("git.reflog", "The reflog may not be shortened."),
+        Some("expire" | "delete" | "drop") => deny("git.reflog", "Reflog entries may not be removed."),
         _ => Ok(()),
     }
 }
 
-pub fn worktree(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn worktree(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         Some("list") => Ok(()),
         Some("prune") => only_in_run(walker, "git worktree"),
         Some("add") => {
             only_in_run(walker, "git worktree")?;
-            operands(&args[1..]).try_for_each(|path| written(walker, path))
+            operands(&args[1..]).try_for_each(|path| judge_write(walker, path))
         }
         _ => deny("git.worktree", "That form of git worktree is not allowed."),
     }
 }
 
-fn written(walker: &mut Walker<'_>, path: &Arg) -> Ruling {
+fn judge_write(walker: &mut Walker<'_>, path: &Arg) -> RuleResult {
     walker.count_path()?;
     walker.may_write(path)
 }
 
-/// Paths must be written out and not protected.
-pub fn unprotected(_: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+/// Requires literal paths and patterns that do not match protected names.
+pub fn deny_protected(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     for arg in operands(args) {
-        if arg.kind != Kind::Plain && arg.kind != Kind::Glob {
-            return deny_but(
+        if arg.kind != ArgKind::Plain && arg.kind != ArgKind::Glob {
+            return deny_with_hint(
                 "git.unknown",
-                "A path that git would replace is not known.",
-                "Write the path out.",
+                "A path that git would replace is not known before the command runs.",
+                "Write a literal path.",
             );
         }
         if names_protected(&arg.text) {
@@ -188,11 +188,11 @@ pub fn unprotected(_: &mut Walker<'_>, args: &[Arg]) -> Ruling {
     Ok(())
 }
 
-/// Whether a pathspec names what steers agents or git, or may match it.
+/// Whether a pathspec names or may match files that configure agents.
 fn names_protected(text: &str) -> bool {
     const NAMES: [&str; 6] = [".autonoe", ".claude", ".codex", ".gemini", ".cursor", ".mcp.json"];
     let lower = text.to_lowercase();
-    // git expands patterns itself, over dots and slashes.
+    // git expands patterns itself, and they match dots and slashes.
     let wild = |segment: &str| segment.contains(['*', '?', '[', '\\']);
     let first = lower.split('/').find(|segment| !matches!(*segment, "" | "."));
     lower.starts_with(':')
@@ -200,101 +200,101 @@ fn names_protected(text: &str) -> bool {
         || lower.split('/').any(|segment| NAMES.contains(&segment))
 }
 
-pub fn mv(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn mv(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     let mut sources: Vec<&Arg> = operands(args).collect();
     let Some(target) = sources.pop() else {
-        return deny("git.mv", "git mv needs a source and a destination.");
+        return deny("git.mv", "git mv requires a source and a destination.");
     };
     for source in &sources {
-        removed(walker, source)?;
+        judge_removal(walker, source)?;
         links::judge(walker, source)?;
     }
-    arrive(walker, "git.mv", &sources, target)
+    judge_destination(walker, "git.mv", &sources, target)
 }
 
-pub fn rm(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
-    unprotected(walker, args)?;
+pub fn rm(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+    deny_protected(walker, args)?;
     if args.iter().take_while(|arg| arg.literal() != Some("--")).any(|arg| arg.literal() == Some("--cached"))
     {
         return Ok(());
     }
     if !walker.policy.options.allow_destructive {
-        return deny_but(
+        return deny_with_hint(
             "git.rm",
-            "git rm removes files; it needs --allow-destructive.",
+            "git rm removes files and requires --allow-destructive.",
             "git rm --cached path",
         );
     }
-    operands(args).try_for_each(|path| removed(walker, path))
+    operands(args).try_for_each(|path| judge_removal(walker, path))
 }
 
-pub fn clean(_: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn clean(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     let is_dry =
         |arg: &Arg| matches!(arg.literal(), Some("-n" | "--dry-run" | "-nd" | "-dn" | "-ndx" | "-nx"));
     let forced = args.iter().any(|arg| super::options::names_one_of(arg, &["--force", "-f"]));
     if args.iter().any(is_dry) && !forced {
         return Ok(());
     }
-    deny_but(
+    deny_with_hint(
         "git.clean",
-        "git clean removes files that nothing can bring back.",
+        "git clean removes files that cannot be restored.",
         "git clean -n shows what it would remove.",
     )
 }
 
-pub fn init(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn init(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
         if matches!(arg.literal(), Some("-b" | "--initial-branch")) {
             rest = rest.get(1..).unwrap_or_default();
-        } else if arg.is_operand() || arg.kind != Kind::Plain {
-            written(walker, arg)?;
+        } else if arg.is_operand() || arg.kind != ArgKind::Plain {
+            judge_write(walker, arg)?;
         }
     }
     Ok(())
 }
 
-pub fn clone(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn clone(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     let mut rest = args;
-    let mut places = Vec::new();
+    let mut operands = Vec::new();
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
         if matches!(arg.literal(), Some("-b" | "--branch" | "--depth" | "-o" | "--origin" | "-j")) {
             rest = rest.get(1..).unwrap_or_default();
-        } else if arg.is_operand() || arg.kind != Kind::Plain {
-            places.push(arg);
+        } else if arg.is_operand() || arg.kind != ArgKind::Plain {
+            operands.push(arg);
         }
     }
-    match places.as_slice() {
+    match operands.as_slice() {
         [url] if url.literal().is_some_and(|url| url.starts_with("https://")) => {
             let path = url.text.trim_end_matches('/');
             let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
-            written(walker, &Arg::plain(path.rsplit('/').next().unwrap_or(path)))
+            judge_write(walker, &Arg::plain(path.rsplit('/').next().unwrap_or(path)))
         }
-        [url, directory] if url.text.starts_with("https://") => written(walker, directory),
-        _ => deny_but("git.clone", "Only https addresses may be cloned.", "git clone https://… directory"),
+        [url, directory] if url.text.starts_with("https://") => judge_write(walker, directory),
+        _ => deny_with_hint("git.clone", "Only https URLs may be cloned.", "git clone https://… directory"),
     }
 }
 
-/// Remotes that are configured, by name, and https.
-pub fn transport(_: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+/// Allows configured remotes, by name, and https URLs.
+pub fn transport(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     let plain = |text: &str| {
         let named = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._/-~^@{}".contains(&b));
         text.starts_with("https://") || (named && !text.starts_with(['.', '/']))
     };
     match operands(args).next() {
-        Some(remote) if !remote.literal().is_some_and(plain) => deny_but(
+        Some(remote) if !remote.literal().is_some_and(plain) => deny_with_hint(
             "git.transport",
-            "Only configured remotes and https addresses are allowed.",
+            "Only configured remotes and https URLs are allowed.",
             "git fetch origin",
         ),
         _ => Ok(()),
     }
 }
 
-/// A message may be read from a file of the project.
-pub fn commit(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+/// Checks the file from which a message is read.
+pub fn commit(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     for pair in args.windows(2) {
         if matches!(pair[0].literal(), Some("-F" | "--file")) {
             reads::judge(walker, &pair[1])?;
@@ -303,7 +303,7 @@ pub fn commit(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
     args.iter().filter(|arg| arg.text.starts_with("--")).try_for_each(|arg| reads::judge_value(walker, arg))
 }
 
-pub fn submodule(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn submodule(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         None if args.is_empty() => Ok(()),
         Some("status" | "summary") => Ok(()),
@@ -313,21 +313,23 @@ pub fn submodule(walker: &mut Walker<'_>, args: &[Arg]) -> Ruling {
             if args[1..].iter().all(known) {
                 Ok(())
             } else {
-                deny("git.submodule", "Only --init and --recursive.")
+                deny("git.submodule", "Only --init, --recursive and --depth 1 are allowed.")
             }
         }
-        _ => {
-            deny_but("git.submodule", "That form of git submodule can run commands.", "git submodule status")
-        }
+        _ => deny_with_hint(
+            "git.submodule",
+            "That form of git submodule can run commands.",
+            "git submodule status",
+        ),
     }
 }
 
-pub fn bisect(_: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn bisect(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         Some("start" | "good" | "bad" | "old" | "new" | "skip" | "reset" | "log" | "terms" | "next") => {
             Ok(())
         }
-        _ => deny_but(
+        _ => deny_with_hint(
             "git.bisect",
             "That form of git bisect can run commands.",
             "git bisect start, good, bad, reset",
@@ -335,11 +337,11 @@ pub fn bisect(_: &mut Walker<'_>, args: &[Arg]) -> Ruling {
     }
 }
 
-pub fn format_patch(_: &mut Walker<'_>, args: &[Arg]) -> Ruling {
+pub fn format_patch(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     let prints = args.iter().any(|arg| arg.literal() == Some("--stdout"));
     let writes = args.iter().any(|arg| super::options::names_one_of(arg, &["-o"]));
     if prints && !writes {
         return Ok(());
     }
-    deny_but("git.format-patch", "git format-patch writes files.", "git format-patch --stdout")
+    deny_with_hint("git.format-patch", "git format-patch writes files.", "git format-patch --stdout")
 }

@@ -1,36 +1,36 @@
-//! Links that lead out of the project may not be copied or moved: where they arrive has not been looked at yet when
-//! the rest of the command is judged.
+//! Links that lead out of the project may not be copied or moved: the rest of the command is judged before they exist
+//! at their destination.
 
 use std::path::Path;
 
 use crate::paths::real_path;
-use crate::verdict::{Ruling, deny_but};
+use crate::verdict::{RuleResult, deny_with_hint};
 use crate::walk::Walker;
-use crate::words::{Arg, Kind};
+use crate::words::{Arg, ArgKind};
 
-/// How many files of a directory are looked at.
+/// The most files in a directory that are checked.
 const MAX_FILES: usize = 2000;
 
-/// Refuses a source that is, or contains, a link that leads out.
-pub fn judge(walker: &Walker<'_>, source: &Arg) -> Ruling {
-    let place = match source.kind {
-        Kind::Plain => source.text.as_str(),
-        Kind::Glob => source.text.rsplit_once('/').map_or(".", |(parent, _)| parent),
-        Kind::Unknown | Kind::Several => {
-            return deny_but(
+/// Denies a source that is or contains a link that leads out of the project.
+pub fn judge(walker: &Walker<'_>, source: &Arg) -> RuleResult {
+    let path = match source.kind {
+        ArgKind::Plain => source.text.as_str(),
+        ArgKind::Glob => source.text.rsplit_once('/').map_or(".", |(parent, _)| parent),
+        ArgKind::Unknown | ArgKind::Several => {
+            return deny_with_hint(
                 "links",
-                "What would be copied is not known before it runs.",
-                "Write the source out.",
+                "The files to copy are not known before the command runs.",
+                "Write a literal source.",
             );
         }
     };
     let root = &walker.policy.paths.root;
     let mut left = MAX_FILES;
-    if walker.directories.iter().any(|directory| leads_out(&directory.join(place), root, &mut left)) {
-        return deny_but(
+    if walker.directories.iter().any(|directory| leads_out(&directory.join(path), root, &mut left)) {
+        return deny_with_hint(
             "links",
-            format!("'{place}' is or contains a link that leads out of the project."),
-            "Copy the files without it.",
+            format!("'{path}' is or contains a link that leads out of the project."),
+            "Copy the files without the link.",
         );
     }
     Ok(())

@@ -1,26 +1,26 @@
-//! `[`, `test` and `kill`: what their words may become, which decides more than their text.
+//! `[`, `test` and `kill`: judged by what their words may expand to, not only by their text.
 
 use super::assignments::judge_plain_name;
-use crate::shell::ast::{Content, Part, Word};
-use crate::verdict::{Ruling, deny_but};
+use crate::shell::ast::{Part, ValueKind, Word};
+use crate::verdict::{RuleResult, deny_with_hint};
 use crate::walk::Walker;
 use crate::words::literal;
 
-/// `kill`: only `$!` and variables that hold numbers.
-pub fn judge_kill_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> Ruling {
+/// `kill`: only `$!` and variables that contain numbers.
+pub fn judge_kill_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> RuleResult {
     for part in words.iter().flat_map(|word| &word.0) {
         let known = match part {
             Part::Text { .. } => true,
             Part::Parameter { parameter, .. } => {
                 !matches!(parameter.name.as_str(), "$" | "?" | "#")
-                    && walker.content_of(parameter) == Content::Number
+                    && walker.expansion_kind(parameter) == ValueKind::Number
             }
             Part::Command { .. } | Part::Arithmetic { .. } | Part::Process(_) => false,
         };
         if !known {
-            return deny_but(
+            return deny_with_hint(
                 "builtin.kill",
-                "Which process it would end is not known.",
+                "The process to end is not known before the command runs.",
                 "kill $! or kill %1",
             );
         }
@@ -28,8 +28,8 @@ pub fn judge_kill_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> Rulin
     Ok(())
 }
 
-/// `[ … ]`: nothing unknown may become `-v name[…]`, which evaluates the subscript.
-pub fn judge_test_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> Ruling {
+/// `[ … ]`: an unknown word may not become `-v name[…]`, which evaluates the subscript.
+pub fn judge_test_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> RuleResult {
     let texts: Vec<Option<String>> = words.iter().map(literal).collect();
     for (at, word) in words.iter().enumerate() {
         if matches!(texts[at].as_deref(), Some("-v" | "-R")) {
@@ -50,17 +50,17 @@ pub fn judge_test_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> Rulin
     Ok(())
 }
 
-/// Whether an expansion stays one word that `[` takes for an operand or a number.
+/// Whether an expansion stays one word, which `[` treats as an operand.
 fn is_one_word<'a>(walker: &mut Walker<'a>, part: &'a Part) -> bool {
     match part {
         Part::Text { .. } | Part::Process(_) | Part::Arithmetic { .. } => true,
         Part::Parameter { quoted: true, parameter } => !parameter.spread,
-        Part::Parameter { parameter, .. } => walker.content_of(parameter) <= Content::Tame,
+        Part::Parameter { parameter, .. } => walker.expansion_kind(parameter) <= ValueKind::PlainWord,
         Part::Command { quoted, .. } => *quoted || crate::shell::is_number(part),
     }
 }
 
-/// Whether what stands between these cannot be an operator.
+/// Whether a word between these two cannot be an operator.
 fn is_operand_between(before: Option<&str>, after: Option<&str>) -> bool {
     const BINARY: [&str; 15] =
         ["=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "=~"];
@@ -72,6 +72,10 @@ fn is_operand_between(before: Option<&str>, after: Option<&str>) -> bool {
     }
 }
 
-fn unknown_test() -> Ruling {
-    deny_but("builtin.test", "What [ would test is not known before it runs.", "Quote it: [ -n \"$x\" ]")
+fn unknown_test() -> RuleResult {
+    deny_with_hint(
+        "builtin.test",
+        "The test in [ … ] is not known before the command runs.",
+        "Quote it: [ -n \"$x\" ]",
+    )
 }

@@ -1,45 +1,46 @@
-//! Reading a command's options: only those a rule knows, in full, so that nothing hides in a cluster or an
-//! abbreviation.
+//! Parses a command's options. Only options that a rule lists are accepted, and long ones only in full, so that none
+//! can hide in a cluster or an abbreviation.
 
 use crate::verdict::Denial;
-use crate::words::{Arg, Kind};
+use crate::words::{Arg, ArgKind};
 
-/// The options of a command.
-pub struct Syntax {
-    /// Letters without a value.
+/// The options that a rule accepts.
+pub struct OptionSyntax {
+    /// Short options without a value.
     pub flags: &'static str,
-    /// Letters with a value.
+    /// Short options with a value.
     pub valued: &'static str,
-    /// Words without a value, or with one after `=` that does no harm.
+    /// Long options without a value, or with a harmless one after `=`.
     pub long: &'static [&'static str],
-    /// Words with a value, after `=` or in the next argument.
+    /// Long options with a value, after `=` or in the next argument.
     pub long_valued: &'static [&'static str],
 }
 
-/// A command's arguments, sorted.
 #[derive(Debug, Default)]
-pub struct Parsed<'c> {
-    /// What is not an option.
+pub struct ParsedArgs<'c> {
     pub operands: Vec<&'c Arg>,
-    /// Options that are there, by letter or word, with their values.
+    /// The options, without dashes, and their values.
     pub options: Vec<(String, Option<Arg>)>,
 }
 
-impl Parsed<'_> {
-    /// Whether an option is there.
+impl ParsedArgs<'_> {
     pub fn has(&self, name: &str) -> bool {
         self.options.iter().any(|(option, _)| option == name)
     }
 
-    /// The value of an option.
+    /// The last value of an option.
     pub fn value(&self, name: &str) -> Option<&Arg> {
         self.options.iter().rev().find(|(option, _)| option == name).and_then(|(_, value)| value.as_ref())
     }
 }
 
-/// Sorts all arguments; operands and options may be mixed.
-pub fn parse<'c>(rule: &'static str, syntax: &Syntax, args: &'c [Arg]) -> Result<Parsed<'c>, Denial> {
-    let mut parsed = Parsed::default();
+/// Parses all arguments; operands and options may be mixed.
+pub fn parse<'c>(
+    rule: &'static str,
+    syntax: &OptionSyntax,
+    args: &'c [Arg],
+) -> Result<ParsedArgs<'c>, Denial> {
+    let mut parsed = ParsedArgs::default();
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
@@ -56,13 +57,13 @@ pub fn parse<'c>(rule: &'static str, syntax: &Syntax, args: &'c [Arg]) -> Result
     Ok(parsed)
 }
 
-/// Sorts the options before the first operand; the operands start there.
+/// Parses the options before the first operand and returns the remaining arguments.
 pub fn parse_leading<'c>(
     rule: &'static str,
-    syntax: &Syntax,
+    syntax: &OptionSyntax,
     args: &'c [Arg],
-) -> Result<(Parsed<'c>, &'c [Arg]), Denial> {
-    let mut parsed = Parsed::default();
+) -> Result<(ParsedArgs<'c>, &'c [Arg]), Denial> {
+    let mut parsed = ParsedArgs::default();
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
         if arg.literal() == Some("--") {
@@ -78,18 +79,18 @@ pub fn parse_leading<'c>(
 
 fn option<'c>(
     rule: &'static str,
-    syntax: &Syntax,
+    syntax: &OptionSyntax,
     arg: &Arg,
     rest: &'c [Arg],
-    parsed: &mut Parsed<'_>,
+    parsed: &mut ParsedArgs<'_>,
 ) -> Result<&'c [Arg], Denial> {
     if let Some(long) = arg.text.strip_prefix("--") {
         let (name, value) = match long.split_once('=') {
             Some((name, value)) => (name, Some(Arg::new(value, arg.kind))),
             None => (long, None),
         };
-        // Of `--name=$x` the name is known; of `--na$x` it is not.
-        let known = arg.kind == Kind::Plain || (arg.kind == Kind::Unknown && value.is_some());
+        // The name is known in `--name=$x`, but not in `--na$x`.
+        let known = arg.kind == ArgKind::Plain || (arg.kind == ArgKind::Unknown && value.is_some());
         if known && syntax.long.contains(&name) {
             parsed.options.push((name.to_owned(), value));
             return Ok(rest);
@@ -104,7 +105,7 @@ fn option<'c>(
         }
         return Err(refused(rule, arg));
     }
-    if arg.kind != Kind::Plain {
+    if arg.kind != ArgKind::Plain {
         return Err(refused(rule, arg));
     }
     for (at, letter) in arg.text[1..].char_indices() {
@@ -128,22 +129,22 @@ fn option<'c>(
 
 fn next_value<'c>(rule: &'static str, option: &str, rest: &'c [Arg]) -> Result<(Arg, &'c [Arg]), Denial> {
     match rest.split_first() {
-        Some((value, rest)) if value.kind != Kind::Several => Ok((value.clone(), rest)),
-        _ => Err(Denial::new(rule, format!("The option {option} needs a value that is one argument."))),
+        Some((value, rest)) if value.kind != ArgKind::Several => Ok((value.clone(), rest)),
+        _ => Err(Denial::new(rule, format!("The option '{option}' requires exactly one value."))),
     }
 }
 
 fn refused(rule: &'static str, arg: &Arg) -> Denial {
-    if arg.kind == Kind::Plain {
+    if arg.kind == ArgKind::Plain {
         Denial::new(rule, format!("The option '{}' is not allowed here.", arg.text))
             .instead("Leave the option out.")
     } else {
-        Denial::new(rule, "An argument that is not known before it runs could be an option.")
-            .instead("Write it out, or put it in double quotes after '--'.")
+        Denial::new(rule, "An argument that is not known before the command runs could be an option.")
+            .instead("Write it literally, or put it in double quotes after '--'.")
     }
 }
 
-/// Whether an argument names one of these options: in full, abbreviated, with a value, or in a cluster of letters.
+/// Whether an argument is one of these options: in full, abbreviated, with a value, or in a cluster of short options.
 pub fn names_one_of(arg: &Arg, options: &[&str]) -> bool {
     let Some(text) = arg.text.strip_prefix('-') else { return false };
     let given = text.strip_prefix('-').unwrap_or(text).split('=').next().unwrap_or_default();

@@ -1,18 +1,17 @@
-//! `pkill`: development processes, by name.
+//! `pkill`: may end development processes, by name.
 
-use super::options::{Syntax, parse};
+use super::options::{OptionSyntax, parse};
 use super::{Rule, always, never};
 use autonoe_core::profile::Profile;
 
-use crate::verdict::{Ruling, deny_but};
-use crate::walk::{Call, Walker};
+use crate::verdict::{RuleResult, deny_with_hint};
+use crate::walk::{CommandCall, Walker};
 use crate::words::Arg;
 
-/// The rule of this file.
 pub const RULES: &[Rule] = &[Rule {
     name: "pkill",
     commands: &["pkill"],
-    only_run: false,
+    run_only: false,
     judge,
     examples: &[
         always("pkill node"),
@@ -31,7 +30,7 @@ pub const RULES: &[Rule] = &[Rule {
     ],
 }];
 
-/// The processes of each language.
+/// The processes of each language profile.
 #[rustfmt::skip]
 const TARGETS: [(Profile, &[&str]); 7] = [
     (
@@ -53,14 +52,14 @@ const TARGETS: [(Profile, &[&str]); 7] = [
 const SIGNALS: [&str; 12] =
     ["9", "15", "2", "1", "KILL", "TERM", "INT", "HUP", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"];
 
-const SYNTAX: Syntax = Syntax {
+const SYNTAX: OptionSyntax = OptionSyntax {
     flags: "fxeon",
     valued: "",
     long: &["full", "exact", "echo", "newest", "oldest"],
     long_valued: &["signal"],
 };
 
-fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let is_signal = |arg: &&Arg| {
         arg.literal().and_then(|text| text.strip_prefix('-')).is_some_and(|s| SIGNALS.contains(&s))
     };
@@ -72,10 +71,10 @@ fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
         return refuse("That signal is not allowed.");
     }
     let [pattern] = parsed.operands.as_slice() else {
-        return refuse("pkill needs exactly one process name.");
+        return refuse("pkill requires exactly one process name.");
     };
     let Some(pattern) = pattern.literal() else {
-        return refuse("The process name is not known before it runs.");
+        return refuse("The process name is not known before the command runs.");
     };
     let full = parsed.has("f") || parsed.has("full");
     let (target, rest) = match pattern.split_once(' ') {
@@ -84,7 +83,7 @@ fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     };
     let plain = rest.bytes().all(|b| b.is_ascii_alphanumeric() || b" _./:=@-".contains(&b));
     if full && (rest.len() < 3 || !plain) {
-        return refuse("With -f a bare name would match unrelated processes, the agent's own among them.");
+        return refuse("With -f a bare name would match unrelated processes, including the agent's own.");
     }
     let listed =
         TARGETS.iter().any(|(profile, names)| walker.policy.has(*profile) && names.contains(&target));
@@ -94,6 +93,10 @@ fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     refuse(&format!("'{target}' is not a development process of the active profiles."))
 }
 
-fn refuse(reason: &str) -> Ruling {
-    deny_but("pkill", reason, "Use `pkill node`, or `pkill -f 'node server.js'` with the script's name.")
+fn refuse(reason: &str) -> RuleResult {
+    deny_with_hint(
+        "pkill",
+        reason,
+        "Use `pkill node`, or `pkill -f 'node server.js'` with the script's name.",
+    )
 }

@@ -1,27 +1,26 @@
-//! The languages' commands as data. In `run` an active profile's commands are free, whatever their arguments:
-//! interpreters are there to run what the agent wrote. In `sync` only the forms in `verification` remain.
+//! The commands of the language profiles, as data. In `run` the commands of an active profile are allowed with any
+//! arguments, because interpreters exist to run the agent's code. In `sync` only the forms in `verification` are
+//! allowed.
 
 use super::verification;
 use autonoe_core::profile::Profile;
 
 use crate::verdict::Denial;
-use crate::walk::{Call, Walker};
+use crate::walk::{CommandCall, Walker};
 
-/// A language's commands.
-pub struct Commands {
+pub struct ProfileCommands {
     pub profile: Profile,
-    /// The name of the rule.
+    /// The rule name shown in verdicts.
     pub rule: &'static str,
-    /// Test runners, type checkers, linters: `sync` has forms of them.
+    /// Test runners, type checkers and linters, of which `sync` allows some forms.
     pub verification: &'static [&'static str],
-    /// The rest of the tool chain.
+    /// The rest of the toolchain.
     pub development: &'static [&'static str],
 }
 
-/// Every language.
 #[rustfmt::skip]
-pub static PROFILES: [Commands; 7] = [
-    Commands {
+pub static PROFILES: [ProfileCommands; 7] = [
+    ProfileCommands {
         profile: Profile::Node,
         rule: "profile.node",
         verification: &[
@@ -34,8 +33,8 @@ pub static PROFILES: [Commands; 7] = [
             "storybook", "prisma", "drizzle-kit", "concurrently",
         ],
     },
-    Commands { profile: Profile::Bun, rule: "profile.bun", verification: &["bun", "bunx"], development: &[] },
-    Commands {
+    ProfileCommands { profile: Profile::Bun, rule: "profile.bun", verification: &["bun", "bunx"], development: &[] },
+    ProfileCommands {
         profile: Profile::Python,
         rule: "profile.python",
         verification: &[
@@ -48,7 +47,7 @@ pub static PROFILES: [Commands; 7] = [
             "jupyter",
         ],
     },
-    Commands {
+    ProfileCommands {
         profile: Profile::Ruby,
         rule: "profile.ruby",
         verification: &["bundle", "rspec", "minitest", "cucumber", "rubocop", "standard", "standardrb"],
@@ -57,13 +56,13 @@ pub static PROFILES: [Commands; 7] = [
             "erb",
         ],
     },
-    Commands {
+    ProfileCommands {
         profile: Profile::Go,
         rule: "profile.go",
         verification: &["go", "gofmt", "golangci-lint", "staticcheck", "golint"],
         development: &["goimports", "gopls", "dlv", "goreleaser", "gotestsum", "air", "templ", "sqlc", "buf"],
     },
-    Commands {
+    ProfileCommands {
         profile: Profile::Rust,
         rule: "profile.rust",
         verification: &["cargo", "rustfmt"],
@@ -72,7 +71,7 @@ pub static PROFILES: [Commands; 7] = [
             "wasm-pack", "trunk",
         ],
     },
-    Commands {
+    ProfileCommands {
         profile: Profile::Php,
         rule: "profile.php",
         verification: &["php", "phpunit", "pest", "phpstan", "psalm", "phpcs"],
@@ -83,25 +82,24 @@ pub static PROFILES: [Commands; 7] = [
     },
 ];
 
-/// Whether some language has a command of this name.
+/// Whether any language has this command.
 pub fn is_known(name: &str) -> bool {
-    of(name).next().is_some()
+    profiles_with(name).next().is_some()
 }
 
-/// Whether a command belongs to a language.
-pub fn is_of(name: &str, profile: Profile) -> bool {
-    of(name).any(|commands| commands.profile == profile)
+pub fn belongs_to(name: &str, profile: Profile) -> bool {
+    profiles_with(name).any(|commands| commands.profile == profile)
 }
 
-fn of(name: &str) -> impl Iterator<Item = &'static Commands> {
+fn profiles_with(name: &str) -> impl Iterator<Item = &'static ProfileCommands> {
     PROFILES
         .iter()
         .filter(move |commands| commands.verification.contains(&name) || commands.development.contains(&name))
 }
 
-/// Judges a language's command; nothing if no language has it.
-pub fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Option<Result<&'static str, Denial>> {
-    let commands = of(call.name).next()?;
+/// Judges a language command and returns the rule that allows it; `None` if no language has it.
+pub fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> Option<Result<&'static str, Denial>> {
+    let commands = profiles_with(call.name).next()?;
     if !walker.policy.has(commands.profile) {
         return Some(Err(Denial::new(
             "profile.inactive",

@@ -1,11 +1,10 @@
-//! Commands that read files: of the project, the session's temporary directory and the toolchain.
+//! Commands that read files, and the check that a path may be read.
 
 use super::{Rule, always, destructive, in_run, never};
-use crate::verdict::Ruling;
-use crate::walk::{Call, Walker};
-use crate::words::{Arg, Kind};
+use crate::verdict::RuleResult;
+use crate::walk::{CommandCall, Walker};
+use crate::words::{Arg, ArgKind};
 
-/// The rules of this file.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "read",
@@ -30,7 +29,7 @@ pub const RULES: &[Rule] = &[
             "md5sum",
             "sha256sum",
         ],
-        only_run: false,
+        run_only: false,
         judge: read,
         examples: &[
             always("ls -la src"),
@@ -58,7 +57,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "grep",
         commands: &["grep", "egrep", "fgrep"],
-        only_run: false,
+        run_only: false,
         judge: grep,
         examples: &[
             always("grep -rn 'a;b|c' src | wc -l"),
@@ -70,15 +69,14 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether what a command reads is within bounds.
-pub fn judge(walker: &mut Walker<'_>, operand: &Arg) -> Ruling {
-    // Only what may lead away needs to be looked up: the rest is below the working directory or a link in it.
+/// Judges a path that a command reads.
+pub fn judge(walker: &mut Walker<'_>, operand: &Arg) -> RuleResult {
     walker.count_path()?;
     walker.may_read(operand)
 }
 
-/// Whether an option's value that looks like a path is within bounds.
-pub fn judge_value(walker: &mut Walker<'_>, option: &Arg) -> Ruling {
+/// Judges the value in `--option=value` if it looks like a path outside the working directory.
+pub fn judge_value(walker: &mut Walker<'_>, option: &Arg) -> RuleResult {
     match option.text.split_once('=') {
         Some((_, value)) if value.starts_with(['/', '~']) || value.contains("..") => {
             judge(walker, &Arg::new(value, option.kind))
@@ -87,7 +85,7 @@ pub fn judge_value(walker: &mut Walker<'_>, option: &Arg) -> Ruling {
     }
 }
 
-fn read(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn read(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
@@ -102,7 +100,7 @@ fn read(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     Ok(())
 }
 
-fn grep(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn grep(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let mut pattern_seen = false;
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
@@ -128,7 +126,7 @@ fn grep(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
                 pattern_seen |= arg.text.starts_with("--reg") || arg.text.starts_with("--file");
                 judge_value(walker, arg)?;
             }
-            None if !pattern_seen && arg.kind != Kind::Several => pattern_seen = true,
+            None if !pattern_seen && arg.kind != ArgKind::Several => pattern_seen = true,
             None => judge(walker, arg)?,
         }
     }

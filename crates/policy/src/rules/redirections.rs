@@ -1,30 +1,29 @@
-//! Redirections: where output may go, and which of bash's own device names may be read.
+//! Redirections: which files may be read and written, and no network connections.
 
 use super::reads;
 use crate::shell::ast::{Part, RedirectKind, Word};
-use crate::verdict::{Denial, Ruling, deny};
+use crate::verdict::{Denial, RuleResult, deny};
 use crate::walk::Walker;
 use crate::words::{Arg, arguments};
 
-/// Judges one redirection.
-pub fn judge(walker: &mut Walker<'_>, kind: RedirectKind, word: &Word) -> Ruling {
+pub fn judge(walker: &mut Walker<'_>, kind: RedirectKind, word: &Word) -> RuleResult {
     let target = single(word)?;
     match kind {
         RedirectKind::Text => Ok(()),
         RedirectKind::Read => {
-            no_network(&target)?;
+            deny_network(&target)?;
             reads::judge(walker, &target)
         }
         RedirectKind::DuplicateInput | RedirectKind::DuplicateOutput if is_descriptor(&target) => Ok(()),
-        RedirectKind::DuplicateInput => deny("redirection", "Only a descriptor's number may follow '<&'."),
+        RedirectKind::DuplicateInput => deny("redirection", "Only a descriptor number may follow '<&'."),
         RedirectKind::Write | RedirectKind::DuplicateOutput => {
             if matches!(word.0.as_slice(), [Part::Process(_)]) {
-                // `> >(command)`: the command has been judged.
+                // `> >(command)`: the walk has already judged the command.
                 return Ok(());
             }
-            no_network(&target)?;
+            deny_network(&target)?;
             if target.text.starts_with('!') {
-                return deny("redirection", "'>!' is another shell's; write '>|'.");
+                return deny("redirection", "'>!' is not bash syntax; write '>|'.");
             }
             walker.count_path()?;
             walker.may_write(&target)
@@ -37,7 +36,7 @@ fn single(word: &Word) -> Result<Arg, Denial> {
     arguments(word, &mut targets);
     match targets.pop() {
         Some(target) if targets.is_empty() => Ok(target),
-        _ => Err(Denial::new("redirection", "A redirection needs exactly one target.")),
+        _ => Err(Denial::new("redirection", "A redirection requires exactly one target.")),
     }
 }
 
@@ -47,8 +46,8 @@ fn is_descriptor(target: &Arg) -> bool {
     digits.bytes().all(|b| b.is_ascii_digit()) && !text.is_empty()
 }
 
-/// Bash opens connections for these.
-fn no_network(target: &Arg) -> Ruling {
+/// Denies the device names for which bash opens network connections.
+fn deny_network(target: &Arg) -> RuleResult {
     if ["/dev/tcp", "/dev/udp"].iter().any(|device| target.text.contains(device)) {
         return deny("redirection.network", "Redirections to the network are not allowed.");
     }

@@ -1,12 +1,13 @@
-//! Places that hold secrets. The kernel decides what can be read; this only refuses what is plainly wrong.
+//! Paths that contain secrets. The sandbox decides what can be read; this rule only denies paths that are obviously
+//! secret.
 
 use crate::shell::ast::{Part, Word};
-use crate::verdict::{Ruling, deny};
-use crate::words::sketch;
+use crate::verdict::{RuleResult, deny};
+use crate::words::approximate_text;
 
-/// Parts of paths outside the project that nobody has business reading.
+/// Parts of paths outside the project that contain secrets.
 #[rustfmt::skip]
-const PLACES: [&str; 26] = [
+const SECRET_PATHS: [&str; 26] = [
     "/.ssh", "/.aws", "/.gnupg", "/.netrc", "/.config/gh", "/.config/gcloud", "/.config/op", "/.azure",
     "/.kube", "/.docker", "/.git-credentials", "/.npmrc", "/.pypirc", "/.gem/credentials",
     "/.cargo/credentials", "/.claude", "/.codex", "/.gemini", "/.bash_history", "/.zsh_history",
@@ -14,14 +15,15 @@ const PLACES: [&str; 26] = [
     "/.local/share/keyrings",
 ];
 
-/// Refuses a word that names one of them.
-pub fn judge(word: &Word) -> Ruling {
-    let may = word.0.iter().any(|part| matches!(part, Part::Text { text, .. } if text.contains(['/', '~'])));
-    if !may {
+/// Denies a word that names a path with secrets, or a network device of bash.
+pub fn judge(word: &Word) -> RuleResult {
+    let has_path =
+        word.0.iter().any(|part| matches!(part, Part::Text { text, .. } if text.contains(['/', '~'])));
+    if !has_path {
         return Ok(());
     }
-    let text = sketch(word);
-    // A message that mentions such a place is not a path.
+    let text = approximate_text(word);
+    // A message that mentions such a path is not a path itself.
     if text.contains([' ', '\n']) {
         return Ok(());
     }
@@ -31,9 +33,9 @@ pub fn judge(word: &Word) -> Ruling {
     }
     let leaves = path.starts_with(['/', '~']) || path.contains("..");
     let lower = path.to_lowercase().replace("//", "/").replace("/./", "/");
-    let secret = PLACES.iter().any(|place| lower.contains(place)) || is_process_memory(&lower);
+    let secret = SECRET_PATHS.iter().any(|secret| lower.contains(secret)) || is_process_memory(&lower);
     if leaves && secret {
-        return deny("secret", format!("'{path}' holds secrets; no command may name it."));
+        return deny("secret", format!("'{path}' may contain secrets; commands may not name it."));
     }
     Ok(())
 }

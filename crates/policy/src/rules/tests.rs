@@ -1,19 +1,19 @@
-//! Every rule's examples, in a project that looks like one.
+//! Runs the examples of every rule in a small project.
 
 use std::fs;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{Example, RULES, devscript, verification};
+use super::{RULES, RuleExample, devscript, verification};
 use crate::policy::{CommandPolicy, Mode, PolicyOptions};
 
-struct Place {
+struct RuleFixture {
     _home: TempDir,
     root: PathBuf,
 }
 
-fn place() -> Place {
+fn fixture() -> RuleFixture {
     let home = TempDir::new().expect("temporary directory");
     let root = home.path().canonicalize().expect("exists").join("proj");
     for directory in ["src", "lib", "dist", "bin", ".git/hooks", ".autonoe", ".claude"] {
@@ -22,23 +22,23 @@ fn place() -> Place {
     for file in ["a.txt", "src/a.js", "bin/dev.sh", ".autonoe/status.json"] {
         fs::write(root.join(file), "").expect("written");
     }
-    Place { _home: home, root }
+    RuleFixture { _home: home, root }
 }
 
-fn policy(place: &Place, mode: Mode, allow_destructive: bool) -> CommandPolicy {
-    CommandPolicy::new(PolicyOptions { allow_destructive, ..PolicyOptions::new(mode, &place.root) })
+fn policy(fixture: &RuleFixture, mode: Mode, allow_destructive: bool) -> CommandPolicy {
+    CommandPolicy::new(PolicyOptions { allow_destructive, ..PolicyOptions::new(mode, &fixture.root) })
 }
 
 #[test]
-fn every_rule_allows_and_denies_what_its_examples_say() {
-    let place = place();
-    let run = policy(&place, Mode::Run, false);
-    let sync = policy(&place, Mode::Sync, true);
-    let destructive = policy(&place, Mode::Run, true);
+fn every_rule_matches_its_examples() {
+    let fixture = fixture();
+    let run = policy(&fixture, Mode::Run, false);
+    let sync = policy(&fixture, Mode::Sync, true);
+    let destructive = policy(&fixture, Mode::Run, true);
     let examples = RULES.iter().flat_map(|rules| rules.iter()).flat_map(|rule| rule.examples);
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for example in examples.chain(devscript::EXAMPLES).chain(verification::EXAMPLES) {
-        let Example { command, .. } = example;
+        let RuleExample { command, .. } = example;
         for (name, policy, expected) in [
             ("run", &run, example.run),
             ("sync", &sync, example.sync),
@@ -46,12 +46,12 @@ fn every_rule_allows_and_denies_what_its_examples_say() {
         ] {
             let verdict = policy.check(command);
             if verdict.is_allowed() != expected {
-                wrong.push(format!(
-                    "{name}: {command:?} should be {expected}: {} {}",
+                failures.push(format!(
+                    "{name}: {command:?}: expected allowed = {expected}, got {} {}",
                     verdict.rule, verdict.reason
                 ));
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

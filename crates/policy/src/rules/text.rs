@@ -1,16 +1,15 @@
-//! Filters that can also write: `sort -o`, `uniq`'s second operand, `tree -o`, `date -s`.
+//! Filters that can also write files (`sort -o`, the second operand of `uniq`, `tree -o`) or set the clock (`date -s`).
 
-use super::options::{Syntax, parse};
+use super::options::{OptionSyntax, parse};
 use super::{Rule, always, in_run, never, reads};
-use crate::verdict::{Ruling, deny, deny_but};
-use crate::walk::{Call, Walker};
+use crate::verdict::{RuleResult, deny, deny_with_hint};
+use crate::walk::{CommandCall, Walker};
 
-/// The rules of this file.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "sort",
         commands: &["sort"],
-        only_run: false,
+        run_only: false,
         judge: |walker, call| filter(walker, "sort", &SORT, call),
         examples: &[
             always("sort -rn -k2,2 -t: names.txt | uniq -c"),
@@ -25,7 +24,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "uniq",
         commands: &["uniq"],
-        only_run: false,
+        run_only: false,
         judge: uniq,
         examples: &[
             always("uniq -c"),
@@ -37,7 +36,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "tree",
         commands: &["tree"],
-        only_run: false,
+        run_only: false,
         judge: |walker, call| filter(walker, "tree", &TREE, call),
         examples: &[
             always("tree -L 2 -I node_modules"),
@@ -49,7 +48,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "date",
         commands: &["date"],
-        only_run: false,
+        run_only: false,
         judge: date,
         examples: &[
             always("date"),
@@ -62,7 +61,7 @@ pub const RULES: &[Rule] = &[
 ];
 
 #[rustfmt::skip]
-const SORT: Syntax = Syntax {
+const SORT: OptionSyntax = OptionSyntax {
     flags: "bdfghiMnRrVcCmsuz",
     valued: "ktS",
     long: &[
@@ -74,7 +73,7 @@ const SORT: Syntax = Syntax {
 };
 
 #[rustfmt::skip]
-const UNIQ: Syntax = Syntax {
+const UNIQ: OptionSyntax = OptionSyntax {
     flags: "cdDiuz",
     valued: "fsw",
     long: &[
@@ -85,7 +84,7 @@ const UNIQ: Syntax = Syntax {
 };
 
 #[rustfmt::skip]
-const TREE: Syntax = Syntax {
+const TREE: OptionSyntax = OptionSyntax {
     flags: "adflxinNqpugshDFvtcUrCAJXQ",
     valued: "LPI",
     long: &[
@@ -95,19 +94,24 @@ const TREE: Syntax = Syntax {
     long_valued: &[],
 };
 
-const DATE: Syntax = Syntax {
+const DATE: OptionSyntax = OptionSyntax {
     flags: "uRj",
     valued: "dIr",
     long: &["utc", "universal", "rfc-email", "iso-8601", "rfc-3339", "help", "version"],
     long_valued: &["date", "reference"],
 };
 
-fn filter(walker: &mut Walker<'_>, rule: &'static str, syntax: &Syntax, call: Call<'_>) -> Ruling {
+fn filter(
+    walker: &mut Walker<'_>,
+    rule: &'static str,
+    syntax: &OptionSyntax,
+    call: CommandCall<'_>,
+) -> RuleResult {
     let parsed = parse(rule, syntax, call.args)?;
     parsed.operands.iter().try_for_each(|operand| reads::judge(walker, operand))
 }
 
-fn uniq(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn uniq(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let parsed = parse("uniq", &UNIQ, call.args)?;
     if let Some(input) = parsed.operands.first() {
         reads::judge(walker, input)?;
@@ -118,16 +122,16 @@ fn uniq(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
             walker.count_path()?;
             walker.may_write(output)
         }
-        _ => deny("uniq", "uniq takes one input and one output."),
+        _ => deny("uniq", "uniq takes at most one input and one output."),
     }
 }
 
-fn date(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
-    // `-I` takes its value only attached.
+fn date(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+    // `-I` takes a value only if it is attached.
     let args: Vec<_> = call.args.iter().filter(|arg| arg.literal() != Some("-I")).cloned().collect();
     let parsed = parse("date", &DATE, &args)?;
     if parsed.operands.iter().any(|operand| !operand.text.starts_with('+')) {
-        return deny_but("date", "Setting the clock is not allowed.", "Print it: date +%F.");
+        return deny_with_hint("date", "Setting the clock is not allowed.", "Print it: date +%F.");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Names of variables that change what is loaded or run, as data.
+//! Names of variables that change which code is loaded or run, as data.
 
-/// Dangerous in full.
+/// Dangerous names.
 pub const NAMES: &[&str] = &[
     "PATH", "ENV", "IFS", "HOME", "SHELL", "SHELLOPTS", "CDPATH", "EDITOR", "VISUAL", "PAGER", "MANPAGER",
     "BROWSER", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4", "GLOBIGNORE", "FIGNORE", "HISTFILE",
@@ -17,7 +17,7 @@ pub const NAMES: &[&str] = &[
     "GODEBUG", "GOAUTH", "GOCOVERDIR",
 ];
 
-/// Dangerous by their beginning.
+/// Prefixes of dangerous names.
 pub const PREFIXES: &[&str] = &[
     "LD_", "DYLD_", "BASH", "GIT_", "SSH_", "PYTHON", "RUBY", "PERL", "NODE_", "NPM_", "npm_", "YARN_",
     "PNPM_", "BUN_", "DENO_", "PIP_", "UV_", "POETRY_", "CONDA_", "BUNDLE_", "GEM_", "CGO_", "CARGO_",
@@ -27,11 +27,11 @@ pub const PREFIXES: &[&str] = &[
     "SUDO_", "ELECTRON_",
 ];
 
-/// Dangerous by their end.
+/// Suffixes of dangerous names.
 pub const SUFFIXES: &[&str] =
     &["_OPTIONS", "_OPTS", "_PROXY", "_proxy", "_PRELOAD", "_WRAPPER", "_LIBRARY_PATH"];
 
-/// Harmless although they begin or end like the others.
+/// Harmless names despite a dangerous prefix or suffix.
 pub const HARMLESS: &[&str] = &[
     "NODE_ENV", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8",
     "PYTHONHASHSEED", "PYTHONWARNINGS", "CGO_ENABLED", "CARGO_TERM_COLOR", "CARGO_INCREMENTAL",

@@ -1,16 +1,16 @@
-//! What remains of the languages' commands in `sync`: forms that test, check, lint and build, without the
-//! options that repair, update or write elsewhere.
+//! The language commands in `sync`: only forms that test, check, lint and build, without options that fix, update or
+//! write elsewhere.
 
-use super::forms::{FORMS, Form};
+use super::forms::{FORMS, VerificationForm};
 use super::options::names_one_of;
 use super::{profiles, reads};
 use autonoe_core::profile::Profile;
 
-use crate::verdict::{Denial, Ruling};
-use crate::walk::{Call, Origin, Walker};
+use crate::verdict::{Denial, RuleResult};
+use crate::walk::{Caller, CommandCall, Walker};
 use crate::words::Arg;
 
-/// Commands that run a tool of the project; the tool is judged.
+/// Commands that run another tool, with their leading arguments and profile. The tool is judged.
 const RUNNERS: [(&str, &[&str], Profile); 11] = [
     ("npx", &[], Profile::Node),
     ("bunx", &[], Profile::Node),
@@ -25,8 +25,7 @@ const RUNNERS: [(&str, &[&str], Profile); 11] = [
     ("python3", &["-m"], Profile::Python),
 ];
 
-/// Judges a language's command for `sync`.
-pub fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+pub fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     for arg in call.args {
         reads::judge_value(walker, arg)?;
         if arg.text.starts_with(['/', '~']) || arg.text.starts_with("..") {
@@ -39,7 +38,7 @@ pub fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     };
     for (runner, start, profile) in RUNNERS {
         if call.name == runner && starts(start) && call.args.len() > start.len() {
-            return tool(walker, call, profile, &call.args[start.len()..]);
+            return judge_tool(walker, call, profile, &call.args[start.len()..]);
         }
     }
     if call.name == "php"
@@ -49,35 +48,35 @@ pub fn judge(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     }
     let mut denial = None;
     for form in FORMS.iter().filter(|form| form.command == call.name && starts(form.start)) {
-        match matches(form, &call.args[form.start.len()..]) {
+        match judge_form(form, &call.args[form.start.len()..]) {
             Ok(()) => return Ok(()),
-            Err(refused) => denial = Some(refused),
+            Err(form_denial) => denial = Some(form_denial),
         }
     }
     Err(denial.unwrap_or_else(|| {
         Denial::new(
             "sync.verification",
-            format!("This form of '{}' is not for sync, which only verifies.", call.name),
+            format!("This form of '{}' is not available in sync, which only verifies.", call.name),
         )
         .instead(examples(call.name))
     }))
 }
 
-/// The tool that a runner starts must be one with a form of its own.
-fn tool(walker: &mut Walker<'_>, call: Call<'_>, profile: Profile, argv: &[Arg]) -> Ruling {
+/// Judges the tool that a runner starts; it must have a form of its own.
+fn judge_tool(walker: &mut Walker<'_>, call: CommandCall<'_>, profile: Profile, argv: &[Arg]) -> RuleResult {
     let Some((name, args)) = argv.split_first() else { return Ok(()) };
     if call.name.starts_with("python") && name.literal() == Some("unittest") {
         return Ok(());
     }
     let known = name
         .literal()
-        .filter(|name| profiles::is_of(name, profile) && FORMS.iter().any(|form| form.command == *name));
+        .filter(|name| profiles::belongs_to(name, profile) && FORMS.iter().any(|form| form.command == *name));
     match known {
-        // A runner that runs a runner would never end.
+        // Without this check, nested runners could recurse without limit.
         Some(name) if !RUNNERS.iter().any(|(runner, ..)| *runner == name) => {
-            judge(walker, Call { name, args, origin: Origin::Program })
+            judge(walker, CommandCall { name, args, caller: Caller::Program })
         }
-        Some(_) => refuse("A runner may not run another."),
+        Some(_) => deny_option("A runner may not run another runner."),
         None => Err(Denial::new(
             "sync.verification",
             format!("'{}' may not run '{}' in sync.", call.name, name.text),
@@ -86,23 +85,26 @@ fn tool(walker: &mut Walker<'_>, call: Call<'_>, profile: Profile, argv: &[Arg])
     }
 }
 
-fn matches(form: &Form, args: &[Arg]) -> Ruling {
+fn judge_form(form: &VerificationForm, args: &[Arg]) -> RuleResult {
     let folded: Vec<Arg> = if form.command == "tsc" {
         args.iter().map(|arg| Arg::new(arg.text.to_lowercase(), arg.kind)).collect()
     } else {
         args.to_vec()
     };
-    let mut needed = form.needs.is_empty();
+    let mut has_needed = form.needs.is_empty();
     for (at, arg) in folded.iter().enumerate() {
-        if arg.kind != crate::words::Kind::Plain && arg.may_be_option() {
-            return refuse("An argument that is not known before it runs could be an option.");
+        if arg.kind != crate::words::ArgKind::Plain && arg.may_be_option() {
+            return deny_option("An argument that is not known before the command runs could be an option.");
         }
         let next = folded.get(at + 1).and_then(Arg::literal);
         if names_one_of(arg, form.denied) && !is_harmless(form, arg) {
-            return refuse(&format!("{} {} changes or writes more than sync may.", form.command, arg.text));
+            return deny_option(&format!(
+                "'{} {}' changes or writes files that sync may not change.",
+                form.command, arg.text
+            ));
         }
         if form.command == "tsc" && (arg.text == "false" || arg.text.starts_with('@')) {
-            return refuse("tsc would write its output.");
+            return deny_option("tsc would write output files.");
         }
         if form.command == "go"
             && names_one_of(arg, &["-o"])
@@ -110,23 +112,24 @@ fn matches(form: &Form, args: &[Arg]) -> Ruling {
         {
             let output = arg.text.split_once('=').map(|(_, value)| value).or(next);
             if output != Some("/dev/null") {
-                return refuse("go build may write only to /dev/null in sync.");
+                return deny_option("go build may write only to /dev/null in sync.");
             }
         }
         if arg.text.starts_with('+') && form.command == "cargo" {
-            return refuse("Another toolchain is not for sync.");
+            return deny_option("sync may not select another toolchain.");
         }
-        needed |= arg.literal().is_some_and(|text| form.needs.contains(&text));
+        has_needed |= arg.literal().is_some_and(|text| form.needs.contains(&text));
     }
-    if !needed {
+    if !has_needed {
         return Err(Denial::new("sync.verification", format!("{} would write files.", form.command))
             .instead(format!("{} {}", form.command, form.needs[0])));
     }
     Ok(())
 }
 
-/// Letters in clusters and single-dash words are not options of these.
-fn is_harmless(form: &Form, arg: &Arg) -> bool {
+/// Whether an argument that matches a denied option is harmless. The Go tools and tsc take long options with one
+/// dash, so only an exact match counts for them.
+fn is_harmless(form: &VerificationForm, arg: &Arg) -> bool {
     if form.command == "pytest" && arg.text == "--co" {
         return true;
     }
@@ -140,8 +143,8 @@ fn is_harmless(form: &Form, arg: &Arg) -> bool {
     !form.denied.iter().any(|denied| denied.trim_start_matches('-') == given)
 }
 
-fn refuse(reason: &str) -> Ruling {
-    Err(Denial::new("sync.verification", reason).instead("Leave the option out; sync only verifies."))
+fn deny_option(reason: &str) -> RuleResult {
+    Err(Denial::new("sync.verification", reason).instead("Leave out the option; sync only verifies."))
 }
 
 fn examples(command: &str) -> String {
@@ -154,7 +157,7 @@ fn examples(command: &str) -> String {
 }
 
 #[cfg(test)]
-pub const EXAMPLES: &[super::Example] = &[
+pub const EXAMPLES: &[super::RuleExample] = &[
     super::always("npm test 2>&1 | tail -20"),
     super::always("npm run build"),
     super::always("npx tsc --noEmit"),

@@ -1,17 +1,16 @@
-//! Commands that run another: resolved, not trusted. What they would run is judged as if it stood alone.
+//! Commands that run another command. The inner command is judged as if it were run directly.
 
-use super::options::{Parsed, Syntax, parse_leading};
+use super::options::{OptionSyntax, ParsedArgs, parse_leading};
 use super::{Rule, always, assignments, destructive, in_run, never};
-use crate::verdict::{Ruling, deny, deny_but};
-use crate::walk::{Call, Walker};
-use crate::words::{Arg, Kind};
+use crate::verdict::{RuleResult, deny, deny_with_hint};
+use crate::walk::{CommandCall, Walker};
+use crate::words::{Arg, ArgKind};
 
-/// The rules of this file.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "timeout",
         commands: &["timeout", "gtimeout"],
-        only_run: false,
+        run_only: false,
         judge: timeout,
         examples: &[
             in_run("timeout 30 npm start > server.log 2>&1 &"),
@@ -27,7 +26,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "nice",
         commands: &["nice", "nohup", "time"],
-        only_run: false,
+        run_only: false,
         judge: nice,
         examples: &[
             always("nice -n 10 npm test"),
@@ -43,7 +42,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "env",
         commands: &["env"],
-        only_run: false,
+        run_only: false,
         judge: env,
         examples: &[
             always("env CI=1 npm test"),
@@ -59,7 +58,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "xargs",
         commands: &["xargs"],
-        only_run: false,
+        run_only: false,
         judge: xargs,
         examples: &[
             always("git ls-files | xargs wc -l"),
@@ -75,7 +74,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "command",
         commands: &["command"],
-        only_run: false,
+        run_only: false,
         judge: command,
         examples: &[
             always("command -v node"),
@@ -86,36 +85,37 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-const TIMEOUT: Syntax = Syntax {
+const TIMEOUT: OptionSyntax = OptionSyntax {
     flags: "v",
     valued: "ks",
     long: &["foreground", "preserve-status", "verbose"],
     long_valued: &["kill-after", "signal"],
 };
-const NICE: Syntax = Syntax { flags: "0123456789", valued: "n", long: &[], long_valued: &["adjustment"] };
-const NOHUP: Syntax = Syntax { flags: "", valued: "", long: &[], long_valued: &[] };
-const TIME: Syntax = Syntax { flags: "p", valued: "", long: &[], long_valued: &[] };
-const ENV: Syntax =
-    Syntax { flags: "i0", valued: "u", long: &["ignore-environment"], long_valued: &["unset"] };
-const XARGS: Syntax = Syntax {
+const NICE: OptionSyntax =
+    OptionSyntax { flags: "0123456789", valued: "n", long: &[], long_valued: &["adjustment"] };
+const NOHUP: OptionSyntax = OptionSyntax { flags: "", valued: "", long: &[], long_valued: &[] };
+const TIME: OptionSyntax = OptionSyntax { flags: "p", valued: "", long: &[], long_valued: &[] };
+const ENV: OptionSyntax =
+    OptionSyntax { flags: "i0", valued: "u", long: &["ignore-environment"], long_valued: &["unset"] };
+const XARGS: OptionSyntax = OptionSyntax {
     flags: "0rtx",
     valued: "nPILdsa",
     long: &["null", "no-run-if-empty", "verbose", "exit"],
     long_valued: &["max-args", "max-procs", "delimiter", "arg-file", "max-chars"],
 };
 
-fn timeout(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn timeout(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let (_, rest) = parse_leading("timeout", &TIMEOUT, call.args)?;
     let Some((duration, command)) = rest.split_first() else {
-        return deny("timeout", "timeout needs a duration.");
+        return deny("timeout", "timeout requires a duration.");
     };
     if !duration.literal().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
-        return deny_but("timeout", "The duration is not written out.", "timeout 30 command");
+        return deny_with_hint("timeout", "The duration is not literal.", "timeout 30 command");
     }
     run(walker, "timeout", command)
 }
 
-fn nice(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn nice(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let syntax = match call.name {
         "nice" => &NICE,
         "time" => &TIME,
@@ -125,7 +125,7 @@ fn nice(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     run(walker, "nice", command)
 }
 
-fn env(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn env(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let (parsed, mut rest) = parse_leading("env", &ENV, call.args)?;
     for (option, value) in &parsed.options {
         if option == "u" || option == "unset" {
@@ -135,14 +135,14 @@ fn env(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     }
     while let Some((assignment, after)) = rest.split_first() {
         let Some((name, _)) = assignment.text.split_once('=') else { break };
-        if assignment.kind == Kind::Several {
-            return deny("env", "An argument of env is not known before it runs.");
+        if assignment.kind == ArgKind::Several {
+            return deny("env", "An argument of env is not known before the command runs.");
         }
         assignments::judge_name_text(name)?;
         rest = after;
     }
     if rest.is_empty() {
-        return deny_but(
+        return deny_with_hint(
             "env",
             "env alone prints the whole environment.",
             "Print one variable: echo \"$NAME\".",
@@ -151,45 +151,47 @@ fn env(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
     run(walker, "env", rest)
 }
 
-fn xargs(walker: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+fn xargs(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     let (parsed, command) = parse_leading("xargs", &XARGS, call.args)?;
     if command.is_empty() {
         return Ok(());
     }
-    let replaced = replacement(&parsed);
+    let replacement = replacement(&parsed);
     let mut argv: Vec<Arg> = command.to_vec();
-    match replaced {
-        Some(None) => return deny("xargs", "The replacement is not known before it runs."),
+    match replacement {
+        Some(None) => {
+            return deny("xargs", "The replacement string of xargs -I is not known before the command runs.");
+        }
         Some(Some(_)) if ["n", "L", "max-args"].iter().any(|option| parsed.has(option)) => {
-            return deny("xargs", "With -n or -L the replacement does not hold.");
+            return deny("xargs", "xargs -I cannot be combined with -n or -L.");
         }
         Some(Some(mark)) => {
             for arg in argv.iter_mut().filter(|arg| arg.text.contains(mark.as_str())) {
                 *arg = Arg::unknown();
             }
         }
-        None => argv.push(Arg::new("", Kind::Several)),
+        None => argv.push(Arg::new("", ArgKind::Several)),
     }
     walker.dispatch_wrapped(&argv)
 }
 
-/// The text that `-I` replaces, if it is there, and if it is known.
-fn replacement(parsed: &Parsed<'_>) -> Option<Option<String>> {
+/// The text that `-I` replaces: `None` without `-I`, `Some(None)` if it is not known.
+fn replacement(parsed: &ParsedArgs<'_>) -> Option<Option<String>> {
     let value = parsed.value("I")?;
     Some(value.literal().filter(|mark| !mark.is_empty()).map(str::to_owned))
 }
 
-/// It hides built-ins from the rules for them, so it may only look.
-fn command(_: &mut Walker<'_>, call: Call<'_>) -> Ruling {
+/// `command` bypasses the rules for functions and built-ins, so only `-v` and `-V` are allowed.
+fn command(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     match call.args.first().and_then(Arg::literal) {
         Some("-v" | "-V") => Ok(()),
-        _ => deny_but("command", "`command` may only be used to look for a program.", "command -v name"),
+        _ => deny_with_hint("command", "`command` may only be used to look up a program.", "command -v name"),
     }
 }
 
-fn run(walker: &mut Walker<'_>, rule: &'static str, command: &[Arg]) -> Ruling {
+fn run(walker: &mut Walker<'_>, rule: &'static str, command: &[Arg]) -> RuleResult {
     if command.is_empty() {
-        return deny(rule, format!("{rule} has nothing to run."));
+        return deny(rule, format!("{rule} requires a command to run."));
     }
     walker.dispatch_wrapped(command)
 }

@@ -1,47 +1,41 @@
-//! The syntax tree. Words keep their parts, so that nothing has to be read twice.
+//! The syntax tree. Words keep their parts, so that nothing has to be parsed twice.
 
-/// A whole command as given, with the bodies of its here-documents.
+/// A complete command line, with the bodies of its here-documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// What is run.
     pub list: List,
-    /// The here-documents, as [`Target::HereDocument`] numbers them.
+    /// The here-documents, indexed by [`Target::HereDocument`].
     pub bodies: Vec<Word>,
-    /// Every variable that is given a value anywhere, and what it may hold.
-    pub variables: Vec<(String, Content)>,
-    /// The variables among them that are arrays.
+    /// Every assigned variable, once for each assignment, and what it may contain.
+    pub variables: Vec<(String, ValueKind)>,
+    /// The variables that are arrays.
     pub arrays: Vec<String>,
-    /// Whether functions are defined.
     pub has_functions: bool,
 }
 
-/// What a variable may hold, as far as its assignments tell; later ones include the earlier.
+/// What a variable may contain, judged by its assignments. Each kind includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Content {
+pub enum ValueKind {
     /// An integer or nothing.
     Number,
     /// One word of text without brackets, dollar signs, backquotes and patterns.
-    Tame,
-    /// Anything.
-    Wild,
+    PlainWord,
+    Arbitrary,
 }
 
-/// Commands run one after another.
+/// Commands that run one after another.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct List(pub Vec<Item>);
 
-/// One member of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// The first pipeline.
     pub first: Pipeline,
-    /// What follows it, by `&&` and `||`.
+    /// The pipelines that follow, joined by `&&` or `||`.
     pub rest: Vec<(Join, Pipeline)>,
-    /// Whether it ends with `&`.
+    /// Whether the item ends with `&`.
     pub background: bool,
 }
 
-/// How pipelines are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
     /// `&&`
@@ -53,25 +47,21 @@ pub enum Join {
 /// Commands joined by `|`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pipeline {
-    /// Whether an odd number of `!` stands before it.
+    /// Whether an odd number of `!` precedes it.
     pub negated: bool,
-    /// At least one.
+    /// Never empty.
     pub commands: Vec<Command>,
 }
 
-/// A command and its redirections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// What it is.
     pub kind: CommandKind,
-    /// Its redirections, in order.
     pub redirects: Vec<Redirect>,
 }
 
-/// The kinds of command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandKind {
-    /// Assignments, a name, arguments.
+    /// Assignments, a name and arguments.
     Simple(Simple),
     /// `( … )`
     Subshell(List),
@@ -79,95 +69,73 @@ pub enum CommandKind {
     Group(List),
     /// `if`, with its `elif` arms.
     If {
-        /// Conditions and what follows each.
+        /// Conditions and their bodies.
         arms: Vec<(List, List)>,
-        /// `else`.
+        /// `else`
         otherwise: Option<List>,
     },
     /// `for name in values`
     For {
-        /// The variable.
         name: String,
-        /// The values; the positional parameters if absent.
+        /// `None` for the positional parameters.
         values: Option<Vec<Word>>,
-        /// The body.
         body: List,
     },
     /// `for (( … ))`
-    ArithmeticFor {
-        /// The expressions that are there.
-        expressions: Vec<Word>,
-        /// The body.
-        body: List,
-    },
+    ArithmeticFor { expressions: Vec<Word>, body: List },
     /// `while` and `until`.
-    While {
-        /// The condition.
-        condition: List,
-        /// The body.
-        body: List,
-    },
+    While { condition: List, body: List },
     /// `case`
     Case {
-        /// What is compared.
         subject: Word,
-        /// Patterns and what follows them.
+        /// Patterns and their bodies.
         arms: Vec<(Vec<Word>, List)>,
     },
     /// `name() …`
     Function {
-        /// Its name, unchecked.
+        /// Not validated by the parser.
         name: String,
-        /// Its body.
         body: Box<Command>,
     },
-    /// `[[ … ]]`; how its conditions are joined does not matter to us.
+    /// `[[ … ]]`; the policy does not need to know how the conditions are joined.
     Test(Vec<Condition>),
     /// `(( … ))`
     Arithmetic(Word),
 }
 
-/// A simple command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Simple {
     /// Assignments before the name.
     pub assignments: Vec<Assignment>,
     /// The name and the arguments; empty if there are only assignments or redirections.
     pub words: Vec<Word>,
-    /// The assignments among the arguments of `export`, `declare` and kin.
+    /// The assignments among the arguments of `export`, `declare` and similar built-ins.
     pub declared: Vec<Assignment>,
 }
 
 /// `name=value`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// The variable.
     pub name: String,
-    /// An array's index, an arithmetic expression.
+    /// The array index, an arithmetic expression.
     pub index: Option<Word>,
-    /// What is assigned.
     pub value: Value,
 }
 
-/// An assigned value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// One word.
     Scalar(Word),
-    /// `( … )`, with the elements' indices where they are given.
+    /// `( … )`, with the index of each element that has one.
     Array(Vec<(Option<Word>, Word)>),
 }
 
-/// A redirection. The file descriptor's number does not matter to us.
+/// A redirection. The policy does not need its file descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirect {
-    /// Which.
     pub kind: RedirectKind,
-    /// Where to, or from.
     pub target: Target,
 }
 
-/// The kinds of redirection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectKind {
     /// `<`
@@ -182,7 +150,6 @@ pub enum RedirectKind {
     Text,
 }
 
-/// What a redirection names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A path, a descriptor or a here-string.
@@ -191,7 +158,6 @@ pub enum Target {
     HereDocument(usize),
 }
 
-/// One condition of `[[ … ]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// `word`
@@ -202,69 +168,46 @@ pub enum Condition {
     Binary(Word, String, Word),
 }
 
-/// A word: its parts, side by side.
+/// A word, as a sequence of adjacent parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word(pub Vec<Part>);
 
-/// A part of a word. `quoted` parts are neither split nor expanded further.
+/// A part of a word. The result of a `quoted` part is neither split nor expanded further.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// Text after quote removal.
-    Text {
-        /// The characters.
-        text: String,
-        /// Whether they were quoted.
-        quoted: bool,
-    },
+    Text { text: String, quoted: bool },
     /// `$x`, `${x…}`
-    Parameter {
-        /// Which.
-        parameter: Parameter,
-        /// Whether inside double quotes.
-        quoted: bool,
-    },
+    Parameter { parameter: Parameter, quoted: bool },
     /// `$( … )` and backquotes
-    Command {
-        /// What is run.
-        list: List,
-        /// Whether inside double quotes.
-        quoted: bool,
-    },
+    Command { list: List, quoted: bool },
     /// `$(( … ))`
-    Arithmetic {
-        /// The expression.
-        expression: Word,
-        /// Whether inside double quotes.
-        quoted: bool,
-    },
+    Arithmetic { expression: Word, quoted: bool },
     /// `<( … )`, `>( … )`
     Process(List),
 }
 
-/// A parameter expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// The variable, a digit, or a special parameter's character.
+    /// The variable name, a digit, or the character of a special parameter.
     pub name: String,
-    /// What is done with it.
     pub operation: Operation,
-    /// Whether it may become any number of arguments even in quotes: `$@`, `${a[@]}`.
+    /// Whether it may expand to any number of arguments even in quotes: `$@`, `${a[@]}`.
     pub spread: bool,
-    /// Arithmetic in it: an index, a substring's offset and length.
+    /// Arithmetic expressions in it: an index, or a substring's offset and length.
     pub arithmetic: Vec<Word>,
-    /// Words in it: a default, a pattern, a replacement.
+    /// Words in it: a default, a pattern or a replacement.
     pub words: Vec<Word>,
 }
 
-/// What an expansion does with its parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Its value, or a part of it.
+    /// `$x`, or a part of its value.
     Value,
     /// `${#x}`
     Length,
     /// `${x:=word}`
     Assign,
-    /// `${x:-word}`, `${x#pattern}`, …: the value or the word, changed or not.
+    /// `${x:-word}`, `${x#pattern}`, …: the value or the word, possibly transformed.
     Other,
 }

@@ -1,17 +1,16 @@
 //! Compound commands: groups, conditions, loops, `case`, functions, `[[ ]]` and `(( ))`.
 
 use super::ast::{Command, CommandKind, Condition, List, Word};
-use super::content;
-use super::cursor::{Cursor, Read, is_meta};
-use super::expansion::End;
+use super::cursor::{Cursor, ParseResult, is_meta};
+use super::expansion::ArithmeticEnd;
+use super::value_kind;
 
-/// `[[ ]]`'s binary operators that are words.
+/// The binary operators of `[[ ]]`, except `<` and `>`.
 const BINARY: [&str; 14] =
     ["=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "-a"];
 
 impl Cursor<'_> {
-    /// Any command.
-    pub fn command(&mut self) -> Read<Command> {
+    pub fn command(&mut self) -> ParseResult<Command> {
         let Some(kind) = self.nested(Self::compound)? else { return self.simple_command() };
         let mut redirects = Vec::new();
         loop {
@@ -23,9 +22,9 @@ impl Cursor<'_> {
         }
     }
 
-    fn compound(&mut self) -> Read<Option<CommandKind>> {
+    fn compound(&mut self) -> ParseResult<Option<CommandKind>> {
         if self.eat("((") {
-            let expression = self.arithmetic(End::Parentheses)?;
+            let expression = self.arithmetic(ArithmeticEnd::Parentheses)?;
             self.expect("))")?;
             return Ok(Some(CommandKind::Arithmetic(expression)));
         }
@@ -34,7 +33,7 @@ impl Cursor<'_> {
             self.expect(")")?;
             return Ok(Some(CommandKind::Subshell(list)));
         }
-        // After a pipe `time` is a program.
+        // After a pipe, `time` is a program.
         let Some(word) = self.keyword().filter(|word| *word != "time") else { return Ok(None) };
         self.at += word.len();
         let kind = match word {
@@ -48,26 +47,26 @@ impl Cursor<'_> {
             "case" => self.case_clause()?,
             "[[" => self.test()?,
             "function" => self.function_keyword()?,
-            other => return self.fail(format!("the word '{other}' where a command should start")),
+            other => return self.fail(format!("expected a command, got '{other}'")),
         };
         Ok(Some(kind))
     }
 
-    fn list_until(&mut self, word: &str) -> Read<List> {
+    fn list_until(&mut self, word: &str) -> ParseResult<List> {
         let list = self.some_list()?;
         self.closing(word)?;
         Ok(list)
     }
 
-    fn closing(&mut self, word: &str) -> Read<()> {
+    fn closing(&mut self, word: &str) -> ParseResult<()> {
         if self.keyword() != Some(word) {
-            return self.fail(format!("'{word}' is missing"));
+            return self.fail(format!("expected '{word}'"));
         }
         self.at += word.len();
         Ok(())
     }
 
-    fn if_clause(&mut self) -> Read<CommandKind> {
+    fn if_clause(&mut self) -> ParseResult<CommandKind> {
         let mut arms = Vec::new();
         loop {
             let condition = self.list_until("then")?;
@@ -87,16 +86,16 @@ impl Cursor<'_> {
         }
     }
 
-    fn for_clause(&mut self) -> Read<CommandKind> {
+    fn for_clause(&mut self) -> ParseResult<CommandKind> {
         self.skip_blanks()?;
         if self.eat("((") {
             return self.arithmetic_for();
         }
         let Some(name) = self.name().map(str::to_owned) else {
-            return self.fail("a loop without a variable");
+            return self.fail("a loop without a variable name");
         };
         if !self.peek().is_none_or(is_meta) {
-            return self.fail("a loop's variable that is not plain");
+            return self.fail("a loop variable that is not a plain name");
         }
         self.skip_newlines()?;
         let mut values = None;
@@ -113,22 +112,22 @@ impl Cursor<'_> {
             }
             values = Some(words);
         }
-        self.variables.push((name.clone(), content::listed(values.as_deref())));
+        self.variables.push((name.clone(), value_kind::loop_variable_kind(values.as_deref())));
         self.separator()?;
         self.closing("do")?;
         Ok(CommandKind::For { name, values, body: self.list_until("done")? })
     }
 
-    fn arithmetic_for(&mut self) -> Read<CommandKind> {
+    fn arithmetic_for(&mut self) -> ParseResult<CommandKind> {
         let mut expressions = Vec::new();
         loop {
-            expressions.push(self.arithmetic(End::Semicolon)?);
+            expressions.push(self.arithmetic(ArithmeticEnd::Semicolon)?);
             if !self.eat(";") {
                 break;
             }
         }
         if expressions.len() != 3 {
-            return self.fail("a loop without its three expressions");
+            return self.fail("a for ((…)) loop without exactly three expressions");
         }
         self.expect("))")?;
         self.separator()?;
@@ -136,13 +135,13 @@ impl Cursor<'_> {
         Ok(CommandKind::ArithmeticFor { expressions, body: self.list_until("done")? })
     }
 
-    fn separator(&mut self) -> Read<()> {
+    fn separator(&mut self) -> ParseResult<()> {
         self.skip_blanks()?;
         self.eat(";");
         self.skip_newlines()
     }
 
-    fn case_clause(&mut self) -> Read<CommandKind> {
+    fn case_clause(&mut self) -> ParseResult<CommandKind> {
         self.skip_blanks()?;
         let subject = self.word()?;
         self.skip_newlines()?;
@@ -155,14 +154,14 @@ impl Cursor<'_> {
                 return Ok(CommandKind::Case { subject, arms });
             }
             if !self.eat("(") && self.substitutions > 0 {
-                return self.fail("a pattern without '(' inside a substitution");
+                return self.fail("a case pattern without '(' inside a substitution");
             }
             let mut patterns = Vec::new();
             loop {
                 self.skip_blanks()?;
                 let pattern = self.word()?;
                 if pattern.0.is_empty() {
-                    return self.fail("a pattern is missing");
+                    return self.fail("expected a case pattern");
                 }
                 patterns.push(pattern);
                 self.skip_blanks()?;
@@ -173,28 +172,28 @@ impl Cursor<'_> {
             self.expect(")")?;
             arms.push((patterns, self.nested(Self::list)?));
             if !(self.eat(";;&") || self.eat(";;") || self.eat(";&")) && self.keyword() != Some("esac") {
-                return self.fail("';;' is missing");
+                return self.fail("expected ';;'");
             }
         }
     }
 
     /// `function name …`
-    fn function_keyword(&mut self) -> Read<CommandKind> {
+    fn function_keyword(&mut self) -> ParseResult<CommandKind> {
         self.skip_blanks()?;
         let Some(name) = self.word()?.bare().map(str::to_owned) else {
-            return self.fail("a function's name that is not plain");
+            return self.fail("a function name that is not plain text");
         };
         self.skip_blanks()?;
         if self.peek() == Some(b'(') && !self.empty_parentheses() {
-            return self.fail("a function with a subshell for its body");
+            return self.fail("a function keyword with a subshell as body");
         }
         self.function_body(name)
     }
 
     /// `() …`, after the name.
-    pub fn function_after_name(&mut self, name: String) -> Read<Command> {
+    pub fn function_after_name(&mut self, name: String) -> ParseResult<Command> {
         if !self.empty_parentheses() {
-            return self.fail("a '(' inside a command");
+            return self.fail("unexpected '(' in a command");
         }
         let kind = self.nested(|c| c.function_body(name))?;
         Ok(Command { kind, redirects: Vec::new() })
@@ -213,7 +212,7 @@ impl Cursor<'_> {
         empty
     }
 
-    fn function_body(&mut self, name: String) -> Read<CommandKind> {
+    fn function_body(&mut self, name: String) -> ParseResult<CommandKind> {
         self.has_functions = true;
         self.skip_newlines()?;
         let body = self.command()?;
@@ -221,12 +220,12 @@ impl Cursor<'_> {
             CommandKind::Group(_) | CommandKind::Subshell(_) => {
                 Ok(CommandKind::Function { name, body: Box::new(body) })
             }
-            _ => self.fail("a function whose body is not in braces"),
+            _ => self.fail("a function body that is neither { … } nor ( … )"),
         }
     }
 
-    /// `[[ … ]]`, after its opening.
-    fn test(&mut self) -> Read<CommandKind> {
+    /// `[[ … ]]`, after the opening brackets.
+    fn test(&mut self) -> ParseResult<CommandKind> {
         let mut conditions = Vec::new();
         let mut open = 0_usize;
         let mut complete = false;
@@ -242,7 +241,7 @@ impl Cursor<'_> {
                 } else if open > 0 && self.eat(")") {
                     open -= 1;
                 } else {
-                    return self.fail("a test that is not understood");
+                    return self.fail("an unsupported test expression");
                 }
             } else if self.keyword() == Some("!") {
                 self.at += 1;
@@ -255,10 +254,10 @@ impl Cursor<'_> {
         }
     }
 
-    fn condition(&mut self) -> Read<Condition> {
+    fn condition(&mut self) -> ParseResult<Condition> {
         let left = self.word()?;
         if left.0.is_empty() {
-            return self.fail("a test that is not understood");
+            return self.fail("an unsupported test expression");
         }
         self.skip_blanks()?;
         if self.keyword() == Some("]]") || matches!(self.peek(), None | Some(b'&' | b'|' | b')' | b'\n')) {
@@ -273,20 +272,20 @@ impl Cursor<'_> {
         }
         let operator = self.word()?;
         let Some(operator) = operator.bare().filter(|text| BINARY.contains(text)) else {
-            return self.fail("a test's operator that is not understood");
+            return self.fail("an unsupported test operator");
         };
         self.skip_blanks()?;
         let right = if operator == "=~" { self.regex()? } else { self.operand()? };
         Ok(Condition::Binary(left, operator.to_owned(), right))
     }
 
-    fn operand(&mut self) -> Read<Word> {
+    fn operand(&mut self) -> ParseResult<Word> {
         let word = self.word()?;
-        if word.0.is_empty() { self.fail("a test without its operand") } else { Ok(word) }
+        if word.0.is_empty() { self.fail("expected an operand in [[ … ]]") } else { Ok(word) }
     }
 
-    /// A regular expression, in which `(`, `)` and `|` are ordinary.
-    fn regex(&mut self) -> Read<Word> {
+    /// A regular expression, in which `(`, `)` and `|` are ordinary characters.
+    fn regex(&mut self) -> ParseResult<Word> {
         let mut word = self.word()?;
         let mut open = 0_usize;
         loop {
@@ -295,7 +294,7 @@ impl Cursor<'_> {
                 Some(b')') if open > 0 => open -= 1,
                 Some(b'|') if open > 0 || self.peek_at(1) != Some(b'|') => {}
                 Some(b' ' | b'\t' | b'\n') if open == 0 => return Ok(word),
-                _ => return self.fail("a regular expression that is not understood; put it in a variable"),
+                _ => return self.fail("an unsupported regular expression; put it in a variable"),
             }
             word.push(&self.source[self.at..=self.at], false);
             self.at += 1;

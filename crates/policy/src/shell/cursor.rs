@@ -1,29 +1,28 @@
-//! The reading position: characters, blanks, comments, and the bounds that keep reading finite.
+//! The parser's position in the source: characters, blanks, comments, newlines, and the nesting limit.
 
-use super::ast::{Content, Word};
-use super::{MAX_DEPTH, SyntaxError};
+use super::ast::{ValueKind, Word};
+use super::{MAX_DEPTH, ShellSyntaxError};
 
-/// The result of reading something.
-pub type Read<T> = Result<T, SyntaxError>;
+pub type ParseResult<T> = Result<T, ShellSyntaxError>;
 
 /// A here-document whose body has not been reached yet.
-pub struct Pending {
+pub struct PendingHeredoc {
     pub slot: usize,
     pub delimiter: String,
     pub strip_tabs: bool,
     pub literal: bool,
 }
 
-/// Reads one source text. Here-documents and backquotes are read by a cursor of their own that shares the bodies.
+/// Parses one source text. Here-documents and backquotes get a separate cursor (see `with_source`).
 pub struct Cursor<'s> {
     pub source: &'s str,
     pub at: usize,
     pub depth: usize,
     /// How many substitutions are open.
     pub substitutions: usize,
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingHeredoc>,
     pub bodies: Vec<Option<Word>>,
-    pub variables: Vec<(String, Content)>,
+    pub variables: Vec<(String, ValueKind)>,
     pub arrays: Vec<String>,
     pub has_functions: bool,
 }
@@ -43,8 +42,8 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    pub fn fail<T>(&self, what: impl Into<String>) -> Read<T> {
-        Err(SyntaxError { what: what.into(), at: self.at })
+    pub fn fail<T>(&self, message: impl Into<String>) -> ParseResult<T> {
+        Err(ShellSyntaxError { message: message.into(), at: self.at })
     }
 
     pub fn peek(&self) -> Option<u8> {
@@ -71,23 +70,23 @@ impl<'s> Cursor<'s> {
         found
     }
 
-    pub fn expect(&mut self, text: &str) -> Read<()> {
-        if self.eat(text) { Ok(()) } else { self.fail(format!("'{text}' is missing")) }
+    pub fn expect(&mut self, text: &str) -> ParseResult<()> {
+        if self.eat(text) { Ok(()) } else { self.fail(format!("expected '{text}'")) }
     }
 
-    /// One level deeper, for as long as `read` takes.
-    pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    /// Calls `parse` one nesting level deeper.
+    pub fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth == MAX_DEPTH {
-            return self.fail(format!("it nests deeper than {MAX_DEPTH} levels"));
+            return self.fail(format!("more than {MAX_DEPTH} levels of nesting"));
         }
         self.depth += 1;
-        let read = read(self);
+        let result = parse(self);
         self.depth -= 1;
-        read
+        result
     }
 
     /// Skips blanks, continued lines and a comment, up to the next token or newline.
-    pub fn skip_blanks(&mut self) -> Read<()> {
+    pub fn skip_blanks(&mut self) -> ParseResult<()> {
         loop {
             match self.peek() {
                 Some(b' ' | b'\t') => self.at += 1,
@@ -98,9 +97,9 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    fn skip_comment(&mut self) -> Read<()> {
+    fn skip_comment(&mut self) -> ParseResult<()> {
         if self.substitutions > 0 {
-            // Shells disagree about where a substitution with a comment ends.
+            // Shells disagree about where a substitution that contains a comment ends.
             return self.fail("a comment inside a substitution");
         }
         let length = self.rest().find('\n').unwrap_or(self.rest().len());
@@ -108,8 +107,8 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
-    /// Skips blanks, comments and newlines, reading the here-documents that follow a newline.
-    pub fn skip_newlines(&mut self) -> Read<()> {
+    /// Skips blanks, comments and newlines, and reads the here-documents that follow a newline.
+    pub fn skip_newlines(&mut self) -> ParseResult<()> {
         loop {
             self.skip_blanks()?;
             if self.peek() != Some(b'\n') {
@@ -119,23 +118,24 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Passes a newline that ends a line of commands.
-    pub fn newline(&mut self) -> Read<()> {
+    /// Consumes a newline that ends a line of commands.
+    pub fn newline(&mut self) -> ParseResult<()> {
         self.at += 1;
         if self.pending.is_empty() { Ok(()) } else { self.read_bodies() }
     }
 
-    /// A newline inside something else. Where a waiting here-document would start is then anybody's guess.
-    pub fn inner_newline(&mut self) -> Read<()> {
+    /// Consumes a newline inside another construct. It is refused if a here-document is pending, because it would be
+    /// unclear where its body starts.
+    pub fn inner_newline(&mut self) -> ParseResult<()> {
         if self.pending.is_empty() {
             self.at += 1;
             Ok(())
         } else {
-            self.fail("a line break between a here-document's operator and its text")
+            self.fail("a line break between a here-document operator and its text")
         }
     }
 
-    /// A variable's name, if one stands here.
+    /// Consumes a variable name, if there is one here.
     pub fn name(&mut self) -> Option<&'s str> {
         let bytes = &self.source.as_bytes()[self.at..];
         if !bytes.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') {
@@ -147,7 +147,7 @@ impl<'s> Cursor<'s> {
         Some(name)
     }
 
-    /// The character here, passed.
+    /// Consumes one character.
     pub fn character(&mut self) -> Option<char> {
         let character = self.rest().chars().next()?;
         self.at += character.len_utf8();

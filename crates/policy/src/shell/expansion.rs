@@ -1,12 +1,12 @@
-//! What follows a `$`: parameters, substitutions, arithmetic, `$'…'`.
+//! Expansions that start with `$`: parameters, substitutions, arithmetic and `$'…'`.
 
 use super::ast::{List, Operation, Parameter, Part, Word};
-use super::content::content;
-use super::cursor::{Cursor, Read};
+use super::cursor::{Cursor, ParseResult};
+use super::value_kind::word_kind;
 
-/// Where an arithmetic expression ends.
+/// The token that ends an arithmetic expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ArithmeticEnd {
     /// `))`
     Parentheses,
     /// `;` or `))`, in `for (( ; ; ))`
@@ -19,16 +19,16 @@ pub enum End {
 
 impl Cursor<'_> {
     /// The expansion that starts at this `$`, or a literal `$`.
-    pub fn dollar(&mut self, word: &mut Word, quoted: bool) -> Read<()> {
+    pub fn dollar(&mut self, word: &mut Word, quoted: bool) -> ParseResult<()> {
         self.at += 1;
         let part = match self.peek() {
             Some(b'\'') if !quoted => return self.ansi_quoted(word),
-            Some(b'"') if !quoted => return self.fail("a translated string ($\"…\")"),
+            Some(b'"') if !quoted => return self.fail("an unsupported translated string ($\"…\")"),
             Some(b'\\') if self.peek_at(1) == Some(b'\n') => return self.fail("a line break after '$'"),
-            Some(b'[') => return self.fail("old arithmetic ($[…]); write $((…))"),
+            Some(b'[') => return self.fail("obsolete arithmetic ($[…]); write $((…))"),
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
                 self.at += 2;
-                let expression = self.nested(|c| c.arithmetic(End::Parentheses))?;
+                let expression = self.nested(|c| c.arithmetic(ArithmeticEnd::Parentheses))?;
                 self.expect("))")?;
                 Part::Arithmetic { expression, quoted }
             }
@@ -51,8 +51,8 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// `( … )` of a substitution.
-    pub fn substitution(&mut self) -> Read<List> {
+    /// The `( … )` of a substitution.
+    pub fn substitution(&mut self) -> ParseResult<List> {
         self.expect("(")?;
         let start = self.at;
         let outer = std::mem::take(&mut self.pending);
@@ -63,14 +63,14 @@ impl Cursor<'_> {
             return self.fail("a here-document without its text");
         }
         if !outer.is_empty() && self.source[start..self.at].contains('\n') {
-            return self.fail("a line break between a here-document's operator and its text");
+            return self.fail("a line break between a here-document operator and its text");
         }
         self.pending = outer;
         self.expect(")")?;
         Ok(list)
     }
 
-    fn parameter_name(&mut self) -> Read<String> {
+    fn parameter_name(&mut self) -> ParseResult<String> {
         if let Some(name) = self.name() {
             return Ok(name.to_owned());
         }
@@ -79,14 +79,14 @@ impl Cursor<'_> {
                 self.at += 1;
                 Ok(char::from(byte).to_string())
             }
-            _ => self.fail("an expansion that is not understood"),
+            _ => self.fail("an unsupported expansion"),
         }
     }
 
-    /// `${…}`, after the brace.
-    fn braced(&mut self, quoted: bool) -> Read<Parameter> {
+    /// `${…}`, after the opening brace.
+    fn braced(&mut self, quoted: bool) -> ParseResult<Parameter> {
         if self.peek() == Some(b'!') && self.peek_at(1) != Some(b'}') {
-            return self.fail("an indirect expansion (${!…})");
+            return self.fail("an unsupported indirect expansion (${!…})");
         }
         let length = self.peek() == Some(b'#') && self.peek_at(1) != Some(b'}');
         if length {
@@ -100,7 +100,7 @@ impl Cursor<'_> {
         if self.eat("[") {
             parameter.spread = self.eat("@]") || self.eat("*]");
             if !parameter.spread {
-                parameter.arithmetic.push(self.arithmetic(End::Bracket)?);
+                parameter.arithmetic.push(self.arithmetic(ArithmeticEnd::Bracket)?);
                 self.expect("]")?;
             }
         }
@@ -113,7 +113,7 @@ impl Cursor<'_> {
         Ok(parameter)
     }
 
-    fn operation(&mut self, parameter: &mut Parameter, quoted: bool) -> Read<()> {
+    fn operation(&mut self, parameter: &mut Parameter, quoted: bool) -> ParseResult<()> {
         parameter.operation = Operation::Other;
         let after_colon = if self.peek() == Some(b':') { self.peek_at(1) } else { self.peek() };
         match (self.peek(), after_colon) {
@@ -125,13 +125,13 @@ impl Cursor<'_> {
                 self.at += 1;
                 let word = self.brace_word(quoted)?;
                 if parameter.operation == Operation::Assign {
-                    self.variables.push((parameter.name.clone(), content(&word)));
+                    self.variables.push((parameter.name.clone(), word_kind(&word)));
                 }
                 parameter.words.push(word);
             }
             (Some(b':'), _) => {
                 while self.eat(":") {
-                    parameter.arithmetic.push(self.arithmetic(End::Brace)?);
+                    parameter.arithmetic.push(self.arithmetic(ArithmeticEnd::Brace)?);
                 }
             }
             (Some(b'#' | b'%' | b'^' | b',' | b'/'), _) => {
@@ -140,32 +140,35 @@ impl Cursor<'_> {
             }
             (Some(b'@'), _) => {
                 self.at += 1;
-                // The others evaluate or print what the variable holds.
+                // The others evaluate or print the variable's content.
                 if !["Q", "U", "L", "u"].iter().any(|letter| self.eat(letter)) {
-                    return self.fail("a transformation other than @Q, @U, @L and @u");
+                    return self.fail("an unsupported transformation; only @Q, @U, @L and @u are allowed");
                 }
             }
-            _ => return self.fail("an expansion that is not understood"),
+            _ => return self.fail("an unsupported expansion"),
         }
         Ok(())
     }
 
-    /// An arithmetic expression up to its end, which is not passed.
-    pub fn arithmetic(&mut self, end: End) -> Read<Word> {
+    /// An arithmetic expression up to its end, which is not consumed.
+    pub fn arithmetic(&mut self, end: ArithmeticEnd) -> ParseResult<Word> {
         let mut word = Word::default();
         let mut open = Vec::new();
         loop {
-            let Some(byte) = self.peek() else { return self.fail("arithmetic is not closed") };
+            let Some(byte) = self.peek() else { return self.fail("unterminated arithmetic") };
             if open.is_empty() {
                 match (end, byte) {
-                    (End::Parentheses | End::Semicolon, b')') if self.peek_at(1) == Some(b')') => {
+                    (ArithmeticEnd::Parentheses | ArithmeticEnd::Semicolon, b')')
+                        if self.peek_at(1) == Some(b')') =>
+                    {
                         return Ok(word);
                     }
-                    (End::Parentheses | End::Semicolon, b')') => {
-                        return self
-                            .fail("'((' that is not closed by '))'; write '( (' for nested subshells");
+                    (ArithmeticEnd::Parentheses | ArithmeticEnd::Semicolon, b')') => {
+                        return self.fail("expected '))' after '(('; write '( (' for nested subshells");
                     }
-                    (End::Semicolon, b';') | (End::Bracket, b']') | (End::Brace, b':' | b'}') => {
+                    (ArithmeticEnd::Semicolon, b';')
+                    | (ArithmeticEnd::Bracket, b']')
+                    | (ArithmeticEnd::Brace, b':' | b'}') => {
                         return Ok(word);
                     }
                     _ => {}
@@ -184,12 +187,12 @@ impl Cursor<'_> {
                 b'(' | b'[' => open.push(byte),
                 b')' | b']' => {
                     if open.pop() != Some(if byte == b')' { b'(' } else { b'[' }) {
-                        return self.fail("brackets that do not match in arithmetic");
+                        return self.fail("mismatched brackets in arithmetic");
                     }
                 }
                 _ if byte.is_ascii_alphanumeric() => {}
                 _ if b"_ \t+-*/%<>=!&|^~?:,#".contains(&byte) => {}
-                _ => return self.fail("arithmetic other than numbers, names and operators"),
+                _ => return self.fail("an unsupported character in arithmetic"),
             }
             word.push(char::from(byte).encode_utf8(&mut [0; 4]), false);
             self.at += 1;
@@ -197,12 +200,12 @@ impl Cursor<'_> {
     }
 
     /// `$'…'`
-    fn ansi_quoted(&mut self, word: &mut Word) -> Read<()> {
+    fn ansi_quoted(&mut self, word: &mut Word) -> ParseResult<()> {
         self.at += 1;
         word.push("", true);
         loop {
             let character = match self.peek() {
-                None => return self.fail("a quote is not closed"),
+                None => return self.fail("an unterminated $'…' string"),
                 Some(b'\'') => {
                     self.at += 1;
                     return Ok(());
@@ -218,7 +221,7 @@ impl Cursor<'_> {
         }
     }
 
-    fn ansi_escape(&mut self) -> Read<char> {
+    fn ansi_escape(&mut self) -> ParseResult<char> {
         let escape = self.peek_at(1).unwrap_or_default();
         self.at += 2;
         let simple = match escape {
@@ -237,13 +240,13 @@ impl Cursor<'_> {
                 self.at -= 1;
                 return self.code(8, 3);
             }
-            _ => return self.fail("an escape in $'…' that is not understood"),
+            _ => return self.fail("an unsupported escape in $'…'"),
         };
         Ok(simple)
     }
 
-    /// A character by its number. Only ASCII: beyond it the shell's answer depends on the locale.
-    fn code(&mut self, radix: u32, digits: usize) -> Read<char> {
+    /// A character given by its code. Only ASCII, because the meaning of other codes depends on the locale.
+    fn code(&mut self, radix: u32, digits: usize) -> ParseResult<char> {
         let mut number = 0;
         for _ in 0..digits {
             let Some(digit) = self.peek().and_then(|b| char::from(b).to_digit(radix)) else { break };
@@ -252,7 +255,7 @@ impl Cursor<'_> {
         }
         match char::from_u32(number) {
             Some(character @ '\x01'..='\x7f') => Ok(character),
-            _ => self.fail("a character in $'…' that is not plain ASCII"),
+            _ => self.fail("a non-ASCII character code in $'…'"),
         }
     }
 }

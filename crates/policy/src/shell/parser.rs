@@ -4,24 +4,26 @@ use super::ast::{
     Assignment, Command, CommandKind, Item, Join, List, Part, Pipeline, Redirect, RedirectKind, Script,
     Simple, Target, Value, Word,
 };
-use super::content;
-use super::cursor::{Cursor, Read, is_meta};
-use super::expansion::End;
-use super::{MAX_LENGTH, SyntaxError};
+use super::cursor::{Cursor, ParseResult, is_meta};
+use super::expansion::ArithmeticEnd;
+use super::value_kind;
+use super::{MAX_LENGTH, ShellSyntaxError};
 
-/// Commands whose arguments are assignments too.
+/// Commands whose arguments may be assignments.
 const DECLARATIONS: [&str; 5] = ["export", "declare", "local", "readonly", "typeset"];
 
 /// Words that end a list inside a compound command.
 const CLOSING: [&str; 8] = ["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
-/// Reads a command.
-pub fn parse(source: &str) -> Result<Script, SyntaxError> {
+pub fn parse(source: &str) -> Result<Script, ShellSyntaxError> {
     if source.len() > MAX_LENGTH {
-        return Err(SyntaxError { what: format!("it is longer than {MAX_LENGTH} bytes"), at: MAX_LENGTH });
+        return Err(ShellSyntaxError {
+            message: format!("it is longer than {MAX_LENGTH} bytes"),
+            at: MAX_LENGTH,
+        });
     }
     if let Some(at) = source.find('\0') {
-        return Err(SyntaxError { what: "a NUL character".into(), at });
+        return Err(ShellSyntaxError { message: "a NUL character".into(), at });
     }
     let mut cursor = Cursor::new(source);
     let list = cursor.script()?;
@@ -31,21 +33,21 @@ pub fn parse(source: &str) -> Result<Script, SyntaxError> {
 }
 
 impl Cursor<'_> {
-    /// A list up to the end of the text.
-    pub fn script(&mut self) -> Read<List> {
+    /// A list up to the end of the source.
+    pub fn script(&mut self) -> ParseResult<List> {
         let list = self.list()?;
         if !self.pending.is_empty() {
             return self.fail("a here-document without its text");
         }
         if self.at < self.source.len() {
             let character = self.rest().chars().next().unwrap_or_default();
-            return self.fail(format!("'{character}' where a command should start"));
+            return self.fail(format!("expected a command, got '{character}'"));
         }
         Ok(list)
     }
 
-    /// Commands up to `)`, `;;`, a closing word or the end; none of these is passed.
-    pub fn list(&mut self) -> Read<List> {
+    /// Commands up to `)`, `;;`, a closing word or the end, none of which is consumed.
+    pub fn list(&mut self) -> ParseResult<List> {
         let mut items = Vec::new();
         loop {
             self.skip_newlines()?;
@@ -61,7 +63,7 @@ impl Cursor<'_> {
                     item.background = true;
                 }
                 Some(b';') if !matches!(self.peek_at(1), Some(b';' | b'&')) => self.at += 1,
-                // A compound command may be followed by a closing word at once.
+                // A closing word may directly follow a compound command.
                 None | Some(b'\n' | b')' | b';') => {}
                 _ if self.keyword().is_some_and(|word| CLOSING.contains(&word)) => {}
                 _ => return self.fail("two commands without a separator"),
@@ -70,13 +72,13 @@ impl Cursor<'_> {
         }
     }
 
-    /// A list that must not be empty.
-    pub fn some_list(&mut self) -> Read<List> {
+    /// A non-empty list.
+    pub fn some_list(&mut self) -> ParseResult<List> {
         let list = self.nested(Self::list)?;
-        if list.0.is_empty() { self.fail("a command is missing") } else { Ok(list) }
+        if list.0.is_empty() { self.fail("expected a command") } else { Ok(list) }
     }
 
-    fn and_or(&mut self) -> Read<Item> {
+    fn and_or(&mut self) -> ParseResult<Item> {
         let first = self.pipeline()?;
         let mut rest = Vec::new();
         loop {
@@ -93,7 +95,7 @@ impl Cursor<'_> {
         }
     }
 
-    fn pipeline(&mut self) -> Read<Pipeline> {
+    fn pipeline(&mut self) -> ParseResult<Pipeline> {
         let mut negated = false;
         loop {
             match self.keyword() {
@@ -124,7 +126,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The reserved word that stands here, unquoted and whole.
+    /// The unquoted reserved word at this position, if any; not consumed.
     pub fn keyword(&self) -> Option<&'static str> {
         const WORDS: [&str; 22] = [
             "!", "time", "{", "}", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done",
@@ -135,8 +137,8 @@ impl Cursor<'_> {
         WORDS.into_iter().find(|word| word.as_bytes() == &rest[..length])
     }
 
-    /// A simple command, or a function's definition that starts like one.
-    pub fn simple_command(&mut self) -> Read<Command> {
+    /// A simple command, or a function definition of the form `name() …`.
+    pub fn simple_command(&mut self) -> ParseResult<Command> {
         let mut simple = Simple::default();
         let mut redirects = Vec::new();
         loop {
@@ -148,12 +150,14 @@ impl Cursor<'_> {
             match self.peek() {
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')') => break,
                 Some(b'(') => {
-                    let [name] = simple.words.as_slice() else { return self.fail("a '(' inside a command") };
+                    let [name] = simple.words.as_slice() else {
+                        return self.fail("unexpected '(' in a command");
+                    };
                     if !simple.assignments.is_empty() || !redirects.is_empty() {
-                        return self.fail("a '(' inside a command");
+                        return self.fail("unexpected '(' in a command");
                     }
                     let Some(name) = name.bare().map(str::to_owned) else {
-                        return self.fail("a function's name that is not plain");
+                        return self.fail("a function name that is not plain text");
                     };
                     return self.function_after_name(name);
                 }
@@ -161,19 +165,20 @@ impl Cursor<'_> {
             }
         }
         if simple.words.is_empty() && simple.assignments.is_empty() && redirects.is_empty() {
-            return self.fail("a command is missing");
+            return self.fail("expected a command");
         }
-        self.note_variables(&simple);
+        self.record_variables(&simple);
         Ok(Command { kind: CommandKind::Simple(simple), redirects })
     }
 
-    fn note_variables(&mut self, simple: &Simple) {
-        self.variables.extend(simple.assignments.iter().chain(&simple.declared).map(content::assigned));
-        self.variables.extend(content::set_by_command(simple));
-        self.arrays.extend(content::arrays(simple));
+    fn record_variables(&mut self, simple: &Simple) {
+        self.variables
+            .extend(simple.assignments.iter().chain(&simple.declared).map(value_kind::assignment_kind));
+        self.variables.extend(value_kind::variables_set_by(simple));
+        self.arrays.extend(value_kind::array_names(simple));
     }
 
-    fn assignment_or_word(&mut self, simple: &mut Simple) -> Read<()> {
+    fn assignment_or_word(&mut self, simple: &mut Simple) -> ParseResult<()> {
         let declares =
             simple.words.first().and_then(Word::bare).is_some_and(|name| DECLARATIONS.contains(&name));
         if (simple.words.is_empty() || declares)
@@ -186,20 +191,20 @@ impl Cursor<'_> {
         let start = self.at;
         let word = self.word()?;
         if matches!(self.peek(), Some(b'<' | b'>')) && self.source[start..self.at].starts_with('{') {
-            return self.fail("a redirection to a named descriptor ({name}>)");
+            return self.fail("an unsupported redirection to a named descriptor ({name}>)");
         }
         simple.words.push(word);
         Ok(())
     }
 
-    /// `name=…`, `name+=…` or `name[index]=…`, if it stands here.
-    fn assignment(&mut self) -> Read<Option<Assignment>> {
+    /// Consumes `name=…`, `name+=…` or `name[index]=…`, if there is one here.
+    fn assignment(&mut self) -> ParseResult<Option<Assignment>> {
         let start = self.at;
         let Some(name) = self.name().map(str::to_owned) else { return Ok(None) };
         let mut index = None;
         if self.peek() == Some(b'[') && is_indexed_assignment(self.rest()) {
             self.at += 1;
-            index = Some(self.arithmetic(End::Bracket)?);
+            index = Some(self.arithmetic(ArithmeticEnd::Bracket)?);
             self.expect("]")?;
         }
         if !(self.eat("=") || self.eat("+=")) {
@@ -211,7 +216,7 @@ impl Cursor<'_> {
         Ok(Some(Assignment { name, index, value }))
     }
 
-    fn array(&mut self) -> Read<Vec<(Option<Word>, Word)>> {
+    fn array(&mut self) -> ParseResult<Vec<(Option<Word>, Word)>> {
         let mut values = Vec::new();
         loop {
             self.skip_blanks()?;
@@ -223,17 +228,17 @@ impl Cursor<'_> {
                 }
                 Some(b'[') if is_indexed_assignment(self.rest()) => {
                     self.at += 1;
-                    let index = self.arithmetic(End::Bracket)?;
+                    let index = self.arithmetic(ArithmeticEnd::Bracket)?;
                     self.expect("]")?;
                     self.expect("=")?;
                     values.push((Some(index), self.word()?));
                 }
-                // What looks like an index but is none we understand would be evaluated.
-                Some(b'[') => return self.fail("an array literal with an index that is not understood"),
+                // Bash would evaluate an index that we cannot parse.
+                Some(b'[') => return self.fail("an unsupported index in an array literal"),
                 _ => {
                     let word = self.word()?;
                     if word.0.is_empty() {
-                        return self.fail("an array that is not closed");
+                        return self.fail("an unterminated array");
                     }
                     values.push((None, word));
                 }
@@ -241,8 +246,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// The redirection that stands here, if one does.
-    pub fn redirect(&mut self) -> Read<Option<Redirect>> {
+    /// Consumes a redirection, if there is one here.
+    pub fn redirect(&mut self) -> ParseResult<Option<Redirect>> {
         let digits = self.source.as_bytes()[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
         let operator = &self.source.as_bytes()[self.at + digits..];
         match operator {
@@ -267,7 +272,7 @@ impl Cursor<'_> {
             (">", RedirectKind::Write),
         ];
         let Some((operator, kind)) = kind.into_iter().find(|(operator, _)| self.eat(operator)) else {
-            return self.fail("a redirection that is not understood");
+            return self.fail("an unsupported redirection");
         };
         if operator == "<<" || operator == "<<-" {
             let slot = self.here_document(operator == "<<-")?;
@@ -282,7 +287,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Whether `[…]` is followed by `=` or `+=`, as far as one can tell without reading it.
+/// Whether `[…]` is followed by `=` or `+=`, as far as can be decided without parsing it.
 fn is_indexed_assignment(text: &str) -> bool {
     let Some(close) =
         text.bytes().take_while(|b| !matches!(b, b' ' | b'\n' | b'\'' | b'"')).position(|b| b == b']')
@@ -294,7 +299,7 @@ fn is_indexed_assignment(text: &str) -> bool {
 }
 
 impl Part {
-    /// Whether the part is text that was not quoted.
+    /// The text of an unquoted text part; `None` for other parts.
     pub fn unquoted_text(&self) -> Option<&str> {
         match self {
             Self::Text { text, quoted: false } => Some(text),

@@ -1,6 +1,6 @@
-//! The parser: what it understands, what it refuses, and that both are bounded.
+//! The parser: what it accepts, what it refuses, and its limits.
 
-use super::ast::{CommandKind, Content, List, Part, Script, Word};
+use super::ast::{CommandKind, List, Part, Script, ValueKind, Word};
 use super::{MAX_DEPTH, MAX_LENGTH, parse};
 
 fn script(source: &str) -> Script {
@@ -32,7 +32,7 @@ fn words(source: &str) -> Vec<String> {
 }
 
 #[test]
-fn operators_separate_and_quotes_do_not() {
+fn operators_separate_commands_unless_quoted() {
     for (source, expected) in [
         ("a;b&c|d&&e||f\ng|&h", vec!["a", "b", "c", "d", "e", "f", "g", "h"]),
         ("echo 'a;b' \"c&d\" e\\;f", vec!["echo a;b c&d e;f"]),
@@ -76,7 +76,7 @@ fn here_documents_end_at_their_delimiter_only() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused() {
+fn unsupported_syntax_is_refused() {
     for source in [
         "(",
         ")",
@@ -124,12 +124,12 @@ fn what_is_not_understood_is_refused() {
         "echo $\\\n(a)",
         "ls \0",
     ] {
-        assert!(parse(source).is_err(), "{source:?} is understood");
+        assert!(parse(source).is_err(), "{source:?} is accepted");
     }
 }
 
 #[test]
-fn compound_commands_are_understood() {
+fn compound_commands_are_parsed() {
     for source in [
         "if a; then b; elif c; then d; else e; fi > x",
         "for x in a \"$b\" *.c; do echo $x; done",
@@ -150,15 +150,15 @@ fn compound_commands_are_understood() {
 }
 
 #[test]
-fn variables_are_known_by_what_they_may_hold() {
+fn variables_are_classified_by_their_values() {
     let script = script("a=1; b=x; c=$(ls); d=$((1)); for e in {1..3}; do :; done; \"read\" 'f'; a=y");
-    let content = |name: &str| script.variables.iter().filter(|(n, _)| n == name).map(|(_, c)| *c).max();
-    assert_eq!(content("a"), Some(Content::Tame));
-    assert_eq!(content("b"), Some(Content::Tame));
-    assert_eq!(content("c"), Some(Content::Wild));
-    assert_eq!(content("d"), Some(Content::Number));
-    assert_eq!(content("e"), Some(Content::Number));
-    assert_eq!(content("f"), Some(Content::Wild));
+    let kind = |name: &str| script.variables.iter().filter(|(n, _)| n == name).map(|(_, k)| *k).max();
+    assert_eq!(kind("a"), Some(ValueKind::PlainWord));
+    assert_eq!(kind("b"), Some(ValueKind::PlainWord));
+    assert_eq!(kind("c"), Some(ValueKind::Arbitrary));
+    assert_eq!(kind("d"), Some(ValueKind::Number));
+    assert_eq!(kind("e"), Some(ValueKind::Number));
+    assert_eq!(kind("f"), Some(ValueKind::Arbitrary));
 }
 
 #[test]

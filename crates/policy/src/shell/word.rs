@@ -1,11 +1,11 @@
-//! Words: quoting, and where a word ends. What follows a `$` is in `expansion`.
+//! Words: quoting, and where a word ends. Expansions that start with `$` are in `expansion`.
 
 use super::ast::{Part, Word};
-use super::cursor::{Cursor, Read, is_meta};
+use super::cursor::{Cursor, ParseResult, is_meta};
 
 impl Cursor<'_> {
-    /// The word that starts here; without parts if none does.
-    pub fn word(&mut self) -> Read<Word> {
+    /// The word at this position; it has no parts if there is none.
+    pub fn word(&mut self) -> ParseResult<Word> {
         let mut word = Word::default();
         loop {
             match self.peek() {
@@ -24,8 +24,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// One part of an unquoted stretch, starting with `byte`, which may start a word's part.
-    fn word_part(&mut self, byte: u8, word: &mut Word) -> Read<()> {
+    /// One part of a word outside quotes, starting with `byte`, which is not a metacharacter.
+    fn word_part(&mut self, byte: u8, word: &mut Word) -> ParseResult<()> {
         match byte {
             b'\\' => self.escaped(word),
             b'\'' => self.single_quoted(word),
@@ -42,12 +42,12 @@ impl Cursor<'_> {
         }
     }
 
-    /// A word inside `${x:-…}` up to the closing brace, which is not passed.
-    pub fn brace_word(&mut self, quoted: bool) -> Read<Word> {
+    /// A word inside `${x:-…}` up to the closing brace, which is not consumed.
+    pub fn brace_word(&mut self, quoted: bool) -> ParseResult<Word> {
         let mut word = Word::default();
         loop {
             match self.peek() {
-                None => return self.fail("'}' is missing"),
+                None => return self.fail("expected '}'"),
                 Some(b'}') => return Ok(word),
                 Some(b'\'' | b'"') if quoted => return self.fail("quotes inside a quoted '${…}'"),
                 Some(b'<' | b'>') if self.peek_at(1) == Some(b'(') => {
@@ -75,10 +75,10 @@ impl Cursor<'_> {
         }
     }
 
-    fn escaped(&mut self, word: &mut Word) -> Read<()> {
+    fn escaped(&mut self, word: &mut Word) -> ParseResult<()> {
         self.at += 1;
         match self.peek() {
-            None => self.fail("a backslash at the end"),
+            None => self.fail("a backslash at the end of the command"),
             Some(b'\n') => {
                 self.at += 1;
                 Ok(())
@@ -92,10 +92,10 @@ impl Cursor<'_> {
         }
     }
 
-    fn single_quoted(&mut self, word: &mut Word) -> Read<()> {
+    fn single_quoted(&mut self, word: &mut Word) -> ParseResult<()> {
         self.at += 1;
         let Some(length) = self.rest().find('\'') else {
-            return self.fail("a single quote is not closed");
+            return self.fail("an unterminated single quote");
         };
         let text = &self.rest()[..length];
         self.no_line_break_while_pending(text)?;
@@ -104,12 +104,12 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    fn double_quoted(&mut self, word: &mut Word) -> Read<()> {
+    fn double_quoted(&mut self, word: &mut Word) -> ParseResult<()> {
         self.at += 1;
         word.push("", true);
         loop {
             match self.peek() {
-                None => return self.fail("a double quote is not closed"),
+                None => return self.fail("an unterminated double quote"),
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(());
@@ -132,7 +132,7 @@ impl Cursor<'_> {
         }
     }
 
-    fn double_quoted_escape(&mut self, word: &mut Word) -> Read<()> {
+    fn double_quoted_escape(&mut self, word: &mut Word) -> ParseResult<()> {
         match self.peek_at(1) {
             Some(b'\n') => {
                 self.at += 1;
@@ -150,19 +150,19 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// `` `…` ``, without the backslashes whose meaning depends on where the backquotes stand.
-    pub fn backquoted(&mut self, word: &mut Word, quoted: bool) -> Read<()> {
+    /// `` `…` ``. Backslashes in it are refused, because their meaning depends on the surrounding quotes.
+    pub fn backquoted(&mut self, word: &mut Word, quoted: bool) -> ParseResult<()> {
         self.at += 1;
         let Some(length) = self.rest().find('`') else {
-            return self.fail("a backquote is not closed");
+            return self.fail("an unterminated backquote");
         };
         let text = &self.rest()[..length];
         if text.contains('\\') {
-            return self.fail("a backslash inside backquotes; write $(…)");
+            return self.fail("a backslash inside backquotes; write $(…) instead");
         }
         self.no_line_break_while_pending(text)?;
         let list = self.nested(|c| {
-            c.apart(text, |inner| {
+            c.with_source(text, |inner| {
                 inner.substitutions += 1;
                 inner.script()
             })
@@ -172,8 +172,12 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// Reads another text, such as a here-document's, with a cursor of its own.
-    pub fn apart<T>(&mut self, text: &str, read: impl FnOnce(&mut Cursor<'_>) -> Read<T>) -> Read<T> {
+    /// Parses another text, such as a here-document's body, with a cursor that shares this one's results and limits.
+    pub fn with_source<T>(
+        &mut self,
+        text: &str,
+        parse: impl FnOnce(&mut Cursor<'_>) -> ParseResult<T>,
+    ) -> ParseResult<T> {
         let mut inner = Cursor::new(text);
         inner.depth = self.depth;
         inner.substitutions = self.substitutions;
@@ -181,24 +185,24 @@ impl Cursor<'_> {
         inner.variables = std::mem::take(&mut self.variables);
         inner.arrays = std::mem::take(&mut self.arrays);
         inner.has_functions = self.has_functions;
-        let read = read(&mut inner);
+        let result = parse(&mut inner);
         self.bodies = inner.bodies;
         self.variables = inner.variables;
         self.arrays = inner.arrays;
         self.has_functions = inner.has_functions;
-        read
+        result
     }
 
-    fn no_line_break_while_pending(&self, text: &str) -> Read<()> {
+    fn no_line_break_while_pending(&self, text: &str) -> ParseResult<()> {
         if !self.pending.is_empty() && text.contains('\n') {
-            return self.fail("a line break between a here-document's operator and its text");
+            return self.fail("a line break between a here-document operator and its text");
         }
         Ok(())
     }
 }
 
 impl Word {
-    /// Adds text, to the last part if it is text of the same kind.
+    /// Appends text, merging it with the last part if that is text with the same quoting.
     pub fn push(&mut self, more: &str, is_quoted: bool) {
         match self.0.last_mut() {
             Some(Part::Text { text, quoted }) if *quoted == is_quoted => text.push_str(more),
@@ -206,7 +210,7 @@ impl Word {
         }
     }
 
-    /// The text, if the word is nothing but unquoted text.
+    /// The text of a word that consists of unquoted text only.
     pub fn bare(&self) -> Option<&str> {
         match self.0.as_slice() {
             [Part::Text { text, quoted: false }] => Some(text),

@@ -1,32 +1,32 @@
-//! Arithmetic: only on variables that hold numbers, since bash evaluates their content, commands in it included.
+//! Arithmetic is allowed only on variables that contain numbers, because bash evaluates the content of variables,
+//! including command substitutions in it.
 
 use std::collections::HashMap;
 
 use super::Walker;
 use crate::rules::assignments;
-use crate::shell::ast::{Content, Operation, Parameter, Part, Word};
-use crate::verdict::{Ruling, deny, deny_but};
+use crate::shell::ast::{Operation, Parameter, Part, ValueKind, Word};
+use crate::verdict::{RuleResult, deny, deny_with_hint};
 
-/// Variables the shell sets to what somebody else chose.
-const SET_BY_OTHERS: [&str; 8] =
+/// Variables that the shell sets to text from outside the script.
+const EXTERNAL_VALUES: [&str; 8] =
     ["PWD", "OLDPWD", "_", "REPLY", "OPTARG", "MAPFILE", "DIRSTACK", "PIPESTATUS"];
 
 impl<'a> Walker<'a> {
-    /// An arithmetic expression.
-    pub fn arithmetic(&mut self, expression: &'a Word) -> Ruling {
+    pub fn arithmetic(&mut self, expression: &'a Word) -> RuleResult {
         let mut touches_name = false;
         for part in &expression.0 {
             match part {
                 Part::Text { text, .. } => {
                     if touches_name && text.starts_with(is_name_character) {
-                        return glued();
+                        return concatenated_name();
                     }
                     touches_name = text.ends_with(is_name_character);
                     text.split(|c| !is_name_character(c)).try_for_each(|name| self.numeric_name(name))?;
                 }
                 Part::Parameter { .. } | Part::Command { .. } | Part::Arithmetic { .. } => {
                     if touches_name {
-                        return glued();
+                        return concatenated_name();
                     }
                     touches_name = true;
                     self.numeric_part(part)?;
@@ -37,8 +37,8 @@ impl<'a> Walker<'a> {
         self.parts(expression)
     }
 
-    /// An operand of `[[ … -eq … ]]`, which is arithmetic too.
-    pub fn number(&mut self, word: &'a Word) -> Ruling {
+    /// An operand of `[[ … -eq … ]]`, which bash also evaluates as arithmetic.
+    pub fn number(&mut self, word: &'a Word) -> RuleResult {
         for part in &word.0 {
             match part {
                 Part::Text { text, .. } if text.bytes().all(|b| b.is_ascii_digit() || b == b'-') => {}
@@ -47,7 +47,7 @@ impl<'a> Walker<'a> {
                 {
                     self.numeric_name(text)?;
                 }
-                Part::Text { .. } | Part::Process(_) => return not_a_number("what is compared"),
+                Part::Text { .. } | Part::Process(_) => return not_a_number("the operand"),
                 Part::Parameter { .. } | Part::Command { .. } | Part::Arithmetic { .. } => {
                     self.numeric_part(part)?
                 }
@@ -56,10 +56,12 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    fn numeric_part(&mut self, part: &'a Part) -> Ruling {
+    fn numeric_part(&mut self, part: &'a Part) -> RuleResult {
         match part {
             part if crate::shell::is_number(part) => Ok(()),
-            Part::Parameter { parameter, .. } if self.content_of(parameter) == Content::Number => Ok(()),
+            Part::Parameter { parameter, .. } if self.expansion_kind(parameter) == ValueKind::Number => {
+                Ok(())
+            }
             Part::Parameter { parameter, .. } => not_a_number(&format!("${}", parameter.name)),
             Part::Text { .. } | Part::Command { .. } | Part::Arithmetic { .. } | Part::Process(_) => {
                 not_a_number("a command's output")
@@ -67,46 +69,46 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn numeric_name(&mut self, name: &str) -> Ruling {
+    fn numeric_name(&mut self, name: &str) -> RuleResult {
         if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
             return Ok(());
         }
         assignments::judge_name(name)?;
-        if self.content(name) == Content::Number { Ok(()) } else { not_a_number(name) }
+        if self.variable_kind(name) == ValueKind::Number { Ok(()) } else { not_a_number(name) }
     }
 
-    /// What an expansion may become.
-    pub fn content_of(&mut self, parameter: &Parameter) -> Content {
+    /// What an expansion may produce.
+    pub fn expansion_kind(&mut self, parameter: &Parameter) -> ValueKind {
         match parameter.operation {
-            Operation::Length => Content::Number,
-            Operation::Value if parameter.spread => Content::Wild,
+            Operation::Length => ValueKind::Number,
+            Operation::Value if parameter.spread => ValueKind::Arbitrary,
             Operation::Value => match parameter.name.as_str() {
-                "?" | "#" | "!" | "$" => Content::Number,
-                name => self.content(name),
+                "?" | "#" | "!" | "$" => ValueKind::Number,
+                name => self.variable_kind(name),
             },
-            Operation::Assign | Operation::Other => Content::Wild,
+            Operation::Assign | Operation::Other => ValueKind::Arbitrary,
         }
     }
 
-    /// What a variable may hold. One that is not set in this command comes from the environment, which is ours.
-    fn content(&mut self, name: &str) -> Content {
+    /// What a variable may contain. A variable that this command does not set comes from the environment, which we
+    /// build.
+    fn variable_kind(&mut self, name: &str) -> ValueKind {
         let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !named || SET_BY_OTHERS.contains(&name) || name.starts_with("BASH") {
-            return Content::Wild;
+        if !named || EXTERNAL_VALUES.contains(&name) || name.starts_with("BASH") {
+            return ValueKind::Arbitrary;
         }
-        self.contents().get(name).copied().unwrap_or(Content::Number)
+        self.variable_kinds().get(name).copied().unwrap_or(ValueKind::Number)
     }
 
-    /// What every variable of the command may hold.
-    pub fn contents(&mut self) -> &HashMap<&'a str, Content> {
+    pub fn variable_kinds(&mut self) -> &HashMap<&'a str, ValueKind> {
         let script = self.script;
         self.variables.get_or_insert_with(|| {
-            let mut contents: HashMap<&'a str, Content> = HashMap::new();
-            for (name, content) in &script.variables {
-                let so_far = contents.entry(name.as_str()).or_insert(*content);
-                *so_far = (*so_far).max(*content);
+            let mut kinds: HashMap<&'a str, ValueKind> = HashMap::new();
+            for (name, kind) in &script.variables {
+                let widest = kinds.entry(name.as_str()).or_insert(*kind);
+                *widest = (*widest).max(*kind);
             }
-            contents
+            kinds
         })
     }
 }
@@ -115,18 +117,20 @@ fn is_name_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
-fn glued() -> Ruling {
-    deny_but(
+fn concatenated_name() -> RuleResult {
+    deny_with_hint(
         "arithmetic",
-        "A name in arithmetic is put together from parts.",
+        "A variable name in arithmetic is concatenated from several parts.",
         "Put spaces around the operands.",
     )
 }
 
-fn not_a_number(what: &str) -> Ruling {
-    deny_but(
+fn not_a_number(what: &str) -> RuleResult {
+    deny_with_hint(
         "arithmetic",
-        format!("Bash evaluates what arithmetic reads, and {what} may hold more than a number."),
-        "Compare with [ \"$x\" -eq 1 ], or use variables that are set to numbers in the same command.",
+        format!(
+            "Bash evaluates the operands of arithmetic, and {what} may contain something other than a number."
+        ),
+        "Compare with [ \"$x\" -eq 1 ], or use variables that the same command sets to numbers.",
     )
 }

@@ -1,35 +1,36 @@
-//! Where a list leaves the shell: `cd` may succeed or fail, `exit` leaves nowhere, branches join, loops return.
+//! Tracks the possible working directories through a list of commands: `cd` may succeed or fail, nothing runs after
+//! `exit`, branches merge, and a loop must end where it started.
 
 use std::path::PathBuf;
 
 use super::Walker;
 use crate::shell::ast::{Item, Join, List, Pipeline, Word};
-use crate::verdict::{Denial, deny_but};
+use crate::verdict::{Denial, deny_with_hint};
 
-/// How many directories a command may be in at once, as far as we can tell.
+/// The most possible working directories that are tracked.
 const MAX_DIRECTORIES: usize = 8;
 
-/// The directories after a command, if it succeeded and if it failed; none if it never returns.
+/// The possible working directories after a command. Both lists are empty if it never returns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Flow {
+pub struct DirectoryFlow {
     pub succeeded: Vec<PathBuf>,
     pub failed: Vec<PathBuf>,
-    /// Whether it succeeds for sure, as far as one can see.
+    /// Whether the command cannot fail, as far as the policy can see.
     pub certain: bool,
 }
 
-impl Flow {
+impl DirectoryFlow {
     fn both(directories: Vec<PathBuf>) -> Self {
         Self { succeeded: directories.clone(), failed: directories, certain: false }
     }
 
-    /// Whether it ends anywhere but in `directories`.
-    pub fn leaves(&self, directories: &[PathBuf]) -> bool {
+    /// Whether the command may end outside `directories`.
+    pub fn changes_directory(&self, directories: &[PathBuf]) -> bool {
         self.succeeded.iter().chain(&self.failed).any(|directory| !directories.contains(directory))
     }
 
-    /// The same, or nothing happens and it fails.
-    pub fn or_not(self, directories: &[PathBuf]) -> Self {
+    /// The flow of a command that may fail without having run.
+    pub fn or_skipped(self, directories: &[PathBuf]) -> Self {
         Self { failed: union(self.failed, directories.to_vec()), certain: false, ..self }
     }
 
@@ -42,19 +43,19 @@ impl Flow {
     }
 }
 
-/// A flow, or nothing if the directories are as before.
-type Flowing = Result<Option<Flow>, Denial>;
+/// `None` if the directories do not change.
+type FlowResult = Result<Option<DirectoryFlow>, Denial>;
 
 impl<'a> Walker<'a> {
-    /// One member of a list; returns whether the shell ends there.
+    /// One item of a list; returns whether the shell exits in it.
     pub fn item(&mut self, item: &'a Item) -> Result<bool, Denial> {
         let first = self.pipeline(&item.first)?;
         if item.rest.is_empty() && first.is_none() {
             return Ok(false);
         }
         let entry = self.directories.clone();
-        let mut flow = first.unwrap_or_else(|| Flow::both(entry.clone()));
-        // Who writes `cd x || …` does not trust it.
+        let mut flow = first.unwrap_or_else(|| DirectoryFlow::both(entry.clone()));
+        // `cd x || …` is written because the `cd` may fail.
         let trusted = item.rest.iter().all(|(join, _)| *join == Join::And);
         if flow.certain && trusted {
             flow.failed.clear();
@@ -64,17 +65,18 @@ impl<'a> Walker<'a> {
                 Join::And => &flow.succeeded,
                 Join::Or => &flow.failed,
             };
-            // What is never reached is judged all the same.
+            // Unreachable commands are judged too.
             self.directories = if from.is_empty() { entry.clone() } else { from.clone() };
             let reached = !from.is_empty();
-            let next = self.pipeline(pipeline)?.unwrap_or_else(|| Flow::both(self.directories.clone()));
-            let mut next = if reached { next } else { Flow::default() };
+            let next =
+                self.pipeline(pipeline)?.unwrap_or_else(|| DirectoryFlow::both(self.directories.clone()));
+            let mut next = if reached { next } else { DirectoryFlow::default() };
             if next.certain && trusted {
                 next.failed.clear();
             }
             flow = match join {
-                Join::And => Flow { failed: union(flow.failed, next.failed), ..next },
-                Join::Or => Flow { succeeded: union(flow.succeeded, next.succeeded), ..next },
+                Join::And => DirectoryFlow { failed: union(flow.failed, next.failed), ..next },
+                Join::Or => DirectoryFlow { succeeded: union(flow.succeeded, next.succeeded), ..next },
             };
         }
         if item.background {
@@ -83,41 +85,45 @@ impl<'a> Walker<'a> {
         }
         let ends = flow.never_returns();
         self.directories = if ends { entry } else { flow.joined() };
-        self.bounded()?;
+        self.limit_directories()?;
         Ok(ends)
     }
 
-    fn bounded(&mut self) -> Result<(), Denial> {
+    fn limit_directories(&mut self) -> Result<(), Denial> {
         if self.directories.len() > MAX_DIRECTORIES {
-            return deny_but(
+            return deny_with_hint(
                 "cd.many",
-                "Too many directories are possible here.",
+                "The working directory could be any of too many directories here.",
                 "Use one `cd` in a subshell: (cd dir && command).",
             );
         }
         Ok(())
     }
 
-    fn pipeline(&mut self, pipeline: &'a Pipeline) -> Flowing {
+    fn pipeline(&mut self, pipeline: &'a Pipeline) -> FlowResult {
         if let [only] = pipeline.commands.as_slice() {
             let flow = self.command(only)?;
             return Ok(if pipeline.negated {
-                flow.map(|flow| Flow { succeeded: flow.failed, failed: flow.succeeded, certain: false })
+                flow.map(|flow| DirectoryFlow {
+                    succeeded: flow.failed,
+                    failed: flow.succeeded,
+                    certain: false,
+                })
             } else {
                 flow
             });
         }
-        let straight = std::mem::replace(&mut self.straight, false);
+        let sequential = std::mem::replace(&mut self.sequential, false);
         for command in &pipeline.commands {
             let before = self.directories.clone();
             self.command(command)?;
             self.directories = before;
         }
-        self.straight = straight;
+        self.sequential = sequential;
         Ok(None)
     }
 
-    /// A list; returns whether the shell ends in it.
+    /// A list; returns whether the shell exits in it.
     fn list(&mut self, list: &'a List) -> Result<bool, Denial> {
         let mut ends = false;
         for item in &list.0 {
@@ -126,35 +132,35 @@ impl<'a> Walker<'a> {
         Ok(ends)
     }
 
-    /// A list in braces.
-    pub fn list_flow(&mut self, list: &'a List) -> Flowing {
+    /// A list in braces, which runs in the same shell.
+    pub fn list_flow(&mut self, list: &'a List) -> FlowResult {
         let before = self.directories.clone();
         let ends = self.list(list)?;
         let after = std::mem::replace(&mut self.directories, before);
         if ends {
-            return Ok(Some(Flow::default()));
+            return Ok(Some(DirectoryFlow::default()));
         }
-        Ok((after != self.directories).then(|| Flow::both(after)))
+        Ok((after != self.directories).then(|| DirectoryFlow::both(after)))
     }
 
-    /// A list in a shell of its own.
-    pub fn apart(&mut self, list: &'a List) -> Flowing {
+    /// A list in a subshell; its directory changes have no effect outside.
+    pub fn subshell(&mut self, list: &'a List) -> FlowResult {
         let before = self.directories.clone();
         self.list(list)?;
         self.directories = before;
         Ok(None)
     }
 
-    /// A loop, whose body must come back to where it started.
-    pub fn looped(&mut self, condition: Option<&'a List>, body: &'a List) -> Flowing {
+    /// A loop, whose body must end in the directories it started in.
+    pub fn loop_flow(&mut self, condition: Option<&'a List>, body: &'a List) -> FlowResult {
         let before = self.directories.clone();
         for list in condition.into_iter().chain([body]) {
             self.list(list)?;
         }
         if self.directories.iter().any(|directory| !before.contains(directory)) {
-            return deny_but(
+            return deny_with_hint(
                 "cd.loop",
-                "A loop may not change the directory it runs in.",
+                "A loop may not change its working directory.",
                 "Use a subshell in the loop: (cd dir && command).",
             )
             .map(|()| None);
@@ -163,7 +169,7 @@ impl<'a> Walker<'a> {
         Ok(None)
     }
 
-    pub fn branches(&mut self, arms: &'a [(List, List)], otherwise: Option<&'a List>) -> Flowing {
+    pub fn if_flow(&mut self, arms: &'a [(List, List)], otherwise: Option<&'a List>) -> FlowResult {
         let mut after = Vec::new();
         for (condition, body) in arms {
             self.list(condition)?;
@@ -173,22 +179,22 @@ impl<'a> Walker<'a> {
             Some(body) => self.branch(body, &mut after)?,
             None => after = union(after, self.directories.clone()),
         }
-        Ok(Some(Flow::both(after)))
+        Ok(Some(DirectoryFlow::both(after)))
     }
 
-    pub fn cases(&mut self, arms: &'a [(Vec<Word>, List)]) -> Flowing {
+    pub fn case_flow(&mut self, arms: &'a [(Vec<Word>, List)]) -> FlowResult {
         let mut after = self.directories.clone();
         for (patterns, body) in arms {
             patterns.iter().try_for_each(|pattern| self.word(pattern))?;
-            // `;&` runs on into the next arm.
+            // `;&` falls through to the next arm.
             self.directories = after.clone();
             self.branch(body, &mut after)?;
-            self.bounded()?;
+            self.limit_directories()?;
         }
-        Ok(Some(Flow::both(after)))
+        Ok(Some(DirectoryFlow::both(after)))
     }
 
-    /// Walks a branch from here, and adds where it ends.
+    /// Walks a branch and adds its final directories to `after`.
     fn branch(&mut self, body: &'a List, after: &mut Vec<PathBuf>) -> Result<(), Denial> {
         let before = self.directories.clone();
         let ends = self.list(body)?;

@@ -1,48 +1,44 @@
-//! Simple commands: finds the rule for a name and asks it.
+//! Simple commands: finds the rule for a command's name and applies it.
 
 use super::Walker;
-use super::flow::Flow;
+use super::flow::DirectoryFlow;
 use crate::rules::{self, assignments, devscript, operands, profiles};
 use crate::shell::ast::{Simple, Word};
-use crate::verdict::{Denial, Ruling, deny, deny_but};
+use crate::verdict::{Denial, RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, arguments, literal};
 
-/// Directories in which a listed command may be named by its path.
+/// Directories in which an allowed command may be named by its path.
 const SYSTEM: [&str; 3] = ["/bin/", "/usr/bin/", "/usr/local/bin/"];
 
-/// Where package managers keep the programs a project installed for itself.
+/// Directories in which package managers install a project's own programs.
 const INSTALLED: [&str; 4] = ["node_modules/.bin/", ".venv/bin/", "venv/bin/", "vendor/bin/"];
 
-/// How many commands may run each other, as in `timeout 5 nice ls`.
-const MAX_WRAPPED: usize = 8;
+/// How deep commands may be wrapped, as in `timeout 5 nice ls`.
+const MAX_WRAPPER_DEPTH: usize = 8;
 
-/// Who runs a command.
+/// What runs a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// The shell: its functions and built-ins come first.
+pub enum Caller {
+    /// The shell, which looks for functions and built-ins first.
     Shell,
-    /// Another program: only programs can be run.
+    /// Another program, which can only run programs.
     Program,
 }
 
-/// A command as its rule sees it.
+/// A command to judge.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'c> {
-    /// Its name.
+pub struct CommandCall<'c> {
     pub name: &'c str,
-    /// Its arguments.
     pub args: &'c [Arg],
-    /// Who runs it.
-    pub origin: Origin,
+    pub caller: Caller,
 }
 
 impl<'a> Walker<'a> {
-    /// A simple command.
-    pub fn simple(&mut self, simple: &'a Simple) -> Result<Option<Flow>, Denial> {
-        let reads = simple.words.first().and_then(Word::bare) == Some("read");
+    pub fn simple(&mut self, simple: &'a Simple) -> Result<Option<DirectoryFlow>, Denial> {
+        let is_read = simple.words.first().and_then(Word::bare) == Some("read");
         for assignment in simple.assignments.iter().chain(&simple.declared) {
-            // `IFS= read line` splits for `read` alone.
-            if !(reads && assignment.name == "IFS") {
+            // In `IFS= read line` the assignment only affects `read`.
+            if !(is_read && assignment.name == "IFS") {
                 assignments::judge_name(&assignment.name)?;
             }
             assignments::judge_value(self, assignment)?;
@@ -51,10 +47,10 @@ impl<'a> Walker<'a> {
         simple.words.iter().try_for_each(|word| self.word(word))?;
         let Some(first) = simple.words.first() else { return Ok(None) };
         let Some(name) = literal(first) else {
-            return deny_but(
+            return deny_with_hint(
                 "command.dynamic",
-                "The command's name is not known before it runs.",
-                "Write the command's name out.",
+                "The command name is not known before the command runs.",
+                "Write a literal command name.",
             )
             .map(|()| None);
         };
@@ -68,59 +64,61 @@ impl<'a> Walker<'a> {
             "kill" => operands::judge_kill_words(self, &simple.words[1..])?,
             _ => {}
         }
-        self.straight &= simple.assignments.is_empty();
-        self.dispatch(&argv, Origin::Shell)?;
-        Ok(self.leaves.take())
+        self.sequential &= simple.assignments.is_empty();
+        self.dispatch(&argv, Caller::Shell)?;
+        Ok(self.flow_after.take())
     }
 
-    /// Judges a command that another one runs.
-    pub fn dispatch_wrapped(&mut self, argv: &[Arg]) -> Ruling {
-        if self.wrapped == MAX_WRAPPED {
-            return deny("command.wrapped", "Too many commands run each other.");
+    /// Judges a command that another command runs.
+    pub fn dispatch_wrapped(&mut self, argv: &[Arg]) -> RuleResult {
+        if self.wrapper_depth == MAX_WRAPPER_DEPTH {
+            return deny(
+                "command.wrapped",
+                format!("More than {MAX_WRAPPER_DEPTH} commands are wrapped in each other."),
+            );
         }
-        self.wrapped += 1;
-        let judged = self.dispatch(argv, Origin::Program);
-        self.wrapped -= 1;
-        judged
+        self.wrapper_depth += 1;
+        let result = self.dispatch(argv, Caller::Program);
+        self.wrapper_depth -= 1;
+        result
     }
 
-    /// Judges a name and its arguments.
-    fn dispatch(&mut self, argv: &[Arg], origin: Origin) -> Ruling {
+    fn dispatch(&mut self, argv: &[Arg], caller: Caller) -> RuleResult {
         let Some((name, args)) = argv.split_first() else {
             return deny("command.missing", "A command is missing.");
         };
         let Some(name) = name.literal().filter(|name| !name.is_empty()) else {
-            return deny_but(
+            return deny_with_hint(
                 "command.dynamic",
-                "The command's name is not known before it runs.",
-                "Write the command's name out.",
+                "The command name is not known before the command runs.",
+                "Write a literal command name.",
             );
         };
         if name.contains('/') {
             return self.dispatch_path(name, args);
         }
-        self.dispatch_name(Call { name, args, origin })
+        self.dispatch_name(CommandCall { name, args, caller })
     }
 
-    fn dispatch_name(&mut self, call: Call<'_>) -> Ruling {
-        if call.origin == Origin::Shell && self.calls_function(call.name)? {
+    fn dispatch_name(&mut self, call: CommandCall<'_>) -> RuleResult {
+        if call.caller == Caller::Shell && self.calls_function(call.name)? {
             self.allowed_by("function");
             return Ok(());
         }
-        let added = self.is_added(call);
+        let added = self.is_user_command(call);
         if let Some(rule) = rules::find(call.name) {
-            if !added && self.policy.is_sync() && rule.only_run {
-                return deny_but(
+            if !added && self.policy.is_sync() && rule.run_only {
+                return deny_with_hint(
                     "sync.command",
-                    format!("'{}' is not for sync, which only verifies.", call.name),
-                    "Use tests, linters, builds and commands that read.",
+                    format!("'{}' is not available in sync, which only verifies.", call.name),
+                    "Use test, lint and build commands, or commands that only read.",
                 );
             }
             self.allowed_by(rule.name);
-            self.changed |= matches!(rule.name, "rm" | "mv" | "git");
+            self.files_changed |= matches!(rule.name, "rm" | "mv" | "git");
             return (rule.judge)(self, call);
         }
-        self.changed = true;
+        self.files_changed = true;
         match profiles::judge(self, call) {
             Some(Ok(rule)) => {
                 self.allowed_by(rule);
@@ -135,38 +133,38 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A command named by its path is what it is called only where the system, or a package manager in the project,
-    /// keeps programs.
-    fn dispatch_path(&mut self, path: &str, args: &[Arg]) -> Ruling {
-        if devscript::is_one(self, path) {
-            self.changed = true;
+    /// Judges a command named by its path. The file name identifies the command only in the directories where the
+    /// system or the project's package managers install programs.
+    fn dispatch_path(&mut self, path: &str, args: &[Arg]) -> RuleResult {
+        if devscript::is_dev_script(self, path) {
+            self.files_changed = true;
             self.allowed_by("devscript");
             return devscript::judge(path, args);
         }
         if self.policy.options.allow_commands.iter().any(|allowed| allowed == path) {
-            self.changed = true;
+            self.files_changed = true;
             self.allowed_by("allowCommands");
             return Ok(());
         }
         let system = SYSTEM.iter().find_map(|directory| path.strip_prefix(directory));
         let name = system.or_else(|| installed_in_project(path));
         match name.filter(|name| !name.contains('/')) {
-            Some(name) => self.dispatch_name(Call { name, args, origin: Origin::Program }),
+            Some(name) => self.dispatch_name(CommandCall { name, args, caller: Caller::Program }),
             None => {
                 let bare = path.rsplit('/').next().unwrap_or(path);
-                deny_but(
+                deny_with_hint(
                     "command.path",
-                    format!("'{path}' is a file, not a listed command."),
+                    format!("'{path}' is a path, not an allowed command."),
                     format!(
-                        "Use the bare command '{bare}' if it is listed, or add '{path}' to allowCommands."
+                        "Use the bare command '{bare}' if it is allowed, or add '{path}' to allowCommands."
                     ),
                 )
             }
         }
     }
 
-    /// Whether the user's configuration adds this command.
-    fn is_added(&self, call: Call<'_>) -> bool {
+    /// Whether the user's `allowCommands` contains this command.
+    fn is_user_command(&self, call: CommandCall<'_>) -> bool {
         self.policy.options.allow_commands.iter().any(|allowed| {
             let mut words = allowed.split_whitespace();
             words.next() == Some(call.name)
@@ -181,19 +179,20 @@ fn unknown(name: &str) -> Denial {
         "sed" | "awk" | "perl" => {
             denial.instead("Use the Edit tool to change files, or grep, cut, head and tail.")
         }
-        "curl" | "wget" => denial.instead("Use the project's own tests, or a script run by its interpreter."),
+        "curl" | "wget" => denial.instead("Use the project's tests, or run a script with its interpreter."),
         "bash" | "sh" | "zsh" | "dash" => {
-            denial.instead("Write the commands themselves, without another shell.")
+            denial.instead("Write the commands directly, without another shell.")
         }
-        "rm" | "mv" => denial.instead("Start with --allow-destructive, or leave the file."),
+        "rm" | "mv" => denial.instead("Run with --allow-destructive, or leave the file in place."),
         "kill" | "killall" => denial.instead("Use pkill with the name of a development process."),
-        _ => denial
-            .instead(format!("Add '{name}' to allowCommands in .autonoe/agent.json, or do it another way.")),
+        _ => denial.instead(format!(
+            "Add '{name}' to allowCommands in .autonoe/agent.json, or use an allowed command."
+        )),
     }
 }
 
-/// The name of a language's program that the project installed for itself. It is judged like the bare name: anyone who may
-/// install packages, or run an interpreter, decides what it does in any case.
+/// The name of a language's program that is installed in the project. It is judged like the bare name: an agent that
+/// may install packages or run an interpreter controls what it does anyway.
 fn installed_in_project(path: &str) -> Option<&str> {
     let path = path.strip_prefix("./").unwrap_or(path);
     let name = INSTALLED.iter().find_map(|directory| path.strip_prefix(directory))?;

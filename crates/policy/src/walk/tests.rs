@@ -1,4 +1,4 @@
-//! What only the walk decides: directories, functions, arithmetic, and that nothing hides.
+//! Tests for the walk itself: working directories, functions, arithmetic and hidden commands.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn check(cases: &[(&str, bool)]) {
         temp: Some(temp.clone()),
         ..PolicyOptions::new(Mode::Run, root)
     });
-    let wrong: Vec<String> = cases
+    let failures: Vec<String> = cases
         .iter()
         .map(|(command, allowed)| (command.replace("@TEMP@", &temp.display().to_string()), allowed))
         .filter_map(|(command, allowed)| {
@@ -29,11 +29,11 @@ fn check(cases: &[(&str, bool)]) {
             (verdict.is_allowed() != *allowed).then(|| format!("{command:?}: {verdict:?}"))
         })
         .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
-fn directories_are_followed() {
+fn working_directories_are_tracked() {
     check(&[
         ("cd src && touch ../a", true),
         ("cd src/lib && touch ../../a", true),
@@ -61,9 +61,9 @@ fn directories_are_followed() {
     ]);
 }
 
-/// A session whose last command ended in `cwd`: what is relative then starts there.
+/// When the session's last command ended in `cwd`, relative paths start there.
 #[test]
-fn seed_002_directories_hold_from_one_command_to_the_next() {
+fn seed_002_directories_persist_from_one_command_to_the_next() {
     let home = TempDir::new().expect("temporary directory");
     let root = home.path().canonicalize().expect("exists").join("proj");
     for directory in ["src/lib", ".git", ".autonoe", "out/deep"] {
@@ -78,7 +78,7 @@ fn seed_002_directories_hold_from_one_command_to_the_next() {
         });
         let run = mode == Mode::Run;
         for (cwd, command, allowed) in [
-            // What is harmless in the root reaches out of the project from elsewhere, and the other way round.
+            // A path that is inside the project from one directory may be outside it from another.
             ("", "touch ../a", false),
             ("src", "touch ../a", run),
             ("src", "touch ../../a", false),
@@ -100,7 +100,7 @@ fn seed_002_directories_hold_from_one_command_to_the_next() {
             ("src", "trap 'touch ../../a' EXIT; ls", false),
             ("src", "./bin/dev.sh", false),
             ("", "./bin/dev.sh", true),
-            // Where nobody may be led, nothing runs.
+            // In a directory that `cd` may not enter, nothing runs.
             (".git", "ls", false),
             ("../other", "ls", false),
             ("link", "ls", false),
@@ -133,7 +133,7 @@ fn functions_are_judged_where_they_are_defined() {
 }
 
 #[test]
-fn arithmetic_reads_numbers_only() {
+fn arithmetic_is_allowed_on_numbers_only() {
     check(&[
         ("i=0; while [ $i -lt 5 ]; do i=$((i + 1)); done", true),
         ("for ((i = 0; i < 3; i++)); do echo $i; done", true),
@@ -151,7 +151,7 @@ fn arithmetic_reads_numbers_only() {
 }
 
 #[test]
-fn the_users_own_commands_pass_and_nothing_else() {
+fn only_the_users_own_commands_are_added() {
     check(&[
         ("make test", true),
         ("timeout 60 make", true),

@@ -1,9 +1,9 @@
-//! Reads a corpus, judges every case in both modes, and reports all that differ at once.
+//! Reads a corpus, judges every case in both modes, and reports all differences at once.
 
 use autonoe_policy::{CommandPolicy, Mode, PolicyOptions, Profile};
 use serde::Deserialize;
 
-use crate::fixture::Project;
+use crate::fixture::TestProject;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,9 +16,9 @@ pub struct Corpus {
 struct Group {
     name: String,
     #[serde(default)]
-    run: Expected,
+    run: ExpectedVerdict,
     #[serde(default)]
-    sync: Expected,
+    sync: ExpectedVerdict,
     #[serde(default)]
     destructive: bool,
     #[serde(default)]
@@ -34,12 +34,12 @@ struct Group {
 #[serde(untagged)]
 enum Case {
     Plain(String),
-    Full { id: Option<String>, command: String, run: Option<Expected>, sync: Option<Expected> },
+    Full { id: Option<String>, command: String, run: Option<ExpectedVerdict>, sync: Option<ExpectedVerdict> },
 }
 
 #[derive(Deserialize, Clone, Copy, Default, PartialEq, Debug)]
 #[serde(rename_all = "lowercase")]
-enum Expected {
+enum ExpectedVerdict {
     Allow,
     Deny,
     #[default]
@@ -77,7 +77,7 @@ impl Case {
 }
 
 impl Group {
-    fn policy(&self, project: &Project, mode: Mode) -> CommandPolicy {
+    fn policy(&self, project: &TestProject, mode: Mode) -> CommandPolicy {
         CommandPolicy::new(PolicyOptions {
             allow_destructive: self.destructive,
             allow_commands: self.allow_commands.clone(),
@@ -86,8 +86,8 @@ impl Group {
         })
     }
 
-    /// What this case must give in run and in sync, and its name in a report.
-    fn expectation<'a>(&'a self, case: &'a Case) -> (&'a str, Expected, Expected) {
+    /// The case's name in reports, and the expected verdicts in run and in sync.
+    fn expectation<'a>(&'a self, case: &'a Case) -> (&'a str, ExpectedVerdict, ExpectedVerdict) {
         match case {
             Case::Plain(_) => (&self.name, self.run, self.sync),
             Case::Full { id, run, sync, .. } => {
@@ -97,7 +97,7 @@ impl Group {
     }
 }
 
-/// Every command of the corpora, for mutation.
+/// Every command of the hostile and everyday corpora, as seeds for mutation.
 pub fn commands() -> Vec<String> {
     [include_str!("../corpus/hostile.toml"), include_str!("../corpus/everyday.toml")]
         .into_iter()
@@ -107,10 +107,10 @@ pub fn commands() -> Vec<String> {
         .collect()
 }
 
-/// Judges every case of a corpus. `AUTONOE_CORPUS_TABLE=1` reports as a Markdown table.
+/// Judges every case of a corpus and reports failures as a Markdown table. `at_least` guards against lost cases.
 pub fn check(file: &str, text: &str, at_least: usize) {
     let corpus: Corpus = toml::from_str(text).unwrap_or_else(|error| panic!("{file}: {error}"));
-    let project = Project::new();
+    let project = TestProject::new();
     let mut cases = 0;
     let mut failures = Vec::new();
     for group in &corpus.group {
@@ -119,8 +119,8 @@ pub fn check(file: &str, text: &str, at_least: usize) {
             cases += 1;
             let (name, in_run, in_sync) = group.expectation(case);
             for (mode, policy, expected) in [("run", &run, in_run), ("sync", &sync, in_sync)] {
-                if let Some(problem) = judge(policy, &project.fill(case.command()), expected) {
-                    failures.push(format!("| `{:?}` | {mode} | {problem} | {name} |", case.command()));
+                if let Some(failure) = judge(policy, &project.substitute(case.command()), expected) {
+                    failures.push(format!("| `{:?}` | {mode} | {failure} | {name} |", case.command()));
                 }
             }
         }
@@ -134,13 +134,13 @@ pub fn check(file: &str, text: &str, at_least: usize) {
     );
 }
 
-fn judge(policy: &CommandPolicy, command: &str, expected: Expected) -> Option<String> {
+fn judge(policy: &CommandPolicy, command: &str, expected: ExpectedVerdict) -> Option<String> {
     let verdict = policy.check(command);
-    let got = if verdict.is_allowed() { Expected::Allow } else { Expected::Deny };
-    let explained = !verdict.rule.is_empty() && (got == Expected::Allow || !verdict.reason.is_empty());
-    let right = expected == Expected::Any || expected == got;
-    (!right || !explained).then(|| {
-        let wanted = if right { "a rule and a reason".to_owned() } else { format!("{expected:?}") };
+    let got = if verdict.is_allowed() { ExpectedVerdict::Allow } else { ExpectedVerdict::Deny };
+    let explained = !verdict.rule.is_empty() && (got == ExpectedVerdict::Allow || !verdict.reason.is_empty());
+    let correct = expected == ExpectedVerdict::Any || expected == got;
+    (!correct || !explained).then(|| {
+        let wanted = if correct { "a rule and a reason".to_owned() } else { format!("{expected:?}") };
         format!("{wanted} | {got:?} | {}: {}", verdict.rule, verdict.reason.replace('\n', "\\n"))
     })
 }

@@ -1,7 +1,8 @@
-//! The policy against real bash: what it allows is run on the [`stage`](crate::stage), and nothing it would deny by name
-//! may run, nothing outside the project or under protection may change; what bash refuses may not be allowed.
+//! Tests the policy against real bash. Allowed commands run in the [bash sandbox](crate::bash_sandbox): no program
+//! that the policy denies may run, and nothing outside the project or protected may change. Commands that bash
+//! rejects may not be allowed.
 //!
-//! `AUTONOE_POLICY_CASES` sets how many commands are generated, `AUTONOE_POLICY_SEED` from where.
+//! `AUTONOE_POLICY_CASES` sets the number of generated commands, `AUTONOE_POLICY_SEED` the random seed.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -10,25 +11,30 @@ use autonoe_policy::CommandPolicy;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
+use crate::bash_sandbox::BashSandbox;
 use crate::corpus;
-use crate::fixture::{Paths, Play, Project};
+use crate::fixture::{FixturePaths, PolicyVariant, TestProject};
 use crate::grammar;
-use crate::stage::Stage;
 
-/// Enough to be worth its seconds on every run; nightly runs ask for more.
+/// The default takes a few seconds; nightly runs set more.
 const CASES: u64 = 1500;
 const SEED: u64 = 20_261_115;
-/// Failures worth reporting before it stops looking.
-const ENOUGH: usize = 25;
-/// Steps spent on making a failure small.
-const SHRINK: usize = 300;
+/// The search stops after this many failures.
+const MAX_FAILURES: usize = 25;
+/// The most steps spent on shrinking one failure.
+const MAX_SHRINK_STEPS: usize = 300;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Generates commands and collects, made small, those that `problem` has something to say about.
-fn hunt(what: &str, cases: u64, paths: &Paths, mut problem: impl FnMut(&str) -> Option<String>) {
+/// Generates commands, and panics with the shrunken ones for which `problem` returns a message.
+fn find_problems(
+    title: &str,
+    cases: u64,
+    paths: &FixturePaths,
+    mut problem: impl FnMut(&str) -> Option<String>,
+) {
     let seed = setting("AUTONOE_POLICY_SEED", SEED);
     let mut runner = TestRunner::new(Config {
         rng_seed: RngSeed::Fixed(seed),
@@ -36,102 +42,105 @@ fn hunt(what: &str, cases: u64, paths: &Paths, mut problem: impl FnMut(&str) -> 
         ..Config::default()
     });
     let commands = grammar::command(corpus::commands());
-    let mut found = BTreeSet::new();
+    let mut failures = BTreeSet::new();
     for _ in 0..cases {
         let mut tree = commands.new_tree(&mut runner).unwrap();
-        let Some(mut worst) = problem(&paths.fill(&tree.current())) else { continue };
+        let Some(mut message) = problem(&paths.substitute(&tree.current())) else { continue };
         let mut smallest = tree.current();
-        let mut deeper = tree.simplify();
-        for _ in 0..SHRINK {
-            if !deeper {
+        let mut can_shrink = tree.simplify();
+        for _ in 0..MAX_SHRINK_STEPS {
+            if !can_shrink {
                 break;
             }
-            match problem(&paths.fill(&tree.current())) {
+            match problem(&paths.substitute(&tree.current())) {
                 Some(text) => {
-                    (worst, smallest) = (text, tree.current());
-                    deeper = tree.simplify();
+                    (message, smallest) = (text, tree.current());
+                    can_shrink = tree.simplify();
                 }
-                None => deeper = tree.complicate(),
+                None => can_shrink = tree.complicate(),
             }
         }
-        found.insert(format!("{smallest:?}\n    {worst}"));
-        if found.len() >= ENOUGH {
+        failures.insert(format!("{smallest:?}\n    {message}"));
+        if failures.len() >= MAX_FAILURES {
             break;
         }
     }
-    let report = found.into_iter().collect::<Vec<_>>().join("\n");
-    assert!(report.is_empty(), "{what} (seed {seed}, {cases} cases):\n{report}\n");
+    let report = failures.into_iter().collect::<Vec<_>>().join("\n");
+    assert!(report.is_empty(), "{title} (seed {seed}, {cases} cases):\n{report}\n");
 }
 
-/// What an allowed command did wrong; nothing for a denied one.
-fn harm(stage: &mut Stage, policy: &CommandPolicy, command: &str) -> Option<String> {
+/// The violations of an allowed command; `None` if it is harmless or denied.
+fn harm(sandbox: &mut BashSandbox, policy: &CommandPolicy, command: &str) -> Option<String> {
     if !policy.check(command).is_allowed() {
         return None;
     }
     if command.contains('\0') {
         return Some("it contains NUL".into());
     }
-    let violations = stage.violations(command);
+    let violations = sandbox.violations(command);
     (!violations.is_empty()).then(|| violations.join("; "))
 }
 
-fn stage(play: Play) -> Option<Stage> {
-    let stage = Stage::new(play);
-    if stage.is_none() {
-        eprintln!("skipped: no bubblewrap here, and hostile commands run in nothing less");
+fn open_sandbox(variant: PolicyVariant) -> Option<BashSandbox> {
+    let sandbox = BashSandbox::new(variant);
+    if sandbox.is_none() {
+        eprintln!("skipped: bubblewrap is not available, and hostile commands only run inside it");
     }
-    stage
+    sandbox
 }
 
-/// Generated commands, judged and run under the rules of `play`.
-fn perform(play: Play, share: u64) {
-    let Some(mut stage) = stage(play) else { return };
-    let (policy, paths) = (stage.project.narrow_policy(play), stage.project.clone());
+/// Judges generated commands under the rules of `variant`, and runs the allowed ones.
+fn run_generated(variant: PolicyVariant, share: u64) {
+    let Some(mut sandbox) = open_sandbox(variant) else { return };
+    let (policy, paths) = (sandbox.project.narrow_policy(variant), sandbox.project.clone());
     let cases = setting("AUTONOE_POLICY_CASES", CASES) / share;
-    let mut performed = 0;
-    hunt("allowed, but", cases, &paths, |command| {
-        performed += u64::from(policy.check(command).is_allowed());
-        harm(&mut stage, &policy, command)
+    let mut allowed = 0;
+    find_problems("allowed, but", cases, &paths, |command| {
+        allowed += u64::from(policy.check(command).is_allowed());
+        harm(&mut sandbox, &policy, command)
     });
-    assert!(performed >= cases / 20, "only {performed} of {cases} commands were allowed: this tests nothing");
+    assert!(
+        allowed >= cases / 20,
+        "only {allowed} of {cases} commands were allowed, too few to test anything"
+    );
 }
 
 #[test]
 fn nothing_denied_runs_from_an_allowed_command() {
-    perform(Play::Run, 1);
+    run_generated(PolicyVariant::Run, 1);
 }
 
 #[test]
 fn nothing_denied_runs_where_rm_and_mv_are_allowed() {
-    perform(Play::Destructive, 2);
+    run_generated(PolicyVariant::Destructive, 2);
 }
 
 #[test]
 fn nothing_changes_in_sync() {
-    perform(Play::Sync, 2);
+    run_generated(PolicyVariant::Sync, 2);
 }
 
 #[test]
-fn the_corpora_do_no_harm_where_allowed() {
+fn allowed_corpus_commands_are_harmless() {
     let mut report = Vec::new();
-    for play in [Play::Run, Play::Destructive, Play::Sync] {
-        let Some(mut stage) = stage(play) else { return };
-        let (policy, paths) = (stage.project.narrow_policy(play), stage.project.clone());
-        let plain = stage.project.narrow_policy(Play::Run);
+    for variant in [PolicyVariant::Run, PolicyVariant::Destructive, PolicyVariant::Sync] {
+        let Some(mut sandbox) = open_sandbox(variant) else { return };
+        let (policy, paths) = (sandbox.project.narrow_policy(variant), sandbox.project.clone());
+        let plain = sandbox.project.narrow_policy(PolicyVariant::Run);
         for text in corpus::commands() {
-            let command = paths.fill(&text);
-            // What run allows anyway has been seen there.
-            let seen = play == Play::Destructive && plain.check(&command).is_allowed();
-            let harm = if seen { None } else { harm(&mut stage, &policy, &command) };
-            report.extend(harm.map(|harm| format!("{play:?} {text:?}\n    {harm}")));
+            let command = paths.substitute(&text);
+            // Commands that plain run allows have already been run there.
+            let already_run = variant == PolicyVariant::Destructive && plain.check(&command).is_allowed();
+            let harm = if already_run { None } else { harm(&mut sandbox, &policy, &command) };
+            report.extend(harm.map(|harm| format!("{variant:?} {text:?}\n    {harm}")));
         }
     }
     assert!(report.is_empty(), "allowed, but:\n{}\n", report.join("\n"));
 }
 
 #[test]
-fn the_stage_sees_harm() {
-    let Some(mut stage) = stage(Play::Run) else { return };
+fn the_sandbox_detects_harmful_commands() {
+    let Some(mut sandbox) = open_sandbox(PolicyVariant::Run) else { return };
     let harmful = [
         "rm x",
         "echo $(rm x)",
@@ -162,8 +171,9 @@ fn the_stage_sees_harm() {
         "hash -p /tmp/evil/ls ls; ls",
         "trap 'rm x' EXIT",
     ];
-    let missed: Vec<_> = harmful.into_iter().filter(|command| stage.violations(command).is_empty()).collect();
-    assert!(missed.is_empty(), "the stage does not see what these do: {missed:#?}");
+    let missed: Vec<_> =
+        harmful.into_iter().filter(|command| sandbox.violations(command).is_empty()).collect();
+    assert!(missed.is_empty(), "the sandbox does not detect the violations of {missed:#?}");
     let harmless = [
         "ls",
         "git status",
@@ -175,25 +185,30 @@ fn the_stage_sees_harm() {
         "date | cat",
     ];
     for command in harmless {
-        assert_eq!(stage.violations(command), Vec::<String>::new(), "{command}");
+        assert_eq!(sandbox.violations(command), Vec::<String>::new(), "{command}");
     }
 }
 
 #[test]
-fn what_bash_refuses_is_not_allowed() {
-    let project = Project::new();
-    let policy = project.narrow_policy(Play::Run);
-    hunt("allowed, but bash refuses", 2 * setting("AUTONOE_POLICY_CASES", CASES), &project, |command| {
-        if !policy.check(command).is_allowed() {
-            return None;
-        }
-        if command.contains('\0') {
-            return Some("it contains NUL".into());
-        }
-        let mut bash = Command::new("bash");
-        bash.env_clear().args(["-n", "-c", "--", command]).stdin(Stdio::null());
-        let output = bash.output().unwrap();
-        (!output.status.success())
-            .then(|| String::from_utf8_lossy(&output.stderr).trim().replace('\n', " / "))
-    });
+fn commands_that_bash_rejects_are_not_allowed() {
+    let project = TestProject::new();
+    let policy = project.narrow_policy(PolicyVariant::Run);
+    find_problems(
+        "allowed, but bash rejects",
+        2 * setting("AUTONOE_POLICY_CASES", CASES),
+        &project,
+        |command| {
+            if !policy.check(command).is_allowed() {
+                return None;
+            }
+            if command.contains('\0') {
+                return Some("it contains NUL".into());
+            }
+            let mut bash = Command::new("bash");
+            bash.env_clear().args(["-n", "-c", "--", command]).stdin(Stdio::null());
+            let output = bash.output().unwrap();
+            (!output.status.success())
+                .then(|| String::from_utf8_lossy(&output.stderr).trim().replace('\n', " / "))
+        },
+    );
 }

@@ -1,4 +1,4 @@
-//! A project for the policy to judge paths in: real directories, protected ones, and links that lead out.
+//! A project on disk for the policy tests: ordinary and protected directories, and links that lead out.
 
 use std::fs;
 use std::ops::Deref;
@@ -7,43 +7,47 @@ use std::path::{Path, PathBuf};
 
 use autonoe_policy::{CommandPolicy, Mode, PolicyOptions, Profile};
 
-/// Under which rules commands are judged and run.
+/// The mode and options under which commands are judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Play {
+pub enum PolicyVariant {
     Run,
     Destructive,
     Sync,
 }
 
 #[derive(Clone)]
-pub struct Paths {
+pub struct FixturePaths {
     pub base: PathBuf,
     pub root: PathBuf,
     pub out: PathBuf,
     pub temp: PathBuf,
 }
 
-/// The project on disk, as long as this lives.
-pub struct Project {
-    paths: Paths,
-    _keep: tempfile::TempDir,
+/// The project on disk; it is removed on drop.
+pub struct TestProject {
+    paths: FixturePaths,
+    _dir: tempfile::TempDir,
 }
 
-impl Deref for Project {
-    type Target = Paths;
+impl Deref for TestProject {
+    type Target = FixturePaths;
 
-    fn deref(&self) -> &Paths {
+    fn deref(&self) -> &FixturePaths {
         &self.paths
     }
 }
 
-impl Project {
+impl TestProject {
     pub fn new() -> Self {
-        let keep = tempfile::tempdir().unwrap();
-        let base = keep.path().canonicalize().unwrap();
-        let paths =
-            Paths { root: base.join("project"), out: base.join("outside"), temp: base.join("temp"), base };
-        let project = Self { paths, _keep: keep };
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let paths = FixturePaths {
+            root: base.join("project"),
+            out: base.join("outside"),
+            temp: base.join("temp"),
+            base,
+        };
+        let project = Self { paths, _dir: dir };
         fs::create_dir(&project.temp).unwrap();
         fs::create_dir(project.base.join("project-other")).unwrap();
         populate_outside(&project.out);
@@ -52,9 +56,9 @@ impl Project {
     }
 }
 
-impl Paths {
-    /// The text of a corpus command with its placeholders filled in.
-    pub fn fill(&self, command: &str) -> String {
+impl FixturePaths {
+    /// Replaces the placeholders in a corpus command.
+    pub fn substitute(&self, command: &str) -> String {
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         command
             .replace("@ROOT@", &text(&self.root))
@@ -66,11 +70,11 @@ impl Paths {
         PolicyOptions { profiles, temp: Some(self.temp.clone()), ..PolicyOptions::new(mode, &self.root) }
     }
 
-    /// A policy with the Go profile only: no interpreter, so what runs is what the shell runs.
-    pub fn narrow_policy(&self, play: Play) -> CommandPolicy {
-        let mode = if play == Play::Sync { Mode::Sync } else { Mode::Run };
+    /// A policy with only the Go profile, which has no interpreter, so that only the shell decides what runs.
+    pub fn narrow_policy(&self, variant: PolicyVariant) -> CommandPolicy {
+        let mode = if variant == PolicyVariant::Sync { Mode::Sync } else { Mode::Run };
         CommandPolicy::new(PolicyOptions {
-            allow_destructive: play == Play::Destructive,
+            allow_destructive: variant == PolicyVariant::Destructive,
             ..self.options(mode, vec![Profile::Go])
         })
     }
@@ -92,7 +96,7 @@ pub fn populate_outside(out: &Path) {
     write_executable(&out.join("bin/dev.sh"), "#!/bin/false\n");
 }
 
-/// Everything that hostile.toml says the project has.
+/// Creates every file that hostile.toml expects in the project.
 pub fn populate(root: &Path, out: &Path) {
     for (path, text) in [
         ("README.md", "# Read me\n\nfoo\n"),

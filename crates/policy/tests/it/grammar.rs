@@ -1,17 +1,17 @@
-//! Shell commands by chance: a grammar of what agents and attackers write, and mutations of the corpora.
+//! Random shell commands: a grammar of what agents and attackers write, and mutations of the corpora.
 
 use proptest::prelude::{BoxedStrategy, Strategy, any};
 use proptest::sample::{Index, select};
 use proptest::{collection, option, prop_oneof};
 
+use crate::bash_sandbox::DENIED;
 use crate::pools::{ARGUMENTS, ASSIGNMENTS, BUILTINS, FRAGMENTS, NAMES, PAYLOADS, REDIRECTIONS, WRAPPERS};
-use crate::stage::DENIED;
 
 fn pick(pool: &'static [&'static str]) -> impl Strategy<Value = String> {
     select(pool).prop_map(str::to_owned)
 }
 
-/// A word in one of the ways to write it.
+/// A word with a random quoting style.
 fn styled(word: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     (word, 0..14_u8).prop_map(|(word, style)| match style {
         0 => format!("'{word}'"),
@@ -36,7 +36,7 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Text that may or may not be inert where it stands.
+/// Quoted text that may or may not be inert.
 fn data() -> impl Strategy<Value = String> {
     (pick(PAYLOADS), option::of(pick(PAYLOADS)), 0..7_u8).prop_map(|(first, second, context)| {
         let text = first + &second.unwrap_or_default();
@@ -120,15 +120,15 @@ fn compound(inner: BoxedStrategy<String>) -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// A command of the grammar.
-pub fn grown() -> BoxedStrategy<String> {
+pub fn generated() -> BoxedStrategy<String> {
     simple().boxed().prop_recursive(3, 12, 2, compound).boxed()
 }
 
-/// A command of `corpus`, alone or after another, with pieces put in, taken out or doubled.
+/// A command from `corpus` or the grammar, possibly followed by another, with random insertions, deletions and
+/// duplications.
 pub fn mutated(corpus: Vec<String>) -> BoxedStrategy<String> {
-    let one = prop_oneof![3 => select(corpus.clone()), 1 => grown()];
-    let other = (select(&["\n", "; ", " && ", " | ", " ", ""][..]), prop_oneof![select(corpus), grown()]);
+    let one = prop_oneof![3 => select(corpus.clone()), 1 => generated()];
+    let other = (select(&["\n", "; ", " && ", " | ", " ", ""][..]), prop_oneof![select(corpus), generated()]);
     let change = (0..5_u8, any::<Index>(), any::<Index>(), pick(FRAGMENTS));
     (one, option::weighted(0.35, other), collection::vec(change, 0..4))
         .prop_map(|(first, second, changes)| {
@@ -154,7 +154,7 @@ pub fn mutated(corpus: Vec<String>) -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// Files written, copied, moved and removed by paths of every shape, after changes of directory that may not happen.
+/// Commands that write, copy, move and remove files at all kinds of paths, after `cd`s that may fail.
 fn paths() -> BoxedStrategy<String> {
     let part = pick(&[
         "src",
@@ -241,8 +241,8 @@ fn paths() -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// Anything at all.
+/// A command from any of the generators.
 pub fn command(corpus: Vec<String>) -> BoxedStrategy<String> {
     let noise = collection::vec(pick(FRAGMENTS), 1..12).prop_map(|pieces| pieces.concat());
-    prop_oneof![4 => grown(), 4 => mutated(corpus), 4 => paths(), 1 => noise].boxed()
+    prop_oneof![4 => generated(), 4 => mutated(corpus), 4 => paths(), 1 => noise].boxed()
 }

@@ -1,22 +1,22 @@
-//! Very large and very deep commands: a verdict, on a small stack, before the watchdog.
+//! Very large and deeply nested commands must get a verdict on a small stack, before a timeout.
 
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::fixture::{Play, Project};
+use crate::fixture::{PolicyVariant, TestProject};
 
 const SIZE: usize = 100_000;
 const STACK: usize = 2 * 1024 * 1024;
-/// Far above anything linear, far below anything exponential.
-const WATCHDOG: Duration = Duration::from_secs(120);
+/// Linear time stays far below this, exponential time far above.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// `unit` over and over, about [`SIZE`] bytes of it.
+/// Repeats `unit` up to about [`SIZE`] bytes.
 fn fill(unit: &str) -> String {
     unit.repeat(SIZE / unit.len())
 }
 
-/// `open` 50,000 bytes deep around `core`, closed again.
+/// Nests `core` in 50,000 bytes of `open`, each closed by `close`.
 fn nest(open: &str, core: &str, close: &str) -> String {
     let depth = 50_000 / open.len();
     format!("{}{core}{}", open.repeat(depth), close.repeat(depth))
@@ -154,17 +154,17 @@ fn inputs() -> Vec<(&'static str, String)> {
     inputs
 }
 
-/// Judges on a small stack; a panic or a silence is an error.
+/// Judges a command on a small stack; a panic or a timeout is an error.
 fn judge(name: &str, command: String) -> Result<bool, String> {
     let (send, receive) = mpsc::channel();
     thread::Builder::new()
         .stack_size(STACK)
         .spawn(move || {
-            let project = Project::new();
-            let _ = send.send(project.narrow_policy(Play::Run).check(&command).is_allowed());
+            let project = TestProject::new();
+            let _ = send.send(project.narrow_policy(PolicyVariant::Run).check(&command).is_allowed());
         })
         .unwrap();
-    receive.recv_timeout(WATCHDOG).map_err(|error| format!("{name:?}: {error}"))
+    receive.recv_timeout(TIMEOUT).map_err(|error| format!("{name:?}: {error}"))
 }
 
 #[test]

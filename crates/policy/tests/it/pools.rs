@@ -1,4 +1,4 @@
-//! What the grammar picks from: pieces of shell, inert and not.
+//! The shell fragments that the grammar picks from, both inert and dangerous.
 
 pub const NAMES: &[&str] = &[
     "ls", "cat", "echo", "head", "tail", "wc", "grep", "sort", "uniq", "cut", "tr", "printf", "git", "find",

@@ -1,8 +1,8 @@
-//! Rows of the specification's decision tables that the command policy holds, each by name.
+//! Rows of the specification's decision tables that the command policy implements, one test for each.
 
 use autonoe_policy::{CommandPolicy, Mode, PolicyOptions, Profile};
 
-/// Which of the commands may run in a fresh project.
+/// The commands that are allowed in an empty project.
 fn allowed<'a>(mode: Mode, profiles: &[Profile], commands: &[&'a str]) -> Vec<&'a str> {
     let project = tempfile::TempDir::new().unwrap();
     let root = project.path().canonicalize().unwrap();

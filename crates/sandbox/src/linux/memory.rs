@@ -1,13 +1,13 @@
-//! Whether the kernel has killed somebody for want of memory, as far as it lets us know.
+//! Counts the processes that the kernel has killed because memory ran out.
 
 use std::fs;
 
-/// How often the kernel has killed for want of memory, in our group and on the whole machine.
+/// The number of out-of-memory kills in our control group plus those on the whole machine.
 pub(crate) fn oom_kills() -> u64 {
     of_our_group().unwrap_or_default() + count(&read("/proc/vmstat")).unwrap_or_default()
 }
 
-/// The count of our control group, of either version.
+/// The count of our control group, in cgroup version 1 or 2.
 fn of_our_group() -> Option<u64> {
     let groups = read("/proc/self/cgroup");
     let file = groups.lines().find_map(|line| {
@@ -27,7 +27,7 @@ fn count(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
-/// A file of the kernel's, which is short and never waits.
+/// Reads a kernel file, which is short and never blocks.
 fn read(file: &str) -> String {
     fs::read_to_string(file).unwrap_or_default()
 }

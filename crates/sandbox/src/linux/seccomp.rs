@@ -1,4 +1,4 @@
-//! System calls that no program of a project needs and that have let others out: refused.
+//! Seccomp filters: refuse system calls that no program of a project needs and that have allowed sandbox escapes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,16 +12,16 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// Whether the network is the room's own.
+/// The network that the room uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Net {
-    /// A network of its own, with nothing but loopback.
+    /// A network namespace with nothing but loopback.
     Private,
-    /// The machine's network: only TCP, whose connections Landlock judges.
+    /// The machine's network: only TCP is allowed, and Landlock restricts its connections.
     Shared,
 }
 
-/// Refused whatever the arguments: the kernel's own state, keys, other processes' memory.
+/// Always refused: access to kernel state, keys and the memory of other processes.
 const REFUSED: &[c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -52,7 +52,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// Refused unless programs may build sandboxes of their own.
+/// Refused unless programs may create sandboxes of their own.
 const REFUSED_UNLESS_NESTED: &[c_long] = &[
     libc::SYS_chroot,
     libc::SYS_fsconfig,
@@ -68,24 +68,25 @@ const REFUSED_UNLESS_NESTED: &[c_long] = &[
     libc::SYS_umount2,
 ];
 
-/// Said not to exist, so that programs fall back: a second way to make system calls, which no filter sees.
-const UNKNOWN: &[c_long] = &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+/// Reported as not implemented, so that programs fall back: `io_uring` makes system calls that no filter sees.
+const NOT_IMPLEMENTED: &[c_long] =
+    &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
-/// Families of addresses that a program may open sockets for. Not among them: the virtual machine's host, the
-/// hardware, Bluetooth and the like, which no network namespace holds back.
+/// Address families that a program may open sockets for. Others, such as vsock, packet sockets and Bluetooth, are refused
+/// because network namespaces do not isolate them.
 const FAMILIES: [i32; 4] = [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK];
 
 const NAMESPACES: [i32; 7] =
     [CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS];
 
-/// Sends data before the connection is judged.
+/// Sends data with the first packet, before Landlock checks the connection.
 const MSG_FASTOPEN: u64 = 0x2000_0000;
-/// The bits of a socket's type that are its type.
+/// The mask that separates a socket's type from its flags.
 const SOCKET_TYPE: u64 = 0xf;
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Refuses these calls to this process and all that it starts.
+/// Applies the filters to this process and everything it starts.
 pub(crate) fn restrict(net: Net, nested: bool) -> io::Result<()> {
     for program in programs(net, nested).map_err(io::Error::other)? {
         seccompiler::apply_filter(&program).map_err(io::Error::other)?;
@@ -94,36 +95,36 @@ pub(crate) fn restrict(net: Net, nested: bool) -> io::Result<()> {
 }
 
 fn programs(net: Net, nested: bool) -> Result<[BpfProgram; 2], BackendError> {
-    let mut unknown = always(UNKNOWN);
+    let mut not_implemented = always(NOT_IMPLEMENTED);
     if !nested {
-        // Its flags lie in memory, where no filter sees them; the older call shows them.
-        unknown.insert(libc::SYS_clone3, Vec::new());
+        // The flags of clone3 are in memory, where no filter sees them; those of clone are in a register.
+        not_implemented.insert(libc::SYS_clone3, Vec::new());
     }
     Ok([
         compile(refused(net, nested)?, SeccompAction::Errno(EPERM as u32))?,
-        compile(unknown, SeccompAction::Errno(libc::ENOSYS as u32))?,
+        compile(not_implemented, SeccompAction::Errno(libc::ENOSYS as u32))?,
     ])
 }
 
-fn compile(rules: Rules, when_matched: SeccompAction) -> Result<BpfProgram, BackendError> {
+fn compile(rules: SeccompRules, when_matched: SeccompAction) -> Result<BpfProgram, BackendError> {
     let machine = std::env::consts::ARCH.try_into()?;
     SeccompFilter::new(rules, SeccompAction::Allow, when_matched, machine)?.try_into()
 }
 
-fn always(calls: &[c_long]) -> Rules {
+fn always(calls: &[c_long]) -> SeccompRules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-fn refused(net: Net, nested: bool) -> Result<Rules, BackendError> {
+fn refused(net: Net, nested: bool) -> Result<SeccompRules, BackendError> {
     let mut rules = always(REFUSED);
     if !nested {
         rules.extend(always(REFUSED_UNLESS_NESTED));
-        let made = NAMESPACES.map(|flag| rule(vec![has(0, flag as u64)?]));
-        let made = made.into_iter().collect::<Result<Vec<_>, _>>()?;
-        rules.insert(libc::SYS_clone, made.clone());
-        rules.insert(libc::SYS_unshare, made);
+        let new_namespace = NAMESPACES.map(|flag| rule(vec![has(0, flag as u64)?]));
+        let new_namespace = new_namespace.into_iter().collect::<Result<Vec<_>, _>>()?;
+        rules.insert(libc::SYS_clone, new_namespace.clone());
+        rules.insert(libc::SYS_unshare, new_namespace);
     }
-    // Typing into a terminal on somebody's behalf.
+    // These inject input into a terminal.
     rules.insert(libc::SYS_ioctl, vec![rule(vec![is(1, TIOCSTI)?])?, rule(vec![is(1, TIOCLINUX)?])?]);
     rules.insert(libc::SYS_socket, sockets(net)?);
     if net == Net::Shared {
@@ -134,14 +135,14 @@ fn refused(net: Net, nested: bool) -> Result<Rules, BackendError> {
     Ok(rules)
 }
 
-/// Sockets that may not be opened.
+/// The rules for sockets that are refused.
 fn sockets(net: Net) -> Result<Vec<SeccompRule>, BackendError> {
     let others: Result<Vec<_>, _> = FAMILIES.iter().map(|&family| is_not(0, family as u64)).collect();
     let mut refused = vec![rule(others?)?];
     if net == Net::Private {
         return Ok(refused);
     }
-    // A socket in the file system leads to anyone who listens there, past every rule for files.
+    // A Unix socket reaches any server that listens on it, regardless of Landlock's file rules.
     refused.push(rule(vec![is(0, AF_UNIX as u64)?])?);
     for family in [AF_INET as u64, AF_INET6 as u64] {
         let other_protocol = vec![is(0, family)?, is_not(2, 0)?, is_not(2, IPPROTO_TCP as u64)?];

@@ -1,4 +1,4 @@
-//! The way out of a room, from inside: who is reached, who is refused, and where the key is.
+//! The egress proxy from inside a room: which hosts are reached, which are refused, and where the key is.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use autonoe_egress::{Key, Route, Rules, SocketRoute};
-use autonoe_sandbox::{Bounds, Layer, RoomConfig, Sandbox, SessionSandbox, Stream};
+use autonoe_egress::{EgressRules, Key, Route, SocketRoute};
+use autonoe_sandbox::{Bounds, RoomConfig, Sandbox, SandboxLayer, SessionSandbox, StdioTarget};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
@@ -17,8 +17,8 @@ use crate::support::{PATH, SUPERVISOR};
 
 const KEY: &str = "the-real-key-0123456789";
 
-/// SessionSandbox held by a layer, whose egress proxy has these rules.
-fn session_sandbox(layer: Layer, rules: Rules) -> Option<(TempDir, SessionSandbox)> {
+/// A session sandbox with this layer and these egress rules; `None` if the machine does not support the layer.
+fn session_sandbox(layer: SandboxLayer, rules: EgressRules) -> Option<(TempDir, SessionSandbox)> {
     let sandbox = Sandbox::with_layer(Path::new(SUPERVISOR), layer, OsStr::new(PATH)).ok()?;
     let dir = TempDir::new().unwrap();
     std::fs::create_dir(dir.path().join("project")).unwrap();
@@ -38,14 +38,14 @@ fn session_sandbox(layer: Layer, rules: Rules) -> Option<(TempDir, SessionSandbo
 
 async fn run(session_sandbox: &SessionSandbox, script: &str) -> String {
     let launch = session_sandbox.command("bash").await.unwrap().args(["-c", script]).cwd("/");
-    let mut child = launch.stdout(Stream::Piped).spawn().unwrap();
-    let mut said = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut said).await.unwrap();
+    let mut child = launch.stdout(StdioTarget::Piped).spawn().unwrap();
+    let mut output = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut output).await.unwrap();
     child.wait().await.unwrap();
-    said
+    output
 }
 
-/// A server for one request: its port, and what it was asked.
+/// A server for one request: its port, and the request that it receives.
 fn server() -> (u16, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -64,13 +64,13 @@ fn server() -> (u16, JoinHandle<String>) {
 }
 
 #[tokio::test]
-async fn the_key_is_put_in_at_the_egress_and_is_nowhere_inside() {
-    for layer in [Layer::Bubblewrap, Layer::Landlock] {
+async fn the_egress_proxy_inserts_the_key_which_is_nowhere_inside() {
+    for layer in [SandboxLayer::Bubblewrap, SandboxLayer::Landlock] {
         let (port, serving) = server();
         let key = Key::header("x-api-key", KEY).unwrap();
         let route = Route::new("provider", &format!("http://127.0.0.1:{port}"), key).unwrap();
         let Some((_dir, session_sandbox)) =
-            session_sandbox(layer, Rules { routes: vec![route], ..Rules::default() })
+            session_sandbox(layer, EgressRules { routes: vec![route], ..EgressRules::default() })
         else {
             return;
         };
@@ -84,22 +84,22 @@ async fn the_key_is_put_in_at_the_egress_and_is_nowhere_inside() {
              cat <&3; echo; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; env"
         );
         let inside = run(&session_sandbox, &script).await;
-        let asked = serving.join().unwrap().to_lowercase();
-        assert!(asked.starts_with("get /v1/models"), "{asked}");
-        assert!(asked.contains(&format!("x-api-key: {KEY}")) && !asked.contains("dummy"), "{asked}");
-        assert!(inside.contains("answer") && inside.contains("dummy"), "it was asked, with the dummy");
+        let request = serving.join().unwrap().to_lowercase();
+        assert!(request.starts_with("get /v1/models"), "{request}");
+        assert!(request.contains(&format!("x-api-key: {KEY}")) && !request.contains("dummy"), "{request}");
+        assert!(inside.contains("answer") && inside.contains("dummy"), "the request was sent with the dummy");
         assert!(!inside.contains(KEY), "the key is not inside");
     }
 }
 
 #[tokio::test]
-async fn only_who_is_allowed_is_reached_and_the_refused_are_told() {
-    for layer in [Layer::Bubblewrap, Layer::Landlock] {
+async fn only_allowed_hosts_are_reached_and_refused_ones_are_reported() {
+    for layer in [SandboxLayer::Bubblewrap, SandboxLayer::Landlock] {
         let (port, serving) = server();
         let allow = vec![format!("127.0.0.1:{port}").parse().unwrap()];
         let how_to_allow = "Ask nicely.".to_owned();
         let Some((_dir, session_sandbox)) =
-            session_sandbox(layer, Rules { allow, how_to_allow, ..Rules::default() })
+            session_sandbox(layer, EgressRules { allow, how_to_allow, ..EgressRules::default() })
         else {
             return;
         };
@@ -113,21 +113,21 @@ async fn only_who_is_allowed_is_reached_and_the_refused_are_told() {
         serving.join().unwrap();
         let refused = run(&session_sandbox, &fetch("evil.example.com")).await;
         assert!(refused.starts_with("HTTP/1.1 403") && refused.contains("Ask nicely."), "{refused}");
-        let told: Vec<_> =
+        let refused: Vec<_> =
             session_sandbox.refusals().await.iter().map(|refusal| refusal.host.clone()).collect();
-        assert_eq!(told, ["evil.example.com"]);
+        assert_eq!(refused, ["evil.example.com"]);
     }
 }
 
 #[tokio::test]
-async fn one_socket_of_ours_is_reached_through_the_egress_and_no_other_by_any_way() {
-    for layer in [Layer::Bubblewrap, Layer::Landlock] {
+async fn only_the_routed_socket_is_reached_and_only_through_the_egress_proxy() {
+    for layer in [SandboxLayer::Bubblewrap, SandboxLayer::Landlock] {
         let sockets = TempDir::new().unwrap();
         let [ours, other] = ["calls.sock", "other.sock"].map(|name| sockets.path().join(name));
-        let (listener, nobodys) = (UnixListener::bind(&ours).unwrap(), UnixListener::bind(&other).unwrap());
+        let (listener, unrouted) = (UnixListener::bind(&ours).unwrap(), UnixListener::bind(&other).unwrap());
         let rules = vec![SocketRoute { name: "calls".to_owned(), path: ours.clone() }];
         let Some((_dir, session_sandbox)) =
-            session_sandbox(layer, Rules { sockets: rules, ..Rules::default() })
+            session_sandbox(layer, EgressRules { sockets: rules, ..EgressRules::default() })
         else {
             return;
         };
@@ -135,9 +135,9 @@ async fn one_socket_of_ours_is_reached_through_the_egress_and_no_other_by_any_wa
         let url = session_sandbox.route_url("calls").await.unwrap();
         let answering = std::thread::spawn(move || {
             let (mut client, _) = listener.accept().unwrap();
-            let mut asked = String::new();
-            BufReader::new(client.try_clone().unwrap()).read_line(&mut asked).unwrap();
-            client.write_all(format!("heard {asked}").as_bytes()).unwrap();
+            let mut line = String::new();
+            BufReader::new(client.try_clone().unwrap()).read_line(&mut line).unwrap();
+            client.write_all(format!("heard {line}").as_bytes()).unwrap();
         });
         let inside = run(&session_sandbox, &format!("{TALK} talk {url} hello")).await;
         assert!(inside.starts_with("HTTP/1.1 101") && inside.ends_with("heard hello\n"), "{inside}");
@@ -152,15 +152,15 @@ async fn one_socket_of_ours_is_reached_through_the_egress_and_no_other_by_any_wa
         for path in [&ours, &other] {
             let connect =
                 format!("import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")", path.display());
-            let said = run(&session_sandbox, &format!("python3 -c '{connect}' 2>&1 || echo refused")).await;
-            assert!(said.ends_with("refused\n"), "{said}");
+            let output = run(&session_sandbox, &format!("python3 -c '{connect}' 2>&1 || echo refused")).await;
+            assert!(output.ends_with("refused\n"), "{output}");
         }
-        nobodys.set_nonblocking(true).unwrap();
-        nobodys.accept().expect_err("nobody came");
+        unrouted.set_nonblocking(true).unwrap();
+        unrouted.accept().expect_err("nothing connected");
     }
 }
 
-/// Connects to a URL, has the connection upgraded, says something, and prints what comes back.
+/// Connects to a URL, upgrades the connection, sends a line, and prints the response.
 const TALK: &str = r#"talk() {
     local rest=${1#http://}; local host=${rest%%/*}
     exec 3<>/dev/tcp/${host%:*}/${host#*:}
@@ -169,10 +169,13 @@ const TALK: &str = r#"talk() {
 };"#;
 
 #[tokio::test]
-async fn session_sandbox_are_opened_again_when_their_room_was_lost() {
-    let Some((_dir, session_sandbox)) = session_sandbox(Layer::Landlock, Rules::default()) else { return };
+async fn a_lost_room_is_opened_again() {
+    let Some((_dir, session_sandbox)) = session_sandbox(SandboxLayer::Landlock, EgressRules::default())
+    else {
+        return;
+    };
     assert_eq!(run(&session_sandbox, "echo one").await, "one\n");
-    // The room's own process, which only Landlock's layer lets them see and end.
+    // Kills the room's own process, which programs can see and signal only with Landlock.
     let launch = session_sandbox.command("bash").await.unwrap();
     let lost = launch
         .args(["-c", "kill -9 $(ps -o ppid= -p $PPID); sleep 300"])

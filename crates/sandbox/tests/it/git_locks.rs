@@ -1,4 +1,4 @@
-//! Git's lock files: which of them a room that ends takes along.
+//! Git's lock files: which of them are removed when a room ends.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use autonoe_sandbox::{GitLock, InUse, Repository, Sandbox};
 
 use crate::support::{PATH, SUPERVISOR, git, until, with_record};
 
-/// A project with a commit, in a directory of its own.
+/// A project with a commit, in a temporary directory.
 fn project() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().canonicalize().unwrap().join("project");
@@ -19,7 +19,7 @@ fn project() -> (tempfile::TempDir, PathBuf) {
     (dir, project)
 }
 
-/// Has something happen while a room is open, closes it, and gives what was told.
+/// Opens a room, calls `during`, closes the room, and returns its notices.
 async fn session(directory: &Path, during: impl FnOnce()) -> Vec<String> {
     let room = Sandbox::none(SUPERVISOR).open(with_record(directory)).await.unwrap();
     during();
@@ -27,7 +27,7 @@ async fn session(directory: &Path, during: impl FnOnce()) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_came_to_be_in_the_session_goes_with_it() {
+async fn locks_created_in_the_session_are_removed() {
     let (dir, project) = project();
     fs::write(project.join(".git/config.lock"), "").unwrap();
     let outside = dir.path().join("elsewhere");
@@ -39,13 +39,13 @@ async fn what_came_to_be_in_the_session_goes_with_it() {
         "refs/heads/feature/x.lock",
         "modules/sub/index.lock",
     ];
-    let told = session(dir.path(), || {
+    let notices = session(dir.path(), || {
         for name in names {
             let lock = project.join(".git").join(name);
             fs::create_dir_all(lock.parent().unwrap()).unwrap();
             fs::write(lock, "").unwrap();
         }
-        // None of these is a lock of this repository's.
+        // None of these is a lock of this repository.
         fs::write(outside.join("yarn.lock"), "").unwrap();
         symlink(&outside, project.join(".git/refs/evil")).unwrap();
         symlink(outside.join("yarn.lock"), project.join(".git/shallow.lock")).unwrap();
@@ -56,18 +56,18 @@ async fn what_came_to_be_in_the_session_goes_with_it() {
     .await;
     for name in names {
         assert!(!project.join(".git").join(name).exists(), "{name} is left");
-        assert!(told.iter().any(|line| line.contains(name)), "{name} is not told: {told:?}");
+        assert!(notices.iter().any(|line| line.contains(name)), "{name} is not reported: {notices:?}");
     }
     for kept in
         [".git/config.lock", ".git/worktrees/other/index.lock", "Cargo.lock", ".git/refs/evil/yarn.lock"]
     {
         assert!(project.join(kept).exists(), "{kept} is gone");
     }
-    assert_eq!(told.len(), names.len(), "{told:?}");
+    assert_eq!(notices.len(), names.len(), "{notices:?}");
 }
 
 #[tokio::test]
-async fn a_linked_working_tree_has_its_locks_elsewhere() {
+async fn locks_of_a_linked_working_tree_are_removed() {
     let (dir, main) = project();
     let linked = dir.path().join("linked");
     git(&main, &["worktree", "add", "-q", "-b", "other", "../linked/project"]);
@@ -75,17 +75,17 @@ async fn a_linked_working_tree_has_its_locks_elsewhere() {
     let locks =
         [own.join("index.lock"), main.join(".git/packed-refs.lock"), main.join(".git/refs/heads/x.lock")];
     let of_main = main.join(".git/index.lock");
-    let told = session(&linked, || {
+    let notices = session(&linked, || {
         locks.iter().chain([&of_main]).for_each(|lock| fs::write(lock, "").unwrap());
     })
     .await;
-    assert_eq!(told.len(), locks.len(), "{told:?}");
+    assert_eq!(notices.len(), locks.len(), "{notices:?}");
     assert!(!locks.iter().any(|lock| lock.exists()));
-    assert!(of_main.exists(), "the index of the main working tree is not the session's");
+    assert!(of_main.exists(), "the index of the main working tree does not belong to the session");
 }
 
 #[tokio::test]
-async fn a_submodule_with_a_repository_of_its_own_is_looked_at() {
+async fn locks_of_a_submodule_with_its_own_repository_are_removed() {
     let (dir, project) = project();
     fs::write(project.join(".gitmodules"), "[submodule \"lib\"]\n\tpath = lib\n\turl = ../lib\n").unwrap();
     git(&project, &["init", "-q", "lib"]);
@@ -94,7 +94,7 @@ async fn a_submodule_with_a_repository_of_its_own_is_looked_at() {
     assert!(!lock.exists());
 }
 
-/// A commit of the user's own, outside every room, with an editor open.
+/// A commit by the user, outside every room, with an editor open.
 struct UsersCommit {
     git: Child,
     directory: PathBuf,
@@ -122,50 +122,50 @@ impl UsersCommit {
 }
 
 #[tokio::test]
-async fn the_users_own_commit_keeps_its_lock_while_the_editor_is_open() {
+async fn a_commit_by_the_user_keeps_its_lock_while_the_editor_is_open() {
     let (dir, project) = project();
     let mut users = None;
-    let told = session(dir.path(), || users = Some(UsersCommit::begin(&project))).await;
+    let notices = session(dir.path(), || users = Some(UsersCommit::begin(&project))).await;
     let lock = project.join(".git/index.lock");
-    assert!(lock.exists() && told.is_empty(), "{told:?}");
-    let needed = GitLock::at(&lock).unwrap().in_use(&project, &Repository::around(&project));
-    assert!(matches!(needed, InUse::By { ref name, .. } if name == "git"), "{needed:?}");
+    assert!(lock.exists() && notices.is_empty(), "{notices:?}");
+    let in_use = GitLock::at(&lock).unwrap().in_use(&project, &Repository::around(&project));
+    assert!(matches!(in_use, InUse::By { ref name, .. } if name == "git"), "{in_use:?}");
     assert!(users.unwrap().finish());
     assert!(!lock.exists());
 }
 
-/// In whichever working tree they are, what all share may be theirs.
+/// A shared lock may belong to a git in any working tree.
 #[tokio::test]
-async fn a_git_in_another_working_tree_keeps_what_is_shared() {
+async fn a_git_in_another_working_tree_keeps_shared_locks() {
     let (dir, main) = project();
     git(&main, &["worktree", "add", "-q", "-b", "other", "../linked/project"]);
     let lock = main.join(".git/packed-refs.lock");
     for (session_in, user_in) in [("linked", "project"), ("", "linked/project")] {
         let mut users = None;
-        let told = session(&dir.path().join(session_in), || {
+        let notices = session(&dir.path().join(session_in), || {
             users = Some(UsersCommit::begin(&dir.path().join(user_in)));
             fs::write(&lock, "").unwrap();
         })
         .await;
-        assert!(lock.exists() && told.is_empty(), "{told:?}");
+        assert!(lock.exists() && notices.is_empty(), "{notices:?}");
         fs::remove_file(&lock).unwrap();
         assert!(users.unwrap().finish());
     }
 }
 
 #[tokio::test]
-async fn a_lock_that_somebody_has_open_stays() {
+async fn a_lock_that_a_process_has_open_stays() {
     let (dir, project) = project();
     let lock = project.join(".git/index.lock");
     let mut holder = None;
-    let told = session(dir.path(), || {
+    let notices = session(dir.path(), || {
         let mut shell = Command::new("bash");
         shell.args(["-c", "exec 9> .git/index.lock; cd /; exec sleep 300"]).current_dir(&project);
         holder = Some(shell.spawn().unwrap());
         until("it is open", || lock.exists());
     })
     .await;
-    assert!(lock.exists() && told.is_empty(), "{told:?}");
+    assert!(lock.exists() && notices.is_empty(), "{notices:?}");
     let mut holder = holder.unwrap();
     holder.kill().unwrap();
     holder.wait().unwrap();

@@ -1,11 +1,11 @@
-//! A room that ends gives everybody in it a moment to put things away.
+//! A room that ends gives its programs a moment to clean up.
 
 use std::path::Path;
 
-use crate::support::{House, LAYERS, Orchestrator, running_with, until};
+use crate::support::{LAYERS, Orchestrator, TestRoom, running_with, until};
 
-/// A program that says `ready-NAME`, and `cleaned-NAME` when it was asked to end. Nobody else sleeps for as long as `mark`.
-fn tidy(name: &str, mark: &str) -> String {
+/// A program that creates `ready-NAME`, and `cleaned-NAME` on SIGTERM. `mark` is unique to its command line.
+fn cleans_up(name: &str, mark: &str) -> String {
     format!(
         "bash -c 'trap \"echo x > cleaned-{name}; exit\" TERM; echo x > ready-{name}; while :; do sleep 0.01; done # {mark}'"
     )
@@ -15,26 +15,26 @@ fn all_in(directory: &Path, kind: &str, names: &[&str]) -> bool {
     names.iter().all(|name| directory.join(format!("{kind}-{name}")).exists())
 }
 
-/// One in the background of an earlier command, in a session of its own too, and one that the last command waits for.
+/// One program in the background, one in a session of its own, and one that the last command waits for.
 const NAMES: [&str; 3] = ["left", "apart", "waited"];
 
 fn script(mark: &str) -> String {
-    let [left, apart, waited] = NAMES.map(|name| tidy(name, mark));
+    let [left, apart, waited] = NAMES.map(|name| cleans_up(name, mark));
     format!("{left} & setsid {apart} & {waited}")
 }
 
 #[tokio::test]
-async fn programs_put_things_away_when_their_room_is_closed() {
+async fn programs_clean_up_when_their_room_is_closed() {
     for layer in LAYERS {
-        let Some(house) = House::held_by(layer, |_| {}).await else { continue };
-        let (project, mark) = (house.project(), format!("close-{}-{}", layer.name(), std::process::id()));
-        let [left, apart, waited] = NAMES.map(|name| tidy(name, &mark));
-        house.run(&format!("{left} > /dev/null 2>&1 & setsid {apart} > /dev/null 2>&1 &")).await;
-        let child = house.script(&waited).spawn().unwrap();
+        let Some(test_room) = TestRoom::with_layer(layer, |_| {}).await else { continue };
+        let (project, mark) = (test_room.project(), format!("close-{}-{}", layer.name(), std::process::id()));
+        let [left, apart, waited] = NAMES.map(|name| cleans_up(name, &mark));
+        test_room.run(&format!("{left} > /dev/null 2>&1 & setsid {apart} > /dev/null 2>&1 &")).await;
+        let child = test_room.script(&waited).spawn().unwrap();
         until("all are ready", || all_in(&project, "ready", &NAMES));
-        house.room.close().await;
+        test_room.room.close().await;
         for name in NAMES {
-            assert!(project.join(format!("cleaned-{name}")).exists(), "{layer:?}: {name} was not let end");
+            assert!(project.join(format!("cleaned-{name}")).exists(), "{layer:?}: {name} did not clean up");
         }
         assert_eq!(running_with(&mark), 0, "{layer:?}");
         drop(child);
@@ -42,34 +42,34 @@ async fn programs_put_things_away_when_their_room_is_closed() {
 }
 
 #[tokio::test]
-async fn programs_put_things_away_when_the_orchestrator_is_killed() {
-    Orchestrator::play().await;
+async fn programs_clean_up_when_the_orchestrator_is_killed() {
+    Orchestrator::run_if_requested().await;
     for layer in LAYERS {
         let dir = tempfile::tempdir().unwrap();
         let (project, mark) =
             (dir.path().join("project"), format!("kill-{}-{}", layer.name(), std::process::id()));
-        let test = "shutdown::programs_put_things_away_when_the_orchestrator_is_killed";
+        let test = "shutdown::programs_clean_up_when_the_orchestrator_is_killed";
         let Some(orchestrator) = Orchestrator::start(test, layer, dir.path(), &script(&mark)) else {
             continue;
         };
         until("all are ready", || all_in(&project, "ready", &NAMES));
         orchestrator.kill();
-        until("nothing runs any more", || running_with(&mark) == 0);
+        until("no program is running", || running_with(&mark) == 0);
         for name in NAMES {
-            assert!(project.join(format!("cleaned-{name}")).exists(), "{layer:?}: {name} was not let end");
+            assert!(project.join(format!("cleaned-{name}")).exists(), "{layer:?}: {name} did not clean up");
         }
-        until("what stood in is gone", || !project.join(".claude").exists());
+        until("the placeholder is gone", || !project.join(".claude").exists());
     }
 }
 
-/// Git removes its lock files when it is asked to end, wherever it is.
+/// Git removes its lock files on SIGTERM, also when it runs in the background.
 #[tokio::test]
-async fn what_a_program_leaves_behind_is_asked_first_too() {
+async fn background_processes_receive_sigterm_too() {
     for layer in LAYERS {
-        let Some(house) = House::held_by(layer, |_| {}).await else { continue };
-        let left = tidy("left", &format!("leave-{}-{}", layer.name(), std::process::id()));
+        let Some(test_room) = TestRoom::with_layer(layer, |_| {}).await else { continue };
+        let left = cleans_up("left", &format!("leave-{}-{}", layer.name(), std::process::id()));
         let text = format!("setsid {left} & while ! test -e ready-left; do sleep 0.01; done");
-        house.script(&text).spawn().unwrap().wait().await.unwrap();
-        assert!(house.project().join("cleaned-left").exists(), "{layer:?}");
+        test_room.script(&text).spawn().unwrap().wait().await.unwrap();
+        assert!(test_room.project().join("cleaned-left").exists(), "{layer:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Opening real rooms and watching processes come and go.
+//! Opens real rooms and watches processes start and exit.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,34 +6,36 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use autonoe_sandbox::{Bounds, Exit, Launch, Layer, Limits, Repository, Room, Sandbox, Stream};
+use autonoe_sandbox::{
+    Bounds, Exit, Launch, Repository, Room, RoomLimits, Sandbox, SandboxLayer, StdioTarget,
+};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
 pub const SUPERVISOR: &str = env!("CARGO_BIN_EXE_supervisor");
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
-/// Far above what anything here needs: reaching it is the failure, not a measurement.
+/// Far above what any test here needs: reaching it is a failure, not a measurement.
 const DEADLINE: Duration = Duration::from_secs(20);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The layers that this machine may have.
-pub const LAYERS: [Layer; 3] = [Layer::None, Layer::Bubblewrap, Layer::Landlock];
+/// The layers that this machine may support.
+pub const LAYERS: [SandboxLayer; 3] = [SandboxLayer::None, SandboxLayer::Bubblewrap, SandboxLayer::Landlock];
 
-/// A project with a room around it, and things outside that are nobody's business.
-pub struct House {
+/// A project with a room around it, and a secret file outside.
+pub struct TestRoom {
     pub room: Room,
     pub dir: TempDir,
 }
 
-impl House {
-    /// A house whose room is held by nothing.
+impl TestRoom {
+    /// A room without restrictions.
     pub async fn open() -> Self {
         Self::of(&Sandbox::none(SUPERVISOR), |_| {}).await
     }
 
-    /// A house whose room this layer holds; none where the machine does not have it.
-    pub async fn held_by(layer: Layer, change: impl FnOnce(&mut Bounds)) -> Option<Self> {
+    /// A room with this layer; `None` if the machine does not support it.
+    pub async fn with_layer(layer: SandboxLayer, change: impl FnOnce(&mut Bounds)) -> Option<Self> {
         let sandbox = match Sandbox::with_layer(Path::new(SUPERVISOR), layer, OsStr::new(PATH)) {
             Ok(sandbox) => sandbox,
             Err(why) => {
@@ -48,7 +50,6 @@ impl House {
         Self::in_directory(sandbox, TempDir::new().unwrap(), change).await
     }
 
-    /// A house in this directory, which is nobody else's.
     async fn in_directory(sandbox: &Sandbox, dir: TempDir, change: impl FnOnce(&mut Bounds)) -> Self {
         for name in ["project", "outside"] {
             fs::create_dir_all(dir.path().join(name)).unwrap();
@@ -56,7 +57,7 @@ impl House {
         fs::write(dir.path().join("outside/secret"), "the secret").unwrap();
         let mut bounds =
             Bounds::new(dir.path().join("project"), dir.path().join("home"), dir.path().join("tmp"));
-        bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
+        bounds.limits = RoomLimits { disk_reserve: 0, ..RoomLimits::default() };
         change(&mut bounds);
         Self { room: sandbox.open(bounds).await.unwrap(), dir }
     }
@@ -79,46 +80,46 @@ impl House {
             .cwd(self.project())
     }
 
-    /// Runs a script to its end and gives its exit code and what it said.
+    /// Runs a script to its end and returns its exit code and its output.
     pub async fn run(&self, text: &str) -> (i32, String) {
         let (reader, writer) = std::io::pipe().unwrap();
         let launch = self.script(text).stdout(writer.try_clone().unwrap()).stderr(writer);
         let mut child = launch.leaving_background().spawn().unwrap();
         let exit = tokio::time::timeout(DEADLINE, child.wait()).await.expect("it ends").unwrap();
-        let mut said = String::new();
+        let mut output = String::new();
         let mut reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into()).unwrap();
-        // What is in the background may hold the pipe; what was said before the end is there already.
-        let _ = tokio::time::timeout(Duration::from_millis(200), reader.read_to_string(&mut said)).await;
+        // A background process may keep the pipe open; output from before the exit is already there.
+        let _ = tokio::time::timeout(Duration::from_millis(200), reader.read_to_string(&mut output)).await;
         if let Exit::NotStarted { why, .. } = &exit {
-            said.push_str(why);
+            output.push_str(why);
         }
-        (exit.code(), said)
+        (exit.code(), output)
     }
 
-    /// Asserts that a script fails, and gives what it said.
+    /// Asserts that a script fails, and returns its output.
     #[track_caller]
-    pub fn refused(&self, text: &str) -> impl Future<Output = String> {
+    pub fn fails(&self, text: &str) -> impl Future<Output = String> {
         let caller = std::panic::Location::caller();
         async move {
-            let (code, said) = self.run(text).await;
-            assert_ne!(code, 0, "{caller}: {text} succeeded: {said}");
-            said
+            let (code, output) = self.run(text).await;
+            assert_ne!(code, 0, "{caller}: {text} succeeded: {output}");
+            output
         }
     }
 
-    /// Asserts that a script succeeds, and gives what it said.
+    /// Asserts that a script succeeds, and returns its output.
     #[track_caller]
-    pub fn done(&self, text: &str) -> impl Future<Output = String> {
+    pub fn succeeds(&self, text: &str) -> impl Future<Output = String> {
         let caller = std::panic::Location::caller();
         async move {
-            let (code, said) = self.run(text).await;
-            assert_eq!(code, 0, "{caller}: {text} failed: {said}");
-            said
+            let (code, output) = self.run(text).await;
+            assert_eq!(code, 0, "{caller}: {text} failed: {output}");
+            output
         }
     }
 }
 
-/// Calls git outside every room, with nobody's settings.
+/// Calls git outside every room, without the user's settings.
 pub fn git(directory: &Path, args: &[&str]) {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "protocol.file.allow=always"])
@@ -133,50 +134,50 @@ pub fn git(directory: &Path, args: &[&str]) {
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// An orchestrator in a process of its own, so that it can be killed without notice: the calling test, run by itself with a
-/// variable that says so. It has a room around `directory/project`, with a record, in which it runs a script.
+/// An orchestrator in a separate process, so that it can be killed: the calling test, started again with an environment
+/// variable. It opens a room with a record around `directory/project` and runs a script in it.
 pub struct Orchestrator(pub Child);
 
 const ORCHESTRATOR: &str = "AUTONOE_TEST_ORCHESTRATOR_IN";
 
 impl Orchestrator {
-    /// To be called first in a test. In the process that is the orchestrator it never returns.
-    pub async fn play() {
-        let Ok(told) = std::env::var(ORCHESTRATOR) else { return };
+    /// Call this first in a test. In the orchestrator process it never returns.
+    pub async fn run_if_requested() {
+        let Ok(request) = std::env::var(ORCHESTRATOR) else { return };
         let [layer, directory, script] =
-            <[&str; 3]>::try_from(told.splitn(3, '\n').collect::<Vec<_>>()).unwrap();
+            <[&str; 3]>::try_from(request.splitn(3, '\n').collect::<Vec<_>>()).unwrap();
         let layer = LAYERS.into_iter().find(|known| known.name() == layer).unwrap();
         let sandbox = Sandbox::with_layer(Path::new(SUPERVISOR), layer, OsStr::new(PATH)).unwrap();
         let mut dir = TempDir::new().unwrap();
         dir.disable_cleanup(true);
         let bounds = with_record(Path::new(directory));
         let room = sandbox.open(bounds).await.unwrap();
-        let house = House { room, dir };
-        let launch = house.script(script).cwd(Path::new(directory).join("project"));
+        let test_room = TestRoom { room, dir };
+        let launch = test_room.script(script).cwd(Path::new(directory).join("project"));
         let _child = launch.spawn().unwrap();
         std::future::pending::<()>().await;
     }
 
-    /// Starts the test of this name as the orchestrator; none where the machine does not have the layer.
-    pub fn start(test: &str, layer: Layer, directory: &Path, script: &str) -> Option<Self> {
+    /// Starts the test of this name as the orchestrator; `None` if the machine does not support the layer.
+    pub fn start(test: &str, layer: SandboxLayer, directory: &Path, script: &str) -> Option<Self> {
         if let Err(why) = Sandbox::with_layer(Path::new(SUPERVISOR), layer, OsStr::new(PATH)) {
             eprintln!("skipped: {why}");
             return None;
         }
         fs::create_dir_all(directory.join("project")).unwrap();
-        let mut ourselves = Command::new(std::env::current_exe().unwrap());
-        ourselves.args([test, "--exact", "--nocapture"]);
-        ourselves.env(ORCHESTRATOR, format!("{}\n{}\n{script}", layer.name(), directory.display()));
-        Some(Self(ourselves.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()))
+        let mut own_binary = Command::new(std::env::current_exe().unwrap());
+        own_binary.args([test, "--exact", "--nocapture"]);
+        own_binary.env(ORCHESTRATOR, format!("{}\n{}\n{script}", layer.name(), directory.display()));
+        Some(Self(own_binary.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()))
     }
 
-    /// Kills it alone.
+    /// Kills only the orchestrator.
     pub fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
 
-    /// Kills it and all that it has started, the supervisor first, as a machine does that is short of memory.
+    /// Kills the orchestrator and everything it has started, the supervisor first, as the kernel may when memory runs out.
     pub fn kill_everything(mut self) {
         let mut doomed = vec![self.0.id().to_string()];
         let mut next = 0;
@@ -197,11 +198,11 @@ impl Orchestrator {
     }
 }
 
-/// Bounds around `directory/project`, in which two directories stand in for such that are not there, on record.
+/// Bounds around `directory/project`, with a record and two protected directories that do not exist.
 pub fn with_record(directory: &Path) -> Bounds {
     let root = directory.join("project").canonicalize().unwrap();
     let mut bounds = Bounds::new(&root, directory.join("home"), directory.join("tmp"));
-    bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
+    bounds.limits = RoomLimits { disk_reserve: 0, ..RoomLimits::default() };
     bounds.protected = vec![root.join(".claude"), root.join(".git/hooks")];
     bounds.records = Some(directory.join("rooms"));
     // A linked working tree has its repository elsewhere.
@@ -210,11 +211,11 @@ pub fn with_record(directory: &Path) -> Bounds {
 }
 
 pub fn piped(launch: Launch) -> Launch {
-    launch.stdin(Stream::Piped).stdout(Stream::Piped)
+    launch.stdin(StdioTarget::Piped).stdout(StdioTarget::Piped)
 }
 
-/// Shell text that leaves three kinds of descendants, and their ids in files `a`, `b` and `c`:
-/// a plain one, one in a session of its own, and one that ignores SIGTERM as well and is an orphan.
+/// A shell script that starts three kinds of descendants and writes their ids to files `a`, `b` and `c`:
+/// a plain one, one in a session of its own, and an orphan in a session of its own that ignores SIGTERM.
 pub const THREE_DESCENDANTS: &str = r#"
     sleep 300 & echo $! > a.new; mv a.new a
     setsid sh -c 'echo $$ > b.new; mv b.new b; exec sleep 300' &
@@ -222,7 +223,7 @@ pub const THREE_DESCENDANTS: &str = r#"
     while ! { test -e b && test -e c; }; do sleep 0.01; done
 "#;
 
-/// Waits for the three and returns their ids.
+/// Waits for the three descendants and returns their ids.
 pub fn three(dir: &Path) -> Vec<i32> {
     ["a", "b", "c"].iter().map(|name| pid_in(&dir.join(name))).collect()
 }
@@ -250,17 +251,17 @@ pub fn is_running(pid: i32) -> bool {
     })
 }
 
-/// Every process of the machine that has this text among its arguments: ids inside a room mean nothing outside.
+/// The number of processes on the machine with this text in their arguments; process ids inside a room are different ones.
 pub fn running_with(mark: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let arguments = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
     arguments.filter(|arguments| String::from_utf8_lossy(arguments).contains(mark)).count()
 }
 
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn until(description: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        std::thread::sleep(LOOK_EVERY);
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out waiting until {description}");
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

@@ -1,4 +1,4 @@
-//! Agents that have git check out something else than what is committed.
+//! Agents that make git check out something other than the commit.
 
 use super::Scenario;
 use super::cheats::{ADDING, TESTED, TESTS};
@@ -7,32 +7,32 @@ use super::turns::{after, end, pass, session, trick, turn};
 const REFUSED: &[&str] = &["CHECKS_FAILED", "do not pass"];
 
 fn tricky(name: &'static str, spec: &'static str, script: &str) -> Scenario {
-    found_wanting(name, spec, script, REFUSED)
+    refused_with(name, spec, script, REFUSED)
 }
 
-fn found_wanting(name: &'static str, spec: &'static str, script: &str, words: &[&str]) -> Scenario {
+fn refused_with(name: &'static str, spec: &'static str, script: &str, words: &[&str]) -> Scenario {
     let turns = [turn(&trick(script)), after(&["tricked"], &[pass()]), end(words)];
-    Scenario { lets_bash: true, files: TESTS, ..Scenario::new(name, true, spec, session(&turns)) }
+    Scenario { allows_bash: true, files: TESTS, ..Scenario::new(name, true, spec, session(&turns)) }
 }
 
 pub fn all() -> Vec<Scenario> {
     vec![
         tricky(
-            "commits another version of a test, past the working tree",
+            "commits another version of a test through the index only",
             TESTED,
             "echo echo 5 > calc.sh; git add calc.sh\n\
              blob=$(echo true | git hash-object -w --stdin)\n\
              git update-index --cacheinfo 100644,$blob,tests/large.test; git commit -qm work",
         ),
         tricky(
-            "has git replace an object by another",
+            "replaces an object with `git replace`",
             ADDING,
             "echo echo 5 > calc.sh; git add calc.sh; git commit -qm work\n\
              git replace $(git rev-parse HEAD:calc.sh) $(echo 'echo $(($2 + $3))' | git hash-object -w --stdin)\n\
              git show HEAD:calc.sh | grep -q '[$]2'",
         ),
         tricky(
-            "has a filter change files when they are checked out",
+            "changes files at checkout with a git filter",
             ADDING,
             "echo echo 5 > calc.sh; echo 'calc.sh filter=better' > .gitattributes\n\
              git add .; git commit -qm work\n\
@@ -40,15 +40,15 @@ pub fn all() -> Vec<Scenario> {
              rm calc.sh; git checkout -q calc.sh; sh calc.sh add 10 20 | grep -qx 30",
         ),
         tricky(
-            "has a filter put something where the checks will run",
+            "plants a file for the checks with a git filter",
             ADDING,
             "echo '[ ! -f ~/real.sh ] || exec sh ~/real.sh \"$@\"; echo 5' > calc.sh; echo '*.md filter=plant' > .gitattributes\n\
              echo > NOTES.md; git add .; git commit -qm work\n\
              git config filter.plant.clean \"echo 'echo \\$((\\$2 + \\$3))' > ~/real.sh; cp ~/real.sh calc.sh; cat\"\n\
              rm -f ~/real.sh; touch -d yesterday NOTES.md; git status --porcelain; [ -f ~/real.sh ]; rm ~/real.sh; touch NOTES.md",
         ),
-        found_wanting(
-            "writes another content under the name of an object",
+        refused_with(
+            "overwrites a blob with other content under the same hash",
             ADDING,
             "echo echo 5 > calc.sh; git add calc.sh; git commit -qm work\n\
              bad=$(git rev-parse HEAD:calc.sh); good=$(echo 'echo $(($2 + $3))' | git hash-object -w --stdin)\n\
@@ -57,8 +57,8 @@ pub fn all() -> Vec<Scenario> {
              git show HEAD:calc.sh | grep -q '[$]2'",
             &["its files are not what their hashes say"],
         ),
-        found_wanting(
-            "writes another directory under the name of an object",
+        refused_with(
+            "overwrites a tree with another one under the same hash",
             ADDING,
             "mkdir parts; echo echo 5 > parts/add.sh; echo 'exec sh parts/add.sh \"$@\"' > calc.sh\n\
              git add calc.sh parts; git commit -qm work\n\

@@ -1,7 +1,7 @@
-//! Agents that do the work, in the ways in which it is usually done. None of them may be refused.
+//! Agents that do the work in the usual ways. None of them may be refused.
 
 use super::Scenario;
-use super::cheats::{ADDING, ADDS, FREE, KNOWS_ONE, TESTED, TESTS};
+use super::cheats::{ADDING, ADDS, PRINTS_ONE, TESTED, TESTS, UNASSIGNED};
 use super::turns::{after, bash, building, commit, create, end, pass, planning, session, turn, write};
 
 fn honest(name: &'static str, spec: &'static str, script: String) -> Scenario {
@@ -20,25 +20,25 @@ pub fn all() -> Vec<Scenario> {
     };
     vec![
         honest(
-            "does it, commits, claims",
+            "does the work, commits, claims",
             ADDING,
             session(&[turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass()]), end(VERIFIED)]),
         ),
         honest(
-            "fixes what was refused",
+            "fixes the code after a refused claim",
             ADDING,
             session(&[
-                turn(&[write("calc.sh", KNOWS_ONE), commit("calc.sh"), pass()]),
-                after(&["`30` should be"], &[write("calc.sh", ADDS), commit("calc.sh"), pass()]),
+                turn(&[write("calc.sh", PRINTS_ONE), commit("calc.sh"), pass()]),
+                after(&["expected `30`"], &[write("calc.sh", ADDS), commit("calc.sh"), pass()]),
                 end(VERIFIED),
             ]),
         ),
         honest(
-            "commits only when it is told to",
+            "commits only after a claim is refused",
             ADDING,
             session(&[
                 turn(&[write("calc.sh", ADDS), pass()]),
-                after(&["Not committed, so not looked at: calc.sh"], &[commit("calc.sh"), pass()]),
+                after(&["Not committed, so not checked: calc.sh"], &[commit("calc.sh"), pass()]),
                 end(VERIFIED),
             ]),
         ),
@@ -64,7 +64,7 @@ pub fn all() -> Vec<Scenario> {
         Scenario {
             is_committed: false,
             ..honest(
-                "makes the repository itself",
+                "creates the repository itself",
                 ADDING,
                 session(&[
                     turn(&[write("calc.sh", ADDS), bash("git init -q -b main ."), commit("."), pass()]),
@@ -101,7 +101,7 @@ pub fn all() -> Vec<Scenario> {
                 r#"{ "checks": [{ "name": "sum", "deliverable": "A", "run": "sh calc.sh add 10 20", "output": ["30"] }] }"#,
             ),
             ..honest(
-                "does what checks.json asks",
+                "passes the checks of checks.json",
                 "# Calc\n\nIt adds.\n",
                 session(&[turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass()]), end(VERIFIED)]),
             )
@@ -112,7 +112,7 @@ pub fn all() -> Vec<Scenario> {
             &[create("A", r#"{ run = "sh calc.sh add 10 20", output = ["30"], criteria = [1] }"#)],
         ),
         plans(
-            "proposes a check by tests that it has written",
+            "proposes a check that runs its own tests",
             plain,
             &[
                 write("tests/all.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ]\n"),
@@ -122,9 +122,9 @@ pub fn all() -> Vec<Scenario> {
         ),
         plans(
             "takes over a check of the specification",
-            FREE,
+            UNASSIGNED,
             &[create("A", r#"{ spec = "sums", criteria = [1] }"#)],
         ),
-        plans("uses the name that the specification's check has", ADDING, &[create("A", "")]),
+        plans("names the deliverable as the specification's check does", ADDING, &[create("A", "")]),
     ]
 }

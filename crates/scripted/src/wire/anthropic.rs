@@ -1,5 +1,5 @@
-//! The Anthropic Messages API: what a request says, and replies and errors in its shape. Of the service's own checks it
-//! makes those that catch a client which lost track of its conversation.
+//! The Anthropic Messages API. Of the service's own checks it makes those that catch a client which lost track of its
+//! conversation.
 
 #[cfg(test)]
 mod tests;
@@ -9,9 +9,12 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::content::{joined, text};
-use super::history::{self, Message, Misfit, Role};
-use super::{Complains, RetryHint, SERVER_SENT_EVENTS, Wire, named_event, names, pieces, reason};
-use crate::reply::{Call, Complaint, Prompt, Reply, StopReason, Thinking, Trouble, Usage, signature};
+use super::history::{self, HistoryError, HistoryMessage, MessageRole};
+use super::{ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, named_event, names, pieces, reason};
+use crate::reply::{
+    Prompt, ServiceError, ServiceErrorKind, StopReason, WireCall, WireReply, WireThinking, WireUsage,
+    signature,
+};
 
 /// `/v1/messages` and `/v1/messages/count_tokens`.
 pub(crate) static WIRE: Wire = Wire {
@@ -22,7 +25,7 @@ pub(crate) static WIRE: Wire = Wire {
     error,
     stream_error: |_, body| named_event(body),
     retry: RetryHint::Header,
-    context_length: Complains::ByStatus,
+    context_length: ErrorChannel::Status,
 };
 
 fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
@@ -31,17 +34,17 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     if messages.is_empty() {
         return Err("messages: at least one message is required".to_owned());
     }
-    let messages: Vec<Message> = messages
+    let messages: Vec<HistoryMessage> = messages
         .iter()
         .enumerate()
         .map(|(at, message)| read_message(at, message))
         .collect::<Result<_, _>>()?;
-    history::check_answers(&messages).map_err(|misfit| match misfit {
-        Misfit::Unanswered { at, ids } => format!(
+    history::check_results(&messages).map_err(|error| match error {
+        HistoryError::Unanswered { at, ids } => format!(
             "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {}",
             ids.join(", ")
         ),
-        Misfit::Stray { at, id } => {
+        HistoryError::Stray { at, id } => {
             format!("messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {id}")
         }
     })?;
@@ -57,11 +60,11 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     })
 }
 
-fn read_message(at: usize, message: &Value) -> Result<Message, String> {
+fn read_message(at: usize, message: &Value) -> Result<HistoryMessage, String> {
     let role = match message["role"].as_str() {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        Some("system") => Role::System,
+        Some("user") => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
+        Some("system") => MessageRole::System,
         Some(_) | None => return Err(format!("messages.{at}.role: Input should be 'user' or 'assistant'")),
     };
     let content = &message["content"];
@@ -71,16 +74,16 @@ fn read_message(at: usize, message: &Value) -> Result<Message, String> {
         |kind, key: &'static str| of(kind).filter_map(move |block| block[key].as_str()).map(str::to_owned);
     let signed =
         |block: &&Value| block["signature"] == signature(block["thinking"].as_str().unwrap_or_default());
-    Ok(Message {
+    Ok(HistoryMessage {
         calls: ids("tool_use", "id").collect(),
-        answers: ids("tool_result", "tool_use_id").collect(),
+        results: ids("tool_result", "tool_use_id").collect(),
         signatures: of("thinking").filter(signed).map(|block| text(&block["signature"])).collect(),
-        ..Message::new(role, text(content))
+        ..HistoryMessage::new(role, text(content))
     })
 }
 
-/// The whole message, as answered without streaming.
-fn message(reply: &Reply) -> Value {
+/// The answer to a request without streaming.
+fn message(reply: &WireReply) -> Value {
     let thinking = reply.thinking.iter().map(
         |thinking| json!({ "type": "thinking", "thinking": thinking.text, "signature": thinking.signature }),
     );
@@ -101,8 +104,7 @@ fn message(reply: &Reply) -> Value {
     })
 }
 
-/// The events of a streamed message.
-fn events(reply: &Reply) -> Vec<Bytes> {
+fn events(reply: &WireReply) -> Vec<Bytes> {
     let mut started = message(reply);
     started["content"] = json!([]);
     started["stop_reason"] = Value::Null;
@@ -131,16 +133,18 @@ fn events(reply: &Reply) -> Vec<Bytes> {
     events
 }
 
-fn error(complaint: &Complaint, model: &str) -> (StatusCode, Value) {
-    let (status, words) = match complaint.trouble {
-        Trouble::InvalidKey | Trouble::Status(StatusCode::UNAUTHORIZED) => {
+fn error(error: &ServiceError, model: &str) -> (StatusCode, Value) {
+    let (status, default_message) = match error.kind {
+        ServiceErrorKind::InvalidKey | ServiceErrorKind::Status(StatusCode::UNAUTHORIZED) => {
             (401, "invalid x-api-key".to_owned())
         }
-        Trouble::Quota => (400, CREDIT_TOO_LOW.to_owned()),
-        Trouble::ContextLength => (400, "prompt is too long: 210000 tokens > 200000 maximum".to_owned()),
-        Trouble::Overloaded => (529, "Overloaded".to_owned()),
-        Trouble::Status(status) => {
-            let words = match status.as_u16() {
+        ServiceErrorKind::Quota => (400, CREDIT_TOO_LOW.to_owned()),
+        ServiceErrorKind::ContextLength => {
+            (400, "prompt is too long: 210000 tokens > 200000 maximum".to_owned())
+        }
+        ServiceErrorKind::Overloaded => (529, "Overloaded".to_owned()),
+        ServiceErrorKind::Status(status) => {
+            let default_message = match status.as_u16() {
                 403 => "Your API key does not have permission to use the specified resource.".to_owned(),
                 404 => format!("model: {model}"),
                 429 => "This request would exceed your organization's rate limit of 50 requests per minute."
@@ -149,7 +153,7 @@ fn error(complaint: &Complaint, model: &str) -> (StatusCode, Value) {
                 529 => "Overloaded".to_owned(),
                 _ => reason(status),
             };
-            (status.as_u16(), words)
+            (status.as_u16(), default_message)
         }
     };
     let kind = match status {
@@ -164,40 +168,39 @@ fn error(complaint: &Complaint, model: &str) -> (StatusCode, Value) {
         500.. => "api_error",
         ..500 => "invalid_request_error",
     };
-    let message = complaint.message.clone().unwrap_or(words);
+    let message = error.message.clone().unwrap_or(default_message);
     let body = json!({ "type": "error", "error": { "type": kind, "message": message } });
     (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), body)
 }
 
 const CREDIT_TOO_LOW: &str = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.";
 
-/// A content block as it is streamed.
-struct Block {
+struct StreamedBlock {
     start: Value,
     deltas: Vec<Value>,
 }
 
-fn thinking_block(thinking: &Thinking) -> Block {
+fn thinking_block(thinking: &WireThinking) -> StreamedBlock {
     let signature = json!({ "type": "signature_delta", "signature": thinking.signature });
     let deltas = pieces(&thinking.text)
         .into_iter()
         .map(|piece| json!({ "type": "thinking_delta", "thinking": piece }));
-    Block {
+    StreamedBlock {
         start: json!({ "type": "thinking", "thinking": "", "signature": "" }),
         deltas: deltas.chain([signature]).collect(),
     }
 }
 
-fn text_block(text: &str) -> Block {
+fn text_block(text: &str) -> StreamedBlock {
     let deltas = pieces(text).into_iter().map(|piece| json!({ "type": "text_delta", "text": piece }));
-    Block { start: json!({ "type": "text", "text": "" }), deltas: deltas.collect() }
+    StreamedBlock { start: json!({ "type": "text", "text": "" }), deltas: deltas.collect() }
 }
 
-fn call_block(call: &Call) -> Block {
+fn call_block(call: &WireCall) -> StreamedBlock {
     let deltas = pieces(&call.arguments())
         .into_iter()
         .map(|piece| json!({ "type": "input_json_delta", "partial_json": piece }));
-    Block {
+    StreamedBlock {
         start: json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": {} }),
         deltas: deltas.collect(),
     }
@@ -214,7 +217,7 @@ fn stop_reason(stop: StopReason) -> &'static str {
     }
 }
 
-fn usage(usage: &Usage) -> Value {
+fn usage(usage: &WireUsage) -> Value {
     json!({
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,

@@ -1,14 +1,14 @@
-//! The OpenAI Chat Completions API, as OpenAI and the many servers compatible with it speak it. Thinking is
-//! `reasoning_content`, which is theirs, not OpenAI's, and is not signed.
+//! The OpenAI Chat Completions API, as served by OpenAI and compatible servers. Thinking is `reasoning_content`, an
+//! extension of the compatible servers, and is not signed.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::content::text;
-use super::history::{self, Message, Misfit, Role};
-use super::openai::{self, Input};
-use super::{CREATED, Complains, RetryHint, SERVER_SENT_EVENTS, Wire, names, pieces, plain_event};
-use crate::reply::{Prompt, Reply, StopReason, Usage};
+use super::history::{self, HistoryError, HistoryMessage, MessageRole};
+use super::openai::{self, InputWording};
+use super::{CREATED, ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, names, pieces, plain_event};
+use crate::reply::{Prompt, StopReason, WireReply, WireUsage};
 
 /// `/v1/chat/completions`.
 pub(crate) static WIRE: Wire = Wire {
@@ -16,13 +16,13 @@ pub(crate) static WIRE: Wire = Wire {
     whole: completion,
     stream: chunks,
     stream_type: SERVER_SENT_EVENTS,
-    error: |complaint, model| openai::error(complaint, model, &INPUT),
+    error: |error, model| openai::error(error, model, &INPUT),
     stream_error: |_, body| plain_event(body),
     retry: RetryHint::Header,
-    context_length: Complains::ByStatus,
+    context_length: ErrorChannel::Status,
 };
 
-const INPUT: Input = Input {
+const INPUT: InputWording = InputWording {
     param: "messages",
     too_long: "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. Please reduce the length of the messages.",
 };
@@ -33,17 +33,17 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     if messages.is_empty() {
         return Err("Invalid 'messages': empty array. Expected an array with minimum length 1.".to_owned());
     }
-    let messages: Vec<Message> = messages
+    let messages: Vec<HistoryMessage> = messages
         .iter()
         .enumerate()
         .map(|(at, message)| read_message(at, message))
         .collect::<Result<_, _>>()?;
-    history::check_answers(&messages).map_err(|misfit| match misfit {
-        Misfit::Unanswered { ids, .. } => format!(
+    history::check_results(&messages).map_err(|error| match error {
+        HistoryError::Unanswered { ids, .. } => format!(
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: {}",
             ids.join(", ")
         ),
-        Misfit::Stray { at, .. } => format!(
+        HistoryError::Stray { at, .. } => format!(
             "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls' (messages.[{at}])."
         ),
     })?;
@@ -56,21 +56,21 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     })
 }
 
-fn read_message(at: usize, message: &Value) -> Result<Message, String> {
+fn read_message(at: usize, message: &Value) -> Result<HistoryMessage, String> {
     let role = match message["role"].as_str() {
-        Some("system" | "developer") => Role::System,
-        Some("user" | "tool") => Role::User,
-        Some("assistant") => Role::Assistant,
+        Some("system" | "developer") => MessageRole::System,
+        Some("user" | "tool") => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
         Some(_) | None => return Err(format!("Invalid value for 'messages[{at}].role'.")),
     };
-    Ok(Message {
+    Ok(HistoryMessage {
         calls: names(&message["tool_calls"], "/id").collect(),
-        answers: message["tool_call_id"].as_str().map(str::to_owned).into_iter().collect(),
-        ..Message::new(role, text(&message["content"]))
+        results: message["tool_call_id"].as_str().map(str::to_owned).into_iter().collect(),
+        ..HistoryMessage::new(role, text(&message["content"]))
     })
 }
 
-fn completion(reply: &Reply) -> Value {
+fn completion(reply: &WireReply) -> Value {
     let mut message = json!({ "role": "assistant", "content": reply.text, "refusal": null });
     if let Some(thinking) = &reply.thinking {
         message["reasoning_content"] = json!(thinking.text);
@@ -94,7 +94,7 @@ fn completion(reply: &Reply) -> Value {
     })
 }
 
-fn chunks(reply: &Reply, prompt: &Prompt) -> Vec<Bytes> {
+fn chunks(reply: &WireReply, prompt: &Prompt) -> Vec<Bytes> {
     let chunk = |choices: Value, usage: Value| {
         let mut chunk = json!({
             "id": id(reply),
@@ -136,7 +136,7 @@ fn chunks(reply: &Reply, prompt: &Prompt) -> Vec<Bytes> {
     chunks
 }
 
-fn id(reply: &Reply) -> String {
+fn id(reply: &WireReply) -> String {
     format!("chatcmpl-{}", reply.id)
 }
 
@@ -149,7 +149,7 @@ fn finish_reason(stop: StopReason) -> &'static str {
     }
 }
 
-fn usage(usage: &Usage) -> Value {
+fn usage(usage: &WireUsage) -> Value {
     json!({
         "prompt_tokens": usage.whole_input(),
         "completion_tokens": usage.output,

@@ -1,5 +1,5 @@
-//! What the contents of messages say, as text that `when` and `expect` can look into. The shapes differ little between the
-//! wires and never contradict each other, so one reader serves all of them. A picture reads `[image image/png]`.
+//! Extracts the text of message contents for `when` and `expect`. The formats differ little between the services and never
+//! contradict each other, so one reader works for all. An image becomes `[image image/png]`.
 
 use serde_json::Value;
 
@@ -9,19 +9,19 @@ pub(super) fn text(content: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(parts) => joined(parts.iter().map(text)),
         Value::Object(_) => image(content).unwrap_or_else(|| {
-            let said = ["text", "content"].into_iter().find_map(|key| content.get(key));
-            said.map(text).unwrap_or_default()
+            let inner = ["text", "content"].into_iter().find_map(|key| content.get(key));
+            inner.map(text).unwrap_or_default()
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
 }
 
-/// Texts on lines of their own, without the empty ones.
+/// Joins non-empty texts with newlines.
 pub(super) fn joined(texts: impl Iterator<Item = String>) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// Every string within a value, and every picture: for results that may have any shape.
+/// Every string and image within a value, for results of unknown structure.
 pub(super) fn strings(value: &Value) -> String {
     match value {
         Value::Object(fields) => image(value).unwrap_or_else(|| joined(fields.values().map(strings))),
@@ -30,8 +30,7 @@ pub(super) fn strings(value: &Value) -> String {
     }
 }
 
-/// A picture of a known or unknown type.
-pub(super) fn picture(media_type: Option<&str>) -> String {
+pub(super) fn image_text(media_type: Option<&str>) -> String {
     media_type.map_or_else(|| "[image]".to_owned(), |media_type| format!("[image {media_type}]"))
 }
 
@@ -39,13 +38,13 @@ fn image(part: &Value) -> Option<String> {
     let inline = part.get("inlineData").or_else(|| part.get("inline_data"));
     if let Some(inline) = inline {
         let media_type = inline.get("mimeType").or_else(|| inline.get("mime_type"));
-        return Some(picture(media_type.and_then(Value::as_str)));
+        return Some(image_text(media_type.and_then(Value::as_str)));
     }
     if let Some(url) = part.get("image_url") {
         let url = url.get("url").unwrap_or(url).as_str().unwrap_or_default();
-        return Some(picture(data_url_type(url)));
+        return Some(image_text(data_url_type(url)));
     }
-    (part["type"] == "image").then(|| picture(part["source"]["media_type"].as_str()))
+    (part["type"] == "image").then(|| image_text(part["source"]["media_type"].as_str()))
 }
 
 /// The media type in `data:image/png;base64,…`.

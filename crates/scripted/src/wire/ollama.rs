@@ -1,14 +1,14 @@
-//! Ollama's own API: a stream is lines of JSON. Calls need no ids in it and are not matched with their results; thinking is
-//! not signed.
+//! Ollama's own API: a stream is lines of JSON. Calls need no ids and are not matched with their results; thinking is not
+//! signed.
 
 use axum::http::StatusCode;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::content::{joined, picture, text};
-use super::history::{self, Message, Role};
-use super::{Complains, RetryHint, Wire, names, pieces, reason};
-use crate::reply::{Complaint, Prompt, Reply, StopReason, Trouble};
+use super::content::{image_text, joined, text};
+use super::history::{self, HistoryMessage, MessageRole};
+use super::{ErrorChannel, RetryHint, Wire, names, pieces, reason};
+use crate::reply::{Prompt, ServiceError, ServiceErrorKind, StopReason, WireReply};
 
 /// `/api/chat`.
 pub(crate) static WIRE: Wire = Wire {
@@ -19,14 +19,14 @@ pub(crate) static WIRE: Wire = Wire {
     error,
     stream_error: |_, body| line(body),
     retry: RetryHint::Header,
-    context_length: Complains::ByStatus,
+    context_length: ErrorChannel::Status,
 };
 
 fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     let model = request["model"].as_str().ok_or("model is required")?;
     let messages = request["messages"].as_array().filter(|messages| !messages.is_empty());
-    let messages: Vec<Message> = messages
-        .ok_or("scripted: without messages a model is only loaded, which this server has no use for")?
+    let messages: Vec<HistoryMessage> = messages
+        .ok_or("scripted: loading a model (a request without messages) is not supported")?
         .iter()
         .map(read_message)
         .collect::<Result<_, _>>()?;
@@ -39,28 +39,28 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     })
 }
 
-fn read_message(message: &Value) -> Result<Message, String> {
+fn read_message(message: &Value) -> Result<HistoryMessage, String> {
     let role = match message["role"].as_str() {
-        Some("system") => Role::System,
-        Some("user" | "tool") => Role::User,
-        Some("assistant") => Role::Assistant,
+        Some("system") => MessageRole::System,
+        Some("user" | "tool") => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
         Some(_) | None => {
             return Err("invalid role, must be one of [system, user, assistant, tool]".to_owned());
         }
     };
     let images = message["images"].as_array().into_iter().flatten();
-    let images = images.map(|data| picture(media_type(data.as_str().unwrap_or_default())));
-    Ok(Message::new(role, joined([text(&message["content"])].into_iter().chain(images))))
+    let images = images.map(|data| image_text(media_type(data.as_str().unwrap_or_default())));
+    Ok(HistoryMessage::new(role, joined([text(&message["content"])].into_iter().chain(images))))
 }
 
-/// What kind of picture begins like this in base64; nothing else says it here.
+/// Recognises the image type by its first bytes in base64: Ollama's API has no field for it.
 fn media_type(data: &str) -> Option<&'static str> {
-    const BEGINNINGS: [(&str, &str); 4] =
+    const PREFIXES: [(&str, &str); 4] =
         [("iVBOR", "image/png"), ("/9j/", "image/jpeg"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp")];
-    BEGINNINGS.iter().find(|(beginning, _)| data.starts_with(beginning)).map(|(_, media_type)| *media_type)
+    PREFIXES.iter().find(|(prefix, _)| data.starts_with(prefix)).map(|(_, media_type)| *media_type)
 }
 
-fn whole(reply: &Reply) -> Value {
+fn whole(reply: &WireReply) -> Value {
     let mut message = json!({ "role": "assistant", "content": reply.text.as_deref().unwrap_or_default() });
     if let Some(thinking) = &reply.thinking {
         message["thinking"] = json!(thinking.text);
@@ -71,19 +71,19 @@ fn whole(reply: &Reply) -> Value {
     last(reply, message)
 }
 
-fn lines(reply: &Reply) -> Vec<Bytes> {
+fn lines(reply: &WireReply) -> Vec<Bytes> {
     let thinking = reply.thinking.iter().flat_map(|thinking| pieces(&thinking.text));
     let text = reply.text.iter().flat_map(|text| pieces(text));
     let thinking = thinking.map(|piece| json!({ "role": "assistant", "content": "", "thinking": piece }));
     let text = text.map(|piece| json!({ "role": "assistant", "content": piece }));
     let calls = (!reply.calls.is_empty())
         .then(|| json!({ "role": "assistant", "content": "", "tool_calls": calls(reply) }));
-    let said = thinking.chain(text).chain(calls).map(|message| part(reply, message));
+    let parts = thinking.chain(text).chain(calls).map(|message| part(reply, message));
     let last = last(reply, json!({ "role": "assistant", "content": "" }));
-    said.chain([last]).map(|part| line(&part)).collect()
+    parts.chain([last]).map(|part| line(&part)).collect()
 }
 
-fn calls(reply: &Reply) -> Value {
+fn calls(reply: &WireReply) -> Value {
     let calls = reply.calls.iter().enumerate().map(|(index, call)| {
         let function = json!({ "index": index, "name": call.tool, "arguments": call.input });
         json!({ "id": call.id, "function": function })
@@ -91,11 +91,11 @@ fn calls(reply: &Reply) -> Value {
     calls.collect()
 }
 
-fn part(reply: &Reply, message: Value) -> Value {
+fn part(reply: &WireReply, message: Value) -> Value {
     json!({ "model": reply.model, "created_at": "2026-01-01T00:00:00Z", "message": message, "done": false })
 }
 
-fn last(reply: &Reply, message: Value) -> Value {
+fn last(reply: &WireReply, message: Value) -> Value {
     let mut last = part(reply, message);
     last["done"] = json!(true);
     last["done_reason"] = json!(if reply.stop == StopReason::MaxTokens { "length" } else { "stop" });
@@ -112,25 +112,25 @@ fn line(value: &Value) -> Bytes {
     format!("{value}\n").into()
 }
 
-fn error(complaint: &Complaint, model: &str) -> (StatusCode, Value) {
+fn error(error: &ServiceError, model: &str) -> (StatusCode, Value) {
     const BUSY: &str = "server busy, please try again.  maximum pending requests exceeded";
     const QUOTA: &str = "you've reached your hourly usage limit, please upgrade to continue";
-    let (status, words) = match complaint.trouble {
-        Trouble::InvalidKey => (StatusCode::UNAUTHORIZED, "unauthorized".to_owned()),
-        Trouble::Quota => (StatusCode::TOO_MANY_REQUESTS, QUOTA.to_owned()),
-        Trouble::ContextLength => {
+    let (status, default_message) = match error.kind {
+        ServiceErrorKind::InvalidKey => (StatusCode::UNAUTHORIZED, "unauthorized".to_owned()),
+        ServiceErrorKind::Quota => (StatusCode::TOO_MANY_REQUESTS, QUOTA.to_owned()),
+        ServiceErrorKind::ContextLength => {
             (StatusCode::BAD_REQUEST, "the input length exceeds the context length".to_owned())
         }
-        Trouble::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, BUSY.to_owned()),
-        Trouble::Status(status) => {
-            let words = match status.as_u16() {
+        ServiceErrorKind::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, BUSY.to_owned()),
+        ServiceErrorKind::Status(status) => {
+            let default_message = match status.as_u16() {
                 404 => format!("model '{model}' not found"),
                 500 => "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, check ollama server logs for details".to_owned(),
                 503 => BUSY.to_owned(),
                 _ => reason(status).to_lowercase(),
             };
-            (status, words)
+            (status, default_message)
         }
     };
-    (status, json!({ "error": complaint.message.clone().unwrap_or(words) }))
+    (status, json!({ "error": error.message.clone().unwrap_or(default_message) }))
 }

@@ -1,43 +1,45 @@
-//! What OpenAI's two APIs have in common: the shape and the words of their errors.
+//! The errors that OpenAI's two APIs have in common.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::reason;
-use crate::reply::{Complaint, Trouble};
+use crate::reply::{ServiceError, ServiceErrorKind};
 
-/// How one of the two speaks of what it was sent.
-pub(super) struct Input {
+/// How each of the two APIs refers to its input.
+pub(super) struct InputWording {
     pub param: &'static str,
     pub too_long: &'static str,
 }
 
-pub(super) fn error(complaint: &Complaint, model: &str, input: &Input) -> (StatusCode, Value) {
+pub(super) fn error(error: &ServiceError, model: &str, input: &InputWording) -> (StatusCode, Value) {
     const INVALID: &str = "invalid_request_error";
     let null = Value::Null;
-    let (status, kind, code, param, words) = match complaint.trouble {
-        Trouble::InvalidKey | Trouble::Status(StatusCode::UNAUTHORIZED) => {
+    let (status, kind, code, param, default_message) = match error.kind {
+        ServiceErrorKind::InvalidKey | ServiceErrorKind::Status(StatusCode::UNAUTHORIZED) => {
             (401, INVALID, json!("invalid_api_key"), null, INVALID_KEY.to_owned())
         }
-        Trouble::Quota => (429, "insufficient_quota", json!("insufficient_quota"), null, QUOTA.to_owned()),
-        Trouble::ContextLength => {
+        ServiceErrorKind::Quota => {
+            (429, "insufficient_quota", json!("insufficient_quota"), null, QUOTA.to_owned())
+        }
+        ServiceErrorKind::ContextLength => {
             let code = json!("context_length_exceeded");
             (400, INVALID, code, json!(input.param), input.too_long.to_owned())
         }
-        Trouble::Overloaded | Trouble::Status(StatusCode::SERVICE_UNAVAILABLE) => {
+        ServiceErrorKind::Overloaded | ServiceErrorKind::Status(StatusCode::SERVICE_UNAVAILABLE) => {
             (503, "service_unavailable_error", json!("server_is_overloaded"), null, OVERLOADED.to_owned())
         }
-        Trouble::Status(status) => {
-            let (kind, code, words) = match status.as_u16() {
+        ServiceErrorKind::Status(status) => {
+            let (kind, code, default_message) = match status.as_u16() {
                 403 => (
                     INVALID,
                     null.clone(),
                     "You have insufficient permissions for this operation.".to_owned(),
                 ),
                 404 => {
-                    let words =
+                    let default_message =
                         format!("The model `{model}` does not exist or you do not have access to it.");
-                    (INVALID, json!("model_not_found"), words)
+                    (INVALID, json!("model_not_found"), default_message)
                 }
                 429 => (
                     "requests",
@@ -49,10 +51,10 @@ pub(super) fn error(complaint: &Complaint, model: &str, input: &Input) -> (Statu
                 500.. => ("server_error", json!("server_error"), SERVER_ERROR.to_owned()),
                 ..500 => (INVALID, null.clone(), reason(status)),
             };
-            (status.as_u16(), kind, code, null, words)
+            (status.as_u16(), kind, code, null, default_message)
         }
     };
-    let message = complaint.message.clone().unwrap_or(words);
+    let message = error.message.clone().unwrap_or(default_message);
     let body = json!({ "error": { "message": message, "type": kind, "param": param, "code": code } });
     (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), body)
 }

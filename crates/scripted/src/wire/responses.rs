@@ -1,14 +1,14 @@
-//! The OpenAI Responses API, without its stored conversations: a request brings all that was said. Thinking is a reasoning
-//! item; its signature is the encrypted content, for clients that ask for it.
+//! The OpenAI Responses API, without stored conversations: a request contains the whole history. Thinking is a reasoning
+//! item; its signature is the encrypted content, for clients that request it.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::content::{joined, text};
-use super::history::{self, Message, Misfit, Role};
-use super::openai::{self, Input};
-use super::{CREATED, Complains, RetryHint, SERVER_SENT_EVENTS, Wire, named_event, names, pieces};
-use crate::reply::{Call, CallForm, Prompt, Reply, StopReason, Thinking, Usage};
+use super::history::{self, HistoryError, HistoryMessage, MessageRole};
+use super::openai::{self, InputWording};
+use super::{CREATED, ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, named_event, names, pieces};
+use crate::reply::{CallForm, Prompt, StopReason, WireCall, WireReply, WireThinking, WireUsage};
 
 /// `/v1/responses`.
 pub(crate) static WIRE: Wire = Wire {
@@ -16,13 +16,13 @@ pub(crate) static WIRE: Wire = Wire {
     whole: |reply| response(reply, ending(reply.stop), items(reply)),
     stream: |reply, _| events(reply),
     stream_type: SERVER_SENT_EVENTS,
-    error: |complaint, model| openai::error(complaint, model, &INPUT),
+    error: |error, model| openai::error(error, model, &INPUT),
     stream_error,
     retry: RetryHint::Header,
-    context_length: Complains::InStream,
+    context_length: ErrorChannel::Stream,
 };
 
-const INPUT: Input = Input {
+const INPUT: InputWording = InputWording {
     param: "input",
     too_long: "Your input exceeds the context window of this model. Please adjust your input and try again.",
 };
@@ -30,18 +30,20 @@ const INPUT: Input = Input {
 fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     let model = request["model"].as_str().ok_or("Missing required parameter: 'model'.")?;
     let items = match &request["input"] {
-        Value::String(text) => vec![Message::new(Role::User, text.clone())],
+        Value::String(text) => vec![HistoryMessage::new(MessageRole::User, text.clone())],
         Value::Array(items) => items.iter().map(read_item).collect(),
         _ => return Err("Missing required parameter: 'input'.".to_owned()),
     };
     if !request["previous_response_id"].is_null() {
-        return Err("scripted: previous_response_id: nothing is stored here, send the whole input".to_owned());
+        return Err(
+            "scripted: previous_response_id is not supported; send the whole input instead".to_owned()
+        );
     }
-    history::check_answers(&items).map_err(|misfit| match misfit {
-        Misfit::Unanswered { ids, .. } => {
+    history::check_results(&items).map_err(|error| match error {
+        HistoryError::Unanswered { ids, .. } => {
             format!("No tool output found for function call {}.", ids.join(", "))
         }
-        Misfit::Stray { id, .. } => {
+        HistoryError::Stray { id, .. } => {
             format!("No tool call found for function call output with call_id {id}.")
         }
     })?;
@@ -65,45 +67,45 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     })
 }
 
-/// Besides messages there are calls, `…_call`, their results, `…_call_output`, and reasoning; the rest says nothing.
-fn read_item(item: &Value) -> Message {
+/// Items are messages, calls (`…_call`), their results (`…_call_output`) and reasoning; others are ignored.
+fn read_item(item: &Value) -> HistoryMessage {
     let id = || item["call_id"].as_str().map(str::to_owned).into_iter().collect();
     let kind = item["type"].as_str().unwrap_or("message");
     match (kind, item["role"].as_str()) {
-        ("reasoning", _) => Message {
+        ("reasoning", _) => HistoryMessage {
             signatures: vec![text(&item["encrypted_content"])],
-            ..Message::new(Role::Assistant, String::new())
+            ..HistoryMessage::new(MessageRole::Assistant, String::new())
         },
-        ("message", Some("assistant")) => Message::new(Role::Assistant, text(&item["content"])),
-        ("message", Some("user")) => Message::new(Role::User, text(&item["content"])),
-        ("message", _) => Message::new(Role::System, text(&item["content"])),
+        ("message", Some("assistant")) => HistoryMessage::new(MessageRole::Assistant, text(&item["content"])),
+        ("message", Some("user")) => HistoryMessage::new(MessageRole::User, text(&item["content"])),
+        ("message", _) => HistoryMessage::new(MessageRole::System, text(&item["content"])),
         (kind, _) if kind.ends_with("_call_output") => {
-            Message { answers: id(), ..Message::new(Role::User, text(&item["output"])) }
+            HistoryMessage { results: id(), ..HistoryMessage::new(MessageRole::User, text(&item["output"])) }
         }
         (kind, _) if kind.ends_with("_call") => {
-            Message { calls: id(), ..Message::new(Role::Assistant, String::new()) }
+            HistoryMessage { calls: id(), ..HistoryMessage::new(MessageRole::Assistant, String::new()) }
         }
-        _ => Message::new(Role::System, String::new()),
+        _ => HistoryMessage::new(MessageRole::System, String::new()),
     }
 }
 
-/// How a response ends: its status, the reason if it is incomplete, and the event that says so.
-struct Ending {
+struct ResponseStatus {
     status: &'static str,
+    /// Why it is incomplete.
     reason: Option<&'static str>,
 }
 
-fn ending(stop: StopReason) -> Ending {
+fn ending(stop: StopReason) -> ResponseStatus {
     match stop {
         StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence | StopReason::PauseTurn => {
-            Ending { status: "completed", reason: None }
+            ResponseStatus { status: "completed", reason: None }
         }
-        StopReason::MaxTokens => Ending { status: "incomplete", reason: Some("max_output_tokens") },
-        StopReason::Refusal => Ending { status: "incomplete", reason: Some("content_filter") },
+        StopReason::MaxTokens => ResponseStatus { status: "incomplete", reason: Some("max_output_tokens") },
+        StopReason::Refusal => ResponseStatus { status: "incomplete", reason: Some("content_filter") },
     }
 }
 
-fn response(reply: &Reply, ending: Ending, output: Vec<Value>) -> Value {
+fn response(reply: &WireReply, ending: ResponseStatus, output: Vec<Value>) -> Value {
     let running = ending.status == "in_progress" || ending.status == "failed";
     json!({
         "id": format!("resp_{}", reply.id),
@@ -121,8 +123,8 @@ fn response(reply: &Reply, ending: Ending, output: Vec<Value>) -> Value {
     })
 }
 
-/// The items of the output, complete.
-fn items(reply: &Reply) -> Vec<Value> {
+/// The completed items of the output.
+fn items(reply: &WireReply) -> Vec<Value> {
     let reasoning = reply.thinking.iter().map(|thinking| reasoning_item(reply, thinking));
     let message = reply.text.iter().map(|text| {
         json!({
@@ -134,7 +136,7 @@ fn items(reply: &Reply) -> Vec<Value> {
     reasoning.chain(message).chain(calls).collect()
 }
 
-fn call_item(call: &Call) -> Value {
+fn call_item(call: &WireCall) -> Value {
     let mut item = json!({
         "id": format!("fc_{}", call.id), "type": "function_call", "status": "completed",
         "call_id": call.id, "name": call.tool, "arguments": call.arguments(),
@@ -152,7 +154,7 @@ fn call_item(call: &Call) -> Value {
     item
 }
 
-fn reasoning_item(reply: &Reply, thinking: &Thinking) -> Value {
+fn reasoning_item(reply: &WireReply, thinking: &WireThinking) -> Value {
     let mut item = json!({
         "id": format!("rs_{}", reply.id), "type": "reasoning",
         "summary": [{ "type": "summary_text", "text": thinking.text }],
@@ -167,8 +169,8 @@ fn text_part(text: &str) -> Value {
     json!({ "type": "output_text", "annotations": [], "logprobs": [], "text": text })
 }
 
-fn events(reply: &Reply) -> Vec<Bytes> {
-    let begun = response(reply, Ending { status: "in_progress", reason: None }, Vec::new());
+fn events(reply: &WireReply) -> Vec<Bytes> {
+    let begun = response(reply, ResponseStatus { status: "in_progress", reason: None }, Vec::new());
     let mut events = vec![
         json!({ "type": "response.created", "response": begun }),
         json!({ "type": "response.in_progress", "response": begun }),
@@ -194,7 +196,7 @@ fn events(reply: &Reply) -> Vec<Bytes> {
     events.iter().map(named_event).collect()
 }
 
-/// An item as it is announced, with nothing in it yet.
+/// An item without its content, for the event that announces it.
 fn begun_item(item: &Value) -> Value {
     let mut begun = item.clone();
     for (key, nothing) in
@@ -210,10 +212,10 @@ fn begun_item(item: &Value) -> Value {
     begun
 }
 
-/// What is said of an item between its beginning and its end.
+/// The events of an item between `added` and `done`.
 fn progress(item: &Value) -> Vec<(&'static str, Value)> {
     let summary = item["summary"][0]["text"].as_str();
-    let said = item["content"][0]["text"].as_str();
+    let text = item["content"][0]["text"].as_str();
     let mut steps = Vec::new();
     if let Some(text) = summary {
         let part =
@@ -225,7 +227,7 @@ fn progress(item: &Value) -> Vec<(&'static str, Value)> {
         steps.push(("response.reasoning_summary_text.done", json!({ "summary_index": 0, "text": text })));
         steps.push(("response.reasoning_summary_part.done", part(text)));
     }
-    if let Some(text) = said {
+    if let Some(text) = text {
         let part = |text: &str| json!({ "content_index": 0, "part": text_part(text) });
         steps.push(("response.content_part.added", part("")));
         steps.extend(pieces(text).into_iter().map(|piece| {
@@ -252,10 +254,10 @@ fn progress(item: &Value) -> Vec<(&'static str, Value)> {
     steps
 }
 
-/// The service says it twice: what went wrong, and that the response failed of it.
-fn stream_error(reply: &Reply, body: &Value) -> Bytes {
+/// The service sends both an `error` event and the failed response.
+fn stream_error(reply: &WireReply, body: &Value) -> Bytes {
     let error = &body["error"];
-    let mut failed = response(reply, Ending { status: "failed", reason: None }, Vec::new());
+    let mut failed = response(reply, ResponseStatus { status: "failed", reason: None }, Vec::new());
     failed["error"] = json!({ "code": error["code"], "message": error["message"] });
     let events = [
         named_event(&json!({ "type": "error", "error": error })),
@@ -264,7 +266,7 @@ fn stream_error(reply: &Reply, body: &Value) -> Bytes {
     events.concat().into()
 }
 
-fn usage(usage: &Usage) -> Value {
+fn usage(usage: &WireUsage) -> Value {
     json!({
         "input_tokens": usage.whole_input(),
         "input_tokens_details": { "cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write },

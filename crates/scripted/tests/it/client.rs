@@ -1,21 +1,20 @@
-//! Just enough of an HTTP and Messages API client to see what arrives, cut streams included.
+//! A minimal HTTP and Messages API client that also accepts truncated streams.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 use serde_json::{Value, json};
 
 /// Longer than any test should take, so that a hang is a failure.
-const PATIENCE: Duration = Duration::from_secs(20);
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A response as far as it arrived.
 pub struct Response {
     pub status: u16,
     pub head: String,
     pub body: String,
-    /// Whether the body ended as HTTP says it must.
+    /// Whether the body has the length or last chunk that HTTP requires.
     pub complete: bool,
 }
 
@@ -37,32 +36,37 @@ impl Response {
     }
 }
 
-pub fn get(server: &Server, path: &str) -> Response {
+pub fn get(server: &ScriptedServer, path: &str) -> Response {
     let (head, connection) = open(server, "GET", path, None);
     finish(head, connection)
 }
 
-pub fn post(server: &Server, path: &str, request: &Value) -> Response {
+pub fn post(server: &ScriptedServer, path: &str, request: &Value) -> Response {
     let (head, connection) = open(server, "POST", path, Some(request));
     finish(head, connection)
 }
 
-pub fn post_text(server: &Server, path: &str, body: &str) -> Response {
+pub fn post_text(server: &ScriptedServer, path: &str, body: &str) -> Response {
     let (head, connection) = send(server, "POST", path, body);
     finish(head, connection)
 }
 
 /// Sends a request and reads the head of the response.
-pub fn open(server: &Server, method: &str, path: &str, request: Option<&Value>) -> (String, TcpStream) {
+pub fn open(
+    server: &ScriptedServer,
+    method: &str,
+    path: &str,
+    request: Option<&Value>,
+) -> (String, TcpStream) {
     let body = request.map(Value::to_string).unwrap_or_default();
     send(server, method, path, &body)
 }
 
-fn send(server: &Server, method: &str, path: &str, body: &str) -> (String, TcpStream) {
+fn send(server: &ScriptedServer, method: &str, path: &str, body: &str) -> (String, TcpStream) {
     let url = server.base_url();
     let address = url.strip_prefix("http://").unwrap();
     let mut connection = TcpStream::connect(address).unwrap();
-    connection.set_read_timeout(Some(PATIENCE)).unwrap();
+    connection.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
@@ -83,7 +87,7 @@ fn finish(head: String, mut connection: TcpStream) -> Response {
     if let Err(error) = &ended {
         assert!(
             !matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut),
-            "no end in sight"
+            "the response did not end in time"
         );
     }
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -97,7 +101,7 @@ fn finish(head: String, mut connection: TcpStream) -> Response {
     response
 }
 
-/// The content of a chunked body, and whether its last chunk came.
+/// The content of a chunked body, and whether its last chunk arrived.
 fn unchunked(mut raw: &[u8]) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     loop {
@@ -116,17 +120,16 @@ fn unchunked(mut raw: &[u8]) -> (Vec<u8>, bool) {
     }
 }
 
-/// What a stream of events said.
 pub struct Events {
-    /// The name of each event, broken ones included.
+    /// The name of each event, including malformed ones.
     pub names: Vec<String>,
-    /// The message put together from them.
+    /// The message assembled from the events.
     pub message: Value,
-    /// How many had data that is not JSON.
+    /// The number of events whose data is not JSON.
     pub broken: usize,
 }
 
-/// Puts a streamed message together as the official clients do.
+/// Assembles a streamed message as the official clients do.
 pub fn events(body: &str) -> Events {
     let mut read = Events { names: Vec::new(), message: Value::Null, broken: 0 };
     let mut input = String::new();
@@ -178,7 +181,6 @@ pub fn events(body: &str) -> Events {
     read
 }
 
-/// A request that begins a conversation.
 pub fn begin(text: &str) -> Value {
     json!({
         "model": "test-model",
@@ -188,7 +190,7 @@ pub fn begin(text: &str) -> Value {
     })
 }
 
-/// The request after a reply: each call answered with the text, or the text as the user's.
+/// The request after a reply: the text answers each call, or is the user's message if there are none.
 pub fn follow(request: &Value, reply: &Value, text: &str) -> Value {
     let calls = reply["content"].as_array().unwrap().iter().filter(|block| block["type"] == "tool_use");
     let results: Vec<Value> = calls
@@ -202,9 +204,9 @@ pub fn follow(request: &Value, reply: &Value, text: &str) -> Value {
     next
 }
 
-/// Asks without streaming and returns the text of the reply.
+/// Sends a request without streaming and returns the text of the reply.
 #[track_caller]
-pub fn say(server: &Server, request: &Value) -> String {
+pub fn reply_text(server: &ScriptedServer, request: &Value) -> String {
     let reply = post(server, "/v1/messages", request).ok_json();
     let text = reply["content"].as_array().unwrap().iter().find(|block| block["type"] == "text");
     text.unwrap()["text"].as_str().unwrap().to_owned()

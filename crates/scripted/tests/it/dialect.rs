@@ -1,10 +1,10 @@
-//! Each API as a client speaks it: requests in the shape in which the `genai` crate sends them, and replies, whole or
-//! streamed, read into one form.
+//! Client side of each API: requests as the `genai` crate sends them, and replies, whole or streamed, parsed into one
+//! type.
 
 use serde_json::{Value, json};
 
 use crate::client::{self, Response, post};
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -20,59 +20,61 @@ use Dialect::{Anthropic, Chat, Gemini, Ollama, Responses};
 pub const ALL: [Dialect; 5] = [Anthropic, Chat, Responses, Gemini, Ollama];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum StreamMode {
     Whole,
     Stream,
 }
 
-pub const MODES: [Mode; 2] = [Mode::Whole, Mode::Stream];
+pub const MODES: [StreamMode; 2] = [StreamMode::Whole, StreamMode::Stream];
 
-/// A small PNG, as far as anyone looks.
+/// The first bytes of a PNG.
 pub const PNG: &str = "iVBORw0KGgo=";
 
-/// What a reply says.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Said {
+pub struct ParsedReply {
     pub thinking: String,
     pub signature: Option<String>,
     pub text: String,
-    pub calls: Vec<Called>,
+    pub calls: Vec<ParsedCall>,
     pub stop: String,
-    /// All of the input, the cached part, the output, the reasoning part.
+    /// Tokens: the whole input, its cached part, the output, its reasoning part.
     pub usage: [u64; 4],
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Called {
+pub struct ParsedCall {
     pub id: Option<String>,
     pub tool: String,
-    /// As text, which need not be JSON.
+    /// Not necessarily valid JSON.
     pub arguments: String,
 }
 
-/// What a tool gives back.
 #[derive(Debug, Clone, Copy)]
-pub enum Outcome {
+pub enum TestToolResult {
     Text(&'static str),
-    Picture,
+    Image,
 }
 
-/// A conversation as its client keeps it.
 #[derive(Debug, Clone)]
-pub struct Talk {
+pub struct TestConversation {
     pub dialect: Dialect,
     pub model: &'static str,
-    pub mode: Mode,
+    pub mode: StreamMode,
     pub request: Value,
 }
 
-impl Talk {
-    pub fn begin(dialect: Dialect, mode: Mode, text: &str) -> Talk {
-        Talk::begin_with(dialect, mode, "some-model", text)
+impl TestConversation {
+    pub fn begin(dialect: Dialect, mode: StreamMode, text: &str) -> TestConversation {
+        TestConversation::begin_with(dialect, mode, "some-model", text)
     }
 
-    pub fn begin_with(dialect: Dialect, mode: Mode, model: &'static str, text: &str) -> Talk {
-        let stream = mode == Mode::Stream;
+    pub fn begin_with(
+        dialect: Dialect,
+        mode: StreamMode,
+        model: &'static str,
+        text: &str,
+    ) -> TestConversation {
+        let stream = mode == StreamMode::Stream;
         let schema = json!({ "type": "object" });
         let function = json!({ "name": "Read", "description": "reads", "parameters": schema });
         let request = match dialect {
@@ -109,7 +111,7 @@ impl Talk {
                 "messages": [{ "role": "system", "content": "be brief" }, { "role": "user", "content": text }],
             }),
         };
-        Talk { dialect, model, mode, request }
+        TestConversation { dialect, model, mode, request }
     }
 
     pub fn path(&self) -> String {
@@ -117,155 +119,157 @@ impl Talk {
             (Anthropic, _) => "/v1/messages".to_owned(),
             (Chat, _) => "/v1/chat/completions".to_owned(),
             (Responses, _) => "/v1/responses".to_owned(),
-            (Gemini, Mode::Whole) => format!("/v1beta/models/{}:generateContent", self.model),
-            (Gemini, Mode::Stream) => format!("/v1beta/models/{}:streamGenerateContent?alt=sse", self.model),
+            (Gemini, StreamMode::Whole) => format!("/v1beta/models/{}:generateContent", self.model),
+            (Gemini, StreamMode::Stream) => {
+                format!("/v1beta/models/{}:streamGenerateContent?alt=sse", self.model)
+            }
             (Ollama, _) => "/api/chat".to_owned(),
         }
     }
 
-    pub fn send(&self, server: &Server) -> Response {
+    pub fn send(&self, server: &ScriptedServer) -> Response {
         post(server, &self.path(), &self.request)
     }
 
-    /// Sends the request and reads the reply.
+    /// Sends the request and parses the reply.
     #[track_caller]
-    pub fn ask(&self, server: &Server) -> Said {
+    pub fn ask(&self, server: &ScriptedServer) -> ParsedReply {
         let response = self.send(server);
         assert_eq!(response.status, 200, "{:?}: {}", self.dialect, response.body);
         assert!(response.complete);
         self.read(&response.body)
     }
 
-    pub fn read(&self, body: &str) -> Said {
+    pub fn read(&self, body: &str) -> ParsedReply {
         match (self.dialect, self.mode) {
-            (Anthropic, Mode::Whole) => anthropic(&parse(body)),
-            (Anthropic, Mode::Stream) => anthropic(&client::events(body).message),
-            (Chat, Mode::Whole) => chat(&parse(body)),
-            (Chat, Mode::Stream) => chat(&chat_message(body)),
-            (Responses, Mode::Whole) => response(&parse(body)),
-            (Responses, Mode::Stream) => response(&responses_message(body)),
-            (Gemini, Mode::Whole) => gemini(&[parse(body)]),
-            (Gemini, Mode::Stream) => gemini(&events(body)),
-            (Ollama, Mode::Whole) => ollama(&[parse(body)]),
-            (Ollama, Mode::Stream) => ollama(&body.lines().map(parse).collect::<Vec<_>>()),
+            (Anthropic, StreamMode::Whole) => anthropic(&parse(body)),
+            (Anthropic, StreamMode::Stream) => anthropic(&client::events(body).message),
+            (Chat, StreamMode::Whole) => chat(&parse(body)),
+            (Chat, StreamMode::Stream) => chat(&chat_message(body)),
+            (Responses, StreamMode::Whole) => response(&parse(body)),
+            (Responses, StreamMode::Stream) => response(&responses_message(body)),
+            (Gemini, StreamMode::Whole) => gemini(&[parse(body)]),
+            (Gemini, StreamMode::Stream) => gemini(&events(body)),
+            (Ollama, StreamMode::Whole) => ollama(&[parse(body)]),
+            (Ollama, StreamMode::Stream) => ollama(&body.lines().map(parse).collect::<Vec<_>>()),
         }
     }
 
-    /// Adds a reply and what came of its calls, or what the user says to it.
-    pub fn follow(&mut self, said: &Said, outcome: Outcome) {
+    /// Adds a reply and the result of its calls, or the user's message if it made none.
+    pub fn follow(&mut self, reply: &ParsedReply, tool_result: TestToolResult) {
         let arguments =
-            |call: &Called| serde_json::from_str(&call.arguments).unwrap_or(json!(call.arguments));
-        let picture_url = format!("data:image/png;base64,{PNG}");
+            |call: &ParsedCall| serde_json::from_str(&call.arguments).unwrap_or(json!(call.arguments));
+        let image_url = format!("data:image/png;base64,{PNG}");
         let mut next = Vec::new();
         match self.dialect {
             Anthropic => {
                 let mut blocks = Vec::new();
-                if let Some(signature) = &said.signature {
+                if let Some(signature) = &reply.signature {
                     blocks.push(
-                        json!({ "type": "thinking", "thinking": said.thinking, "signature": signature }),
+                        json!({ "type": "thinking", "thinking": reply.thinking, "signature": signature }),
                     );
                 }
-                if !said.text.is_empty() {
-                    blocks.push(json!({ "type": "text", "text": said.text }));
+                if !reply.text.is_empty() {
+                    blocks.push(json!({ "type": "text", "text": reply.text }));
                 }
-                let calls = said.calls.iter();
+                let calls = reply.calls.iter();
                 blocks.extend(calls.map(|call| json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": arguments(call) })));
                 next.push(json!({ "role": "assistant", "content": blocks }));
-                let content = match outcome {
-                    Outcome::Text(text) => json!([{ "type": "text", "text": text }]),
-                    Outcome::Picture => {
+                let content = match tool_result {
+                    TestToolResult::Text(text) => json!([{ "type": "text", "text": text }]),
+                    TestToolResult::Image => {
                         let source = json!({ "type": "base64", "media_type": "image/png", "data": PNG });
                         json!([{ "type": "image", "source": source }])
                     }
                 };
-                let results = said.calls.iter();
+                let results = reply.calls.iter();
                 let results = results
                     .map(|call| json!({ "type": "tool_result", "tool_use_id": call.id, "content": content }));
                 let results: Vec<Value> = results.collect();
                 next.push(json!({ "role": "user", "content": if results.is_empty() { content } else { json!(results) } }));
             }
             Chat | Ollama => {
-                let calls = said.calls.iter().map(|call| match self.dialect {
+                let calls = reply.calls.iter().map(|call| match self.dialect {
                     Ollama => json!({ "function": { "name": call.tool, "arguments": arguments(call) } }),
                     _ => {
                         let function = json!({ "name": call.tool, "arguments": call.arguments });
                         json!({ "type": "function", "id": call.id, "function": function })
                     }
                 });
-                let mut message = json!({ "role": "assistant", "content": said.text });
-                if !said.calls.is_empty() {
+                let mut message = json!({ "role": "assistant", "content": reply.text });
+                if !reply.calls.is_empty() {
                     message["tool_calls"] = calls.collect();
                 }
                 next.push(message);
-                let text = match outcome {
-                    Outcome::Text(text) => text,
-                    Outcome::Picture => "see below",
+                let text = match tool_result {
+                    TestToolResult::Text(text) => text,
+                    TestToolResult::Image => "see below",
                 };
-                for call in &said.calls {
+                for call in &reply.calls {
                     let mut result = json!({ "role": "tool", "content": text });
                     if self.dialect == Chat {
                         result["tool_call_id"] = json!(call.id);
                     }
                     next.push(result);
                 }
-                match (outcome, self.dialect) {
-                    (Outcome::Picture, Chat) => {
-                        let part = json!({ "type": "image_url", "image_url": { "url": picture_url } });
+                match (tool_result, self.dialect) {
+                    (TestToolResult::Image, Chat) => {
+                        let part = json!({ "type": "image_url", "image_url": { "url": image_url } });
                         next.push(json!({ "role": "user", "content": [part] }));
                     }
-                    (Outcome::Picture, _) => next.push(json!({ "role": "user", "images": [PNG] })),
-                    (Outcome::Text(text), _) if said.calls.is_empty() => {
+                    (TestToolResult::Image, _) => next.push(json!({ "role": "user", "images": [PNG] })),
+                    (TestToolResult::Text(text), _) if reply.calls.is_empty() => {
                         next.push(json!({ "role": "user", "content": text }));
                     }
-                    (Outcome::Text(_), _) => {}
+                    (TestToolResult::Text(_), _) => {}
                 }
             }
             Responses => {
-                if let Some(signature) = &said.signature {
+                if let Some(signature) = &reply.signature {
                     next.push(json!({ "type": "reasoning", "encrypted_content": signature, "summary": [] }));
                 }
-                if !said.text.is_empty() {
-                    let content = json!([{ "type": "output_text", "text": said.text }]);
+                if !reply.text.is_empty() {
+                    let content = json!([{ "type": "output_text", "text": reply.text }]);
                     next.push(json!({ "type": "message", "role": "assistant", "content": content }));
                 }
-                let calls = said.calls.iter();
+                let calls = reply.calls.iter();
                 next.extend(calls.map(|call| json!({ "type": "function_call", "call_id": call.id, "name": call.tool, "arguments": call.arguments })));
-                let output = match outcome {
-                    Outcome::Text(text) => json!(text),
-                    Outcome::Picture => json!([{ "type": "input_image", "image_url": picture_url }]),
+                let output = match tool_result {
+                    TestToolResult::Text(text) => json!(text),
+                    TestToolResult::Image => json!([{ "type": "input_image", "image_url": image_url }]),
                 };
-                let calls = said.calls.iter();
+                let calls = reply.calls.iter();
                 next.extend(calls.map(
                     |call| json!({ "type": "function_call_output", "call_id": call.id, "output": output }),
                 ));
-                if said.calls.is_empty() {
+                if reply.calls.is_empty() {
                     next.push(json!({ "role": "user", "content": output }));
                 }
             }
             Gemini => {
                 let mut parts = Vec::new();
-                if !said.text.is_empty() {
-                    parts.push(json!({ "text": said.text }));
+                if !reply.text.is_empty() {
+                    parts.push(json!({ "text": reply.text }));
                 }
-                for (index, call) in said.calls.iter().enumerate() {
+                for (index, call) in reply.calls.iter().enumerate() {
                     let mut part = json!({ "functionCall": { "name": call.tool, "args": arguments(call) } });
                     if let Some(id) = &call.id {
                         part["functionCall"]["id"] = json!(id);
                     }
                     if index == 0
-                        && let Some(signature) = &said.signature
+                        && let Some(signature) = &reply.signature
                     {
                         part["thoughtSignature"] = json!(signature);
                     }
                     parts.push(part);
                 }
                 next.push(json!({ "role": "model", "parts": parts }));
-                let results = said.calls.iter().map(|call| {
+                let results = reply.calls.iter().map(|call| {
                     let mut result =
                         json!({ "name": call.tool, "response": { "name": call.tool, "content": "" } });
-                    match outcome {
-                        Outcome::Text(text) => result["response"]["content"] = json!(text),
-                        Outcome::Picture => {
+                    match tool_result {
+                        TestToolResult::Text(text) => result["response"]["content"] = json!(text),
+                        TestToolResult::Image => {
                             result["parts"] =
                                 json!([{ "inlineData": { "mimeType": "image/png", "data": PNG } }]);
                         }
@@ -276,7 +280,7 @@ impl Talk {
                     json!({ "functionResponse": result })
                 });
                 let mut results: Vec<Value> = results.collect();
-                if let (true, Outcome::Text(text)) = (results.is_empty(), outcome) {
+                if let (true, TestToolResult::Text(text)) = (results.is_empty(), tool_result) {
                     results.push(json!({ "text": text }));
                 }
                 next.push(json!({ "role": "user", "parts": results }));
@@ -285,7 +289,6 @@ impl Talk {
         self.messages().extend(next);
     }
 
-    /// The list of what was said so far.
     pub fn messages(&mut self) -> &mut Vec<Value> {
         let key = match self.dialect {
             Anthropic | Chat | Ollama => "messages",
@@ -300,7 +303,7 @@ fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text:?}"))
 }
 
-/// The data of the events of a stream, without `[DONE]`; an event with a name is named after its type.
+/// The data of the events of a stream, without `[DONE]`. Checks that event names equal the types in the data.
 pub fn events(body: &str) -> Vec<Value> {
     let events = body.split_terminator("\n\n").filter(|event| *event != "data: [DONE]");
     let read = |event: &str| {
@@ -322,16 +325,16 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }
 
-fn anthropic(message: &Value) -> Said {
-    let mut said = Said { stop: text(&message["stop_reason"]), ..Said::default() };
+fn anthropic(message: &Value) -> ParsedReply {
+    let mut reply = ParsedReply { stop: text(&message["stop_reason"]), ..ParsedReply::default() };
     for block in message["content"].as_array().unwrap() {
         match block["type"].as_str().unwrap() {
             "thinking" => {
-                said.thinking = text(&block["thinking"]);
-                said.signature = Some(text(&block["signature"]));
+                reply.thinking = text(&block["thinking"]);
+                reply.signature = Some(text(&block["signature"]));
             }
-            "text" => said.text = text(&block["text"]),
-            "tool_use" => said.calls.push(Called {
+            "text" => reply.text = text(&block["text"]),
+            "tool_use" => reply.calls.push(ParsedCall {
                 id: Some(text(&block["id"])),
                 tool: text(&block["name"]),
                 arguments: block["input"].as_str().map_or_else(|| block["input"].to_string(), str::to_owned),
@@ -342,21 +345,21 @@ fn anthropic(message: &Value) -> Said {
     let usage = &message["usage"];
     let cached = number(&usage["cache_read_input_tokens"]);
     let whole = number(&usage["input_tokens"]) + cached + number(&usage["cache_creation_input_tokens"]);
-    said.usage = [whole, cached, number(&usage["output_tokens"]), 0];
-    said
+    reply.usage = [whole, cached, number(&usage["output_tokens"]), 0];
+    reply
 }
 
-fn chat(completion: &Value) -> Said {
+fn chat(completion: &Value) -> ParsedReply {
     let choice = &completion["choices"][0];
     let message = &choice["message"];
     let calls = message["tool_calls"].as_array().into_iter().flatten();
     let usage = &completion["usage"];
-    Said {
+    ParsedReply {
         thinking: text(&message["reasoning_content"]),
         signature: None,
         text: text(&message["content"]),
         calls: calls
-            .map(|call| Called {
+            .map(|call| ParsedCall {
                 id: Some(text(&call["id"])),
                 tool: text(&call["function"]["name"]),
                 arguments: text(&call["function"]["arguments"]),
@@ -372,7 +375,7 @@ fn chat(completion: &Value) -> Said {
     }
 }
 
-/// Puts a streamed completion together.
+/// Assembles a streamed completion.
 fn chat_message(body: &str) -> Value {
     let mut message = json!({ "content": "", "reasoning_content": "", "tool_calls": [] });
     let (mut finish, mut usage) = (Value::Null, Value::Null);
@@ -403,9 +406,9 @@ fn chat_message(body: &str) -> Value {
     json!({ "choices": [{ "message": message, "finish_reason": finish }], "usage": usage })
 }
 
-fn response(response: &Value) -> Said {
+fn response(response: &Value) -> ParsedReply {
     let usage = &response["usage"];
-    let mut said = Said {
+    let mut reply = ParsedReply {
         stop: text(&response["status"]) + &text(&response["incomplete_details"]["reason"]),
         usage: [
             number(&usage["input_tokens"]),
@@ -413,16 +416,16 @@ fn response(response: &Value) -> Said {
             number(&usage["output_tokens"]),
             number(&usage["output_tokens_details"]["reasoning_tokens"]),
         ],
-        ..Said::default()
+        ..ParsedReply::default()
     };
     for item in response["output"].as_array().unwrap() {
         match item["type"].as_str().unwrap() {
             "reasoning" => {
-                said.thinking = text(&item["summary"][0]["text"]);
-                said.signature = item["encrypted_content"].as_str().map(str::to_owned);
+                reply.thinking = text(&item["summary"][0]["text"]);
+                reply.signature = item["encrypted_content"].as_str().map(str::to_owned);
             }
-            "message" => said.text = text(&item["content"][0]["text"]),
-            "function_call" => said.calls.push(Called {
+            "message" => reply.text = text(&item["content"][0]["text"]),
+            "function_call" => reply.calls.push(ParsedCall {
                 id: Some(text(&item["call_id"])),
                 tool: text(&item["name"]),
                 arguments: text(&item["arguments"]),
@@ -430,10 +433,10 @@ fn response(response: &Value) -> Said {
             other => panic!("unknown item {other}"),
         }
     }
-    said
+    reply
 }
 
-/// The last event has everything, and the deltas must say the same.
+/// Returns the response of the last event and checks that the deltas add up to it.
 fn responses_message(body: &str) -> Value {
     let events = events(body);
     let last = &events.last().unwrap()["response"];
@@ -454,47 +457,47 @@ fn responses_message(body: &str) -> Value {
     last.clone()
 }
 
-fn gemini(chunks: &[Value]) -> Said {
-    let mut said = Said::default();
+fn gemini(chunks: &[Value]) -> ParsedReply {
+    let mut reply = ParsedReply::default();
     for chunk in chunks {
         let candidate = &chunk["candidates"][0];
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
             if let Some(signature) = part.get("thoughtSignature") {
-                assert_eq!(said.signature.replace(text(signature)), None, "signed twice");
+                assert_eq!(reply.signature.replace(text(signature)), None, "signed twice");
             }
             match part.get("functionCall") {
-                Some(call) => said.calls.push(Called {
+                Some(call) => reply.calls.push(ParsedCall {
                     id: call["id"].as_str().map(str::to_owned),
                     tool: text(&call["name"]),
                     arguments: call["args"].as_str().map_or_else(|| call["args"].to_string(), str::to_owned),
                 }),
-                None if part["thought"] == true => said.thinking += &text(&part["text"]),
-                None => said.text += &text(&part["text"]),
+                None if part["thought"] == true => reply.thinking += &text(&part["text"]),
+                None => reply.text += &text(&part["text"]),
             }
         }
-        said.stop += &text(&candidate["finishReason"]);
+        reply.stop += &text(&candidate["finishReason"]);
         let usage = &chunk["usageMetadata"];
         let thoughts = number(&usage["thoughtsTokenCount"]);
-        said.usage = [
+        reply.usage = [
             number(&usage["promptTokenCount"]),
             number(&usage["cachedContentTokenCount"]),
             number(&usage["candidatesTokenCount"]) + thoughts,
             thoughts,
         ];
     }
-    said
+    reply
 }
 
-fn ollama(lines: &[Value]) -> Said {
-    let mut said = Said::default();
+fn ollama(lines: &[Value]) -> ParsedReply {
+    let mut reply = ParsedReply::default();
     for line in lines {
         let message = &line["message"];
-        said.thinking += &text(&message["thinking"]);
-        said.text += &text(&message["content"]);
+        reply.thinking += &text(&message["thinking"]);
+        reply.text += &text(&message["content"]);
         let calls = message["tool_calls"].as_array().into_iter().flatten();
-        said.calls.extend(calls.map(|call| {
+        reply.calls.extend(calls.map(|call| {
             let arguments = &call["function"]["arguments"];
-            Called {
+            ParsedCall {
                 id: Some(text(&call["id"])),
                 tool: text(&call["function"]["name"]),
                 arguments: arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned),
@@ -503,12 +506,12 @@ fn ollama(lines: &[Value]) -> Said {
     }
     let last = lines.last().unwrap();
     assert_eq!(last["done"], true);
-    said.stop = text(&last["done_reason"]);
-    said.usage = [
+    reply.stop = text(&last["done_reason"]);
+    reply.usage = [
         number(&last["prompt_eval_count"]),
         number(&last["prompt_eval_cached_count"]),
         number(&last["eval_count"]),
         0,
     ];
-    said
+    reply
 }

@@ -1,31 +1,30 @@
-//! Every fault on every wire, in the shape in which each service has it.
+//! Every fault in every wire format.
 
 use std::io::Read;
 
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 use serde_json::{Value, json};
 
 use crate::client::{self, Response};
-use crate::dialect::{ALL, Dialect, MODES, Mode, Outcome, Talk, events};
+use crate::dialect::{ALL, Dialect, MODES, StreamMode, TestConversation, TestToolResult, events};
 use crate::{answers, assert_no_problems, fault, start, turn, with_fault};
 
 use Dialect::{Anthropic, Chat, Gemini, Ollama, Responses};
 
-/// The error that a fault brings: its status, its body, and where to find message and code in it.
-struct Expected {
+struct ExpectedError {
     status: u16,
-    /// The type, code or status by which the service names it; Ollama has none.
+    /// The type, code or status in the body; empty for Ollama, which has none.
     code: &'static str,
-    /// What the message contains.
+    /// A part of the message.
     words: &'static str,
 }
 
-fn expect(status: u16, code: &'static str, words: &'static str) -> Expected {
-    Expected { status, code, words }
+fn expect(status: u16, code: &'static str, words: &'static str) -> ExpectedError {
+    ExpectedError { status, code, words }
 }
 
-/// The fault, and what becomes of it on each wire, in the order of [`ALL`].
-fn table() -> Vec<(&'static str, [Expected; 5])> {
+/// Each fault with its error in every wire format, in the order of [`ALL`].
+fn table() -> Vec<(&'static str, [ExpectedError; 5])> {
     vec![
         (
             "{ kind = 'invalid_key' }",
@@ -140,9 +139,9 @@ fn table() -> Vec<(&'static str, [Expected; 5])> {
     ]
 }
 
-/// Checks the body of an error, or the error within a stream.
+/// Checks the body of an error response, or an error within a stream.
 #[track_caller]
-fn check(dialect: Dialect, body: &Value, expected: &Expected) {
+fn check(dialect: Dialect, body: &Value, expected: &ExpectedError) {
     let error = &body["error"];
     let code = match dialect {
         Anthropic => {
@@ -162,50 +161,49 @@ fn check(dialect: Dialect, body: &Value, expected: &Expected) {
     assert!(message.as_str().unwrap().contains(expected.words), "{dialect:?}: {body}");
 }
 
-/// After its faults the conversation goes on as if nothing had been.
 #[track_caller]
-fn goes_on(server: &Server, talk: &Talk) {
-    assert_eq!(talk.ask(server).text, "At last.");
+fn assert_continues_after_faults(server: &ScriptedServer, conversation: &TestConversation) {
+    assert_eq!(conversation.ask(server).text, "At last.");
     assert_no_problems(server);
-    let asked = answers(server);
-    let faults = asked.len() - 1;
-    assert!(asked[..faults].iter().all(|answer| *answer == fault("only", 1, 1)), "{asked:?}");
-    assert_eq!(asked[faults], turn("only", 1, 1));
+    let request = answers(server);
+    let faults = request.len() - 1;
+    assert!(request[..faults].iter().all(|answer| *answer == fault("only", 1, 1)), "{request:?}");
+    assert_eq!(request[faults], turn("only", 1, 1));
 }
 
 #[test]
-fn every_error_has_the_shape_of_its_service() {
+fn every_error_looks_like_the_services_own() {
     for (written, row) in table() {
         for (dialect, expected) in ALL.into_iter().zip(row) {
             let server = with_fault(written);
-            let talk = Talk::begin(dialect, Mode::Whole, "go");
-            let response = talk.send(&server);
+            let conversation = TestConversation::begin(dialect, StreamMode::Whole, "go");
+            let response = conversation.send(&server);
             assert_eq!(response.status, expected.status, "{dialect:?}: {written}");
             check(dialect, &response.json(), &expected);
-            goes_on(&server, &talk);
+            assert_continues_after_faults(&server, &conversation);
         }
     }
 }
 
-/// The events of a stream that broke off with an error, and the error.
-fn broken_off(dialect: Dialect, response: &Response) -> (Vec<Value>, Value) {
+/// The events of a stream that ended with an error, and the error.
+fn cut_off(dialect: Dialect, response: &Response) -> (Vec<Value>, Value) {
     assert_eq!(response.status, 200, "{dialect:?}: {}", response.body);
     assert!(response.complete);
-    let mut said: Vec<Value> = match dialect {
+    let mut events_before: Vec<Value> = match dialect {
         Ollama => response.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
         _ => events(&response.body),
     };
-    let last = said.pop().unwrap();
+    let last = events_before.pop().unwrap();
     if dialect != Responses {
-        return (said, last);
+        return (events_before, last);
     }
     assert_eq!(last["type"], "response.failed");
     assert_eq!(last["response"]["status"], "failed");
-    let error = said.pop().unwrap();
+    let error = events_before.pop().unwrap();
     assert_eq!(error["type"], "error");
     assert_eq!(last["response"]["error"]["code"], error["error"]["code"]);
     assert_eq!(last["response"]["error"]["message"], error["error"]["message"]);
-    (said, error)
+    (events_before, error)
 }
 
 #[test]
@@ -214,37 +212,42 @@ fn every_error_can_come_within_a_stream() {
         let written = written.replace(" }", ", midway = true }");
         for (dialect, expected) in ALL.into_iter().zip(row) {
             let server = with_fault(&written);
-            let talk = Talk::begin(dialect, Mode::Stream, "go");
-            let (said, error) = broken_off(dialect, &talk.send(&server));
-            assert!(!said.is_empty(), "nothing was said before the error");
-            assert!(!said.iter().any(|event| event.get("error").is_some_and(|error| !error.is_null())));
+            let conversation = TestConversation::begin(dialect, StreamMode::Stream, "go");
+            let (events_before, error) = cut_off(dialect, &conversation.send(&server));
+            assert!(!events_before.is_empty(), "no events before the error");
+            assert!(
+                !events_before.iter().any(|event| event.get("error").is_some_and(|error| !error.is_null()))
+            );
             check(dialect, &error, &expected);
-            goes_on(&server, &talk);
+            assert_continues_after_faults(&server, &conversation);
 
             // Without a stream there is no middle.
             let server = with_fault(&written);
-            assert_eq!(Talk::begin(dialect, Mode::Whole, "go").send(&server).status, expected.status);
+            assert_eq!(
+                TestConversation::begin(dialect, StreamMode::Whole, "go").send(&server).status,
+                expected.status
+            );
         }
     }
 }
 
 #[test]
-fn responses_complain_of_the_context_within_the_stream_and_before_anything_is_said() {
+fn responses_report_a_long_context_at_the_start_of_the_stream() {
     let server = with_fault("{ kind = 'context_length' }");
-    let talk = Talk::begin(Responses, Mode::Stream, "go");
-    let (said, error) = broken_off(Responses, &talk.send(&server));
-    assert_eq!(said.len(), 1);
-    assert_eq!(said[0]["type"], "response.created");
+    let conversation = TestConversation::begin(Responses, StreamMode::Stream, "go");
+    let (events_before, error) = cut_off(Responses, &conversation.send(&server));
+    assert_eq!(events_before.len(), 1);
+    assert_eq!(events_before[0]["type"], "response.created");
     check(Responses, &error, &expect(400, "context_length_exceeded", "exceeds the context window"));
-    goes_on(&server, &talk);
+    assert_continues_after_faults(&server, &conversation);
     for dialect in [Anthropic, Chat, Gemini, Ollama] {
         let server = with_fault("{ kind = 'context_length' }");
-        assert_eq!(Talk::begin(dialect, Mode::Stream, "go").send(&server).status, 400);
+        assert_eq!(TestConversation::begin(dialect, StreamMode::Stream, "go").send(&server).status, 400);
     }
 }
 
 #[test]
-fn the_time_to_wait_is_said_as_the_service_says_it() {
+fn the_retry_delay_is_sent_where_the_service_sends_it() {
     let waits = [
         ("retry_after = 3", [Some("3"), None], "3s"),
         ("retry_after_ms = 250", [Some("1"), Some("250")], "0.25s"),
@@ -253,10 +256,10 @@ fn the_time_to_wait_is_said_as_the_service_says_it() {
     for (written, headers, in_body) in waits {
         for dialect in ALL {
             let server = with_fault(&format!("{{ kind = 'status', status = 429, {written} }}"));
-            let response = Talk::begin(dialect, Mode::Stream, "go").send(&server);
+            let response = TestConversation::begin(dialect, StreamMode::Stream, "go").send(&server);
             assert_eq!(response.status, 429);
-            let seen = ["retry-after", "retry-after-ms"].map(|name| response.header(name));
-            assert_eq!(seen, if dialect == Gemini { [None, None] } else { headers }, "{dialect:?}");
+            let delays = ["retry-after", "retry-after-ms"].map(|name| response.header(name));
+            assert_eq!(delays, if dialect == Gemini { [None, None] } else { headers }, "{dialect:?}");
             if dialect == Gemini {
                 let info =
                     json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": in_body });
@@ -267,48 +270,52 @@ fn the_time_to_wait_is_said_as_the_service_says_it() {
 }
 
 #[test]
-fn gemini_tells_a_used_up_quota_from_a_hurry() {
+fn gemini_distinguishes_an_exhausted_quota_from_a_rate_limit() {
     let server = with_fault("{ kind = 'quota' }");
-    let details = Talk::begin(Gemini, Mode::Stream, "go").send(&server).json()["error"]["details"].clone();
+    let details =
+        TestConversation::begin(Gemini, StreamMode::Stream, "go").send(&server).json()["error"]["details"]
+            .clone();
     assert_eq!(details[0]["@type"], "type.googleapis.com/google.rpc.QuotaFailure");
     assert_eq!(details[0]["violations"][0]["quotaId"], "GenerateRequestsPerDayPerProjectPerModel-FreeTier");
     assert_eq!(details[1]["retryDelay"], "34s");
     let server = with_fault("{ kind = 'invalid_key' }");
-    let details = Talk::begin(Gemini, Mode::Stream, "go").send(&server).json()["error"]["details"].clone();
+    let details =
+        TestConversation::begin(Gemini, StreamMode::Stream, "go").send(&server).json()["error"]["details"]
+            .clone();
     assert_eq!(details[0]["reason"], "API_KEY_INVALID");
 }
 
 #[test]
-fn openai_names_what_is_too_long() {
+fn openai_names_the_parameter_that_is_too_long() {
     for (dialect, param) in [(Chat, "messages"), (Responses, "input")] {
         let server = with_fault("{ kind = 'context_length' }");
-        let error = Talk::begin(dialect, Mode::Whole, "go").send(&server).json();
+        let error = TestConversation::begin(dialect, StreamMode::Whole, "go").send(&server).json();
         assert_eq!(error["error"]["param"], param);
         assert_eq!(error["error"]["type"], "invalid_request_error");
     }
 }
 
 #[test]
-fn a_bad_gateway_is_a_web_page() {
+fn a_bad_gateway_is_an_html_page() {
     for dialect in ALL {
         let server = with_fault("{ kind = 'status', status = 502 }");
-        let talk = Talk::begin(dialect, Mode::Stream, "go");
-        let response = talk.send(&server);
+        let conversation = TestConversation::begin(dialect, StreamMode::Stream, "go");
+        let response = conversation.send(&server);
         assert_eq!(
             (response.status, response.header("content-type")),
             (502, Some("text/html; charset=utf-8"))
         );
         assert!(response.body.starts_with("<html>"));
-        goes_on(&server, &talk);
+        assert_continues_after_faults(&server, &conversation);
     }
 }
 
 #[test]
-fn words_and_headers_of_the_script_are_used() {
+fn the_scripts_message_and_headers_are_used() {
     for dialect in ALL {
         let server =
             with_fault("{ kind = 'quota', message = 'Not today.', headers = { x-limit = 'rejected' } }");
-        let response = Talk::begin(dialect, Mode::Stream, "go").send(&server);
+        let response = TestConversation::begin(dialect, StreamMode::Stream, "go").send(&server);
         assert_eq!(response.header("x-limit"), Some("rejected"));
         let error = &response.json()["error"];
         assert_eq!(if dialect == Ollama { error } else { &error["message"] }, "Not today.");
@@ -316,19 +323,19 @@ fn words_and_headers_of_the_script_are_used() {
 }
 
 #[test]
-fn a_cut_breaks_off_in_the_middle() {
+fn a_cut_ends_the_reply_in_the_middle() {
     for dialect in ALL {
         for mode in MODES {
             let server = with_fault("{ kind = 'cut' }");
-            let talk = Talk::begin(dialect, mode, "go");
-            let response = talk.send(&server);
+            let conversation = TestConversation::begin(dialect, mode, "go");
+            let response = conversation.send(&server);
             assert_eq!(response.status, 200);
             assert!(
                 !response.complete && !response.body.is_empty(),
                 "{dialect:?} {mode:?}: {:?}",
                 response.body
             );
-            let whole = talk.send(&server);
+            let whole = conversation.send(&server);
             assert!(whole.complete && whole.body.len() > response.body.len());
             assert!(whole.body.starts_with(&response.body), "{}", response.body);
         }
@@ -336,11 +343,11 @@ fn a_cut_breaks_off_in_the_middle() {
 }
 
 #[test]
-fn a_malformed_reply_ends_regularly_with_one_piece_broken() {
+fn a_malformed_reply_is_complete_except_for_one_broken_piece() {
     for dialect in ALL {
         let server = with_fault("{ kind = 'malformed', times = 2 }");
-        let talk = Talk::begin(dialect, Mode::Stream, "go");
-        let broken = talk.send(&server);
+        let conversation = TestConversation::begin(dialect, StreamMode::Stream, "go");
+        let broken = conversation.send(&server);
         assert!(broken.complete);
         let pieces = match dialect {
             Ollama => broken.body.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>(),
@@ -350,81 +357,85 @@ fn a_malformed_reply_ends_regularly_with_one_piece_broken() {
         let bad = data.filter(|data| serde_json::from_str::<Value>(data).is_err()).count();
         assert_eq!(bad, 1, "{dialect:?}: {}", broken.body);
 
-        let talk = Talk { mode: Mode::Whole, ..Talk::begin(dialect, Mode::Whole, "go") };
-        let broken = talk.send(&server);
+        let conversation = TestConversation {
+            mode: StreamMode::Whole,
+            ..TestConversation::begin(dialect, StreamMode::Whole, "go")
+        };
+        let broken = conversation.send(&server);
         assert!(broken.complete && serde_json::from_str::<Value>(&broken.body).is_err());
-        goes_on(&server, &talk);
+        assert_continues_after_faults(&server, &conversation);
     }
 }
 
 #[test]
-fn a_stream_falls_silent_at_once_or_midway() {
+fn a_stream_stalls_at_once_or_midway() {
     for dialect in ALL {
         for (written, something) in
             [("{ kind = 'silence' }", false), ("{ kind = 'silence', midway = true }", true)]
         {
             let server = with_fault(written);
-            let talk = Talk::begin(dialect, Mode::Stream, "go");
-            let (head, mut connection) = client::open(&server, "POST", &talk.path(), Some(&talk.request));
+            let conversation = TestConversation::begin(dialect, StreamMode::Stream, "go");
+            let (head, mut connection) =
+                client::open(&server, "POST", &conversation.path(), Some(&conversation.request));
             assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-            let mut seen = [0; 16];
+            let mut start = [0; 16];
             if something {
-                connection.read_exact(&mut seen).unwrap();
+                connection.read_exact(&mut start).unwrap();
             }
             connection.set_read_timeout(Some(std::time::Duration::from_millis(100))).unwrap();
             let mut rest = Vec::new();
             let ended = connection.read_to_end(&mut rest);
             assert!(ended.is_err(), "{dialect:?}: the stream ended");
             assert!(something || rest.is_empty());
-            assert_eq!(talk.ask(&server).text, "At last.", "others are served meanwhile");
+            assert_eq!(conversation.ask(&server).text, "At last.", "others are served meanwhile");
         }
     }
 }
 
 #[test]
-fn a_slow_reply_is_the_reply() {
+fn a_slow_reply_counts_as_the_reply() {
     for dialect in ALL {
         let server = with_fault("{ kind = 'slow', millis = 5 }");
-        goes_on(&server, &Talk::begin(dialect, Mode::Stream, "go"));
+        assert_continues_after_faults(&server, &TestConversation::begin(dialect, StreamMode::Stream, "go"));
     }
 }
 
 #[test]
-fn an_empty_reply_says_nothing_and_ends_well() {
+fn an_empty_reply_has_no_content_and_a_regular_end() {
     for dialect in ALL {
         for mode in MODES {
             let server = start(
                 "[[conversation]]\nname = 'only'\n[[conversation.turn]]\nfault = { kind = 'empty' }\nthinking = 'Hm.'\ntext = 'At last.'\ncall = [{ tool = 'Read' }]",
             );
-            let talk = Talk::begin(dialect, mode, "go");
-            let said = talk.ask(&server);
-            assert_eq!((said.text.as_str(), said.thinking.as_str(), said.calls.len()), ("", "", 0));
+            let conversation = TestConversation::begin(dialect, mode, "go");
+            let reply = conversation.ask(&server);
+            assert_eq!((reply.text.as_str(), reply.thinking.as_str(), reply.calls.len()), ("", "", 0));
             let regular = ["end_turn", "stop", "completed", "STOP", "stop"];
-            assert_eq!(said.stop, regular[ALL.iter().position(|other| *other == dialect).unwrap()]);
-            goes_on(&server, &talk);
+            assert_eq!(reply.stop, regular[ALL.iter().position(|other| *other == dialect).unwrap()]);
+            assert_continues_after_faults(&server, &conversation);
         }
     }
 }
 
 #[test]
-fn arguments_that_are_not_json_arrive_as_they_are_and_take_a_turn() {
+fn arguments_that_are_not_json_arrive_unchanged_and_take_a_turn() {
     for dialect in ALL {
         for mode in MODES {
             let server = start(
                 "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Read', input = '{\"path\": ' }]\n[[conversation.turn]]\nexpect = 'not JSON'\ntext = 'At last.'",
             );
-            let mut talk = Talk::begin(dialect, mode, "go");
-            let said = talk.ask(&server);
-            assert_eq!(said.calls[0].arguments, "{\"path\": ", "{dialect:?} {mode:?}");
-            talk.follow(&said, Outcome::Text("not JSON"));
-            assert_eq!(talk.ask(&server).text, "At last.");
+            let mut conversation = TestConversation::begin(dialect, mode, "go");
+            let reply = conversation.ask(&server);
+            assert_eq!(reply.calls[0].arguments, "{\"path\": ", "{dialect:?} {mode:?}");
+            conversation.follow(&reply, TestToolResult::Text("not JSON"));
+            assert_eq!(conversation.ask(&server).text, "At last.");
             assert_no_problems(&server);
         }
     }
 }
 
 #[test]
-fn an_error_has_the_details_that_the_script_gives() {
+fn an_error_includes_the_scripts_details() {
     let server = start(
         "[[conversation]]\n[[conversation.turn]]\nfault = { kind = 'status', status = 429, error = { type = \
          'usage_limit_reached', resets_at = 7 } }\n[[conversation.turn]]\ntext = 'x'",

@@ -1,4 +1,4 @@
-//! The server as its clients see it: real HTTP over loopback, spoken by the tiny client in `client`.
+//! Tests the server over real HTTP on loopback, with the small client in `client`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,16 +11,16 @@ mod wires;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use autonoe_scripted::{Answer, Asked, Place, Script, Server};
-use client::{Events, begin, events, follow, get, open, post, say};
+use autonoe_scripted::{LoggedRequest, ModelScript, ScriptPosition, ScriptedAnswer, ScriptedServer};
+use client::{Events, begin, events, follow, get, open, post, reply_text};
 use serde_json::{Value, json};
 
-fn start(script: &str) -> Server {
-    Server::start(Script::parse(script).unwrap()).unwrap()
+fn start(script: &str) -> ScriptedServer {
+    ScriptedServer::start(ModelScript::parse(script).unwrap()).unwrap()
 }
 
-/// A conversation of one reply with a fault in front of it.
-fn with_fault(fault: &str) -> Server {
+/// A conversation of one reply that a fault precedes.
+fn with_fault(fault: &str) -> ScriptedServer {
     start(&format!(
         "[[conversation]]\nname = 'only'\n[[conversation.turn]]\nfault = {fault}\n[[conversation.turn]]\ntext = 'At last.'"
     ))
@@ -31,20 +31,20 @@ fn streamed(mut request: Value) -> Value {
     request
 }
 
-fn turn(conversation: &str, play: usize, turn: usize) -> Answer {
-    Answer::Turn(Place { conversation: conversation.to_owned(), play, turn })
+fn turn(conversation: &str, play: usize, turn: usize) -> ScriptedAnswer {
+    ScriptedAnswer::Turn(ScriptPosition { conversation: conversation.to_owned(), play, turn })
 }
 
-fn fault(conversation: &str, play: usize, turn: usize) -> Answer {
-    Answer::Fault(Place { conversation: conversation.to_owned(), play, turn })
+fn fault(conversation: &str, play: usize, turn: usize) -> ScriptedAnswer {
+    ScriptedAnswer::Fault(ScriptPosition { conversation: conversation.to_owned(), play, turn })
 }
 
-fn answers(server: &Server) -> Vec<Answer> {
-    server.requests().into_iter().map(|asked| asked.answer).collect()
+fn answers(server: &ScriptedServer) -> Vec<ScriptedAnswer> {
+    server.requests().into_iter().map(|request| request.answer).collect()
 }
 
 #[track_caller]
-fn assert_no_problems(server: &Server) {
+fn assert_no_problems(server: &ScriptedServer) {
     assert_eq!(server.problems(), [""; 0]);
 }
 
@@ -85,7 +85,7 @@ fn a_whole_conversation_without_streaming() {
     assert_eq!(reply["stop_reason"], "end_turn");
 
     assert_no_problems(&server);
-    let requests: Vec<Asked> = server.requests();
+    let requests: Vec<LoggedRequest> = server.requests();
     assert_eq!(answers(&server), [turn("reader", 1, 1), turn("reader", 1, 2)]);
     assert_eq!(requests[0].path, "/v1/messages");
     assert_eq!(requests[0].model, "test-model");
@@ -96,7 +96,7 @@ fn a_whole_conversation_without_streaming() {
 }
 
 #[test]
-fn a_stream_says_the_same_as_a_whole_reply() {
+fn a_stream_has_the_same_content_as_a_whole_reply() {
     let server = start(READER);
     let mut whole = post(&server, "/v1/messages", &begin("read")).ok_json();
     let response = post(&server, "/v1/messages", &streamed(begin("read")));
@@ -112,7 +112,7 @@ fn a_stream_says_the_same_as_a_whole_reply() {
         names.iter().filter(|name| *name == "content_block_delta").count() > 6,
         "not in pieces: {names:?}"
     );
-    // Of another play, so the ids differ, and nothing else may.
+    // It is another play, so the ids differ; nothing else may.
     for (index, id) in [(2, "toolu_2_1_1"), (3, "toolu_2_1_2")] {
         assert_eq!(message["content"][index]["id"], id);
         message["content"][index]["id"] = whole["content"][index]["id"].take();
@@ -125,7 +125,7 @@ fn a_stream_says_the_same_as_a_whole_reply() {
 }
 
 #[test]
-fn an_error_status_has_body_headers_and_a_retry() {
+fn an_error_status_has_body_and_headers_and_can_be_retried() {
     let server = with_fault(
         r#"{ kind = "status", status = 429, retry_after = 3, message = "slow down", times = 2, headers = { anthropic-ratelimit-unified-status = "rejected" } }"#,
     );
@@ -138,7 +138,7 @@ fn an_error_status_has_body_headers_and_a_retry() {
             json!({ "type": "error", "error": { "type": "rate_limit_error", "message": "slow down" } });
         assert_eq!(response.json(), expected);
     }
-    assert_eq!(say(&server, &begin("go")), "At last.");
+    assert_eq!(reply_text(&server, &begin("go")), "At last.");
     assert_eq!(answers(&server), [fault("only", 1, 1), fault("only", 1, 1), turn("only", 1, 1)]);
     assert_no_problems(&server);
 }
@@ -159,13 +159,13 @@ fn a_fault_in_the_middle_of_a_conversation_keeps_the_position() {
     let first = begin("go");
     let second = follow(&first, &post(&server, "/v1/messages", &first).ok_json(), "x");
     assert_eq!(post(&server, "/v1/messages", &second).json()["error"]["type"], "overloaded_error");
-    assert_eq!(say(&server, &second), "two");
+    assert_eq!(reply_text(&server, &second), "two");
     assert_eq!(answers(&server), [turn("long", 1, 1), fault("long", 1, 2), turn("long", 1, 2)]);
     assert_no_problems(&server);
 }
 
 #[test]
-fn a_slow_reply_is_late_and_whole() {
+fn a_slow_reply_is_late_but_complete() {
     let server = with_fault("{ kind = 'slow', millis = 20 }");
     let started = Instant::now();
     let response = post(&server, "/v1/messages", &streamed(begin("go")));
@@ -178,14 +178,14 @@ fn a_slow_reply_is_late_and_whole() {
 }
 
 #[test]
-fn silence_sends_headers_and_nothing_else_until_the_server_stops() {
+fn silence_sends_only_headers_until_the_server_stops() {
     let server = with_fault("{ kind = 'silence' }");
     let (head, mut connection) = open(&server, "POST", "/v1/messages", Some(&streamed(begin("go"))));
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-    assert_eq!(say(&server, &begin("go")), "At last.", "others are served meanwhile");
+    assert_eq!(reply_text(&server, &begin("go")), "At last.", "others are served meanwhile");
     server.shutdown();
     let mut rest = Vec::new();
-    // A reset is as good as an end.
+    // The connection may also end with a reset.
     let _ = connection.read_to_end(&mut rest);
     assert_eq!(String::from_utf8_lossy(&rest), "");
 }
@@ -200,28 +200,31 @@ fn dropping_the_server_closes_its_port() {
 }
 
 #[test]
-fn an_async_caller_may_start_use_and_drop_it() {
+fn an_async_caller_can_start_use_and_drop_the_server() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        // A blocking call on the only thread of the caller's runtime: the server must not need it.
+        // This blocks the only thread of the caller's runtime: the server must not depend on it.
         let server = start("[[conversation]]\n[[conversation.turn]]\ntext = 'one'");
-        assert_eq!(say(&server, &begin("go")), "one");
+        assert_eq!(reply_text(&server, &begin("go")), "one");
     });
 }
 
 #[test]
-fn side_requests_are_answered_and_advance_nothing() {
+fn side_requests_are_answered_without_advancing_the_script() {
     let server = start(
         "[[conversation]]\nname = 'only'\nplays = 1\n[[conversation.turn]]\nfault = { kind = 'cut' }\ntext = 'one'",
     );
     for tools in [json!(null), json!([])] {
         let mut request = begin("a title for this?");
         request["tools"] = tools;
-        assert!(!say(&server, &request).is_empty());
+        assert!(!reply_text(&server, &request).is_empty());
         let names = events(&post(&server, "/v1/messages", &streamed(request)).body).names;
         assert_eq!(names.last().map(String::as_str), Some("message_stop"));
     }
-    assert_eq!(answers(&server), [Answer::Side, Answer::Side, Answer::Side, Answer::Side]);
+    assert_eq!(
+        answers(&server),
+        [ScriptedAnswer::Side, ScriptedAnswer::Side, ScriptedAnswer::Side, ScriptedAnswer::Side]
+    );
     assert!(!post(&server, "/v1/messages", &begin("go")).complete, "the first fault was used up");
     assert_no_problems(&server);
 }
@@ -251,8 +254,8 @@ fn two_conversations_interleave() {
     let begun = begin("the very same words");
     let one = post(&server, "/v1/messages", &begun).ok_json();
     let two = post(&server, "/v1/messages", &begun).ok_json();
-    assert_eq!(say(&server, &follow(&begun, &two, "for two")), "two is done");
-    assert_eq!(say(&server, &follow(&begun, &one, "for one")), "one is done");
+    assert_eq!(reply_text(&server, &follow(&begun, &two, "for two")), "two is done");
+    assert_eq!(reply_text(&server, &follow(&begun, &one, "for one")), "one is done");
     assert_eq!(
         answers(&server),
         [turn("one", 1, 1), turn("two", 2, 1), turn("two", 2, 2), turn("one", 1, 2)]
@@ -266,18 +269,18 @@ fn a_script_without_an_answer_is_a_problem() {
     let unknown = post(&server, "/v1/messages", &begin("stop"));
     assert_eq!(unknown.status, 400);
     assert_eq!(unknown.json()["error"]["type"], "invalid_request_error");
-    let message = "no conversation matches a request that begins \"stop\"";
+    let message = "no conversation matches a request that begins with \"stop\"";
     assert_eq!(unknown.json()["error"]["message"], format!("scripted: {message}"));
 
     let begun = begin("go");
     let reply = post(&server, "/v1/messages", &begun).ok_json();
     let exhausted = post(&server, "/v1/messages", &follow(&begun, &reply, "more"));
     assert_eq!(exhausted.status, 400);
-    let too_far = "conversation \"only\" has 1 turns with a reply, and turn 2 was asked for";
+    let too_far = "conversation \"only\" has 1 turns with a reply, but turn 2 was requested";
     assert_eq!(exhausted.json()["error"]["message"], format!("scripted: {too_far}"));
 
     assert_eq!(server.problems(), [message, too_far]);
-    let refused = |message: &str| Answer::Refused(message.to_owned());
+    let refused = |message: &str| ScriptedAnswer::Refused(message.to_owned());
     assert_eq!(answers(&server), [refused(message), turn("only", 1, 1), refused(too_far)]);
 }
 
@@ -286,16 +289,15 @@ fn an_unmet_expectation_is_a_problem() {
     let server = start(READER);
     let begun = begin("read");
     let reply = post(&server, "/v1/messages", &begun).ok_json();
-    assert_eq!(say(&server, &follow(&begun, &reply, "no such file")), "Done.");
-    let expected =
-        "conversation \"reader\", turn 2: expected \"contents\" in what begins \"no such file no such file\"";
+    assert_eq!(reply_text(&server, &follow(&begun, &reply, "no such file")), "Done.");
+    let expected = "conversation \"reader\", turn 2: expected \"contents\", got a request that begins with \"no such file no such file\"";
     assert_eq!(server.problems(), [expected]);
     let state = get(&server, "/_state").ok_json();
     assert_eq!(state, json!({ "requests": 2, "problems": [expected] }));
 }
 
 #[test]
-fn what_the_service_would_refuse_is_a_problem() {
+fn a_request_that_the_service_would_refuse_is_a_problem() {
     let server = start(READER);
     let begun = begin("read");
     let mut unanswered = follow(&begun, &post(&server, "/v1/messages", &begun).ok_json(), "contents");
@@ -308,7 +310,10 @@ fn what_the_service_would_refuse_is_a_problem() {
     let problems = server.problems();
     assert_eq!(problems.len(), 3);
     assert!(problems[0].contains("toolu_1_1_1, toolu_1_1_2"), "{problems:?}");
-    assert!(matches!(answers(&server)[1..], [Answer::Refused(_), Answer::Refused(_), Answer::Refused(_)]));
+    assert!(matches!(
+        answers(&server)[1..],
+        [ScriptedAnswer::Refused(_), ScriptedAnswer::Refused(_), ScriptedAnswer::Refused(_)]
+    ));
 }
 
 #[test]
@@ -332,7 +337,7 @@ fn tokens_are_counted() {
     let tokens = |count: &Value| count["input_tokens"].as_u64().unwrap();
     assert!(tokens(&small) > 0);
     assert_eq!(tokens(&large) - tokens(&small), 499, "four bytes to a token: {small} {large}");
-    assert_eq!(answers(&server), [Answer::Count, Answer::Count]);
+    assert_eq!(answers(&server), [ScriptedAnswer::Count, ScriptedAnswer::Count]);
     assert_no_problems(&server);
     assert_eq!(
         post(&server, "/v1/messages/count_tokens", &json!({ "model": "m", "messages": [] })).status,
@@ -341,10 +346,10 @@ fn tokens_are_counted() {
 }
 
 #[test]
-fn other_paths_are_not_found_and_no_problem() {
+fn unknown_paths_are_not_found_and_not_a_problem() {
     let server = start(READER);
     let response = get(&server, "/v1/files");
     assert_eq!(response.status, 404);
-    assert_eq!(response.json()["error"]["message"], "scripted: nothing answers GET /v1/files");
+    assert_eq!(response.json()["error"]["message"], "scripted: no route for GET /v1/files");
     assert_eq!(get(&server, "/_state").ok_json(), json!({ "requests": 0, "problems": [] }));
 }

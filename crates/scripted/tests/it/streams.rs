@@ -1,8 +1,8 @@
-//! One reply on each wire, streamed, down to the last field.
+//! One streamed reply in each wire format, compared field by field.
 
 use serde_json::{Value, json};
 
-use crate::dialect::{Dialect, Mode, Talk, events};
+use crate::dialect::{Dialect, StreamMode, TestConversation, events};
 use crate::start;
 
 const SCRIPT: &str = r#"
@@ -16,7 +16,7 @@ const SCRIPT: &str = r#"
 
 fn body(dialect: Dialect) -> String {
     let server = start(SCRIPT);
-    let response = Talk::begin(dialect, Mode::Stream, "go").send(&server);
+    let response = TestConversation::begin(dialect, StreamMode::Stream, "go").send(&server);
     let content_type =
         if dialect == Dialect::Ollama { "application/x-ndjson" } else { "text/event-stream; charset=utf-8" };
     assert_eq!(response.header("content-type"), Some(content_type));
@@ -24,9 +24,12 @@ fn body(dialect: Dialect) -> String {
     response.body
 }
 
-/// The signature, which is the same in every run but not worth spelling out.
+/// The signature is deterministic; reading it from a reply avoids a literal.
 fn signature() -> String {
-    Talk::begin(Dialect::Responses, Mode::Whole, "go").ask(&start(SCRIPT)).signature.unwrap()
+    TestConversation::begin(Dialect::Responses, StreamMode::Whole, "go")
+        .ask(&start(SCRIPT))
+        .signature
+        .unwrap()
 }
 
 #[test]
@@ -83,8 +86,8 @@ fn chat() {
 
 #[test]
 fn responses() {
-    let mut seen = events(&body(Dialect::Responses));
-    for (number, event) in seen.iter_mut().enumerate() {
+    let mut actual = events(&body(Dialect::Responses));
+    for (number, event) in actual.iter_mut().enumerate() {
         assert_eq!(event.as_object_mut().unwrap().remove("sequence_number"), Some(json!(number)));
     }
     let response = |status: &str, output: Value, usage: Value| {
@@ -101,7 +104,8 @@ fn responses() {
     let reasoning = |summary: Value| json!({ "id": "rs_1_1", "type": "reasoning", "summary": summary, "encrypted_content": signature() });
     let summary = |text: &str| json!({ "type": "summary_text", "text": text });
     let message = |status: &str, content: Value| json!({ "id": "msg_1_1", "type": "message", "status": status, "role": "assistant", "content": content });
-    let said = |text: &str| json!({ "type": "output_text", "annotations": [], "logprobs": [], "text": text });
+    let text_part =
+        |text: &str| json!({ "type": "output_text", "annotations": [], "logprobs": [], "text": text });
     let call = |n: u32, status: &str, name: &str, arguments: &str| {
         json!({
             "id": format!("fc_toolu_1_1_{n}"), "type": "function_call", "status": status,
@@ -110,14 +114,14 @@ fn responses() {
     };
     let done = [
         reasoning(json!([summary("Hm.")])),
-        message("completed", json!([said("Hi.")])),
+        message("completed", json!([text_part("Hi.")])),
         call(1, "completed", "Read", "{\"a\":1}"),
         call(2, "completed", "List", "{}"),
     ];
     let begun = response("in_progress", json!([]), Value::Null);
     let (rs, msg, read, list) = ("rs_1_1", "msg_1_1", "fc_toolu_1_1_1", "fc_toolu_1_1_2");
     assert_eq!(
-        seen,
+        actual,
         [
             json!({ "type": "response.created", "response": begun }),
             json!({ "type": "response.in_progress", "response": begun }),
@@ -128,10 +132,10 @@ fn responses() {
             json!({ "type": "response.reasoning_summary_part.done", "item_id": rs, "output_index": 0, "summary_index": 0, "part": summary("Hm.") }),
             json!({ "type": "response.output_item.done", "output_index": 0, "item": done[0] }),
             json!({ "type": "response.output_item.added", "output_index": 1, "item": message("in_progress", json!([])) }),
-            json!({ "type": "response.content_part.added", "item_id": msg, "output_index": 1, "content_index": 0, "part": said("") }),
+            json!({ "type": "response.content_part.added", "item_id": msg, "output_index": 1, "content_index": 0, "part": text_part("") }),
             json!({ "type": "response.output_text.delta", "item_id": msg, "output_index": 1, "content_index": 0, "delta": "Hi.", "logprobs": [] }),
             json!({ "type": "response.output_text.done", "item_id": msg, "output_index": 1, "content_index": 0, "text": "Hi.", "logprobs": [] }),
-            json!({ "type": "response.content_part.done", "item_id": msg, "output_index": 1, "content_index": 0, "part": said("Hi.") }),
+            json!({ "type": "response.content_part.done", "item_id": msg, "output_index": 1, "content_index": 0, "part": text_part("Hi.") }),
             json!({ "type": "response.output_item.done", "output_index": 1, "item": done[1] }),
             json!({ "type": "response.output_item.added", "output_index": 2, "item": call(1, "in_progress", "Read", "") }),
             json!({ "type": "response.function_call_arguments.delta", "item_id": read, "output_index": 2, "delta": "{\"a\":1}" }),
@@ -170,22 +174,22 @@ fn gemini() {
 }
 
 #[test]
-fn gemini_signs_at_the_end_if_nothing_is_called() {
+fn gemini_signs_at_the_end_of_a_reply_without_calls() {
     let server = start("[[conversation]]\n[[conversation.turn]]\nthinking = 'Hm.'\ntext = 'Hi.'");
-    let talk = Talk::begin(Dialect::Gemini, Mode::Stream, "go");
+    let talk = TestConversation::begin(Dialect::Gemini, StreamMode::Stream, "go");
     let chunks = events(&talk.send(&server).body);
     assert_eq!(
         chunks[2]["candidates"][0]["content"]["parts"],
         json!([{ "text": "", "thoughtSignature": signature() }])
     );
-    let whole = Talk::begin(Dialect::Gemini, Mode::Whole, "go").ask(&server);
+    let whole = TestConversation::begin(Dialect::Gemini, StreamMode::Whole, "go").ask(&server);
     assert_eq!((whole.text.as_str(), whole.signature), ("Hi.", Some(signature())));
 }
 
 #[test]
 fn ollama() {
     let line = |message: Value| json!({ "model": "some-model", "created_at": "2026-01-01T00:00:00Z", "message": message, "done": false });
-    let seen: Vec<Value> =
+    let actual: Vec<Value> =
         body(Dialect::Ollama).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let calls = json!([
         { "id": "toolu_1_1_1", "function": { "index": 0, "name": "Read", "arguments": { "a": 1 } } },
@@ -197,7 +201,7 @@ fn ollama() {
         "prompt_eval_count": 17, "prompt_eval_cached_count": 5, "eval_count": 9,
     });
     assert_eq!(
-        seen,
+        actual,
         [
             line(json!({ "role": "assistant", "content": "", "thinking": "Hm." })),
             line(json!({ "role": "assistant", "content": "Hi." })),

@@ -1,10 +1,10 @@
-//! The same script on every wire: what it says must arrive, and what it expects must be recognised.
+//! The same script in every wire format: its replies must arrive, and its expectations must be matched.
 
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 use serde_json::json;
 
 use crate::client::{get, post};
-use crate::dialect::{ALL, Dialect, MODES, Mode, Outcome, Said, Talk};
+use crate::dialect::{ALL, Dialect, MODES, ParsedReply, StreamMode, TestConversation, TestToolResult};
 use crate::{answers, assert_no_problems, start, turn};
 
 const SCRIPT: &str = r#"
@@ -29,7 +29,7 @@ const SCRIPT: &str = r#"
       stop = "max_tokens"
 "#;
 
-/// What ends a reply with calls, one without, and one that became too long.
+/// The stop reasons of a reply with calls, one without, and one that became too long.
 fn stops(dialect: Dialect) -> [&'static str; 3] {
     match dialect {
         Dialect::Anthropic => ["tool_use", "end_turn", "max_tokens"],
@@ -48,15 +48,15 @@ fn signs(dialect: Dialect) -> bool {
 }
 
 #[track_caller]
-fn assert_arguments(said: &Said, call: usize, expected: serde_json::Value) {
-    let arguments: serde_json::Value = serde_json::from_str(&said.calls[call].arguments).unwrap();
+fn assert_arguments(reply: &ParsedReply, call: usize, expected: serde_json::Value) {
+    let arguments: serde_json::Value = serde_json::from_str(&reply.calls[call].arguments).unwrap();
     assert_eq!(arguments, expected);
 }
 
-fn tour(server: &Server, mut talk: Talk) {
-    let dialect = talk.dialect;
+fn tour(server: &ScriptedServer, mut conversation: TestConversation) {
+    let dialect = conversation.dialect;
     let stops = stops(dialect);
-    let first = talk.ask(server);
+    let first = conversation.ask(server);
     assert_eq!(
         first.thinking,
         "Two files at once, and both of them at the same time, since nothing hinders it."
@@ -74,128 +74,133 @@ fn tour(server: &Server, mut talk: Talk) {
     };
     assert_eq!(first.usage, [1760, 500, 340, reasoning], "{dialect:?}");
 
-    talk.follow(&first, Outcome::Text("the contents"));
-    let second = talk.ask(server);
+    conversation.follow(&first, TestToolResult::Text("the contents"));
+    let second = conversation.ask(server);
     assert_eq!((second.text.as_str(), second.calls.len()), ("", 1));
     assert!(!signs(dialect) || second.signature != first.signature, "{dialect:?}: one signature for all");
     assert_arguments(&second, 0, json!({}));
 
-    talk.follow(&second, Outcome::Picture);
-    let third = talk.ask(server);
+    conversation.follow(&second, TestToolResult::Image);
+    let third = conversation.ask(server);
     assert_eq!((third.text.as_str(), third.stop.as_str()), ("Done.", stops[1]));
     assert_eq!((third.thinking.as_str(), third.signature.as_deref()), ("", None));
 
-    talk.follow(&third, Outcome::Text("and more"));
-    let fourth = talk.ask(server);
+    conversation.follow(&third, TestToolResult::Text("and more"));
+    let fourth = conversation.ask(server);
     assert_eq!((fourth.text.as_str(), fourth.stop.as_str()), ("Cut off", stops[2]));
 }
 
 #[test]
-fn one_script_serves_every_wire_whole_and_streamed() {
+fn one_script_works_for_every_wire_format_whole_and_streamed() {
     for dialect in ALL {
         for mode in MODES {
             let server = start(SCRIPT);
-            tour(&server, Talk::begin(dialect, mode, "go"));
+            tour(&server, TestConversation::begin(dialect, mode, "go"));
             assert_no_problems(&server);
             assert_eq!(answers(&server), [1, 2, 3, 4].map(|number| turn("tour", 1, number)), "{dialect:?}");
-            let asked = &server.requests()[1];
-            assert_eq!(asked.model, if dialect == Dialect::Anthropic { "test-model" } else { "some-model" });
+            let request = &server.requests()[1];
             assert_eq!(
-                (asked.stream, asked.tools.as_slice()),
-                (mode == Mode::Stream, &["Read".to_owned()][..])
+                request.model,
+                if dialect == Dialect::Anthropic { "test-model" } else { "some-model" }
+            );
+            assert_eq!(
+                (request.stream, request.tools.as_slice()),
+                (mode == StreamMode::Stream, &["Read".to_owned()][..])
             );
         }
     }
 }
 
 #[test]
-fn one_server_speaks_all_wires_at_once() {
+fn one_server_serves_all_wire_formats_at_once() {
     let server = start(SCRIPT);
     for dialect in ALL {
-        // Of its own words, since Ollama's conversations are told apart by nothing else.
-        tour(&server, Talk::begin(dialect, Mode::Stream, &format!("go {dialect:?}")));
+        // Each with its own first message: Ollama's conversations have no other distinction.
+        tour(&server, TestConversation::begin(dialect, StreamMode::Stream, &format!("go {dialect:?}")));
     }
     assert_no_problems(&server);
     assert_eq!(server.requests().len(), 4 * ALL.len());
 }
 
 #[test]
-fn older_gemini_models_give_no_ids() {
+fn older_gemini_models_send_no_call_ids() {
     let server = start(SCRIPT);
-    let talk = Talk::begin_with(Dialect::Gemini, Mode::Stream, "gemini-2.5-pro", "go");
-    assert!(talk.ask(&server).calls.iter().all(|call| call.id.is_none()));
-    let newer = Talk::begin_with(Dialect::Gemini, Mode::Stream, "gemini-3-pro", "go");
+    let conversation =
+        TestConversation::begin_with(Dialect::Gemini, StreamMode::Stream, "gemini-2.5-pro", "go");
+    assert!(conversation.ask(&server).calls.iter().all(|call| call.id.is_none()));
+    let newer = TestConversation::begin_with(Dialect::Gemini, StreamMode::Stream, "gemini-3-pro", "go");
     assert_eq!(newer.ask(&server).calls[1].id.as_deref(), Some("toolu_2_1_2"));
-    tour(&server, talk);
+    tour(&server, conversation);
     assert_no_problems(&server);
 }
 
 #[test]
-fn thinking_that_does_not_come_back_is_a_problem_where_it_is_signed() {
+fn missing_thinking_is_a_problem_where_it_is_signed() {
     for dialect in ALL {
         let server = start(SCRIPT);
-        let mut talk = Talk::begin(dialect, Mode::Whole, "go");
-        let said = talk.ask(&server);
-        talk.follow(&Said { signature: None, ..said }, Outcome::Text("the contents"));
-        assert_eq!(talk.ask(&server).calls.len(), 1, "answered all the same");
-        let problem =
-            "conversation \"tour\", turn 2: the thinking of turn 1 did not come back as it was signed";
+        let mut conversation = TestConversation::begin(dialect, StreamMode::Whole, "go");
+        let reply = conversation.ask(&server);
+        conversation.follow(&ParsedReply { signature: None, ..reply }, TestToolResult::Text("the contents"));
+        assert_eq!(conversation.ask(&server).calls.len(), 1, "still answered");
+        let problem = "conversation \"tour\", turn 2: the request lacks the signed thinking of turn 1";
         let expected: &[&str] = if signs(dialect) { &[problem] } else { &[] };
         assert_eq!(server.problems(), expected, "{dialect:?}");
     }
 }
 
 #[test]
-fn a_signature_must_fit_the_thinking_and_be_in_its_place() {
+fn a_signature_must_match_the_thinking_and_be_in_the_right_place() {
     for dialect in [Dialect::Anthropic, Dialect::Responses, Dialect::Gemini] {
         let server = start(SCRIPT);
-        let mut talk = Talk::begin(dialect, Mode::Whole, "go");
-        let said = talk.ask(&server);
+        let mut conversation = TestConversation::begin(dialect, StreamMode::Whole, "go");
+        let reply = conversation.ask(&server);
         match dialect {
             Dialect::Anthropic => {
-                talk.follow(
-                    &Said { thinking: "Other words.".to_owned(), ..said },
-                    Outcome::Text("the contents"),
+                conversation.follow(
+                    &ParsedReply { thinking: "Other words.".to_owned(), ..reply },
+                    TestToolResult::Text("the contents"),
                 );
             }
             Dialect::Gemini => {
-                let signature = said.signature.clone();
-                talk.follow(&Said { signature: None, ..said }, Outcome::Text("the contents"));
-                talk.messages()[1]["parts"][0]["thoughtSignature"] = json!(signature);
+                let signature = reply.signature.clone();
+                conversation
+                    .follow(&ParsedReply { signature: None, ..reply }, TestToolResult::Text("the contents"));
+                conversation.messages()[1]["parts"][0]["thoughtSignature"] = json!(signature);
             }
             _ => {
                 let signature = Some("skip_thought_signature_validator".to_owned());
-                talk.follow(&Said { signature, ..said }, Outcome::Text("the contents"));
+                conversation
+                    .follow(&ParsedReply { signature, ..reply }, TestToolResult::Text("the contents"));
             }
         }
-        talk.ask(&server);
+        conversation.ask(&server);
         assert_eq!(server.problems().len(), 1, "{dialect:?}: {:?}", server.problems());
     }
 }
 
 #[test]
-fn reasoning_is_encrypted_for_who_asks() {
+fn reasoning_is_encrypted_only_on_request() {
     let server = start(SCRIPT);
     for mode in MODES {
-        let mut talk = Talk::begin(Dialect::Responses, mode, "go");
-        talk.request.as_object_mut().unwrap().remove("include");
-        let said = talk.ask(&server);
-        assert_eq!(said.signature, None);
-        assert!(!said.thinking.is_empty());
-        talk.follow(&said, Outcome::Text("the contents"));
-        talk.ask(&server);
+        let mut conversation = TestConversation::begin(Dialect::Responses, mode, "go");
+        conversation.request.as_object_mut().unwrap().remove("include");
+        let reply = conversation.ask(&server);
+        assert_eq!(reply.signature, None);
+        assert!(!reply.thinking.is_empty());
+        conversation.follow(&reply, TestToolResult::Text("the contents"));
+        conversation.ask(&server);
     }
     assert_no_problems(&server);
 }
 
 #[test]
-fn an_expectation_looks_at_the_newest_results_alone() {
+fn an_expectation_matches_only_the_newest_results() {
     for dialect in ALL {
         let server = start(SCRIPT);
-        let mut talk = Talk::begin(dialect, Mode::Whole, "go the contents");
-        let said = talk.ask(&server);
-        talk.follow(&said, Outcome::Text("no such file"));
-        talk.ask(&server);
+        let mut conversation = TestConversation::begin(dialect, StreamMode::Whole, "go the contents");
+        let reply = conversation.ask(&server);
+        conversation.follow(&reply, TestToolResult::Text("no such file"));
+        conversation.ask(&server);
         let problems = server.problems();
         assert_eq!(problems.len(), 1, "{dialect:?}: {problems:?}");
         assert!(problems[0].contains("expected \"the contents\""), "{problems:?}");
@@ -203,8 +208,8 @@ fn an_expectation_looks_at_the_newest_results_alone() {
 }
 
 #[test]
-fn calls_and_results_must_fit_together() {
-    let says = |dialect| match dialect {
+fn calls_and_results_must_match() {
+    let messages = |dialect| match dialect {
         Dialect::Anthropic => ["without `tool_result` blocks", "unexpected `tool_use_id`"],
         Dialect::Chat => {
             ["did not have response messages: toolu_1_1_2", "must be a response to a preceding message"]
@@ -218,31 +223,31 @@ fn calls_and_results_must_fit_together() {
     };
     for dialect in ALL.into_iter().filter(|dialect| *dialect != Dialect::Ollama) {
         let server = start(SCRIPT);
-        let mut talk = Talk::begin(dialect, Mode::Whole, "go");
-        let mut said = talk.ask(&server);
-        let whole = said.clone();
-        talk.follow(&said, Outcome::Text("the contents"));
-        let mut unanswered = talk.clone();
-        let mut stray = talk.clone();
+        let mut conversation = TestConversation::begin(dialect, StreamMode::Whole, "go");
+        let mut reply = conversation.ask(&server);
+        let whole = reply.clone();
+        conversation.follow(&reply, TestToolResult::Text("the contents"));
+        let mut unanswered = conversation.clone();
+        let mut stray = conversation.clone();
         match dialect {
             Dialect::Anthropic => drop(unanswered.messages()[2]["content"].as_array_mut().unwrap().pop()),
             Dialect::Gemini => drop(unanswered.messages()[2]["parts"].as_array_mut().unwrap().pop()),
             _ => drop(unanswered.messages().pop()),
         }
-        said.calls.pop();
+        reply.calls.pop();
         stray.messages().truncate(if dialect == Dialect::Chat { 2 } else { 1 });
-        stray.follow(&said, Outcome::Text("the contents"));
+        stray.follow(&reply, TestToolResult::Text("the contents"));
         let result = {
-            let mut other = Talk::begin(dialect, Mode::Whole, "go");
-            other.follow(&whole, Outcome::Text("the contents"));
+            let mut other = TestConversation::begin(dialect, StreamMode::Whole, "go");
+            other.follow(&whole, TestToolResult::Text("the contents"));
             other.messages().pop().unwrap()
         };
         match dialect {
             Dialect::Anthropic | Dialect::Gemini => *stray.messages().last_mut().unwrap() = result,
             _ => stray.messages().push(result),
         }
-        for (talk, expected) in [unanswered, stray].into_iter().zip(says(dialect)) {
-            let response = talk.send(&server);
+        for (conversation, expected) in [unanswered, stray].into_iter().zip(messages(dialect)) {
+            let response = conversation.send(&server);
             assert_eq!(response.status, 400, "{dialect:?}");
             let message = response.json()["error"]["message"].as_str().unwrap().to_owned();
             assert!(message.contains(expected), "{dialect:?}: {message}");
@@ -252,7 +257,7 @@ fn calls_and_results_must_fit_together() {
 }
 
 #[test]
-fn requests_without_the_essentials_are_refused() {
+fn requests_without_required_fields_are_refused() {
     for (path, request) in [
         ("/v1/chat/completions", json!({ "model": "m", "messages": [] })),
         ("/v1/chat/completions", json!({ "messages": [{ "role": "user", "content": "go" }] })),
@@ -273,39 +278,39 @@ fn requests_without_the_essentials_are_refused() {
 }
 
 #[test]
-fn responses_take_a_plain_string_and_ollama_streams_unless_told_not_to() {
+fn responses_accept_a_plain_string_and_ollama_streams_by_default() {
     let server = start(SCRIPT);
     let tools = json!([{ "type": "function", "name": "Read" }]);
     let reply =
         post(&server, "/v1/responses", &json!({ "model": "m", "input": "go", "tools": tools })).ok_json();
     assert_eq!(reply["output"][2]["name"], "Read");
 
-    let mut talk = Talk::begin(Dialect::Ollama, Mode::Stream, "go");
-    talk.request.as_object_mut().unwrap().remove("stream");
-    let response = talk.send(&server);
+    let mut conversation = TestConversation::begin(Dialect::Ollama, StreamMode::Stream, "go");
+    conversation.request.as_object_mut().unwrap().remove("stream");
+    let response = conversation.send(&server);
     assert_eq!(response.header("content-type"), Some("application/x-ndjson"));
-    assert_eq!(talk.read(&response.body).calls.len(), 2);
+    assert_eq!(conversation.read(&response.body).calls.len(), 2);
     assert_no_problems(&server);
 }
 
 #[test]
-fn a_chat_stream_gives_its_usage_only_when_asked() {
+fn a_chat_stream_has_usage_only_on_request() {
     let server = start(SCRIPT);
-    let mut talk = Talk::begin(Dialect::Chat, Mode::Stream, "go");
-    assert!(talk.send(&server).body.contains("\"usage\""));
-    talk.request.as_object_mut().unwrap().remove("stream_options");
-    assert!(!talk.send(&server).body.contains("\"usage\""));
+    let mut conversation = TestConversation::begin(Dialect::Chat, StreamMode::Stream, "go");
+    assert!(conversation.send(&server).body.contains("\"usage\""));
+    conversation.request.as_object_mut().unwrap().remove("stream_options");
+    assert!(!conversation.send(&server).body.contains("\"usage\""));
 }
 
 #[test]
-fn requests_without_tools_are_answered_beside_the_script() {
+fn requests_without_tools_do_not_advance_the_script() {
     for dialect in ALL {
         for mode in MODES {
             let server = start(SCRIPT);
-            let mut talk = Talk::begin(dialect, mode, "a title?");
-            talk.request.as_object_mut().unwrap().remove("tools");
-            assert!(!talk.ask(&server).text.is_empty(), "{dialect:?}");
-            assert_eq!(answers(&server), [autonoe_scripted::Answer::Side]);
+            let mut conversation = TestConversation::begin(dialect, mode, "a title?");
+            conversation.request.as_object_mut().unwrap().remove("tools");
+            assert!(!conversation.ask(&server).text.is_empty(), "{dialect:?}");
+            assert_eq!(answers(&server), [autonoe_scripted::ScriptedAnswer::Side]);
         }
     }
 }
@@ -316,15 +321,15 @@ fn models_are_listed_and_tokens_counted() {
     assert_eq!(get(&server, "/v1/models").ok_json()["data"][0]["id"], "scripted");
     assert_eq!(get(&server, "/v1beta/models").ok_json()["models"][0]["name"], "scripted");
     assert_eq!(get(&server, "/api/tags").ok_json()["models"][0]["name"], "scripted");
-    let talk = Talk::begin(Dialect::Gemini, Mode::Whole, "go");
-    let counted = post(&server, "/v1beta/models/some-model:countTokens", &talk.request).ok_json();
+    let conversation = TestConversation::begin(Dialect::Gemini, StreamMode::Whole, "go");
+    let counted = post(&server, "/v1beta/models/some-model:countTokens", &conversation.request).ok_json();
     assert!(counted["totalTokens"].as_u64().unwrap() > 10);
-    assert_eq!(post(&server, "/v1beta/models/some-model:embedContent", &talk.request).status, 404);
+    assert_eq!(post(&server, "/v1beta/models/some-model:embedContent", &conversation.request).status, 404);
     assert_no_problems(&server);
 }
 
 #[test]
-fn tools_of_openai_are_called_as_they_are_offered() {
+fn openai_tools_are_called_in_their_offered_form() {
     let server = start(
         r#"
         [[conversation]]

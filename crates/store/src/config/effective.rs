@@ -1,5 +1,5 @@
-//! What is in force: the security baseline, which no file can take away, and what the project adds (seed 002 §5.4,
-//! §9.3).
+//! The effective configuration: the security baseline, which no file can remove, plus what the project adds
+//! (seed 002 §5.4, §9.3).
 
 use std::collections::BTreeMap;
 
@@ -13,39 +13,35 @@ const PERMISSIONS: [&str; 6] =
     ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];
 const TOOLS: [&str; 10] =
     ["Read", "Write", "Edit", "Glob", "Grep", "Bash", "BashOutput", "KillShell", "TodoWrite", "Skill"];
-/// Tools in `run` only. `WebFetch` is good for nothing without a permission rule that names an address.
+/// Tools in `run` only. `WebFetch` is useless without a permission rule that names an address.
 const RUN_TOOLS: [&str; 4] = ["MultiEdit", "NotebookEdit", "WebFetch", "Task"];
-/// The tools of the built-in browser, in `run` only.
+/// Tools of the built-in browser, in `run` only.
 const BROWSER_TOOLS: &str = "mcp__playwright__*";
 const HOOKS: [&str; 2] = ["BashSecurity", "AutonoeProtection"];
 
-/// The configuration in force.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Effective {
-    /// The language profiles.
+pub struct EffectiveConfig {
     pub profiles: Vec<Profile>,
-    /// Commands beyond those of the profiles.
+    /// In addition to those of the profiles.
     pub commands: Vec<String>,
-    /// Processes beyond those of the profiles that `pkill` may name.
+    /// In addition to those of the profiles.
     pub pkill_targets: Vec<String>,
-    /// Permission rules, the baseline's first.
+    /// The baseline first.
     pub permissions: Vec<String>,
-    /// Tools, the baseline's first.
+    /// The baseline first.
     pub tools: Vec<String>,
-    /// Hooks before tool calls, the baseline's first.
+    /// Hooks before tool calls, the baseline first.
     pub hooks: Vec<String>,
-    /// MCP servers by name.
     pub mcp_servers: BTreeMap<String, Value>,
 }
 
 impl AgentConfig {
-    /// What is in force for a command.
-    pub fn effective(&self, mode: Mode) -> Effective {
+    pub fn effective(&self, mode: Mode) -> EffectiveConfig {
         let extra = match mode {
             Mode::Run => &self.allow_commands.run,
             Mode::Sync => &self.allow_commands.sync,
         };
-        Effective {
+        EffectiveConfig {
             profiles: Profile::active(&self.profile),
             commands: merge(&[], self.allow_commands.base.iter().chain(extra)),
             pkill_targets: self.allow_pkill_targets.clone(),
@@ -64,7 +60,7 @@ impl AgentConfig {
     }
 }
 
-/// The baseline, then what was added, each once.
+/// The baseline, then additions, without duplicates.
 fn merge<'a>(baseline: &[&str], added: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     let mut merged: Vec<String> = baseline.iter().map(|&entry| entry.to_owned()).collect();
     for entry in added {
@@ -75,7 +71,7 @@ fn merge<'a>(baseline: &[&str], added: impl IntoIterator<Item = &'a String>) -> 
     merged
 }
 
-/// The built-in browser, unless the project says otherwise; an empty object means no servers at all.
+/// The built-in browser, unless the project overrides it; an empty object means no servers at all.
 fn servers(named: Option<&BTreeMap<String, Value>>, mode: Mode) -> BTreeMap<String, Value> {
     let browser = json!({ "command": "npx", "args": ["@playwright/mcp@latest", "--headless", "--isolated"] });
     let mut servers = BTreeMap::new();
@@ -89,14 +85,14 @@ fn servers(named: Option<&BTreeMap<String, Value>>, mode: Mode) -> BTreeMap<Stri
 #[cfg(test)]
 mod tests {
     use super::super::AgentConfig;
-    use super::Effective;
+    use super::EffectiveConfig;
     use autonoe_core::mode::Mode;
 
-    fn run(text: &str) -> Effective {
+    fn run(text: &str) -> EffectiveConfig {
         AgentConfig::parse(text).expect("valid").effective(Mode::Run)
     }
 
-    fn sync(text: &str) -> Effective {
+    fn sync(text: &str) -> EffectiveConfig {
         AgentConfig::parse(text).expect("valid").effective(Mode::Sync)
     }
 
@@ -143,7 +139,7 @@ mod tests {
             (vec!["a".into(), "b".into()], vec!["a".into(), "c".into()])
         );
         let list = r#"{"allowCommands": ["docker"]}"#;
-        assert_eq!((run(list).commands.len(), sync(list).commands.len()), (1, 0), "an array is for run");
+        assert_eq!((run(list).commands.len(), sync(list).commands.len()), (1, 0), "an array applies to run");
         assert_eq!(run(text).profiles.len(), 2, "the profiles stay as they are");
     }
 
@@ -156,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn seed_002_9_7_sync_has_no_tools_that_change_files_beside_the_note_or_reach_the_network() {
+    fn seed_002_9_7_sync_has_no_tools_that_change_files_except_the_note_or_reach_the_network() {
         for tool in ["MultiEdit", "NotebookEdit", "WebFetch", "Task"].map(str::to_owned) {
             assert!(run("{}").tools.contains(&tool) && !sync("{}").tools.contains(&tool), "{tool}");
         }
@@ -166,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn seed_002_9_2_and_9_7_the_browser_is_there_in_run_and_not_in_sync() {
+    fn seed_002_9_2_and_9_7_the_browser_exists_in_run_and_not_in_sync() {
         assert!(run("{}").mcp_servers.contains_key("playwright"));
         assert!(sync("{}").mcp_servers.is_empty());
         let browser = super::BROWSER_TOOLS.to_owned();

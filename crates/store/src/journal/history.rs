@@ -1,4 +1,4 @@
-//! Reading the journal for people: which runs and sessions there were, what happened in one.
+//! Reads the journal for people: runs, sessions and their events.
 
 use std::path::{Path, PathBuf};
 
@@ -12,81 +12,67 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::RecordedStatus;
-use super::trouble::{damaged, journal_fault, not_a_journal};
+use super::faults::{damaged, journal_fault, not_a_journal};
 
-/// A run on record.
+/// A recorded run.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunRow {
-    /// Its id.
     pub id: i64,
-    /// `run` or `sync`.
+    /// `run`, `sync` or `agent run NAME`.
     pub command: String,
-    /// When it began.
     pub started_at: String,
-    /// When it ended; none if it is under way or its process died.
+    /// `None` if it is still running or its process died.
     pub ended_at: Option<String>,
-    /// How it ended.
     pub report: Option<RunReport>,
 }
 
 /// The commits between which a run worked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunCommits {
-    /// What was committed last when it began; none if nothing was.
+    /// Last commit when the run started; `None` if there was none.
     pub before: Option<String>,
-    /// What was committed last when it ended; none if nothing was, or if its process died.
+    /// Last commit when the run ended; `None` if there was none or the process died.
     pub after: Option<String>,
 }
 
-/// What a run is waiting for.
+/// A wait of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WaitRow {
-    /// A quota or a service.
     #[serde(rename = "for")]
     pub reason: WaitReason,
-    /// When it tries again.
     pub until: Timestamp,
-    /// When it began to wait; none for a quota.
+    /// `None` for a quota.
     pub since: Option<Timestamp>,
-    /// When it gives up; none for a quota.
+    /// `None` for a quota.
     pub gives_up_at: Option<Timestamp>,
-    /// What went wrong; none for a quota.
+    /// `None` for a quota.
     pub message: Option<String>,
 }
 
-/// A session on record.
+/// A recorded session.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionRow {
-    /// Its run.
     pub run: i64,
-    /// Its number within the run.
+    /// Number within the run, from 1.
     pub number: u32,
-    /// Its instruction.
     pub instruction: String,
-    /// The backend.
     pub backend: String,
-    /// The model.
     pub model: String,
-    /// When it began.
     pub started_at: String,
-    /// How it ended; none if it is under way or its process died.
+    /// `None` if it is still running or its process died.
     pub outcome: Option<SessionEnd>,
-    /// How long it took, in seconds.
     pub duration_seconds: Option<f64>,
-    /// What it cost; none when a price was not known.
+    /// `None` if a price is unknown.
     pub cost_usd: Option<f64>,
-    /// Input tokens, cached ones included.
+    /// Including cached ones.
     pub input_tokens: u64,
-    /// Output tokens.
     pub output_tokens: u64,
 }
 
-/// An event on record.
+/// A recorded event.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventRow {
-    /// When it happened.
     pub at: String,
-    /// What happened.
     pub event: Value,
 }
 
@@ -97,7 +83,7 @@ pub struct History {
 }
 
 impl History {
-    /// Opens the journal at `path`; none if there is none yet.
+    /// `None` if there is no journal yet.
     pub fn open(path: &Path) -> std::result::Result<Option<Self>, Fault> {
         // SQLite would wait for a pipe.
         match find_regular(path) {
@@ -110,12 +96,11 @@ impl History {
         Ok(Some(Self { db, path: path.to_owned() }))
     }
 
-    /// The newest run.
     pub fn last_run(&self) -> std::result::Result<Option<RunRow>, Fault> {
         self.guard(|db| db.query_row(&format!("{RUNS} ORDER BY id DESC LIMIT 1"), [], run_row).optional())
     }
 
-    /// What the newest run is waiting for at `now`, if it has not ended.
+    /// What the latest run is waiting for at `now`, if it has not ended.
     pub fn waiting(&self, now: Timestamp) -> std::result::Result<Option<WaitRow>, Fault> {
         let rows = self.guard(|db| {
             let open = "(SELECT id FROM runs WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1)";
@@ -123,7 +108,7 @@ impl History {
             let outage = format!(
                 "SELECT 1, until, since, gives_up_at, message FROM outages WHERE run = {open} AND ended_at IS NULL LIMIT 1"
             );
-            // A journal that was written before outages were kept has none.
+            // Journals of older versions have no such table.
             let has_outages = db.table_exists(None, "outages")?;
             let queries = has_outages.then_some(outage).into_iter().chain([quota]);
             queries.map(|query| db.query_row(&query, [], wait_row).optional()).collect::<Result<Vec<_>>>()
@@ -131,15 +116,14 @@ impl History {
         Ok(rows.into_iter().flatten().flatten().find(|wait| wait.until > now))
     }
 
-    /// One run.
     pub fn run(&self, id: i64) -> std::result::Result<Option<RunRow>, Fault> {
         self.guard(|db| db.query_row(&format!("{RUNS} WHERE id = ?1"), [id], run_row).optional())
     }
 
-    /// The commits between which a run worked; none if that was not written down.
+    /// `None` if they were not recorded.
     pub fn commits(&self, run: i64) -> std::result::Result<Option<RunCommits>, Fault> {
         self.guard(|db| {
-            // A journal that was written before commits were kept has none.
+            // Journals of older versions have no such table.
             if !db.table_exists(None, "commits")? {
                 return Ok(None);
             }
@@ -150,7 +134,7 @@ impl History {
         })
     }
 
-    /// What all runs together cost, and whether a price was unknown.
+    /// Total cost of all runs, and whether a price was unknown.
     pub fn total_cost(&self) -> std::result::Result<(f64, bool), Fault> {
         self.guard(|db| {
             db.query_row("SELECT COALESCE(SUM(usd), 0), COUNT(*) > COUNT(usd) FROM costs", [], |row| {
@@ -159,7 +143,7 @@ impl History {
         })
     }
 
-    /// The newest sessions, newest first.
+    /// Latest sessions, latest first.
     pub fn sessions(&self, limit: usize) -> std::result::Result<Vec<SessionRow>, Fault> {
         self.guard(|db| {
             let mut statement =
@@ -168,7 +152,7 @@ impl History {
         })
     }
 
-    /// All sessions of a run, the first one first.
+    /// All sessions of a run, in order.
     pub fn sessions_of(&self, run: i64) -> std::result::Result<Vec<SessionRow>, Fault> {
         self.guard(|db| {
             let mut statement = db.prepare(&format!("{SESSIONS} WHERE s.run = ?1 ORDER BY s.number"))?;
@@ -176,12 +160,11 @@ impl History {
         })
     }
 
-    /// What happened in a run outside of any session, such as checks, the first first.
+    /// Events outside of any session, such as checks, in order.
     pub fn between_sessions(&self, run: i64) -> std::result::Result<Vec<EventRow>, Fault> {
         self.guard(|db| events(db, run, 0))
     }
 
-    /// One session and its events.
     pub fn session(
         &self,
         run: i64,
@@ -200,10 +183,10 @@ impl History {
         })
     }
 
-    /// The conversation of the newest session that left one.
+    /// The latest stored conversation.
     pub fn last_conversation(&self) -> std::result::Result<Option<Value>, Fault> {
         let text: Option<String> = self.guard(|db| {
-            // A journal that was written before conversations were kept has none.
+            // Journals of older versions have no such table.
             if !db.table_exists(None, "conversations")? {
                 return Ok(None);
             }
@@ -213,27 +196,27 @@ impl History {
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// The newest run of a command that can be resumed, and what its plan remembers, if anything.
+    /// The latest run of a command that can be resumed, and the saved state of its plan.
     pub fn unfinished(&self, command: &str) -> std::result::Result<Option<(i64, Option<Value>)>, Fault> {
         self.guard(|db| {
             let Some(run) = super::records::unfinished(db, command)? else {
                 return Ok(None);
             };
-            // A journal that was written before plans were kept has none.
+            // Journals of older versions have no such table.
             let state: Option<String> = match db.table_exists(None, "plans")? {
-                true => super::records::recall(db, super::records::RunId(run))?,
+                true => super::records::plan_state(db, super::records::RunId(run))?,
                 false => None,
             };
             Ok(Some((run, state.and_then(|text| serde_json::from_str(&text).ok()))))
         })
     }
 
-    /// What is known of the newest `status.json`; none if there was none, or if the user has started over since.
+    /// `None` if there never was a `status.json`, or if the user has started over since.
     pub fn recorded_status(&self) -> std::result::Result<Option<RecordedStatus>, Fault> {
         self.guard(super::records::recorded_status)
     }
 
-    /// Checks that the database is whole.
+    /// Runs SQLite's integrity check.
     pub fn integrity(&self) -> std::result::Result<String, Fault> {
         let found: String =
             self.guard(|db| db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)))?;

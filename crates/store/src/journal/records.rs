@@ -1,9 +1,9 @@
-//! What is written and how it is read back when a run goes on.
+//! SQL for writing records and for restoring the state of a run that is resumed.
 
 use autonoe_core::agent::Instruction;
 use autonoe_core::event::Usage;
 use autonoe_core::instruction::Phase;
-use autonoe_core::journal::Record;
+use autonoe_core::journal::JournalRecord;
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
 use autonoe_core::outage::Outage;
@@ -17,18 +17,17 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use std::time::Duration;
 
-use super::{Begun, Earlier, PendingStatus, RecordedStatus, STARTED_OVER};
+use super::{PendingStatus, RecordedStatus, ResumePolicy, RunStart, STARTED_OVER};
 
-/// A run's id.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunId(pub(super) i64);
 
 impl RunId {
-    /// No run at all.
+    /// Outside of any run.
     pub(super) const NONE: Self = Self(0);
 }
 
-/// Keeps a conversation, and of the older ones only so many.
+/// Stores a conversation and deletes all but the latest `kept`.
 pub(super) fn conversation(
     db: &Connection,
     run: RunId,
@@ -50,21 +49,21 @@ pub(super) fn conversation(
     Ok(())
 }
 
-/// Begins a run, or resumes the newest one.
+/// Starts a run, or resumes the latest one.
 pub(super) fn begin_run(
     db: &Connection,
     command: &str,
     spec: &str,
-    earlier: Earlier,
+    resume: ResumePolicy,
     now: Timestamp,
-) -> Result<Begun> {
-    let taken_up = match earlier {
-        Earlier::IfKilled => killed(db)?.filter(|(_, earlier)| earlier == command).map(|(id, _)| id),
-        Earlier::Never => None,
-        Earlier::Always => unfinished(db, command)?,
+) -> Result<RunStart> {
+    let earlier_run = match resume {
+        ResumePolicy::IfKilled => killed(db)?.filter(|(_, earlier)| earlier == command).map(|(id, _)| id),
+        ResumePolicy::Never => None,
+        ResumePolicy::Always => unfinished(db, command)?,
     };
-    let resumed = taken_up.is_some();
-    let run = match taken_up {
+    let resumed = earlier_run.is_some();
+    let run = match earlier_run {
         Some(id) => {
             db.execute("UPDATE runs SET ended_at = NULL, report = NULL WHERE id = ?1", [id])?;
             db.execute(
@@ -91,10 +90,10 @@ pub(super) fn begin_run(
         begin_pass(db, spec, now)?;
     }
     let state = RunState { quota: quota(db, now)?, outage: outage(db, run)?, ..restore(db, run)? };
-    Ok(Begun { run, state, resumed })
+    Ok(RunStart { run, state, resumed })
 }
 
-/// The newest run whose process never came to record its end.
+/// The latest run without a recorded end.
 fn killed(db: &Connection) -> Result<Option<(i64, String)>> {
     db.query_row("SELECT id, command FROM runs WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1", [], |row| {
         Ok((row.get(0)?, row.get(1)?))
@@ -102,7 +101,7 @@ fn killed(db: &Connection) -> Result<Option<(i64, String)>> {
     .optional()
 }
 
-/// The newest run of a command, unless it has come to its own end.
+/// The latest run of a command, unless it completed.
 pub(super) fn unfinished(db: &Connection, command: &str) -> Result<Option<i64>> {
     let newest: Option<(i64, Option<String>)> = db
         .query_row(
@@ -118,7 +117,7 @@ pub(super) fn unfinished(db: &Connection, command: &str) -> Result<Option<i64>> 
     }))
 }
 
-/// A pass of `sync` goes on if it was not finished and the specification is the same.
+/// A pass of `sync` continues if it was not finished and the specification is the same.
 pub(super) fn begin_pass(db: &Connection, spec: &str, now: Timestamp) -> Result<()> {
     let current: Option<String> = db
         .query_row("SELECT spec FROM passes WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1", [], |row| {
@@ -185,7 +184,7 @@ fn spent(db: &Connection, run: i64) -> Result<Ledger> {
     )
 }
 
-/// The newest quota wait, if it still lies ahead.
+/// The latest quota wait, if it is still ahead.
 fn quota(db: &Connection, now: Timestamp) -> Result<Option<QuotaWait>> {
     let row: Option<(String, Option<String>)> = db
         .query_row("SELECT until, resets_at FROM quota_waits ORDER BY id DESC LIMIT 1", [], |row| {
@@ -199,7 +198,7 @@ fn quota(db: &Connection, now: Timestamp) -> Result<Option<QuotaWait>> {
     }))
 }
 
-/// The outage that a run was waiting out when its process died.
+/// The outage that a run was waiting for when its process died.
 fn outage(db: &Connection, run: i64) -> Result<Option<Outage>> {
     let columns = "since, tries, waited_seconds, until, gives_up_at, message";
     let open =
@@ -214,29 +213,28 @@ fn outage(db: &Connection, run: i64) -> Result<Option<Outage>> {
     }))
 }
 
-/// Writes one fact of a run.
 pub(super) fn record(
     db: &Connection,
     RunId(run): RunId,
-    record: &Record,
+    record: &JournalRecord,
     redactor: &Redactor,
     now: Timestamp,
 ) -> Result<()> {
     let now = now.to_string();
     match record {
-        Record::SessionStarted { number, instruction, step, backend, model } => db.execute(
+        JournalRecord::SessionStarted { number, instruction, step, backend, model } => db.execute(
             "INSERT INTO sessions (run, number, instruction, backend, model, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![run, number, label(*instruction, step.as_deref()), backend, redactor.text(model), now],
         ),
-        Record::SessionEnded { number, instruction, outcome, spent: _, duration, said } => {
+        JournalRecord::SessionEnded { number, instruction, outcome, spent: _, duration, output } => {
             if *instruction == Phase::Sync && *outcome == SessionEnd::Completed {
                 db.execute("UPDATE passes SET synced = 1 WHERE ended_at IS NULL", [])?;
             }
-            if let Some(said) = said {
+            if let Some(output) = output {
                 db.execute("DELETE FROM said WHERE run = ?1", [run])?;
                 db.execute(
                     "INSERT INTO said (run, session, body) VALUES (?1, ?2, ?3)",
-                    params![run, number, redactor.json(said).unwrap_or_default()],
+                    params![run, number, redactor.json(output).unwrap_or_default()],
                 )?;
             }
             db.execute(
@@ -244,12 +242,12 @@ pub(super) fn record(
                 params![run, number, now, redactor.json(outcome).unwrap_or_default(), duration.as_secs_f64()],
             )
         }
-        Record::QuotaWait(wait) => db.execute(
+        JournalRecord::QuotaWait(wait) => db.execute(
             "INSERT INTO quota_waits (run, session, until, resets_at)
              VALUES (?1, (SELECT COALESCE(MAX(number), 0) FROM sessions WHERE run = ?1), ?2, ?3)",
             params![run, wait.until.to_string(), wait.resets_at.map(|at| at.to_string())],
         ),
-        Record::Outage(outage) => {
+        JournalRecord::Outage(outage) => {
             let Outage { since, tries, waited, until, gives_up_at, message } = outage;
             let (since, until, gives_up_at) = (since.to_string(), until.to_string(), gives_up_at.to_string());
             let (waited, message) = (waited.as_secs_f64(), redactor.text(message));
@@ -268,10 +266,11 @@ pub(super) fn record(
             }
             Ok(known)
         }
-        Record::OutageOver => end_outages(db, run, &now),
-        Record::RunEnded(report) => {
+        JournalRecord::OutageOver => end_outages(db, run, &now),
+        JournalRecord::RunEnded(report) => {
             end_outages(db, run, &now)?;
-            // A plan of `sync` says so only when every active deliverable has been verified; `run` knows no passes.
+            // Only the plan of `sync` reports these once every active deliverable has been verified; `run`
+            // has no passes.
             if matches!(report.outcome, RunOutcome::AllVerified | RunOutcome::AllBlocked) {
                 db.execute(
                     "UPDATE passes SET ended_at = ?2 WHERE ended_at IS NULL
@@ -292,25 +291,23 @@ fn end_outages(db: &Connection, run: i64, now: &str) -> Result<usize> {
     db.execute("UPDATE outages SET ended_at = ?2 WHERE run = ?1 AND ended_at IS NULL", params![run, now])
 }
 
-/// What a session is called on record: its instruction, and its step if it has one.
+/// The stored name of a session: its phase, and its step if there is one.
 fn label(instruction: Phase, step: Option<&str>) -> String {
     step.map_or_else(|| instruction.to_string(), |step| format!("{instruction} {step}"))
 }
 
-/// The instruction and the step that a session on record had.
+/// Parses the stored name of a step.
 fn read_label(label: &str) -> Option<(Phase, String)> {
     let (name, step) = label.split_once(' ')?;
     let names = [Phase::Step, Phase::Inspection];
     Some((names.into_iter().find(|known| known.name() == name)?, step.to_owned()))
 }
 
-/// What the plan of a run remembers.
-pub(super) fn recall(db: &Connection, RunId(run): RunId) -> Result<Option<String>> {
+pub(super) fn plan_state(db: &Connection, RunId(run): RunId) -> Result<Option<String>> {
     db.query_row("SELECT state FROM plans WHERE run = ?1", [run], |row| row.get(0)).optional()
 }
 
-/// Has the plan of a run remember this.
-pub(super) fn keep(db: &Connection, RunId(run): RunId, state: &str) -> Result<()> {
+pub(super) fn save_plan_state(db: &Connection, RunId(run): RunId, state: &str) -> Result<()> {
     db.execute(
         "INSERT INTO plans (run, state) VALUES (?1, ?2) ON CONFLICT (run) DO UPDATE SET state = excluded.state",
         params![run, state],
@@ -318,7 +315,7 @@ pub(super) fn keep(db: &Connection, RunId(run): RunId, state: &str) -> Result<()
     .map(drop)
 }
 
-/// The newest session of a step that has ended, as far as a plan needs it to judge.
+/// The latest finished session of a step, as far as a plan needs it.
 pub(super) fn last_session(db: &Connection, RunId(run): RunId) -> Result<Option<Iteration>> {
     let row: Option<(u32, String, String, f64, String)> = db
         .query_row(
@@ -329,7 +326,7 @@ pub(super) fn last_session(db: &Connection, RunId(run): RunId) -> Result<Option<
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
         )
         .optional()?;
-    Ok(row.and_then(|(number, label, outcome, seconds, said)| {
+    Ok(row.and_then(|(number, label, outcome, seconds, output)| {
         let (name, step) = read_label(&label)?;
         Some(Iteration {
             number,
@@ -337,12 +334,11 @@ pub(super) fn last_session(db: &Connection, RunId(run): RunId) -> Result<Option<
             outcome: serde_json::from_str(&outcome).ok()?,
             spent: Ledger::default(),
             duration: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
-            said: serde_json::from_str(&said).ok()?,
+            output: serde_json::from_str(&output).ok()?,
         })
     }))
 }
 
-/// The newest conversation of a run.
 pub(super) fn last_conversation(db: &Connection, RunId(run): RunId) -> Result<Option<String>> {
     db.query_row(
         "SELECT history FROM conversations WHERE run = ?1 ORDER BY session DESC LIMIT 1",
@@ -352,7 +348,6 @@ pub(super) fn last_conversation(db: &Connection, RunId(run): RunId) -> Result<Op
     .optional()
 }
 
-/// Writes one event of a session.
 pub(super) fn event(
     db: &Connection,
     RunId(run): RunId,
@@ -367,7 +362,7 @@ pub(super) fn event(
         .map(drop)
 }
 
-/// An event too long to keep: its type, its beginning, and how much was cut.
+/// A truncated event: its type, its beginning, and how much was cut.
 fn cut(body: &str, max_bytes: usize) -> String {
     let kind = serde_json::from_str::<serde_json::Value>(body)
         .ok()
@@ -378,7 +373,6 @@ fn cut(body: &str, max_bytes: usize) -> String {
     cut.to_string()
 }
 
-/// Books one report of tokens and money.
 pub(super) fn cost(
     db: &Connection,
     RunId(run): RunId,
@@ -403,7 +397,6 @@ pub(super) fn cost(
     .map(drop)
 }
 
-/// Writes down a change of `status.json` before it happens.
 pub(super) fn intend_status(
     db: &Connection,
     RunId(run): RunId,
@@ -431,13 +424,14 @@ pub(super) fn intend_status(
     Ok(id)
 }
 
-/// Notes that an intended change happened. Its text is kept, in case somebody deletes the file; those before it are not needed.
+/// Records that a change was applied. Its text is kept, in case the file is deleted; older texts are dropped.
 pub(super) fn status_applied(db: &Connection, id: i64) -> Result<()> {
     db.execute("UPDATE status_writes SET applied = 1 WHERE id <= ?1 AND applied = 0", [id])?;
     db.execute("UPDATE status_writes SET after = NULL WHERE id < ?1 AND after IS NOT NULL", [id]).map(drop)
 }
 
-/// What the newest change of `status.json` led to; none if there was none, or if the user has started over since.
+/// The result of the latest change of `status.json`; `None` if there was none, or if the user has started
+/// over since.
 pub(super) fn recorded_status(db: &Connection) -> Result<Option<RecordedStatus>> {
     let newest: Option<(String, Option<String>)> = db
         .query_row("SELECT at, after FROM status_writes ORDER BY id DESC LIMIT 1", [], |row| {
@@ -452,7 +446,7 @@ pub(super) fn recorded_status(db: &Connection) -> Result<Option<RecordedStatus>>
     Ok(Some(RecordedStatus { at, text, deliverables }))
 }
 
-/// The newest intended change that may not have happened.
+/// The latest change that may not have been applied.
 pub(super) fn pending_status(db: &Connection) -> Result<Option<PendingStatus>> {
     db.query_row(
         "SELECT id, before_hash, after FROM status_writes WHERE applied = 0 AND after IS NOT NULL ORDER BY id DESC LIMIT 1",
@@ -462,18 +456,20 @@ pub(super) fn pending_status(db: &Connection) -> Result<Option<PendingStatus>> {
     .optional()
 }
 
-/// Notes the commit that a run begins on, unless it began earlier. Returns the one that it began on.
-pub(super) fn began_on(db: &Connection, RunId(run): RunId, commit: Option<&str>) -> Result<Option<String>> {
+/// Stores the commit on which a run starts, unless it has one. Returns the stored one.
+pub(super) fn start_commit(
+    db: &Connection,
+    RunId(run): RunId,
+    commit: Option<&str>,
+) -> Result<Option<String>> {
     db.execute("INSERT OR IGNORE INTO commits (run, before) VALUES (?1, ?2)", params![run, commit])?;
     db.query_row("SELECT before FROM commits WHERE run = ?1", [run], |row| row.get(0))
 }
 
-/// Notes the commit that a run ends on.
-pub(super) fn ended_on(db: &Connection, RunId(run): RunId, commit: Option<&str>) -> Result<()> {
+pub(super) fn end_commit(db: &Connection, RunId(run): RunId, commit: Option<&str>) -> Result<()> {
     db.execute("UPDATE commits SET after = ?2 WHERE run = ?1", params![run, commit]).map(drop)
 }
 
-/// Notes that a deliverable was verified in the current pass.
 pub(super) fn verified(db: &Connection, deliverable: &str, now: Timestamp) -> Result<()> {
     db.execute(
         "INSERT OR IGNORE INTO verified (pass, deliverable, at)
@@ -483,7 +479,6 @@ pub(super) fn verified(db: &Connection, deliverable: &str, now: Timestamp) -> Re
     .map(drop)
 }
 
-/// How far the current pass is.
 pub(super) fn verification(db: &Connection) -> Result<Verification> {
     let pass: Option<(i64, bool)> = db
         .query_row(
@@ -500,7 +495,7 @@ pub(super) fn verification(db: &Connection) -> Result<Verification> {
     Ok(Verification { synced, verified })
 }
 
-/// Drops the events of all but the newest runs.
+/// Deletes the events of all but the latest runs.
 pub(super) fn prune_events(db: &Connection, runs: i64) -> Result<()> {
     db.execute("DELETE FROM events WHERE run <= (SELECT MAX(id) FROM runs) - ?1", [runs]).map(drop)
 }

@@ -1,8 +1,8 @@
-//! The tables, and how an older file becomes a newer one.
+//! The tables, and their migrations.
 
 use rusqlite::{Connection, Result};
 
-/// Each entry leads from the version that is its index to the next one. Never edit, only append.
+/// Entry `n` migrates version `n` to version `n + 1`. Never edit, only append.
 const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE runs (
@@ -89,7 +89,8 @@ const MIGRATIONS: [&str; 5] = [
         PRIMARY KEY (run, session)
     ) WITHOUT ROWID;
 ",
-    // A run without a row did not say; NULL is that nothing was committed, or at the end that it is not known.
+    // A run without a row did not record commits; NULL means that nothing was committed, or at the end that
+    // it is unknown.
     "
     CREATE TABLE commits (
         run INTEGER PRIMARY KEY REFERENCES runs,
@@ -97,7 +98,7 @@ const MIGRATIONS: [&str; 5] = [
         after TEXT
     );
 ",
-    // What the plan of a run must remember, and what was said in the session that it has yet to judge.
+    // The saved state of a run's plan, and the output of the session that it has yet to judge.
     "
     CREATE TABLE plans (
         run INTEGER PRIMARY KEY REFERENCES runs,
@@ -110,7 +111,7 @@ const MIGRATIONS: [&str; 5] = [
         PRIMARY KEY (run, session)
     ) WITHOUT ROWID;
 ",
-    // A row for each time that the model service was away; `ended_at` is NULL while it is.
+    // One row per outage of the model service; `ended_at` is NULL while it lasts.
     "
     CREATE TABLE outages (
         id INTEGER PRIMARY KEY,
@@ -126,20 +127,17 @@ const MIGRATIONS: [&str; 5] = [
 ",
 ];
 
-/// Why a journal cannot be used.
-pub(super) enum Unusable {
-    /// The database failed.
+pub(super) enum MigrationError {
     Broken(rusqlite::Error),
-    /// A newer autonoe wrote it.
+    /// Format version written by a newer autonoe.
     Newer(usize),
 }
 
-/// Brings the file to the newest version.
-pub(super) fn migrate(db: &mut Connection) -> Result<(), Unusable> {
+pub(super) fn migrate(db: &mut Connection) -> Result<(), MigrationError> {
     let version: usize =
-        db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(Unusable::Broken)?;
+        db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(MigrationError::Broken)?;
     if version > MIGRATIONS.len() {
-        return Err(Unusable::Newer(version));
+        return Err(MigrationError::Newer(version));
     }
     for (index, migration) in MIGRATIONS.iter().enumerate().skip(version) {
         let step = |db: &mut Connection| {
@@ -148,7 +146,7 @@ pub(super) fn migrate(db: &mut Connection) -> Result<(), Unusable> {
             transaction.pragma_update(None, "user_version", index + 1)?;
             transaction.commit()
         };
-        step(db).map_err(Unusable::Broken)?;
+        step(db).map_err(MigrationError::Broken)?;
     }
     Ok(())
 }

@@ -4,37 +4,36 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use autonoe_core::fault::{Fault, Layer};
-use autonoe_files::{WriteTrouble, find_regular};
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::{WriteFailure, find_regular};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::schema::{self, Unusable};
-use super::trouble::{journal_fault, not_a_journal};
+use super::faults::{journal_fault, not_a_journal};
+use super::schema::{self, MigrationError};
 
-/// Pieces of work that may wait; a sender beyond that waits itself.
+/// Capacity of the queue; beyond it senders wait.
 const QUEUE: usize = 1024;
 
-/// Pieces of work that are committed together at most.
+/// Maximum number of jobs per commit.
 const GROUP: usize = 256;
 
-type Work = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
+type DbWork = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
 
-struct Job {
-    work: Work,
+struct WriteJob {
+    work: DbWork,
     committed: Option<oneshot::Sender<Result<(), Fault>>>,
 }
 
-/// A handle on the writing thread, which ends after the handle is dropped and all work is done.
+/// Handle to the writing thread, which ends once the handle is dropped and all work is done.
 pub(super) struct Writer {
-    jobs: Option<mpsc::Sender<Job>>,
+    jobs: Option<mpsc::Sender<WriteJob>>,
     thread: Option<JoinHandle<()>>,
-    /// The first failure; from then on nothing is accepted.
+    /// The first failure; afterwards nothing is accepted.
     broken: Arc<OnceLock<Fault>>,
 }
 
 impl Writer {
-    /// Opens the database and starts the thread.
     pub(super) fn open(path: &Path) -> Result<Self, Fault> {
         let db = open_database(path)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
@@ -46,36 +45,40 @@ impl Writer {
                 move || write_all(db, queue, &broken, &path)
             })
             .map_err(|error| {
-                Fault::lasting(Layer::System, "thread", format!("No thread could be started: {error}."))
+                Fault::permanent(
+                    FaultLayer::System,
+                    "thread",
+                    format!("Cannot start the journal thread: {error}."),
+                )
             })?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), broken })
     }
 
-    /// Does work on the database and returns its result once it is committed.
+    /// Returns the result of `work` once it is committed.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
         let (value, result) = oneshot::channel();
         let (committed, done) = oneshot::channel();
-        let work: Work = Box::new(move |db| {
+        let work: DbWork = Box::new(move |db| {
             let _ = value.send(work(db)?);
             Ok(())
         });
-        self.submit(Job { work, committed: Some(committed) }).await?;
+        self.submit(WriteJob { work, committed: Some(committed) }).await?;
         done.await.map_err(|_| self.fault())??;
         result.await.map_err(|_| self.fault())
     }
 
-    /// Hands over work that nobody waits for. Fails if earlier work failed.
+    /// Queues work without waiting for it. Fails if earlier work failed.
     pub(super) async fn send(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<(), Fault> {
-        self.submit(Job { work: Box::new(work), committed: None }).await
+        self.submit(WriteJob { work: Box::new(work), committed: None }).await
     }
 
-    async fn submit(&self, job: Job) -> Result<(), Fault> {
+    async fn submit(&self, job: WriteJob) -> Result<(), Fault> {
         if let Some(fault) = self.broken.get() {
             return Err(fault.clone());
         }
@@ -86,15 +89,14 @@ impl Writer {
     }
 
     fn fault(&self) -> Fault {
-        self.broken
-            .get()
-            .cloned()
-            .unwrap_or_else(|| Fault::lasting(Layer::Store, "journal", "The journal has stopped writing."))
+        self.broken.get().cloned().unwrap_or_else(|| {
+            Fault::permanent(FaultLayer::Store, "journal", "The journal has stopped writing.")
+        })
     }
 }
 
 impl Drop for Writer {
-    /// Waits until everything handed over is on disk.
+    /// Waits until everything queued is on disk.
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
@@ -103,7 +105,7 @@ impl Drop for Writer {
     }
 }
 
-fn write_all(db: Connection, mut queue: mpsc::Receiver<Job>, broken: &OnceLock<Fault>, path: &Path) {
+fn write_all(db: Connection, mut queue: mpsc::Receiver<WriteJob>, broken: &OnceLock<Fault>, path: &Path) {
     let mut group = Vec::with_capacity(GROUP);
     while queue.blocking_recv_many(&mut group, GROUP) > 0 {
         let mut waiting = Vec::new();
@@ -122,10 +124,10 @@ fn write_all(db: Connection, mut queue: mpsc::Receiver<Job>, broken: &OnceLock<F
     }
 }
 
-/// Does a group of jobs in one transaction: all of it is on disk afterwards, or nothing.
+/// Runs a group of jobs in one transaction.
 fn commit(
     db: &Connection,
-    group: impl Iterator<Item = Job>,
+    group: impl Iterator<Item = WriteJob>,
     waiting: &mut Vec<oneshot::Sender<Result<(), Fault>>>,
 ) -> rusqlite::Result<()> {
     let transaction = db.unchecked_transaction()?;
@@ -143,9 +145,9 @@ fn open_database(path: &Path) -> Result<Connection, Fault> {
     let fault = |error: rusqlite::Error| journal_fault(path, &error);
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(|error| {
-            let WriteTrouble { why, advice } = WriteTrouble::of(directory, &error);
-            let message = format!("The directory {} cannot be made: {why}.", directory.display());
-            Fault::lasting(Layer::System, "journal", message).hint(advice)
+            let WriteFailure { why, advice } = WriteFailure::of(directory, &error);
+            let message = format!("Cannot create the directory {}: {why}.", directory.display());
+            Fault::permanent(FaultLayer::System, "journal", message).hint(advice)
         })?;
     }
     // SQLite would wait for a pipe.
@@ -153,8 +155,8 @@ fn open_database(path: &Path) -> Result<Connection, Fault> {
     let mut db = Connection::open(path).map_err(fault)?;
     db.busy_timeout(std::time::Duration::from_secs(5)).map_err(fault)?;
     schema::migrate(&mut db).map_err(|unusable| match unusable {
-        Unusable::Broken(error) => fault(error),
-        Unusable::Newer(version) => newer(path.to_owned(), version),
+        MigrationError::Broken(error) => fault(error),
+        MigrationError::Newer(version) => newer(path.to_owned(), version),
     })?;
     // Only now: changing the mode changes the file, and a newer one must stay as it is.
     db.pragma_update(None, "journal_mode", "WAL").map_err(fault)?;
@@ -162,10 +164,9 @@ fn open_database(path: &Path) -> Result<Connection, Fault> {
     Ok(db)
 }
 
-/// The fault of a journal that a newer autonoe wrote.
 pub(super) fn newer(path: PathBuf, version: usize) -> Fault {
-    Fault::lasting(
-        Layer::Config,
+    Fault::permanent(
+        FaultLayer::Config,
         "journal_version",
         format!("The journal {} was written by a newer autonoe (format {version}).", path.display()),
     )

@@ -1,4 +1,4 @@
-//! The file format, held against seed 002 §5.2 and against what users do to files.
+//! The file format, against seed 002 §5.2 and against edits by users.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn parse(text: &str) -> Result<StatusFile, autonoe_core::fault::Fault> {
 }
 
 #[test]
-fn the_seed_example_survives_to_the_letter() {
+fn the_seed_example_is_rewritten_unchanged() {
     assert_eq!(parse(SEED_EXAMPLE).expect("valid").render(), SEED_EXAMPLE);
 }
 
@@ -81,7 +81,7 @@ fn unknown_keys_survive_a_rewrite() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_names_file_and_place() {
+fn errors_name_the_file_and_the_position() {
     for (text, wanted) in [
         ("", "line 1"),
         ("{\"createdAt\": \"2025-01-01\",\n  oops", "line 2"),
@@ -104,7 +104,7 @@ fn a_file_that_cannot_be_read_names_file_and_place() {
 }
 
 #[test]
-fn a_newer_format_is_refused_by_name() {
+fn a_newer_format_is_rejected() {
     let text = SEED_EXAMPLE.replacen('{', "{\n  \"version\": 2,", 1);
     let fault = parse(&text).expect_err("newer");
     assert_eq!(fault.code, "status_version");

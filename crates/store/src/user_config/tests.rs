@@ -12,16 +12,16 @@ fn parse(text: &str) -> Result<UserConfig, String> {
     UserConfig::parse(text, Some(Path::new("/home/me")))
 }
 
-/// A file with this text and these permissions.
+/// A file with this text and mode.
 fn written(text: &str, mode: u32) -> (TempDir, PathBuf) {
-    let place = TempDir::new().expect("temporary directory");
-    let path = place.path().join("config.toml");
+    let directory = TempDir::new().expect("temporary directory");
+    let path = directory.path().join("config.toml");
     fs::write(&path, text).expect("written");
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("permissions set");
-    (place, path)
+    (directory, path)
 }
 
-/// The first example in this language of docs/configuration.md.
+/// First example in this language in docs/configuration.md.
 fn documented(language: &str) -> &'static str {
     let document = include_str!("../../../../docs/configuration.md");
     let rest = document.split_once(&format!("```{language}\n")).expect("an example").1;
@@ -29,7 +29,7 @@ fn documented(language: &str) -> &'static str {
 }
 
 #[test]
-fn the_documented_examples_are_read() {
+fn the_documented_examples_are_parsed() {
     AgentConfig::parse(documented("json")).expect("valid");
     let config = parse(documented("toml")).expect("valid");
     assert!(config.sandbox.enabled);
@@ -44,11 +44,11 @@ fn the_documented_examples_are_read() {
 }
 
 #[test]
-fn what_is_absent_has_its_default() {
-    let place = TempDir::new().expect("temporary directory");
-    let absent = UserConfig::load(&place.path().join("no/config.toml"), None).expect("defaults");
+fn absent_settings_have_defaults() {
+    let directory = TempDir::new().expect("temporary directory");
+    let absent = UserConfig::load(&directory.path().join("no/config.toml"), None).expect("defaults");
     assert_eq!(absent, UserConfig::default());
-    assert!(absent.sandbox.enabled, "the sandbox is on unless someone says otherwise");
+    assert!(absent.sandbox.enabled, "the sandbox is on by default");
     assert_eq!(parse(""), Ok(UserConfig::default()));
     assert_eq!(parse("[sandbox]\n[network]\n"), Ok(UserConfig::default()));
     let off = parse("[sandbox]\nenabled = false").expect("valid").sandbox;
@@ -57,7 +57,7 @@ fn what_is_absent_has_its_default() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_field_line_and_choices() {
+fn errors_name_the_field_the_line_and_the_choices() {
     for (text, wanted) in [
         ("\n[sandbx]\n", vec!["sandbx", "`sandbox`", "`network`", "line 2"]),
         (
@@ -109,7 +109,10 @@ fn webhooks_go_to_hosts_that_the_user_named_and_are_signed_with_a_variable() {
         ("[webhooks]\nhosts = [1]", vec!["webhooks.hosts[0]", "string", "line 2"]),
         ("[webhooks]\nsecret_variable = \"\"", vec!["webhooks.secret_variable", "HOOK_SECRET"]),
         ("[webhooks]\nsecret_variable = \"2A\"", vec!["webhooks.secret_variable"]),
-        ("[webhooks]\nsecret_variable = \"whsec-7+x\"", vec!["webhooks.secret_variable", "does not belong"]),
+        (
+            "[webhooks]\nsecret_variable = \"whsec-7+x\"",
+            vec!["webhooks.secret_variable", "must not be in this file"],
+        ),
     ] {
         let message = parse(text).expect_err(text);
         assert!(!message.contains("whsec"), "{message}");
@@ -120,7 +123,7 @@ fn webhooks_go_to_hosts_that_the_user_named_and_are_signed_with_a_variable() {
 }
 
 #[test]
-fn home_is_where_the_caller_says() {
+fn the_caller_decides_the_home_directory() {
     let config = parse("sandbox.read = [\"~\", \"~/a/b\", \"/~/c\"]").expect("valid");
     assert_eq!(config.sandbox.read, ["/home/me", "/home/me/a/b", "/~/c"].map(PathBuf::from));
     let message = UserConfig::parse("sandbox.read = [\"~/a\"]", None).expect_err("no home");
@@ -128,11 +131,11 @@ fn home_is_where_the_caller_says() {
 }
 
 #[test]
-fn a_file_that_others_may_write_is_refused_with_the_remedy() {
+fn a_file_that_others_may_write_is_rejected_with_a_hint() {
     for (mode, is_fine) in
         [(0o600, true), (0o644, true), (0o400, true), (0o664, false), (0o620, false), (0o602, false)]
     {
-        let (_place, path) = written("", mode);
+        let (_directory, path) = written("", mode);
         match UserConfig::load(&path, None) {
             Ok(config) => assert!(is_fine && config == UserConfig::default(), "{mode:o}"),
             Err(fault) => {
@@ -145,8 +148,8 @@ fn a_file_that_others_may_write_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_fault_names_the_file_and_where_to_read_on() {
-    let (_place, path) = written("[sandbox]\nfoo = 1", 0o600);
+fn a_fault_names_the_file_and_the_documentation() {
+    let (_directory, path) = written("[sandbox]\nfoo = 1", 0o600);
     let fault = UserConfig::load(&path, None).expect_err("refused");
     assert!(fault.message.contains("config.toml is not valid: field sandbox.foo: unknown field"), "{fault}");
     assert!(!fault.message.contains('\n') && fault.message.ends_with("at line 2."), "{fault}");

@@ -1,4 +1,4 @@
-//! Files that cannot be used: a clear fault, and never a byte overwritten.
+//! Unusable files: a clear fault, and never a byte overwritten.
 
 use std::fs;
 
@@ -8,18 +8,18 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::journal::history::History;
-use autonoe_store::{Journal, StatusStore};
+use autonoe_store::{SqliteJournal, StatusStore};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use crate::support::{Bench, SPEC, session};
+use crate::support::{SPEC, StoreFixture, session};
 
-/// What the code makes of format 0, which is an empty file, and the newest format there is.
+/// An empty file has format 0.
 const NEWEST: i64 = 5;
 
-async fn refused(bench: &Bench) -> Fault {
-    let begun = bench.try_begin("run", SPEC, Timestamp::now(), JournalOptions::default()).await;
-    let fault = begun.map(drop).expect_err("this journal cannot be used");
+async fn refused(fixture: &StoreFixture) -> Fault {
+    let start = fixture.try_begin("run", SPEC, Timestamp::now(), JournalOptions::default()).await;
+    let fault = start.map(drop).expect_err("this journal cannot be used");
     assert_eq!(fault.remedy, Remedy::Person);
     assert!(fault.message.contains("journal.db"), "{}", fault.message);
     assert!(fault.hint.is_some());
@@ -32,7 +32,7 @@ fn user_version(db: &Connection) -> i64 {
 
 #[tokio::test]
 async fn a_corrupt_status_file_stops_reading_and_changing_and_is_never_overwritten() {
-    for (text, place) in [
+    for (text, position) in [
         ("", "line 1"),
         ("{\n  \"createdAt\": \"2025-01-01\",\n  oops", "line 3"),
         (
@@ -40,11 +40,11 @@ async fn a_corrupt_status_file_stops_reading_and_changing_and_is_never_overwritt
             "deliverables",
         ),
     ] {
-        let bench = Bench::new();
-        bench.write_status(text);
-        let store = bench.store().await;
+        let fixture = StoreFixture::new();
+        fixture.write_status(text);
+        let store = fixture.store().await;
         let load = store.load().await.expect_err(text);
-        let read = StatusStore::read(&bench.project).expect_err(text);
+        let read = StatusStore::read(&fixture.project).expect_err(text);
         let change = store
             .change(Box::new(|status: &mut ProjectStatus, _| Ok(((), vec![status.set_status("A", Passed)?]))))
             .await
@@ -52,48 +52,48 @@ async fn a_corrupt_status_file_stops_reading_and_changing_and_is_never_overwritt
         for fault in [load, read, change] {
             assert_eq!(fault.code, "status_file");
             assert_eq!(fault.remedy, Remedy::Person);
-            let file = bench.project.status_file();
+            let file = fixture.project.status_file();
             assert!(fault.message.contains(file.to_str().unwrap()), "{}", fault.message);
-            assert!(fault.message.contains(place), "{} lacks {place}", fault.message);
+            assert!(fault.message.contains(position), "{} lacks {position}", fault.message);
         }
-        assert_eq!(bench.status_text(), text);
-        assert_eq!(bench.count("status_writes"), 0);
+        assert_eq!(fixture.status_text(), text);
+        assert_eq!(fixture.count("status_writes"), 0);
     }
 }
 
 #[tokio::test]
 async fn a_status_file_that_is_not_text_or_not_a_file_is_a_fault() {
-    let bench = Bench::new();
-    bench.write_status("");
-    fs::write(bench.project.status_file(), [0xff, 0xfe, 0x00]).unwrap();
-    let store = bench.store().await;
+    let fixture = StoreFixture::new();
+    fixture.write_status("");
+    fs::write(fixture.project.status_file(), [0xff, 0xfe, 0x00]).unwrap();
+    let store = fixture.store().await;
     assert_eq!(store.load().await.expect_err("not UTF-8").code, "status_file");
-    fs::remove_file(bench.project.status_file()).unwrap();
-    fs::create_dir(bench.project.status_file()).unwrap();
+    fs::remove_file(fixture.project.status_file()).unwrap();
+    fs::create_dir(fixture.project.status_file()).unwrap();
     assert_eq!(store.load().await.expect_err("a directory").code, "status_file");
 }
 
 #[tokio::test]
 async fn a_journal_path_that_is_a_directory_is_a_fault() {
-    let bench = Bench::new();
-    fs::create_dir_all(bench.project.journal_file()).unwrap();
-    assert_eq!(refused(&bench).await.code, "journal");
+    let fixture = StoreFixture::new();
+    fs::create_dir_all(fixture.project.journal_file()).unwrap();
+    assert_eq!(refused(&fixture).await.code, "journal");
 }
 
 #[tokio::test]
-async fn a_journal_of_garbage_is_a_fault_and_stays_as_it_is() {
-    let bench = Bench::new();
-    fs::create_dir_all(bench.project.state_dir()).unwrap();
-    let garbage = b"this is not a database, however long one looks at it. ".repeat(40);
-    fs::write(bench.project.journal_file(), &garbage).unwrap();
-    assert_damaged(&refused(&bench).await);
-    assert_eq!(fs::read(bench.project.journal_file()).unwrap(), garbage);
+async fn a_garbage_journal_is_a_fault_and_stays_unchanged() {
+    let fixture = StoreFixture::new();
+    fs::create_dir_all(fixture.project.state_dir()).unwrap();
+    let garbage = b"this is not a database at all, just some text here. ".repeat(40);
+    fs::write(fixture.project.journal_file(), &garbage).unwrap();
+    assert_damaged(&refused(&fixture).await);
+    assert_eq!(fs::read(fixture.project.journal_file()).unwrap(), garbage);
     let history =
-        History::open(&bench.project.journal_file()).and_then(|history| history.unwrap().last_run());
+        History::open(&fixture.project.journal_file()).and_then(|history| history.unwrap().last_run());
     assert_damaged(&history.expect_err("not a database"));
 }
 
-/// That it says what it is, what to do, what is kept and what is lost.
+/// Checks that the fault says what is wrong, what to do, what is kept and what is lost.
 #[track_caller]
 fn assert_damaged(fault: &Fault) {
     let hint = fault.hint.as_deref().unwrap_or_default();
@@ -102,105 +102,105 @@ fn assert_damaged(fault: &Fault) {
     for words in ["Move journal.db", "-wal", "Kept:", "status", "Lost:"] {
         assert!(hint.contains(words), "{hint} lacks {words}");
     }
-    assert!(!hint.contains("Make room"), "{hint}");
+    assert!(!hint.contains("Free up space"), "{hint}");
 }
 
 #[tokio::test]
 async fn a_database_that_is_not_ours_is_a_damaged_journal() {
-    let bench = Bench::new();
-    fs::create_dir_all(bench.project.state_dir()).unwrap();
-    let db = bench.sql();
+    let fixture = StoreFixture::new();
+    fs::create_dir_all(fixture.project.state_dir()).unwrap();
+    let db = fixture.sql();
     db.execute_batch("CREATE TABLE recipes (name)").unwrap();
     db.pragma_update(None, "user_version", NEWEST).unwrap();
     drop(db);
-    assert_damaged(&refused(&bench).await);
+    assert_damaged(&refused(&fixture).await);
 }
 
 #[tokio::test]
 async fn a_journal_that_is_a_pipe_is_not_waited_for() {
-    let bench = Bench::new();
-    fs::create_dir_all(bench.project.state_dir()).unwrap();
-    let path = bench.project.journal_file();
+    let fixture = StoreFixture::new();
+    fs::create_dir_all(fixture.project.state_dir()).unwrap();
+    let path = fixture.project.journal_file();
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
         .unwrap();
-    assert!(refused(&bench).await.message.contains("it is a named pipe"));
+    assert!(refused(&fixture).await.message.contains("it is a named pipe"));
     let history = History::open(&path).map(drop).expect_err("a pipe");
     assert!(history.message.contains("it is a named pipe"), "{history}");
 }
 
 #[tokio::test]
 async fn a_journal_with_a_damaged_page_is_a_fault_at_the_latest_when_it_is_read() {
-    let bench = Bench::new();
-    let (journal, _) = bench.begin("run").await;
+    let fixture = StoreFixture::new();
+    let (journal, _) = fixture.begin("run").await;
     session(&journal, 1, autonoe_core::outcome::SessionEnd::Completed).await;
     drop(journal);
-    let path = bench.project.journal_file();
+    let path = fixture.project.journal_file();
     let mut bytes = fs::read(&path).unwrap();
     let page = 4096;
     assert!(bytes.len() > 2 * page);
     bytes[page..].fill(0xAA);
     fs::write(&path, &bytes).unwrap();
-    assert_damaged(&refused(&bench).await);
+    assert_damaged(&refused(&fixture).await);
     let integrity = History::open(&path).unwrap().unwrap().integrity();
-    assert_damaged(&integrity.expect_err("it is not whole"));
+    assert_damaged(&integrity.expect_err("it is damaged"));
 }
 
 #[tokio::test]
-async fn a_newer_journal_is_refused_by_version_and_stays_as_it_is() {
+async fn a_newer_journal_is_rejected_by_version_and_stays_unchanged() {
     for mode in ["DELETE", "WAL"] {
-        let bench = Bench::new();
-        fs::create_dir_all(bench.project.state_dir()).unwrap();
-        let db = bench.sql();
+        let fixture = StoreFixture::new();
+        fs::create_dir_all(fixture.project.state_dir()).unwrap();
+        let db = fixture.sql();
         db.pragma_update(None, "journal_mode", mode).unwrap();
         db.execute_batch("CREATE TABLE things_to_come (x)").unwrap();
         db.pragma_update(None, "user_version", NEWEST + 1).unwrap();
         drop(db);
-        let before = fs::read(bench.project.journal_file()).unwrap();
+        let before = fs::read(fixture.project.journal_file()).unwrap();
 
-        let fault = refused(&bench).await;
+        let fault = refused(&fixture).await;
         assert_eq!(fault.code, "journal_version");
         assert!(fault.message.contains(&format!("format {}", NEWEST + 1)), "{}", fault.message);
-        let path = bench.project.journal_file();
-        let visit = Journal::visit(&path, SPEC, Timestamp::now(), JournalOptions::default()).await;
+        let path = fixture.project.journal_file();
+        let visit = SqliteJournal::open(&path, SPEC, Timestamp::now(), JournalOptions::default()).await;
         assert_eq!(visit.map(drop).expect_err("newer").code, "journal_version");
         assert!(fs::read(&path).unwrap() == before, "the file in mode {mode} was changed");
     }
 }
 
 #[tokio::test]
-async fn an_empty_file_becomes_the_newest_format() {
-    let bench = Bench::new();
-    fs::create_dir_all(bench.project.state_dir()).unwrap();
-    fs::write(bench.project.journal_file(), "").unwrap();
-    assert_eq!(user_version(&bench.sql()), 0);
-    let (journal, _) = bench.begin("run").await;
+async fn an_empty_file_is_migrated_to_the_latest_format() {
+    let fixture = StoreFixture::new();
+    fs::create_dir_all(fixture.project.state_dir()).unwrap();
+    fs::write(fixture.project.journal_file(), "").unwrap();
+    assert_eq!(user_version(&fixture.sql()), 0);
+    let (journal, _) = fixture.begin("run").await;
     drop(journal);
-    let db = bench.sql();
+    let db = fixture.sql();
     assert_eq!(user_version(&db), NEWEST);
     let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
 }
 
 #[tokio::test]
-async fn opening_again_and_again_is_harmless() {
-    let bench = Bench::new();
+async fn opening_repeatedly_is_harmless() {
+    let fixture = StoreFixture::new();
     for number in 1..=3 {
-        let (journal, begun) = bench.begin("run").await;
-        assert_eq!(begun.state.sessions, number - 1);
+        let (journal, start) = fixture.begin("run").await;
+        assert_eq!(start.state.sessions, number - 1);
         session(&journal, number, autonoe_core::outcome::SessionEnd::Completed).await;
     }
-    assert_eq!(user_version(&bench.sql()), NEWEST);
-    let history = History::open(&bench.project.journal_file()).unwrap().unwrap();
+    assert_eq!(user_version(&fixture.sql()), NEWEST);
+    let history = History::open(&fixture.project.journal_file()).unwrap().unwrap();
     assert_eq!(history.integrity().unwrap(), "ok");
 }
 
 #[tokio::test]
-async fn a_state_directory_that_cannot_be_made_is_a_fault() {
-    let bench = Bench::new();
-    fs::create_dir_all(bench.project.state_dir().parent().unwrap()).unwrap();
-    fs::write(bench.project.state_dir(), "a file in the way").unwrap();
-    let begun = bench.try_begin("run", SPEC, Timestamp::now(), JournalOptions::default()).await;
-    let fault = begun.map(drop).expect_err("a file in the way");
+async fn a_state_directory_that_cannot_be_created_is_a_fault() {
+    let fixture = StoreFixture::new();
+    fs::create_dir_all(fixture.project.state_dir().parent().unwrap()).unwrap();
+    fs::write(fixture.project.state_dir(), "a file in the way").unwrap();
+    let start = fixture.try_begin("run", SPEC, Timestamp::now(), JournalOptions::default()).await;
+    let fault = start.map(drop).expect_err("a file in the way");
     assert_eq!(fault.code, "journal");
     assert!(fault.message.contains("is a file, not a directory"), "{fault}");
 }
@@ -209,14 +209,14 @@ async fn a_state_directory_that_cannot_be_made_is_a_fault() {
 async fn a_journal_that_fails_once_accepts_nothing_more() {
     use crate::support::{started, usage};
     use autonoe_core::journal::Journal as _;
-    let bench = Bench::new();
-    let (journal, _) = bench.begin("run").await;
+    let fixture = StoreFixture::new();
+    let (journal, _) = fixture.begin("run").await;
     journal.record(started(1)).await.unwrap();
     let first = journal.record(started(1)).await.expect_err("the same session twice");
     assert_eq!(first.code, "journal");
     assert_eq!(journal.cost(1, &usage(Some(1.0))).await, Err(first.clone()));
     assert_eq!(journal.record(started(2)).await, Err(first));
     drop(journal);
-    assert_eq!(bench.count("sessions"), 1);
-    assert_eq!(bench.count("costs"), 0);
+    assert_eq!(fixture.count("sessions"), 1);
+    assert_eq!(fixture.count("costs"), 0);
 }

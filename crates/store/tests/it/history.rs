@@ -3,30 +3,30 @@
 use std::time::Duration;
 
 use autonoe_core::event::AgentEvent;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::journal::Journal as _;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_store::journal::history::{History, RunCommits};
 use jiff::Timestamp;
 
-use crate::support::{Bench, end_run, error, report, session, started, usage};
+use crate::support::{StoreFixture, end_run, error, report, session, started, usage};
 
-fn history(bench: &Bench) -> History {
-    History::open(&bench.project.journal_file()).unwrap().expect("a journal")
+fn history(fixture: &StoreFixture) -> History {
+    History::open(&fixture.project.journal_file()).unwrap().expect("a journal")
 }
 
 #[tokio::test]
-async fn without_a_journal_there_is_no_history_and_looking_makes_none() {
-    let bench = Bench::new();
-    assert!(History::open(&bench.project.journal_file()).unwrap().is_none());
-    assert!(!bench.project.state_dir().exists());
+async fn without_a_journal_there_is_no_history_and_reading_creates_none() {
+    let fixture = StoreFixture::new();
+    assert!(History::open(&fixture.project.journal_file()).unwrap().is_none());
+    assert!(!fixture.project.state_dir().exists());
 }
 
 #[tokio::test]
-async fn sessions_are_listed_newest_first_with_what_they_cost() {
-    let bench = Bench::new();
-    let (journal, first) = bench.begin("run").await;
+async fn sessions_are_listed_latest_first_with_their_cost() {
+    let fixture = StoreFixture::new();
+    let (journal, first) = fixture.begin("run").await;
     session(&journal, 1, SessionEnd::Completed).await;
     journal.cost(1, &usage(Some(0.25))).await.unwrap();
     journal.cost(1, &usage(Some(0.5))).await.unwrap();
@@ -35,20 +35,20 @@ async fn sessions_are_listed_newest_first_with_what_they_cost() {
     journal.cost(2, &usage(None)).await.unwrap();
     end_run(&journal, RunOutcome::Interrupted).await;
     drop(journal);
-    let (journal, second) = bench.begin("sync").await;
+    let (journal, second) = fixture.begin("sync").await;
     journal.record(started(1)).await.unwrap();
 
-    let history = history(&bench);
+    let history = history(&fixture);
     let sessions = history.sessions(10).unwrap();
-    let places: Vec<(i64, u32)> = sessions.iter().map(|session| (session.run, session.number)).collect();
-    assert_eq!(places, [(second.run, 1), (first.run, 2), (first.run, 1)]);
+    let ids: Vec<(i64, u32)> = sessions.iter().map(|session| (session.run, session.number)).collect();
+    assert_eq!(ids, [(second.run, 1), (first.run, 2), (first.run, 1)]);
     let [running, failed, done] = &sessions[..] else { unreachable!("three sessions") };
 
     assert_eq!(running.outcome, None);
     assert_eq!(running.duration_seconds, None);
     assert_eq!((running.cost_usd, running.input_tokens, running.output_tokens), (None, 0, 0));
     assert_eq!(failed.outcome, Some(error()));
-    assert_eq!(failed.cost_usd, None, "a price was not known");
+    assert_eq!(failed.cost_usd, None, "a price is unknown");
     assert_eq!(failed.input_tokens, 2 * 107);
     assert_eq!(done.outcome, Some(SessionEnd::Completed));
     assert_eq!((done.cost_usd, done.input_tokens, done.output_tokens), (Some(0.75), 2 * 107, 40));
@@ -65,27 +65,28 @@ async fn sessions_are_listed_newest_first_with_what_they_cost() {
 
 #[tokio::test]
 async fn one_session_is_shown_with_its_events_while_it_runs() {
-    let bench = Bench::new();
-    let (journal, begun) = bench.begin("run").await;
+    let fixture = StoreFixture::new();
+    let (journal, start) = fixture.begin("run").await;
     journal.record(started(1)).await.unwrap();
     let event = AgentEvent::Text { text: "hello".to_owned() }.into();
     journal.event(1, &event).await.unwrap();
     journal.cost(1, &usage(Some(0.5))).await.unwrap();
 
-    let history = history(&bench);
-    let (session, events) = history.session(begun.run, 1).unwrap().expect("it is on record");
+    let history = history(&fixture);
+    let (session, events) = history.session(start.run, 1).unwrap().expect("recorded");
     assert_eq!(session.number, 1);
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].event, serde_json::to_value(&event).unwrap());
     assert!(events[0].at.parse::<Timestamp>().is_ok());
-    assert!(history.session(begun.run, 2).unwrap().is_none());
-    assert!(history.session(begun.run + 1, 1).unwrap().is_none());
+    assert!(history.session(start.run, 2).unwrap().is_none());
+    assert!(history.session(start.run + 1, 1).unwrap().is_none());
 }
 
 #[tokio::test]
 async fn the_last_run_is_shown_with_its_report_whatever_its_outcome() {
-    let fault =
-        || Fault::lasting(Layer::Config, "code", "It broke.").retry_after(Some(Duration::from_secs(3)));
+    let fault = || {
+        Fault::permanent(FaultLayer::Config, "code", "It broke.").retry_after(Some(Duration::from_secs(3)))
+    };
     for outcome in [
         RunOutcome::AllPassed,
         RunOutcome::AllVerified,
@@ -99,14 +100,14 @@ async fn the_last_run_is_shown_with_its_report_whatever_its_outcome() {
         RunOutcome::MaxRetriesExceeded { limit: 3, fault: fault() },
         RunOutcome::Failed { fault: fault() },
     ] {
-        let bench = Bench::new();
-        let (journal, begun) = bench.begin("sync").await;
-        let under_way = history(&bench).last_run().unwrap().expect("a run");
+        let fixture = StoreFixture::new();
+        let (journal, start) = fixture.begin("sync").await;
+        let under_way = history(&fixture).last_run().unwrap().expect("a run");
         assert_eq!((under_way.ended_at, under_way.report), (None, None));
 
         end_run(&journal, outcome.clone()).await;
-        let run = history(&bench).last_run().unwrap().expect("a run");
-        assert_eq!((run.id, run.command.as_str()), (begun.run, "sync"));
+        let run = history(&fixture).last_run().unwrap().expect("a run");
+        assert_eq!((run.id, run.command.as_str()), (start.run, "sync"));
         assert!(run.ended_at.is_some());
         assert_eq!(run.report, Some(report(outcome)));
     }
@@ -114,17 +115,17 @@ async fn the_last_run_is_shown_with_its_report_whatever_its_outcome() {
 
 #[tokio::test]
 async fn a_run_is_found_by_its_number_with_its_sessions() {
-    let bench = Bench::new();
-    let (journal, first) = bench.begin("run").await;
+    let fixture = StoreFixture::new();
+    let (journal, first) = fixture.begin("run").await;
     session(&journal, 1, SessionEnd::Completed).await;
     session(&journal, 2, error()).await;
     journal.event(0, &AgentEvent::Text { text: "between".to_owned() }.into()).await.unwrap();
     end_run(&journal, RunOutcome::Interrupted).await;
     drop(journal);
-    let (journal, second) = bench.begin("sync").await;
+    let (journal, second) = fixture.begin("sync").await;
     journal.record(started(1)).await.unwrap();
 
-    let history = history(&bench);
+    let history = history(&fixture);
     assert_eq!(history.run(first.run).unwrap().map(|run| run.command).as_deref(), Some("run"));
     assert_eq!(history.run(second.run).unwrap().map(|run| run.command).as_deref(), Some("sync"));
     assert!(history.run(second.run + 1).unwrap().is_none());
@@ -137,45 +138,57 @@ async fn a_run_is_found_by_its_number_with_its_sessions() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_taken_up_still_began_where_it_began() {
-    let bench = Bench::new();
-    let (journal, begun) = bench.begin("run").await;
-    assert_eq!(history(&bench).commits(begun.run).unwrap(), None, "it did not say");
-    assert_eq!(journal.began_on(None).await.unwrap(), None);
+async fn a_resumed_run_keeps_its_start_commit() {
+    let fixture = StoreFixture::new();
+    let (journal, start) = fixture.begin("run").await;
+    assert_eq!(history(&fixture).commits(start.run).unwrap(), None, "not recorded");
+    assert_eq!(journal.record_start_commit(None).await.unwrap(), None);
     drop(journal);
-    let (journal, again) = bench.begin("run").await;
-    assert_eq!(again.run, begun.run);
-    assert_eq!(journal.began_on(Some("c1")).await.unwrap(), None, "nothing was committed then");
-    journal.ended_on(Some("c2")).await.unwrap();
+    let (journal, again) = fixture.begin("run").await;
+    assert_eq!(again.run, start.run);
+    assert_eq!(
+        journal.record_start_commit(Some("c1")).await.unwrap(),
+        None,
+        "nothing was committed at the start"
+    );
+    journal.record_end_commit(Some("c2")).await.unwrap();
     end_run(&journal, RunOutcome::AllPassed).await;
     drop(journal);
-    let (journal, next) = bench.begin("run").await;
-    assert_eq!(journal.began_on(Some("c2")).await.unwrap().as_deref(), Some("c2"));
+    let (journal, next) = fixture.begin("run").await;
+    assert_eq!(journal.record_start_commit(Some("c2")).await.unwrap().as_deref(), Some("c2"));
 
-    let commits = |run| history(&bench).commits(run).unwrap().expect("it is written down");
-    assert_eq!(commits(begun.run), RunCommits { before: None, after: Some("c2".to_owned()) });
+    let commits = |run| history(&fixture).commits(run).unwrap().expect("recorded");
+    assert_eq!(commits(start.run), RunCommits { before: None, after: Some("c2".to_owned()) });
     assert_eq!(commits(next.run), RunCommits { before: Some("c2".to_owned()), after: None });
 }
 
 #[tokio::test]
-async fn a_journal_of_an_earlier_version_can_still_be_looked_at() {
-    let bench = Bench::new();
-    let (journal, begun) = bench.begin("run").await;
+async fn a_journal_of_an_earlier_version_can_still_be_read() {
+    let fixture = StoreFixture::new();
+    let (journal, start) = fixture.begin("run").await;
     drop(journal);
-    bench
+    fixture
         .sql()
         .execute_batch("DROP TABLE outages; DROP TABLE said; DROP TABLE plans; DROP TABLE commits; PRAGMA user_version = 2")
         .unwrap();
-    assert_eq!(history(&bench).commits(begun.run).unwrap(), None);
-    let (journal, _) = bench.begin("run").await;
-    assert_eq!(journal.began_on(Some("c1")).await.unwrap().as_deref(), Some("c1"), "the table is made");
+    assert_eq!(history(&fixture).commits(start.run).unwrap(), None);
+    let (journal, _) = fixture.begin("run").await;
+    assert_eq!(
+        journal.record_start_commit(Some("c1")).await.unwrap().as_deref(),
+        Some("c1"),
+        "the table is created"
+    );
 }
 
 #[tokio::test]
-async fn a_journal_that_was_only_visited_has_no_runs() {
-    let bench = Bench::new();
-    let path = bench.project.journal_file();
-    drop(autonoe_store::Journal::visit(&path, "spec", Timestamp::now(), Default::default()).await.unwrap());
-    assert!(history(&bench).last_run().unwrap().is_none());
-    assert_eq!(history(&bench).total_cost().unwrap(), (0.0, false));
+async fn a_journal_opened_outside_a_run_has_no_runs() {
+    let fixture = StoreFixture::new();
+    let path = fixture.project.journal_file();
+    drop(
+        autonoe_store::SqliteJournal::open(&path, "spec", Timestamp::now(), Default::default())
+            .await
+            .unwrap(),
+    );
+    assert!(history(&fixture).last_run().unwrap().is_none());
+    assert_eq!(history(&fixture).total_cost().unwrap(), (0.0, false));
 }

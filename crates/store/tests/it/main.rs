@@ -1,4 +1,4 @@
-//! What is kept on disk, seen as the next process sees it: real files, real databases, real kills.
+//! State on disk as the next process sees it: real files, real databases, real kills.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod damage;

@@ -1,39 +1,39 @@
-//! Runs: begun, ended, or left unfinished by a process that died and taken up by the next one.
-//! A process dies here by dropping its journal without recording the end of the run.
+//! Runs: started, ended, or left unfinished by a dead process and resumed by the next one. A process dies here by
+//! dropping its journal without recording the end of the run.
 
 use std::time::Duration;
 
-use autonoe_core::journal::{Journal as _, Record};
+use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_core::quota::QuotaWait;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::support::{Bench, end_run, ended, error, session, started, usage};
+use crate::support::{StoreFixture, end_run, ended, error, session, started, usage};
 
 #[tokio::test]
 async fn a_new_run_starts_from_nothing() {
-    let bench = Bench::new();
-    let (journal, begun) = bench.begin("run").await;
-    assert!(!begun.resumed);
-    assert_eq!(begun.run, journal.run());
-    assert_eq!((begun.state.sessions, begun.state.iterations, begun.state.errors), (0, 0, 0));
-    assert_eq!(begun.state.spent.cost, Usd::ZERO);
-    assert!(!begun.state.spent.unpriced);
-    assert_eq!(begun.state.time_before, Duration::ZERO);
-    assert_eq!(begun.state.quota, None);
+    let fixture = StoreFixture::new();
+    let (journal, start) = fixture.begin("run").await;
+    assert!(!start.resumed);
+    assert_eq!(start.run, journal.run());
+    assert_eq!((start.state.sessions, start.state.iterations, start.state.errors), (0, 0, 0));
+    assert_eq!(start.state.spent.cost, Usd::ZERO);
+    assert!(!start.state.spent.unpriced);
+    assert_eq!(start.state.time_before, Duration::ZERO);
+    assert_eq!(start.state.quota, None);
 }
 
 #[tokio::test]
-async fn a_run_that_ended_is_not_taken_up() {
-    let bench = Bench::new();
-    let (journal, first) = bench.begin("run").await;
+async fn a_run_that_ended_is_not_resumed() {
+    let fixture = StoreFixture::new();
+    let (journal, first) = fixture.begin("run").await;
     session(&journal, 1, SessionEnd::Completed).await;
     journal.cost(1, &usage(Some(0.5))).await.unwrap();
     end_run(&journal, RunOutcome::Interrupted).await;
     drop(journal);
 
-    let (_journal, second) = bench.begin("run").await;
+    let (_journal, second) = fixture.begin("run").await;
     assert!(!second.resumed);
     assert_ne!(second.run, first.run);
     assert_eq!(second.state.sessions, 0);
@@ -41,9 +41,9 @@ async fn a_run_that_ended_is_not_taken_up() {
 }
 
 #[tokio::test]
-async fn a_run_whose_process_died_goes_on_with_what_it_had() {
-    let bench = Bench::new();
-    let (journal, first) = bench.begin("run").await;
+async fn a_run_whose_process_died_is_resumed_with_its_state() {
+    let fixture = StoreFixture::new();
+    let (journal, first) = fixture.begin("run").await;
     session(&journal, 1, SessionEnd::Completed).await;
     journal.cost(1, &usage(Some(0.25))).await.unwrap();
     session(&journal, 2, error()).await;
@@ -52,14 +52,14 @@ async fn a_run_whose_process_died_goes_on_with_what_it_had() {
     journal.cost(3, &usage(Some(1.0))).await.unwrap();
     drop(journal);
 
-    let (_journal, second) = bench.begin("run").await;
+    let (_journal, second) = fixture.begin("run").await;
     assert!(second.resumed);
     assert_eq!(second.run, first.run);
     let state = second.state;
-    assert_eq!(state.sessions, 3, "numbers go on after the session that was cut off");
+    assert_eq!(state.sessions, 3, "numbering continues after the session that was cut off");
     assert_eq!(state.iterations, 2, "a session that was cut off does not count");
     assert_eq!(state.errors, 1);
-    assert_eq!(state.spent.cost, Usd(1.75), "what the session that was cut off cost is spent all the same");
+    assert_eq!(state.spent.cost, Usd(1.75), "the cost of the session that was cut off counts");
     assert_eq!((state.spent.input_tokens, state.spent.output_tokens), (3 * 107, 60));
     assert!(!state.spent.unpriced);
     assert_eq!(state.time_before, Duration::from_secs(20));
@@ -67,24 +67,24 @@ async fn a_run_whose_process_died_goes_on_with_what_it_had() {
 
 #[tokio::test]
 async fn a_session_that_was_cut_off_is_closed_as_interrupted() {
-    let bench = Bench::new();
-    let (journal, _) = bench.begin("run").await;
+    let fixture = StoreFixture::new();
+    let (journal, _) = fixture.begin("run").await;
     session(&journal, 1, SessionEnd::Completed).await;
     journal.record(started(2)).await.unwrap();
     drop(journal);
-    assert_eq!(bench.count("sessions WHERE ended_at IS NULL"), 1);
+    assert_eq!(fixture.count("sessions WHERE ended_at IS NULL"), 1);
 
-    let (journal, _) = bench.begin("run").await;
+    let (journal, _) = fixture.begin("run").await;
     drop(journal);
-    assert_eq!(bench.count("sessions WHERE ended_at IS NULL"), 0);
-    let history = autonoe_store::journal::history::History::open(&bench.project.journal_file());
+    assert_eq!(fixture.count("sessions WHERE ended_at IS NULL"), 0);
+    let history = autonoe_store::journal::history::History::open(&fixture.project.journal_file());
     let sessions = history.unwrap().unwrap().sessions(10).unwrap();
     let outcomes: Vec<_> = sessions.into_iter().map(|session| session.outcome).collect();
     assert_eq!(outcomes, [Some(SessionEnd::Interrupted), Some(SessionEnd::Completed)]);
 }
 
 #[tokio::test]
-async fn errors_count_in_a_row_and_what_the_quota_or_the_user_ended_is_no_iteration() {
+async fn consecutive_errors_count_and_sessions_ended_by_quota_or_user_are_not_iterations() {
     let quota = || SessionEnd::QuotaExceeded { message: "limit".to_owned(), resets_at: None };
     for (outcomes, iterations, errors) in [
         (vec![error(), error()], 2, 2),
@@ -94,109 +94,109 @@ async fn errors_count_in_a_row_and_what_the_quota_or_the_user_ended_is_no_iterat
         (vec![error(), SessionEnd::Interrupted], 1, 1),
         (vec![quota(), quota()], 0, 0),
     ] {
-        let bench = Bench::new();
-        let (journal, _) = bench.begin("run").await;
+        let fixture = StoreFixture::new();
+        let (journal, _) = fixture.begin("run").await;
         for (number, outcome) in (1..).zip(outcomes.clone()) {
             session(&journal, number, outcome).await;
         }
         drop(journal);
-        let (_journal, begun) = bench.begin("run").await;
-        assert_eq!((begun.state.iterations, begun.state.errors), (iterations, errors), "{outcomes:?}");
+        let (_journal, start) = fixture.begin("run").await;
+        assert_eq!((start.state.iterations, start.state.errors), (iterations, errors), "{outcomes:?}");
     }
 }
 
 #[tokio::test]
 async fn an_unknown_price_stays_unknown() {
-    let bench = Bench::new();
-    let (journal, _) = bench.begin("run").await;
+    let fixture = StoreFixture::new();
+    let (journal, _) = fixture.begin("run").await;
     journal.record(started(1)).await.unwrap();
     journal.cost(1, &usage(Some(0.5))).await.unwrap();
     journal.cost(1, &usage(None)).await.unwrap();
     drop(journal);
-    let (_journal, begun) = bench.begin("run").await;
-    assert!(begun.state.spent.unpriced);
-    assert_eq!(begun.state.spent.cost, Usd(0.5));
-    assert_eq!(begun.state.spent.total(), None);
+    let (_journal, start) = fixture.begin("run").await;
+    assert!(start.state.spent.unpriced);
+    assert_eq!(start.state.spent.cost, Usd(0.5));
+    assert_eq!(start.state.spent.total(), None);
 }
 
 #[tokio::test]
-async fn another_command_begins_anew_and_closes_what_was_left() {
-    let bench = Bench::new();
-    let (journal, first) = bench.begin("run").await;
+async fn another_command_starts_a_new_run_and_closes_the_unfinished_one() {
+    let fixture = StoreFixture::new();
+    let (journal, first) = fixture.begin("run").await;
     journal.record(started(1)).await.unwrap();
     drop(journal);
 
-    let (journal, sync) = bench.begin("sync").await;
+    let (journal, sync) = fixture.begin("sync").await;
     assert!(!sync.resumed);
     assert_ne!(sync.run, first.run);
     assert_eq!(sync.state.sessions, 0);
-    assert_eq!(bench.count(&format!("runs WHERE id = {} AND ended_at IS NOT NULL", first.run)), 1);
+    assert_eq!(fixture.count(&format!("runs WHERE id = {} AND ended_at IS NOT NULL", first.run)), 1);
     drop(journal);
 
-    let (_journal, third) = bench.begin("run").await;
+    let (_journal, third) = fixture.begin("run").await;
     assert!(!third.resumed, "a run that was closed stays closed");
 }
 
 #[tokio::test]
-async fn a_run_survives_any_number_of_deaths() {
-    let bench = Bench::new();
+async fn a_run_survives_any_number_of_kills() {
+    let fixture = StoreFixture::new();
     for number in 1..=4 {
-        let (journal, begun) = bench.begin("run").await;
-        assert_eq!(begun.state.sessions, number - 1);
-        assert_eq!(begun.state.iterations, number - 1);
+        let (journal, start) = fixture.begin("run").await;
+        assert_eq!(start.state.sessions, number - 1);
+        assert_eq!(start.state.iterations, number - 1);
         session(&journal, number, SessionEnd::Completed).await;
     }
-    assert_eq!(bench.count("runs"), 1);
+    assert_eq!(fixture.count("runs"), 1);
 }
 
 #[tokio::test]
 async fn a_session_that_ended_twice_is_counted_once() {
-    let bench = Bench::new();
-    let (journal, _) = bench.begin("run").await;
+    let fixture = StoreFixture::new();
+    let (journal, _) = fixture.begin("run").await;
     session(&journal, 1, SessionEnd::Completed).await;
     journal.record(ended(1, SessionEnd::Completed, 10)).await.unwrap();
     drop(journal);
-    let (_journal, begun) = bench.begin("run").await;
-    assert_eq!((begun.state.sessions, begun.state.iterations), (1, 1));
-    assert_eq!(begun.state.time_before, Duration::from_secs(10));
+    let (_journal, start) = fixture.begin("run").await;
+    assert_eq!((start.state.sessions, start.state.iterations), (1, 1));
+    assert_eq!(start.state.time_before, Duration::from_secs(10));
 }
 
 #[tokio::test]
-async fn a_quota_wait_that_lies_ahead_is_kept_by_this_run_and_by_a_new_one() {
+async fn a_future_quota_wait_is_kept_by_this_run_and_by_a_new_one() {
     let now = Timestamp::now();
     let wait = QuotaWait { until: now + SignedDuration::from_hours(2), resets_at: Some(now) };
     for end in [None, Some(RunOutcome::Interrupted)] {
-        let bench = Bench::new();
-        let (journal, _) = bench.begin_at("run", "spec", now).await;
-        journal.record(Record::QuotaWait(QuotaWait { until: now, resets_at: None })).await.unwrap();
-        journal.record(Record::QuotaWait(wait)).await.unwrap();
+        let fixture = StoreFixture::new();
+        let (journal, _) = fixture.begin_at("run", "spec", now).await;
+        journal.record(JournalRecord::QuotaWait(QuotaWait { until: now, resets_at: None })).await.unwrap();
+        journal.record(JournalRecord::QuotaWait(wait)).await.unwrap();
         if let Some(outcome) = end.clone() {
             end_run(&journal, outcome).await;
         }
         drop(journal);
 
-        let (journal, begun) = bench.begin_at("run", "spec", now).await;
-        assert_eq!(begun.resumed, end.is_none());
-        assert_eq!(begun.state.quota, Some(wait), "the newest one counts");
+        let (journal, start) = fixture.begin_at("run", "spec", now).await;
+        assert_eq!(start.resumed, end.is_none());
+        assert_eq!(start.state.quota, Some(wait), "the latest one counts");
         end_run(&journal, RunOutcome::Interrupted).await;
         drop(journal);
 
-        let (_journal, later) = bench.begin_at("sync", "spec", wait.until).await;
-        assert_eq!(later.state.quota, None, "the time has come");
+        let (_journal, later) = fixture.begin_at("sync", "spec", wait.until).await;
+        assert_eq!(later.state.quota, None, "the wait is over");
     }
 }
 
 #[tokio::test]
-async fn a_visit_leaves_runs_as_they_are() {
-    let bench = Bench::new();
-    let (journal, first) = bench.begin("run").await;
+async fn opening_outside_a_run_leaves_runs_unchanged() {
+    let fixture = StoreFixture::new();
+    let (journal, first) = fixture.begin("run").await;
     journal.record(started(1)).await.unwrap();
     drop(journal);
-    let path = bench.project.journal_file();
-    let visitor = autonoe_store::Journal::visit(&path, "spec", Timestamp::now(), Default::default());
-    drop(visitor.await.unwrap());
-    assert_eq!(bench.count("sessions WHERE ended_at IS NULL"), 1);
-    let (_journal, second) = bench.begin("run").await;
+    let path = fixture.project.journal_file();
+    let outside = autonoe_store::SqliteJournal::open(&path, "spec", Timestamp::now(), Default::default());
+    drop(outside.await.unwrap());
+    assert_eq!(fixture.count("sessions WHERE ended_at IS NULL"), 1);
+    let (_journal, second) = fixture.begin("run").await;
     assert!(second.resumed);
     assert_eq!(second.run, first.run);
 }

@@ -1,4 +1,4 @@
-//! A project and its state in a temporary directory, and the records a run writes.
+//! A project and its state in a temporary directory, and the records that a run writes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,28 +9,28 @@ use async_trait::async_trait;
 use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
 use autonoe_core::event::Usage;
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::Phase;
-use autonoe_core::journal::{Journal as _, Record};
+use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, RunReport, SessionEnd};
 use autonoe_core::status::{ProjectStatus, Refusal};
-use autonoe_store::journal::{Begun, JournalOptions};
-use autonoe_store::{Journal, Project, StatusStore};
+use autonoe_store::journal::{JournalOptions, RunStart};
+use autonoe_store::{Project, SqliteJournal, StatusStore};
 use jiff::Timestamp;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// The specification's hash, where it does not matter.
+/// Hash of the specification, where it does not matter.
 pub const SPEC: &str = "spec-1";
 
-pub struct Bench {
+pub struct StoreFixture {
     pub dir: TempDir,
     pub project: Project,
 }
 
-impl Bench {
+impl StoreFixture {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("project");
@@ -39,12 +39,17 @@ impl Bench {
         Self { dir, project }
     }
 
-    /// Begins a run, or takes one up.
-    pub async fn begin(&self, command: &str) -> (Arc<Journal>, Begun) {
+    /// Starts or resumes a run.
+    pub async fn begin(&self, command: &str) -> (Arc<SqliteJournal>, RunStart) {
         self.begin_at(command, SPEC, Timestamp::now()).await
     }
 
-    pub async fn begin_at(&self, command: &str, spec: &str, now: Timestamp) -> (Arc<Journal>, Begun) {
+    pub async fn begin_at(
+        &self,
+        command: &str,
+        spec: &str,
+        now: Timestamp,
+    ) -> (Arc<SqliteJournal>, RunStart) {
         self.try_begin(command, spec, now, JournalOptions::default()).await.unwrap()
     }
 
@@ -54,17 +59,17 @@ impl Bench {
         spec: &str,
         now: Timestamp,
         options: JournalOptions,
-    ) -> Result<(Arc<Journal>, Begun), Fault> {
-        Journal::begin(&self.project.journal_file(), command, spec, now, options).await
+    ) -> Result<(Arc<SqliteJournal>, RunStart), Fault> {
+        SqliteJournal::begin(&self.project.journal_file(), command, spec, now, options).await
     }
 
-    /// The one writer of `status.json`, in a run of its own.
+    /// The writer of `status.json`, in a run of its own.
     pub async fn store(&self) -> StatusStore {
         let (journal, _) = self.begin("run").await;
         self.store_over(journal).await
     }
 
-    pub async fn store_over(&self, journal: Arc<Journal>) -> StatusStore {
+    pub async fn store_over(&self, journal: Arc<SqliteJournal>) -> StatusStore {
         StatusStore::open(&self.project, journal, Arc::new(FixedClock)).await.unwrap()
     }
 
@@ -78,7 +83,6 @@ impl Bench {
         fs::read_to_string(self.project.status_file()).unwrap()
     }
 
-    /// The names in `.autonoe/`.
     pub fn autonoe_files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.project.autonoe_dir()).unwrap();
         let mut names: Vec<String> =
@@ -87,7 +91,7 @@ impl Bench {
         names
     }
 
-    /// A second connection, for what only a test asks.
+    /// A second connection for queries that only tests need.
     pub fn sql(&self) -> Connection {
         Connection::open(self.project.journal_file()).unwrap()
     }
@@ -97,7 +101,6 @@ impl Bench {
         self.sql().query_row(&query, [], |row| row.get(0)).unwrap()
     }
 
-    /// Every byte in the state directory.
     pub fn state_bytes(&self) -> Vec<u8> {
         let mut paths: Vec<PathBuf> =
             fs::read_dir(self.project.state_dir()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -145,8 +148,8 @@ pub async fn set(store: &StatusStore, id: &str, wanted: DeliverableStatus) -> Re
     store.change(Box::new(change)).await.unwrap().map(drop)
 }
 
-pub fn started(number: u32) -> Record {
-    Record::SessionStarted {
+pub fn started(number: u32) -> JournalRecord {
+    JournalRecord::SessionStarted {
         number,
         instruction: Phase::Coding,
         step: None,
@@ -155,20 +158,29 @@ pub fn started(number: u32) -> Record {
     }
 }
 
-pub fn ended(number: u32, outcome: SessionEnd, seconds: u64) -> Record {
+pub fn ended(number: u32, outcome: SessionEnd, seconds: u64) -> JournalRecord {
     let duration = Duration::from_secs(seconds);
     let instruction = Phase::Coding;
-    Record::SessionEnded { number, instruction, outcome, spent: Ledger::default(), duration, said: None }
+    JournalRecord::SessionEnded {
+        number,
+        instruction,
+        outcome,
+        spent: Ledger::default(),
+        duration,
+        output: None,
+    }
 }
 
-/// Records a whole session that takes ten seconds.
-pub async fn session(journal: &Journal, number: u32, outcome: SessionEnd) {
+/// A session of ten seconds.
+pub async fn session(journal: &SqliteJournal, number: u32, outcome: SessionEnd) {
     journal.record(started(number)).await.unwrap();
     journal.record(ended(number, outcome, 10)).await.unwrap();
 }
 
 pub fn error() -> SessionEnd {
-    SessionEnd::ExecutionError { fault: Fault::passing(Layer::Model, "overloaded", "It is overloaded.") }
+    SessionEnd::ExecutionError {
+        fault: Fault::transient(FaultLayer::Model, "overloaded", "It is overloaded."),
+    }
 }
 
 pub fn usage(usd: Option<f64>) -> Usage {
@@ -201,6 +213,6 @@ pub fn report(outcome: RunOutcome) -> RunReport {
     }
 }
 
-pub async fn end_run(journal: &Journal, outcome: RunOutcome) {
-    journal.record(Record::RunEnded(Box::new(report(outcome)))).await.unwrap();
+pub async fn end_run(journal: &SqliteJournal, outcome: RunOutcome) {
+    journal.record(JournalRecord::RunEnded(Box::new(report(outcome)))).await.unwrap();
 }

@@ -1,10 +1,10 @@
-//! Runs, as an OTLP collector sees them: everything here is judged by what arrives over the wire.
+//! Telemetry as an OTLP collector sees it: every test asserts on what arrives over the wire.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod arrives;
+mod collector_failures;
 mod content;
-mod receiver;
-mod script;
-mod trouble;
+mod exported_run;
+mod fake_collector;
+mod sample_events;
 mod variables;

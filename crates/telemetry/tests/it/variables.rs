@@ -1,8 +1,8 @@
-//! The customary variables, and what is said of wrong ones.
+//! The standard variables, and the faults for invalid ones.
 
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_telemetry::{Header, Protocol, Proxy, Sampler, TelemetrySettings};
 
 const GENERAL: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/");
@@ -14,10 +14,10 @@ fn read(variables: &[(&str, &str)]) -> Result<TelemetrySettings, Fault> {
 }
 
 fn settings(variables: &[(&str, &str)]) -> TelemetrySettings {
-    read(variables).expect("they can be understood")
+    read(variables).expect("valid variables")
 }
 
-/// Where both signals go.
+/// The endpoints of traces and metrics.
 fn endpoints(variables: &[(&str, &str)]) -> [Option<String>; 2] {
     let settings = settings(variables);
     [settings.traces, settings.metrics].map(|collector| collector.map(|to| to.endpoint.to_string()))
@@ -28,7 +28,7 @@ fn to(traces: &str, metrics: &str) -> [Option<String>; 2] {
 }
 
 #[test]
-fn it_is_off_unless_configured() {
+fn telemetry_is_off_unless_configured() {
     let off = TelemetrySettings::default();
     assert_eq!(settings(&[]), off);
     assert_eq!(settings(&[("OTEL_SERVICE_NAME", "x"), ("OTEL_TRACES_SAMPLER", "always_on")]), off);
@@ -39,7 +39,7 @@ fn it_is_off_unless_configured() {
 }
 
 #[test]
-fn addresses_are_made_as_the_specification_has_it() {
+fn endpoints_are_built_as_the_specification_says() {
     let both = to("http://collector:4318/v1/traces", "http://collector:4318/v1/metrics");
     assert_eq!(endpoints(&[GENERAL]), both);
     assert_eq!(endpoints(&[GENERAL, ("OTEL_METRICS_EXPORTER", "none")]), [both[0].clone(), None]);
@@ -48,8 +48,8 @@ fn addresses_are_made_as_the_specification_has_it() {
         to("https://c.example/otlp/v1/traces", "https://c.example/otlp/v1/metrics")
     );
     assert_eq!(
-        endpoints(&[GENERAL, ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://other/taken/as/it/is")]),
-        [Some("http://other/taken/as/it/is".to_owned()), both[1].clone()]
+        endpoints(&[GENERAL, ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://other/used/as/is")]),
+        [Some("http://other/used/as/is".to_owned()), both[1].clone()]
     );
     assert_eq!(endpoints(&[("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://m:1/x")]), to("", "http://m:1/x"));
     assert_eq!(endpoints(&[("OTEL_TRACES_EXPORTER", "otlp")]), to("http://localhost:4318/v1/traces", ""));
@@ -64,7 +64,7 @@ fn addresses_are_made_as_the_specification_has_it() {
 }
 
 #[test]
-fn what_is_said_of_one_signal_goes_before_what_is_said_of_all() {
+fn a_variable_of_one_signal_overrides_the_general_one() {
     let settings = settings(&[
         GENERAL,
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
@@ -85,7 +85,7 @@ fn what_is_said_of_one_signal_goes_before_what_is_said_of_all() {
 }
 
 #[test]
-fn the_rest_is_read() {
+fn the_remaining_variables_are_read() {
     let settings = settings(&[
         GENERAL,
         ("OTEL_RESOURCE_ATTRIBUTES", "service.name=a,team=night%2Cshift"),
@@ -112,7 +112,7 @@ fn the_rest_is_read() {
 }
 
 #[test]
-fn a_wrong_value_is_a_fault_that_names_the_variable() {
+fn an_invalid_value_is_a_fault_that_names_the_variable() {
     let table = [
         ("OTEL_SDK_DISABLED", "maybe"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317"),
@@ -132,9 +132,9 @@ fn a_wrong_value_is_a_fault_that_names_the_variable() {
         ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "a bit"),
     ];
     for (name, value) in table {
-        // The first of two counts.
+        // `read` uses the first of two entries.
         let fault = read(&[(name, value), GENERAL]).expect_err(name);
-        assert_eq!((fault.layer, fault.code.as_str()), (Layer::Config, "telemetry"));
+        assert_eq!((fault.layer, fault.code.as_str()), (FaultLayer::Config, "telemetry"));
         assert!(fault.message.starts_with(name), "{}", fault.message);
         assert!(fault.hint.is_some(), "{name}");
         assert!(!fault.message.contains("secret"), "{}", fault.message);

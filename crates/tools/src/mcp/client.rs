@@ -1,8 +1,8 @@
-//! Our side of the protocol: who we are, what we can do for a server, and what we are told by one.
+//! The client side of the protocol: our capabilities, and the handlers for requests and notifications from a server.
 //!
-//! A server may ask for the roots, and is told the project. Nobody sits in front of an unattended session: a question
-//! whose answers all have defaults is answered with them, any other is declined, and models are not lent to servers.
-// The protocol will drop roots one day; until then servers ask for them.
+//! A server that asks for the roots gets the project directory. A session is unattended: a form whose required fields all
+//! have defaults is answered with these, any other is declined. Sampling is not supported.
+// Roots are deprecated in the protocol, but servers still ask for them.
 #![expect(deprecated)]
 
 use std::sync::Arc;
@@ -18,34 +18,35 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, broadcast};
 
-/// How many reports of progress may wait to be passed on; beyond that the oldest are lost.
-const WAITING_REPORTS: usize = 64;
+/// The number of progress reports that may be queued; beyond that the oldest are lost.
+const QUEUED_REPORTS: usize = 64;
 
-/// What answers one server.
+/// Handles the requests and notifications of one server.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
+pub(super) struct McpClient {
     root: String,
-    /// Told when the server's list of tools is no longer what it was.
+    /// Notified when the server's list of tools has changed.
     pub(super) stale: Arc<Notify>,
-    /// Reports of progress, of all calls to this server.
+    /// Progress reports of all calls to this server.
     pub(super) progress: broadcast::Sender<ProgressNotificationParam>,
 }
 
-impl Client {
-    /// A client of a project at the address `root`.
+impl McpClient {
+    /// `root` is the URL of the project directory.
     pub(super) fn new(root: String) -> Self {
-        Self { root, stale: Arc::default(), progress: broadcast::Sender::new(WAITING_REPORTS) }
+        Self { root, stale: Arc::default(), progress: broadcast::Sender::new(QUEUED_REPORTS) }
     }
 }
 
-impl ClientHandler for Client {
+impl ClientHandler for McpClient {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
         capabilities.elicitation =
             Some(ElicitationCapability::new().with_form(FormElicitationCapability::new()));
-        let us = Implementation::new("autonoe", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        let implementation = Implementation::new("autonoe", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities, implementation)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
@@ -72,7 +73,7 @@ impl ClientHandler for Client {
     }
 
     async fn on_progress(&self, report: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        // Nobody may be listening.
+        // An error means that no call is listening.
         let _ = self.progress.send(report);
     }
 
@@ -81,16 +82,16 @@ impl ClientHandler for Client {
     }
 }
 
-/// The defaults of a form, if they are all that it needs. A bare "go on?" has none.
+/// The defaults of a form, if they cover all required fields. A form without fields (a bare confirmation) has none.
 fn defaults(schema: &Value) -> Option<Map<String, Value>> {
     let properties = schema.get("properties")?.as_object()?;
-    let given = properties
+    let defaults = properties
         .iter()
         .filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone())));
-    let given: Map<String, Value> = given.collect();
+    let defaults: Map<String, Value> = defaults.collect();
     let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    let is_enough = required.all(|name| name.as_str().is_some_and(|name| given.contains_key(name)));
-    (is_enough && !given.is_empty()).then_some(given)
+    let is_enough = required.all(|name| name.as_str().is_some_and(|name| defaults.contains_key(name)));
+    (is_enough && !defaults.is_empty()).then_some(defaults)
 }
 
 #[cfg(test)]
@@ -100,7 +101,7 @@ mod tests {
     use super::defaults;
 
     #[test]
-    fn a_form_is_filled_in_only_with_its_own_defaults() {
+    fn a_form_is_answered_only_with_its_own_defaults() {
         let name = json!({"type": "string", "default": "x"});
         let age = json!({"type": "integer"});
         let filled = json!({"name": "x"});
@@ -111,6 +112,6 @@ mod tests {
             Some(filled)
         );
         assert_eq!(defaults(&json!({"properties": both, "required": ["age"]})), None);
-        assert_eq!(defaults(&json!({"properties": {}})), None, "a bare question");
+        assert_eq!(defaults(&json!({"properties": {}})), None, "a bare confirmation");
     }
 }

@@ -1,8 +1,7 @@
-//! What the configuration says about one server, read strictly: a key that is not known here is an error, since
-//! anyone who wrote it expected something of it.
+//! The configuration of one server, parsed strictly: an unknown key is an error, since its author expected an effect.
 //!
-//! `${NAME}` is not replaced by a variable of the environment: anyone who may name a server could otherwise read secrets
-//! with it. It is refused, so that nobody waits for it in vain.
+//! `${NAME}` is not replaced by an environment variable: otherwise a repository that configures a server could read the
+//! user's secrets. It is an error instead of being passed through silently.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,42 +13,38 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// How long one call may take when the configuration of its server does not say.
+/// The default time limit of one call.
 pub const DEFAULT_CALL_LIMIT: Duration = Duration::from_secs(600);
 
-/// How one server is reached.
+/// The configuration of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// The way to it.
-    pub way: Way,
-    /// How long one call may take.
+    pub transport: McpTransport,
+    /// The time limit of one call.
     pub call_limit: Duration,
 }
 
-/// The way to a server.
+/// How to connect to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
-    /// A program, started in the session's room, that is spoken to over its standard input and output.
+pub enum McpTransport {
+    /// A program, started in the session's room, with the protocol on its standard input and output.
     Stdio {
-        /// The program.
         command: String,
-        /// Its arguments.
         args: Vec<String>,
-        /// Variables beside those of the room.
+        /// Variables in addition to those of the room.
         env: Secrets,
-        /// Where it runs: relative to the project, which is the default.
+        /// The working directory, relative to the project; `None` means the project directory.
         cwd: Option<PathBuf>,
     },
-    /// A server that is connected to by streamable HTTP.
+    /// A remote server, over streamable HTTP.
     Http {
-        /// Its address.
         url: String,
-        /// Headers of every request.
+        /// Headers sent with every request.
         headers: Secrets,
     },
 }
 
-/// Names and values, of which only the names are ever shown.
+/// Names and secret values. `Debug` shows only the names.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secrets(pub BTreeMap<String, String>);
@@ -60,17 +55,16 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// The configuration of a server cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("mcpServers.{server}: {what}")]
+#[error("mcpServers.{server}: {problem}")]
 pub struct ServerConfigError {
     server: String,
-    what: String,
+    problem: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Stdio {
+struct StdioConfig {
     command: String,
     #[serde(default)]
     args: Vec<String>,
@@ -82,7 +76,7 @@ struct Stdio {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Http {
+struct HttpConfig {
     url: String,
     #[serde(default)]
     headers: Secrets,
@@ -90,9 +84,9 @@ struct Http {
 }
 
 impl ServerConfig {
-    /// Reads what `agent.json` or `config.toml` says about the server `name`.
+    /// Parses the entry of the server `name` in `agent.json` or `config.toml`.
     pub fn parse(name: &str, value: &Value) -> Result<Self, ServerConfigError> {
-        read(value).map_err(|what| ServerConfigError { server: name.to_owned(), what })
+        read(value).map_err(|problem| ServerConfigError { server: name.to_owned(), problem })
     }
 }
 
@@ -104,14 +98,14 @@ fn read(value: &Value) -> Result<ServerConfig, String> {
     };
     let mut map = map.clone();
     let kind = map.remove("type");
-    let (way, timeout) = match kind.as_ref().map(Value::as_str) {
+    let (transport, timeout) = match kind.as_ref().map(Value::as_str) {
         Some(Some("stdio")) => stdio(map)?,
         None if map.contains_key("command") => stdio(map)?,
         Some(Some("http")) => http(map)?,
         None if map.contains_key("url") => {
             return Err("`type` is missing; a server with a `url` needs \"type\": \"http\".".to_owned());
         }
-        None => return Err("neither `command` nor `type` and `url` are there.".to_owned()),
+        None => return Err("expected `command`, or `type` and `url`.".to_owned()),
         Some(_) => {
             let shown = kind.unwrap_or_default();
             return Err(format!("`type` is {shown}; the choices are \"stdio\" and \"http\"."));
@@ -122,26 +116,26 @@ fn read(value: &Value) -> Result<ServerConfig, String> {
         Some(milliseconds) => Duration::from_millis(milliseconds),
         None => DEFAULT_CALL_LIMIT,
     };
-    Ok(ServerConfig { way, call_limit })
+    Ok(ServerConfig { transport, call_limit })
 }
 
-fn stdio(map: Map<String, Value>) -> Result<(Way, Option<u64>), String> {
-    let Stdio { command, args, env, cwd, timeout } = typed(map)?;
+fn stdio(map: Map<String, Value>) -> Result<(McpTransport, Option<u64>), String> {
+    let StdioConfig { command, args, env, cwd, timeout } = typed(map)?;
     if command.is_empty() {
         return Err("`command` is empty.".to_owned());
     }
     refuse_variables("env", &env)?;
-    Ok((Way::Stdio { command, args, env, cwd }, timeout))
+    Ok((McpTransport::Stdio { command, args, env, cwd }, timeout))
 }
 
-fn http(map: Map<String, Value>) -> Result<(Way, Option<u64>), String> {
-    let Http { url, headers, timeout } = typed(map)?;
-    let scheme = reqwest::Url::parse(&url).map_err(|error| format!("`url` is not an address: {error}."))?;
+fn http(map: Map<String, Value>) -> Result<(McpTransport, Option<u64>), String> {
+    let HttpConfig { url, headers, timeout } = typed(map)?;
+    let scheme = reqwest::Url::parse(&url).map_err(|error| format!("`url` is not a valid URL: {error}."))?;
     if !matches!(scheme.scheme(), "http" | "https") {
-        return Err("`url` must begin with http:// or https://.".to_owned());
+        return Err("`url` must start with http:// or https://.".to_owned());
     }
     refuse_variables("headers", &headers)?;
-    Ok((Way::Http { url, headers }, timeout))
+    Ok((McpTransport::Http { url, headers }, timeout))
 }
 
 fn typed<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, String> {
@@ -156,8 +150,8 @@ fn refuse_variables(key: &str, secrets: &Secrets) -> Result<(), String> {
     match secrets.0.iter().find(|(_, value)| value.contains("${")) {
         None => Ok(()),
         Some((name, _)) => Err(format!(
-            "`{key}.{name}` holds ${{…}}, which is not replaced: a server is given no variables of your environment. \
-             Write the value itself, best in your own configuration."
+            "`{key}.{name}` contains ${{…}}, which is not expanded: servers get no variables from your environment. \
+             Write the value itself, preferably in your own configuration."
         )),
     }
 }
@@ -166,37 +160,37 @@ fn refuse_variables(key: &str, secrets: &Secrets) -> Result<(), String> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{DEFAULT_CALL_LIMIT, Duration, ServerConfig, Way};
+    use super::{DEFAULT_CALL_LIMIT, Duration, McpTransport, ServerConfig};
 
     fn parse(value: Value) -> Result<ServerConfig, String> {
         ServerConfig::parse("x", &value).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn seed_002_5_4_a_program_and_its_arguments() {
+    fn seed_002_5_4_a_program_with_arguments() {
         let config =
             parse(json!({"command": "npx", "args": ["a", "-b"], "env": {"K": "v"}, "cwd": "sub"})).unwrap();
         assert_eq!(config.call_limit, DEFAULT_CALL_LIMIT);
-        let Way::Stdio { command, args, env, cwd } = config.way else { panic!("stdio") };
+        let McpTransport::Stdio { command, args, env, cwd } = config.transport else { panic!("stdio") };
         assert_eq!((command.as_str(), args), ("npx", vec!["a".to_owned(), "-b".to_owned()]));
         assert_eq!((env.0["K"].as_str(), cwd), ("v", Some("sub".into())));
         assert!(parse(json!({"type": "stdio", "command": "x"})).is_ok());
     }
 
     #[test]
-    fn a_server_by_http_and_its_headers() {
+    fn an_http_server_with_headers() {
         let config =
             parse(json!({"type": "http", "url": "https://h/mcp", "headers": {"A": "b"}, "timeout": 5}))
                 .unwrap();
         assert_eq!(config.call_limit, Duration::from_millis(5));
-        assert!(matches!(config.way, Way::Http { ref url, .. } if url == "https://h/mcp"));
+        assert!(matches!(config.transport, McpTransport::Http { ref url, .. } if url == "https://h/mcp"));
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
-        let wrong = [
+    fn errors_name_the_problem() {
+        let invalid = [
             (json!("npx"), "expected an object"),
-            (json!({}), "neither `command`"),
+            (json!({}), "expected `command`, or"),
             (json!({"url": "https://h"}), "\"type\": \"http\""),
             (json!({"type": "sse", "url": "https://h"}), "`type` is \"sse\"; the choices are"),
             (json!({"type": 1, "url": "https://h"}), "`type` is 1"),
@@ -206,24 +200,24 @@ mod tests {
             (json!({"command": "x", "env": {"K": 1}}), "`env.K`: invalid type"),
             (json!({"command": ""}), "`command` is empty"),
             (json!({"command": "x", "timeout": 0}), "at least 1 millisecond"),
-            (json!({"type": "http", "url": "nowhere"}), "`url` is not an address"),
+            (json!({"type": "http", "url": "nowhere"}), "`url` is not a valid URL"),
             (json!({"type": "http", "url": "file:///etc"}), "http:// or https://"),
             (json!({"type": "http", "url": "https://h", "command": "x"}), "unknown field `command`"),
         ];
-        for (value, expected) in wrong {
+        for (value, expected) in invalid {
             let error = parse(value.clone()).unwrap_err();
             assert!(error.starts_with("mcpServers.x: ") && error.contains(expected), "{value}: {error}");
         }
     }
 
     #[test]
-    fn variables_are_refused_and_not_replaced() {
+    fn variables_are_rejected() {
         for value in [
             json!({"command": "x", "env": {"TOKEN": "${HOME}"}}),
             json!({"type": "http", "url": "https://h", "headers": {"TOKEN": "Bearer ${HOME}"}}),
         ] {
             let error = parse(value).unwrap_err();
-            assert!(error.contains(".TOKEN` holds ${…}, which is not replaced"), "{error}");
+            assert!(error.contains(".TOKEN` contains ${…}, which is not expanded"), "{error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! A server that is reached by streamable HTTP: the connection itself is the library's.
+//! The transport to a server over streamable HTTP: headers, redirects and limits. The protocol itself is the library's.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::config::Secrets;
-use super::login::{EgressProxy, Login};
-use super::trouble::causes;
+use super::login::{AuthorizingClient, OAuthLogin};
+use super::server_error::causes;
 
-/// How long the way to a server may take to be opened.
+/// How long connecting to a server may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 5;
 
@@ -22,24 +22,24 @@ const MAX_REDIRECTS: usize = 5;
 pub(super) fn transport(
     url: &str,
     headers: &Secrets,
-    login: Option<Arc<dyn Login>>,
-) -> Result<StreamableHttpClientTransport<EgressProxy>, String> {
+    login: Option<Arc<dyn OAuthLogin>>,
+) -> Result<StreamableHttpClientTransport<AuthorizingClient>, String> {
     let mut config =
         StreamableHttpClientTransportConfig::with_uri(url.to_owned()).max_sse_event_size(MAX_LINE_BYTES);
     let mut own_token = None;
     let mut custom = HashMap::new();
     for (name, value) in &headers.0 {
-        // The library has its own place for a bearer token.
+        // The library has a separate setting for a bearer token.
         match value.strip_prefix("Bearer ") {
             Some(token) if name.eq_ignore_ascii_case("authorization") => {
                 own_token = Some(token.trim().to_owned())
             }
             _ => {
                 let name: HeaderName =
-                    name.parse().map_err(|_| format!("`headers.{name}` is not a name of a header"))?;
+                    name.parse().map_err(|_| format!("`headers.{name}` is not a valid header name"))?;
                 let value: HeaderValue = value
                     .parse()
-                    .map_err(|_| format!("`headers.{name}` has a value that no header can have"))?;
+                    .map_err(|_| format!("`headers.{name}` has a value that is not allowed in a header"))?;
                 custom.insert(name, value);
             }
         }
@@ -47,11 +47,11 @@ pub(super) fn transport(
     config.auth_header = own_token;
     let config = config.custom_headers(custom);
     let client = client().map_err(|error| causes(&error))?;
-    Ok(StreamableHttpClientTransport::with_client(EgressProxy::new(client, url, login), config))
+    Ok(StreamableHttpClientTransport::with_client(AuthorizingClient::new(client, url, login), config))
 }
 
 fn client() -> reqwest::Result<reqwest::Client> {
-    // Headers may be secrets, so they are never sent to another host than the configured one.
+    // Headers may be secrets, so they are only ever sent to the configured host.
     let same_host = Policy::custom(|attempt| {
         let origin = attempt.previous().first().map(|url| url.origin());
         if attempt.previous().len() > MAX_REDIRECTS {

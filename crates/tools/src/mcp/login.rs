@@ -1,5 +1,5 @@
-//! Logging in to a server that asks for it (OAuth 2.1): discovery, registration, tokens and their refresh are the
-//! library's; here is decided when to log in, how often, and that the request is then made again.
+//! Logs in to servers that require it (OAuth 2.1). The library handles discovery, registration, tokens and their refresh;
+//! this module decides when and how often to log in, and repeats the request afterwards.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,64 +15,63 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Error as SseError, Sse};
 use tokio::sync::Mutex;
 
-/// How often a server may ask for a login, over all requests to it.
+/// The maximum number of logins per server, over all requests to it.
 const MAX_LOGINS: u32 = 3;
 
-/// Who leads a person to the page on which they agree. An unattended session has nobody for it.
+/// Has a person consent on the authorization page. An unattended session has no implementation.
 #[async_trait]
-pub trait Login: Send + Sync {
-    /// How we are known to the authorization server.
+pub trait OAuthLogin: Send + Sync {
+    /// Our registration with the authorization server.
     fn registration(&self) -> Registration;
 
-    /// Has the page visited and gives the address that it sent the visitor back to, or why there is none.
+    /// Visits the page and returns the URL that it redirects back to, or why that failed.
     async fn visit(&self, page: &str) -> Result<String, String>;
 }
 
-/// How we are known to an authorization server. Without an id or a document we register ourselves.
+/// Our registration with an authorization server. Without `client_id` and `metadata_url`, the client is registered
+/// dynamically.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Registration {
-    /// Where the authorization server sends the visitor back to.
+    /// The URL to which the authorization server redirects.
     pub redirect_uri: String,
-    /// An id that was agreed on before.
+    /// The id of an existing registration.
     pub client_id: Option<String>,
-    /// The secret that goes with it.
     pub client_secret: Option<String>,
-    /// The address of a document that describes us.
+    /// The URL of a client metadata document.
     pub metadata_url: Option<String>,
 }
 
-/// The way to one server, which logs in when it is asked to.
+/// An HTTP client for one server, which logs in when the server requires it.
 #[derive(Clone)]
-pub(super) struct EgressProxy {
+pub(super) struct AuthorizingClient {
     http: reqwest::Client,
     url: Arc<str>,
-    login: Option<Arc<dyn Login>>,
-    pass: Arc<Mutex<Pass>>,
+    login: Option<Arc<dyn OAuthLogin>>,
+    auth: Arc<Mutex<AuthState>>,
 }
 
-/// What we show at the egress proxy.
 #[derive(Default)]
-struct Pass {
+struct AuthState {
     manager: Option<AuthorizationManager>,
     logins: u32,
 }
 
-type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-impl EgressProxy {
-    pub(super) fn new(http: reqwest::Client, url: &str, login: Option<Arc<dyn Login>>) -> Self {
-        Self { http, url: url.into(), login, pass: Arc::default() }
+impl AuthorizingClient {
+    pub(super) fn new(http: reqwest::Client, url: &str, login: Option<Arc<dyn OAuthLogin>>) -> Self {
+        Self { http, url: url.into(), login, auth: Arc::default() }
     }
 
-    /// Makes a request with the token there is, and again after each login that it leads to.
-    async fn pass<T, F>(
+    /// Sends a request with the current token, and again after each login.
+    async fn send<T, F>(
         &self,
         configured: Option<String>,
         request: impl Fn(Option<String>) -> F,
-    ) -> Outcome<T>
+    ) -> HttpResult<T>
     where
-        F: Future<Output = Outcome<T>> + Send,
+        F: Future<Output = HttpResult<T>> + Send,
     {
         let mut token = match configured {
             Some(token) => Some(token),
@@ -93,10 +92,10 @@ impl EgressProxy {
         }
     }
 
-    /// The token of the last login, refreshed if need be.
+    /// The token of the last login, refreshed if necessary; `None` before the first login.
     async fn token(&self) -> Result<Option<String>, AuthError> {
-        let pass = self.pass.lock().await;
-        let Some(manager) = &pass.manager else { return Ok(None) };
+        let auth = self.auth.lock().await;
+        let Some(manager) = &auth.manager else { return Ok(None) };
         match manager.get_access_token().await {
             Ok(token) => Ok(Some(token)),
             Err(AuthError::AuthorizationRequired) => Ok(None),
@@ -104,50 +103,54 @@ impl EgressProxy {
         }
     }
 
-    /// A token that the server did not refuse yet; none if it was rate limited.
+    /// A token that the server has not rejected yet; `None` after [`MAX_LOGINS`] logins.
     async fn log_in(
         &self,
-        login: &dyn Login,
+        login: &dyn OAuthLogin,
         challenge: &str,
-        refused: Option<&str>,
+        rejected: Option<&str>,
     ) -> Result<Option<String>, AuthError> {
-        let mut pass = self.pass.lock().await;
-        // Another request may have logged in meanwhile.
-        if let Some(manager) = &pass.manager
+        let mut auth = self.auth.lock().await;
+        // Another request may have logged in in the meantime.
+        if let Some(manager) = &auth.manager
             && let Ok(token) = manager.get_access_token().await
-            && Some(token.as_str()) != refused
+            && Some(token.as_str()) != rejected
         {
             return Ok(Some(token));
         }
-        if pass.logins == MAX_LOGINS {
+        if auth.logins == MAX_LOGINS {
             return Ok(None);
         }
-        pass.logins += 1;
+        auth.logins += 1;
         let manager = authorize(&self.url, login, challenge).await?;
         let token = manager.get_access_token().await?;
-        pass.manager = Some(manager);
+        auth.manager = Some(manager);
         Ok(Some(token))
     }
 }
 
-async fn authorize(url: &str, login: &dyn Login, challenge: &str) -> Result<AuthorizationManager, AuthError> {
-    let known = login.registration();
-    let mut request = AuthorizationRequest::new(known.redirect_uri)
+async fn authorize(
+    url: &str,
+    login: &dyn OAuthLogin,
+    challenge: &str,
+) -> Result<AuthorizationManager, AuthError> {
+    let registration = login.registration();
+    let mut request = AuthorizationRequest::new(registration.redirect_uri)
         .with_initial_scope_selection()
         .with_client_name("autonoe")
         .with_challenge(challenge);
-    request.client_id = known.client_id;
-    request.client_secret = known.client_secret;
-    request.client_metadata_url = known.metadata_url;
+    request.client_id = registration.client_id;
+    request.client_secret = registration.client_secret;
+    request.client_metadata_url = registration.metadata_url;
     let mut state = OAuthState::new(url, None).await?;
     state.start_authorization(request).await?;
     let page = state.get_authorization_url().await?;
-    let back = login.visit(&page).await.map_err(AuthError::AuthorizationFailed)?;
-    state.handle_callback_url(&back).await?;
+    let callback_url = login.visit(&page).await.map_err(AuthError::AuthorizationFailed)?;
+    state.handle_callback_url(&callback_url).await?;
     state.into_authorization_manager().ok_or(AuthError::AuthorizationRequired)
 }
 
-impl StreamableHttpClient for EgressProxy {
+impl StreamableHttpClient for AuthorizingClient {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -157,7 +160,7 @@ impl StreamableHttpClient for EgressProxy {
         session: Option<Arc<str>>,
         token: Option<String>,
         headers: Headers,
-    ) -> Outcome<StreamableHttpPostResponse> {
+    ) -> HttpResult<StreamableHttpPostResponse> {
         self.post_message_with_max_sse_event_size(uri, message, session, token, headers, usize::MAX).await
     }
 
@@ -169,7 +172,7 @@ impl StreamableHttpClient for EgressProxy {
         token: Option<String>,
         headers: Headers,
         limit: usize,
-    ) -> Outcome<StreamableHttpPostResponse> {
+    ) -> HttpResult<StreamableHttpPostResponse> {
         let request = |token| {
             let (uri, message) = (Arc::clone(&uri), message.clone());
             self.http.post_message_with_max_sse_event_size(
@@ -181,7 +184,7 @@ impl StreamableHttpClient for EgressProxy {
                 limit,
             )
         };
-        self.pass(token, request).await
+        self.send(token, request).await
     }
 
     async fn delete_session(
@@ -190,10 +193,10 @@ impl StreamableHttpClient for EgressProxy {
         session: Arc<str>,
         token: Option<String>,
         headers: Headers,
-    ) -> Outcome<()> {
+    ) -> HttpResult<()> {
         let request =
             |token| self.http.delete_session(Arc::clone(&uri), Arc::clone(&session), token, headers.clone());
-        self.pass(token, request).await
+        self.send(token, request).await
     }
 
     async fn get_stream(
@@ -203,7 +206,7 @@ impl StreamableHttpClient for EgressProxy {
         last_event: Option<String>,
         token: Option<String>,
         headers: Headers,
-    ) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
+    ) -> HttpResult<BoxStream<'static, Result<Sse, SseError>>> {
         self.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, usize::MAX).await
     }
 
@@ -215,7 +218,7 @@ impl StreamableHttpClient for EgressProxy {
         token: Option<String>,
         headers: Headers,
         limit: usize,
-    ) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
+    ) -> HttpResult<BoxStream<'static, Result<Sse, SseError>>> {
         let request = |token| {
             let (uri, last_event) = (Arc::clone(&uri), last_event.clone());
             self.http.get_stream_with_max_sse_event_size(
@@ -227,6 +230,6 @@ impl StreamableHttpClient for EgressProxy {
                 limit,
             )
         };
-        self.pass(token, request).await
+        self.send(token, request).await
     }
 }

@@ -1,46 +1,46 @@
-//! What a server's tools are called: `mcp__server__tool`, in the characters and the length that every provider takes.
+//! The names of MCP tools: `mcp__server__tool`, with the characters and the length that every provider accepts.
 //!
-//! Names are the same in every session with the same configuration, whichever server is ready first: a server's part
-//! depends on the names of all servers, which are known from the start, and a tool's part on the list it came in.
+//! Names are the same in every session with the same configuration, whichever server is ready first: the server part
+//! depends only on the configured servers, and the tool part only on the server's list.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The longest name that every provider takes.
+/// The maximum length that every provider accepts.
 pub(super) const MAX_NAME_CHARS: usize = 64;
-/// The longest part of a name that a server gets, so that enough is left for its tools.
+/// The maximum length of the server part, so that enough is left for the tool.
 const MAX_SERVER_CHARS: usize = 32;
 
 const PREFIX: &str = "mcp__";
 const SEPARATOR: &str = "__";
 
-/// What the names of each server's tools begin with.
+/// The prefix of each server's tool names.
 pub(super) fn prefixes<'a>(servers: impl IntoIterator<Item = &'a String>) -> BTreeMap<String, String> {
     let servers: Vec<&str> = servers.into_iter().map(String::as_str).collect();
     let parts = distinct(&servers, MAX_SERVER_CHARS, |part| {
-        // Where the server's part ends must be seen.
+        // The end of the server part must be unambiguous.
         !part.contains(SEPARATOR) && !part.ends_with('_')
     });
     let named = servers.iter().zip(parts);
     named.map(|(server, part)| ((*server).to_owned(), format!("{PREFIX}{part}{SEPARATOR}"))).collect()
 }
 
-/// The name of each tool of one server, in the order of the list.
+/// The names of one server's tools, in the order of the list.
 pub(super) fn tools(prefix: &str, tools: &[&str]) -> Vec<String> {
     let parts = distinct(tools, MAX_NAME_CHARS.saturating_sub(prefix.len()), |_| true);
     parts.into_iter().map(|part| format!("{prefix}{part}")).collect()
 }
 
-/// Each name in allowed characters and at most `limit` long. One that would be another's, or is not `good`, is told
-/// apart by a hash of what it was; one that needed no change keeps its name.
-fn distinct(names: &[&str], limit: usize, good: impl Fn(&str) -> bool) -> Vec<String> {
+/// Each name in allowed characters and at most `limit` long. A name that would equal another one, or is not `valid`, gets a
+/// hash of the original as a suffix; a name that needs no change stays the same.
+fn distinct(names: &[&str], limit: usize, valid: impl Fn(&str) -> bool) -> Vec<String> {
     let plain: Vec<String> = names.iter().map(|name| allowed(name)).collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for part in &plain {
         *uses.entry(part).or_default() += 1;
     }
     let parts = names.iter().zip(&plain).map(|(name, part)| {
-        let is_own = part == name || uses.get(part.as_str()) == Some(&1);
-        if is_own && part.len() <= limit && !part.is_empty() && good(part) {
+        let is_unique = part == name || uses.get(part.as_str()) == Some(&1);
+        if is_unique && part.len() <= limit && !part.is_empty() && valid(part) {
             return part.clone();
         }
         let hash = format!("{:08x}", fnv(name));
@@ -77,29 +77,29 @@ mod tests {
     }
 
     #[test]
-    fn plain_names_are_left_alone() {
+    fn valid_names_are_unchanged() {
         assert_eq!(prefix(&["playwright"], "playwright"), "mcp__playwright__");
         assert_eq!(tools("mcp__s__", &["read_file", "a-b"]), ["mcp__s__read_file", "mcp__s__a-b"]);
     }
 
     #[test]
-    fn what_providers_refuse_is_replaced() {
+    fn invalid_characters_are_replaced() {
         assert_eq!(tools("mcp__s__", &["files.read", "größe"]), ["mcp__s__files_read", "mcp__s__gr__e"]);
         assert_eq!(prefix(&["my server"], "my server"), "mcp__my_server__");
     }
 
     #[test]
-    fn names_that_would_be_the_same_are_told_apart_whatever_their_order() {
+    fn equal_names_get_hashes_independent_of_their_order() {
         let names = tools("mcp__s__", &["a.b", "a_b", "a b"]);
-        assert_eq!(names[1], "mcp__s__a_b", "the one that needed no change");
+        assert_eq!(names[1], "mcp__s__a_b", "the name that needs no change");
         assert_eq!(names, ["mcp__s__a_b_108bf50c", "mcp__s__a_b", "mcp__s__a_b_10a3f9f2"]);
         assert_eq!(super::fnv("a"), 0xe40c_292c, "the published value");
-        let turned = tools("mcp__s__", &["a b", "a.b", "a_b"]);
-        assert_eq!(turned, [names[2].clone(), names[0].clone(), names[1].clone()]);
+        let reordered = tools("mcp__s__", &["a b", "a.b", "a_b"]);
+        assert_eq!(reordered, [names[2].clone(), names[0].clone(), names[1].clone()]);
     }
 
     #[test]
-    fn a_server_cannot_take_the_names_of_another() {
+    fn tool_names_of_different_servers_never_collide() {
         assert_ne!(
             tools(&prefix(&["a", "a__b"], "a"), &["b__c"]),
             tools(&prefix(&["a", "a__b"], "a__b"), &["c"])
@@ -108,9 +108,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever servers and tools are called, every name is accepted by providers and there is only one of it.
+        /// For any server and tool names, every resulting name is valid and unique.
         #[test]
-        fn names_are_good_and_there_is_one_of_each(
+        fn names_are_valid_and_unique(
             servers in prop::collection::hash_set("[ab_.é]{0,4}|[a-z_]{30,40}", 1..4),
             names in prop::collection::hash_set("[ab_.é]{0,4}|[a-z.]{50,70}", 1..6),
         ) {

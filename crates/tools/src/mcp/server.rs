@@ -1,4 +1,4 @@
-//! The life of one server: started, listed, followed when its list changes, started again once if it ends, closed.
+//! The lifecycle of one server: start, list tools, follow changes of the list, restart once if it ends, close.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_sandbox::{MAX_LINE_BYTES, Program};
+use autonoe_sandbox::{MAX_LINE_BYTES, PipedProgram};
 use rmcp::ServiceExt;
 use rmcp::model::{PaginatedRequestParams, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError};
@@ -17,65 +17,67 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::board::Board;
-use super::client::Client;
-use super::config::{ServerConfig, Way};
+use super::client::McpClient;
+use super::config::{McpTransport, ServerConfig};
 use super::program::{self, EXIT_LIMIT};
-use super::tool::{Line, Link, McpTool};
-use super::trouble::{Trouble, causes, plain};
+use super::registry::ServerRegistry;
+use super::server_error::{ServerError, causes, plain};
+use super::tool::{McpTool, ServerHandle, ServerStatus};
 use super::{McpHost, http, names};
 use crate::Tool;
 
-/// How often a server that has ended is started again.
+/// How often a server that has ended is restarted.
 const RESTARTS: u32 = 1;
-/// How long a server may take to give its list of tools.
+/// How long a server may take to list its tools.
 const LIST_LIMIT: Duration = Duration::from_secs(60);
-/// How many pages that list may have.
+/// The maximum number of pages of that list.
 const MAX_PAGES: usize = 100;
 const CLOSED: &str = "it closed its connection";
 /// How long the connection may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// One server of a session.
-pub(super) struct Server {
+pub(super) struct McpServer {
     pub(super) name: Arc<str>,
-    /// What the names of its tools begin with.
+    /// The prefix of its tools' names.
     pub(super) prefix: String,
     pub(super) config: ServerConfig,
     pub(super) host: Arc<McpHost>,
-    pub(super) board: Arc<Board>,
+    pub(super) registry: Arc<ServerRegistry>,
     pub(super) closing: CancellationToken,
-    pub(super) link: watch::Sender<Link>,
+    pub(super) status: watch::Sender<ServerStatus>,
 }
 
-/// A connection, and the program at its other end if it is ours.
+/// A connection, and the server program if we started it.
 struct Connection {
-    running: RunningService<RoleClient, Client>,
-    program: Option<Program>,
+    running: RunningService<RoleClient, McpClient>,
+    program: Option<PipedProgram>,
 }
 
-impl Server {
-    /// Keeps the server going until the session is closed or nothing helps.
-    pub(super) async fn live(self) {
+impl McpServer {
+    /// Runs the server until the session is closed or the server has failed for good.
+    pub(super) async fn run(self) {
         let mut restarts_left = RESTARTS;
         loop {
-            let Err(trouble) = self.serve().await else { break };
-            if trouble.may_pass && restarts_left > 0 {
+            let Err(error) = self.serve().await else { break };
+            if error.is_transient && restarts_left > 0 {
                 restarts_left -= 1;
-                self.board.problem(format!("MCP server `{}` is started again: {}.", self.name, trouble.why));
+                self.registry
+                    .problem(format!("MCP server `{}` is being restarted: {}.", self.name, error.why));
                 continue;
             }
-            let how = if restarts_left < RESTARTS { "was given up" } else { "could not be started" };
-            self.board.problem(format!("MCP server `{}` {how}: {}.", self.name, trouble.why));
-            self.link.send_replace(Link::Gone(trouble.why.into()));
-            self.board.offer(&self.name, Vec::new());
+            let failure =
+                if restarts_left < RESTARTS { "failed after a restart" } else { "could not be started" };
+            self.registry.problem(format!("MCP server `{}` {failure}: {}.", self.name, error.why));
+            self.status.send_replace(ServerStatus::Gone(error.why.into()));
+            self.registry.offer(&self.name, Vec::new());
             break;
         }
     }
 
-    /// Serves until the session is closed; an error is the server's end.
-    async fn serve(&self) -> Result<(), Trouble> {
-        let client = Client::new(self.host.root_address());
+    /// Serves until the session is closed. An error means that the server has ended.
+    async fn serve(&self) -> Result<(), ServerError> {
+        let client = McpClient::new(self.host.root_url());
         let connection = tokio::select! {
             biased;
             () = self.closing.cancelled() => return Ok(()),
@@ -83,19 +85,22 @@ impl Server {
         };
         let Connection { running, program } = connection;
         let peer = running.peer().clone();
-        self.link.send_replace(Link::Ready(Line { peer: peer.clone(), progress: client.progress.clone() }));
+        self.status.send_replace(ServerStatus::Ready(ServerHandle {
+            peer: peer.clone(),
+            progress: client.progress.clone(),
+        }));
         let stop = running.cancellation_token();
         let mut ended = pin!(running.waiting());
         tokio::select! {
             biased;
             () = self.closing.cancelled() => {}
             _ = &mut ended => {
-                // From here on calls wait for the next connection, or for the word that there is none.
-                self.link.send_replace(Link::Starting);
-                let trouble = Trouble::passing(CLOSED);
+                // From here on calls wait for the next connection, or for the final failure.
+                self.status.send_replace(ServerStatus::Starting);
+                let error = ServerError::transient(CLOSED);
                 return Err(match program {
-                    Some(program) => program::autopsy(program, trouble).await,
-                    None => trouble,
+                    Some(program) => program::add_exit_details(program, error).await,
+                    None => error,
                 });
             }
             never = self.follow(&peer, &client.stale) => match never {},
@@ -108,36 +113,36 @@ impl Server {
         Ok(())
     }
 
-    async fn connect(&self, client: Client) -> Result<Connection, Trouble> {
-        match &self.config.way {
-            Way::Stdio { command, args, env, cwd } => {
+    async fn connect(&self, client: McpClient) -> Result<Connection, ServerError> {
+        match &self.config.transport {
+            McpTransport::Stdio { command, args, env, cwd } => {
                 let dir = self.host.root.join(cwd.as_deref().unwrap_or(Path::new("")));
                 let (program, (output, input)) =
                     program::start(&self.host.session_sandbox, command, args, env, &dir).await?;
-                // The limit is ours: a message that is too long must not vanish.
+                // Higher than our own limit, which reports an error: the library silently drops a message that is too long.
                 let transport =
                     AsyncRwTransport::new_client(output, input).with_max_line_length(2 * MAX_LINE_BYTES);
-                match self.shake_hands(client, transport).await {
+                match self.initialize(client, transport).await {
                     Ok(running) => Ok(Connection { running, program: Some(program) }),
-                    Err(trouble) => Err(program::autopsy(program, trouble).await),
+                    Err(error) => Err(program::add_exit_details(program, error).await),
                 }
             }
-            Way::Http { url, headers } => {
+            McpTransport::Http { url, headers } => {
                 let transport =
-                    http::transport(url, headers, self.host.login.clone()).map_err(Trouble::for_good)?;
-                let running = self.shake_hands(client, transport).await;
-                // What is elsewhere cannot be started, so asking it again would not help.
-                let running = running.map_err(|trouble| Trouble::for_good(trouble.why))?;
+                    http::transport(url, headers, self.host.login.clone()).map_err(ServerError::permanent)?;
+                let running = self.initialize(client, transport).await;
+                // We cannot restart a remote server, so a second attempt would not help.
+                let running = running.map_err(|error| ServerError::permanent(error.why))?;
                 Ok(Connection { running, program: None })
             }
         }
     }
 
-    async fn shake_hands<T, E, A>(
+    async fn initialize<T, E, A>(
         &self,
-        client: Client,
+        client: McpClient,
         transport: T,
-    ) -> Result<RunningService<RoleClient, Client>, Trouble>
+    ) -> Result<RunningService<RoleClient, McpClient>, ServerError>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
@@ -145,16 +150,17 @@ impl Server {
         let limit = self.host.start_limit;
         let running = match timeout(limit, client.serve(transport)).await {
             Ok(Ok(running)) => running,
-            Ok(Err(error)) => return Err(refused(&error)),
+            Ok(Err(error)) => return Err(initialize_error(&error)),
             Err(_) => {
-                return Err(Trouble::for_good(format!("it did not answer within {} s", limit.as_secs_f64())));
+                let why = format!("it did not respond within {} s", limit.as_secs_f64());
+                return Err(ServerError::permanent(why));
             }
         };
         let version = running.peer_info().map(|info| info.protocol_version.clone());
         match version {
-            Some(version) if !ProtocolVersion::KNOWN_VERSIONS.contains(&version) => Err(Trouble::for_good(
-                format!("it speaks version {version} of the protocol, which we do not"),
-            )),
+            Some(version) if !ProtocolVersion::KNOWN_VERSIONS.contains(&version) => Err(
+                ServerError::permanent(format!("it uses protocol version {version}, which is not supported")),
+            ),
             _ => Ok(running),
         }
     }
@@ -162,11 +168,11 @@ impl Server {
     /// Offers the server's tools, now and whenever they change.
     async fn follow(&self, peer: &Peer<RoleClient>, stale: &Notify) -> Infallible {
         loop {
-            match timeout(LIST_LIMIT, listed(peer)).await {
+            match timeout(LIST_LIMIT, list_tools(peer)).await {
                 Ok(Ok(tools)) => self.offer(&tools),
                 Ok(Err(ServiceError::TransportClosed)) => {}
-                Ok(Err(error)) => self.unlisted(&plain(&error)),
-                Err(_) => self.unlisted(&format!("no answer within {} s", LIST_LIMIT.as_secs())),
+                Ok(Err(error)) => self.list_failed(&plain(&error)),
+                Err(_) => self.list_failed(&format!("no response within {} s", LIST_LIMIT.as_secs())),
             }
             stale.notified().await;
         }
@@ -176,20 +182,19 @@ impl Server {
         let plain: Vec<&str> = listed.iter().map(|tool| tool.name.as_ref()).collect();
         let named = names::tools(&self.prefix, &plain).into_iter().zip(listed);
         let tools = named.map(|(name, tool)| {
-            let link = self.link.subscribe();
-            Arc::new(McpTool::new(name, tool, &self.name, link, self.config.call_limit)) as Arc<dyn Tool>
+            let status = self.status.subscribe();
+            Arc::new(McpTool::new(name, tool, &self.name, status, self.config.call_limit)) as Arc<dyn Tool>
         });
-        self.board.offer(&self.name, tools.collect());
+        self.registry.offer(&self.name, tools.collect());
     }
 
-    fn unlisted(&self, why: &str) {
-        self.board.problem(format!("MCP server `{}` did not list its tools: {why}.", self.name));
-        self.board.settle(&self.name);
+    fn list_failed(&self, why: &str) {
+        self.registry.problem(format!("MCP server `{}` did not list its tools: {why}.", self.name));
+        self.registry.settle(&self.name);
     }
 }
 
-/// All tools that the server has.
-async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, ServiceError> {
+async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, ServiceError> {
     if peer.peer_info().is_none_or(|info| info.capabilities.tools.is_none()) {
         return Ok(Vec::new());
     }
@@ -203,23 +208,24 @@ async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, Servi
             None => break,
         }
     }
-    // A list that has no end is cut, and a name that comes twice can be called only once.
-    let mut seen = HashSet::new();
-    tools.retain(|tool| seen.insert(tool.name.clone()));
+    // An endless list repeats its names.
+    let mut names = HashSet::new();
+    tools.retain(|tool| names.insert(tool.name.clone()));
     Ok(tools)
 }
 
-/// Why there was no handshake.
-fn refused(error: &ClientInitializeError) -> Trouble {
+fn initialize_error(error: &ClientInitializeError) -> ServerError {
     match error {
-        ClientInitializeError::ConnectionClosed(_) => Trouble::passing(CLOSED),
+        ClientInitializeError::ConnectionClosed(_) => ServerError::transient(CLOSED),
         ClientInitializeError::JsonRpcError(error) => {
-            Trouble::for_good(format!("it refused us: {}", error.message))
+            ServerError::permanent(format!("it rejected the connection: {}", error.message))
         }
-        error if error.is_authorization_required() => {
-            Trouble::for_good("it wants a login, for which nobody is there; put a token into its headers")
+        error if error.is_authorization_required() => ServerError::permanent(
+            "it requires a login, which an unattended session cannot do; put a token into its headers",
+        ),
+        ClientInitializeError::TransportError { error, .. } => {
+            ServerError::transient(causes(error.error.as_ref()))
         }
-        ClientInitializeError::TransportError { error, .. } => Trouble::passing(causes(error.error.as_ref())),
-        error => Trouble::passing(causes(error)),
+        error => ServerError::transient(causes(error)),
     }
 }

@@ -1,4 +1,4 @@
-//! A server's tool as one of ours: the call, its limits, and what is told of it.
+//! A tool of an MCP server, as a [`Tool`]: the call, its time limit and its progress reports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,30 +13,28 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 
-use super::answer;
-use super::trouble::plain;
+use super::call_result;
+use super::server_error::plain;
 use crate::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, cap};
 
-/// How much of a description the model is shown.
+/// The number of characters of a description shown to the model.
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
-/// How long the word that a call is cancelled may take to reach the server.
+/// How long sending the cancellation of a call may take.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
-const CANCELLED: &str = "Cancelled before it finished. The server was told.";
+const CANCELLED: &str = "Cancelled before it finished. The server was notified.";
 
-/// How a server stands.
 #[derive(Clone)]
-pub(super) enum Link {
-    /// It is being started, for the first or the second time.
+pub(super) enum ServerStatus {
+    /// Being started or restarted.
     Starting,
-    /// It can be spoken to.
-    Ready(Line),
-    /// It is gone and will not come back, for this reason.
+    Ready(ServerHandle),
+    /// Failed for good, for this reason.
     Gone(Arc<str>),
 }
 
-/// A connection to a server.
+/// A connected server.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct ServerHandle {
     pub(super) peer: Peer<RoleClient>,
     pub(super) progress: broadcast::Sender<ProgressNotificationParam>,
 }
@@ -45,115 +43,116 @@ pub(super) struct Line {
 pub(super) struct McpTool {
     spec: ToolSpec,
     server: Arc<str>,
-    /// What the server calls it.
+    /// The server's own name for the tool.
     name: String,
-    link: watch::Receiver<Link>,
+    status: watch::Receiver<ServerStatus>,
     limit: Duration,
 }
 
-/// Why a call gave no answer.
-enum Lost {
+/// Why a call has no result.
+enum CallError {
     Failed(ServiceError),
     Gone(Arc<str>),
 }
 
 impl McpTool {
-    /// The tool that the server lists as `listed`, called `name` here.
+    /// The tool that the server lists as `listed`, under the name `name`.
     pub(super) fn new(
         name: String,
         listed: &rmcp::model::Tool,
         server: &Arc<str>,
-        link: watch::Receiver<Link>,
+        status: watch::Receiver<ServerStatus>,
         limit: Duration,
     ) -> Self {
         let mut schema = Map::clone(&listed.input_schema);
-        // Every provider insists on it, and not every server says it.
+        // Every provider requires it, but not every server sends it.
         schema.entry("type").or_insert_with(|| json!("object"));
-        let about = listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
+        let description = listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
         let hints = listed.annotations.as_ref();
         let spec = ToolSpec {
             name,
-            description: cap::line(about, MAX_DESCRIPTION_CHARS),
+            description: cap::line(description, MAX_DESCRIPTION_CHARS),
             input_schema: Value::Object(schema),
             read_only: hints.and_then(|hints| hints.read_only_hint).unwrap_or(false),
         };
-        Self { spec, server: Arc::clone(server), name: listed.name.clone().into_owned(), link, limit }
+        Self { spec, server: Arc::clone(server), name: listed.name.clone().into_owned(), status, limit }
     }
 
-    async fn ask(&self, arguments: Option<JsonObject>, cx: &ToolContext) -> Result<ToolOutput, Lost> {
-        let line = self.line().await.map_err(Lost::Gone)?;
-        // Before the question is asked, so that no report is missed.
-        let mut reports = line.progress.subscribe();
+    async fn send(&self, arguments: Option<JsonObject>, cx: &ToolContext) -> Result<ToolOutput, CallError> {
+        let handle = self.connected().await.map_err(CallError::Gone)?;
+        // Subscribed before the request is sent, so that no report is missed.
+        let mut reports = handle.progress.subscribe();
         let mut params = CallToolRequestParams::new(self.name.clone());
         params.arguments = arguments;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sending = line.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
-        let mut asked = Asked(Some(sending.await.map_err(Lost::Failed)?));
-        let answer = loop {
-            let Some(handle) = asked.0.as_mut() else { break Err(ServiceError::UnexpectedResponse) };
+        let sending = handle.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
+        let mut pending = PendingCall(Some(sending.await.map_err(CallError::Failed)?));
+        let response = loop {
+            let Some(request) = pending.0.as_mut() else { break Err(ServiceError::UnexpectedResponse) };
             tokio::select! {
                 biased;
-                answer = &mut handle.rx => break answer.unwrap_or(Err(ServiceError::TransportClosed)),
+                response = &mut request.rx => break response.unwrap_or(Err(ServiceError::TransportClosed)),
                 Ok(report) = reports.recv() => {
-                    if report.progress_token == handle.progress_token {
-                        self.tell(cx, report);
+                    if report.progress_token == request.progress_token {
+                        self.report_progress(cx, report);
                     }
                 }
             }
         };
-        asked.0 = None;
-        match answer.map_err(Lost::Failed)? {
-            ServerResult::CallToolResult(result) => Ok(answer::output(result)),
-            _ => Err(Lost::Failed(ServiceError::UnexpectedResponse)),
+        pending.0 = None;
+        match response.map_err(CallError::Failed)? {
+            ServerResult::CallToolResult(result) => Ok(call_result::output(result)),
+            _ => Err(CallError::Failed(ServiceError::UnexpectedResponse)),
         }
     }
 
-    /// The connection, as soon as there is one.
-    async fn line(&self) -> Result<Line, Arc<str>> {
-        let mut link = self.link.clone();
-        let settled = link.wait_for(|link| !matches!(link, Link::Starting)).await;
+    /// Waits until the server is connected or has failed for good.
+    async fn connected(&self) -> Result<ServerHandle, Arc<str>> {
+        let mut status = self.status.clone();
+        let settled = status.wait_for(|status| !matches!(status, ServerStatus::Starting)).await;
         match settled.as_deref() {
-            Ok(Link::Ready(line)) => Ok(line.clone()),
-            Ok(Link::Gone(why)) => Err(Arc::clone(why)),
-            Ok(Link::Starting) | Err(_) => Err("it was closed with the session".into()),
+            Ok(ServerStatus::Ready(handle)) => Ok(handle.clone()),
+            Ok(ServerStatus::Gone(why)) => Err(Arc::clone(why)),
+            Ok(ServerStatus::Starting) | Err(_) => Err("it was closed with the session".into()),
         }
     }
 
-    fn tell(&self, cx: &ToolContext, report: ProgressNotificationParam) {
-        let mut known = Map::new();
-        known.insert("progress".to_owned(), json!(report.progress));
+    fn report_progress(&self, cx: &ToolContext, report: ProgressNotificationParam) {
+        let mut metadata = Map::new();
+        metadata.insert("progress".to_owned(), json!(report.progress));
         if let Some(total) = report.total {
-            known.insert("total".to_owned(), json!(total));
+            metadata.insert("total".to_owned(), json!(total));
         }
-        cx.metadata(&report.message.unwrap_or_else(|| self.spec.name.clone()), known);
+        cx.metadata(&report.message.unwrap_or_else(|| self.spec.name.clone()), metadata);
     }
 
-    fn lost(&self, lost: Lost) -> ToolOutput {
+    fn error_output(&self, error: CallError) -> ToolOutput {
         let server = &self.server;
-        let (code, said) = match lost {
-            Lost::Gone(why) => {
-                (ToolErrorCode::ConfigError, format!("The MCP server `{server}` is not there: {why}."))
+        let (code, message) = match error {
+            CallError::Gone(why) => {
+                (ToolErrorCode::ConfigError, format!("The MCP server `{server}` is not available: {why}."))
             }
-            Lost::Failed(ServiceError::McpError(error)) => {
-                let more = error.data.map(|data| format!(" ({data})")).unwrap_or_default();
+            CallError::Failed(ServiceError::McpError(error)) => {
+                let data = error.data.map(|data| format!(" ({data})")).unwrap_or_default();
                 (
                     ToolErrorCode::Unknown,
-                    format!("The MCP server `{server}` refused the call: {}{more}", error.message),
+                    format!("The MCP server `{server}` rejected the call: {}{data}", error.message),
                 )
             }
-            Lost::Failed(error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_))) => (
+            CallError::Failed(error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_))) => (
                 ToolErrorCode::IoError,
                 format!(
                     "The connection to the MCP server `{server}` was lost during the call ({}). \
-                     Whether the call took effect is not known.",
+                     It is unknown whether the call took effect.",
                     plain(&error)
                 ),
             ),
-            Lost::Failed(error) => {
-                (ToolErrorCode::Unknown, format!("The MCP server `{server}` gave no usable answer: {error}."))
-            }
+            CallError::Failed(error) => (
+                ToolErrorCode::Unknown,
+                format!("The MCP server `{server}` sent no usable response: {error}."),
+            ),
         };
-        ToolOutput::error(code, said)
+        ToolOutput::error(code, message)
     }
 }
 
@@ -168,23 +167,23 @@ impl Tool for McpTool {
             Value::Object(arguments) => Some(arguments),
             Value::Null => None,
             other => {
-                let said =
-                    format!("Wrong arguments for {}: expected an object, not {other}.", self.spec.name);
-                return ToolOutput::error(ToolErrorCode::ValidationError, said);
+                let message =
+                    format!("Invalid arguments for {}: expected an object, got {other}.", self.spec.name);
+                return ToolOutput::error(ToolErrorCode::ValidationError, message);
             }
         };
-        let answer = tokio::select! {
+        let result = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return ToolOutput::error(ToolErrorCode::Unknown, CANCELLED),
-            answer = timeout(self.limit, self.ask(arguments, cx)) => answer,
+            result = timeout(self.limit, self.send(arguments, cx)) => result,
         };
-        match answer {
+        match result {
             Ok(Ok(output)) => output,
-            Ok(Err(lost)) => self.lost(lost),
+            Ok(Err(error)) => self.error_output(error),
             Err(_) => ToolOutput::error(
                 ToolErrorCode::Timeout,
                 format!(
-                    "The MCP server `{}` did not answer within {} s. It was told to stop.",
+                    "The MCP server `{}` did not respond within {} s. The call was cancelled.",
                     self.server,
                     self.limit.as_secs_f64()
                 ),
@@ -193,13 +192,13 @@ impl Tool for McpTool {
     }
 }
 
-/// A question without an answer yet. Dropped, the server is told that none is wanted any more.
-struct Asked(Option<RequestHandle<RoleClient>>);
+/// A request without a response yet. Dropping it sends a cancellation to the server.
+struct PendingCall(Option<RequestHandle<RoleClient>>);
 
-impl Drop for Asked {
+impl Drop for PendingCall {
     fn drop(&mut self) {
         if let (Some(handle), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
-            let reason = Some("the result is no longer wanted".to_owned());
+            let reason = Some("the result is no longer needed".to_owned());
             runtime.spawn(timeout(CANCEL_LIMIT, handle.cancel(reason)));
         }
     }

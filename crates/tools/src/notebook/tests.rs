@@ -22,9 +22,9 @@ fn notebook() -> String {
 
 #[test]
 fn cells_are_shown_with_their_outputs() {
-    let shown = Notebook::parse(&notebook()).unwrap().shown();
+    let text = Notebook::parse(&notebook()).unwrap().to_text();
     assert_eq!(
-        shown,
+        text,
         "--- Cell intro (markdown) ---\n# Title\ntext\n--- Cell calc (code) ---\nprint(1)\n2\n\
          --- Output of calc ---\n1\n--- Output of calc ---\n2\n--- Output of calc ---\n(image/png)\n\
          --- Output of calc ---\nValueError: no\n"
@@ -32,7 +32,7 @@ fn cells_are_shown_with_their_outputs() {
 }
 
 #[test]
-fn a_cell_is_replaced_and_its_outputs_go() {
+fn replacing_a_cell_removes_its_outputs() {
     let mut notebook = Notebook::parse(&notebook()).unwrap();
     let change = CellChange::Replace { source: "a = 1\nb = 2", kind: None };
     assert_eq!(notebook.change(Some("calc"), change).unwrap(), "replaced cell calc");
@@ -47,7 +47,7 @@ fn a_cell_is_replaced_and_its_outputs_go() {
 }
 
 #[test]
-fn cells_come_and_go() {
+fn cells_are_inserted_and_deleted() {
     let mut notebook = Notebook::parse(&notebook()).unwrap();
     let insert = CellChange::Insert { source: "x", kind: "code" };
     notebook.change(Some("intro"), insert).unwrap();
@@ -58,22 +58,25 @@ fn cells_come_and_go() {
     notebook.change(Some("intro"), CellChange::Delete).unwrap();
     assert_eq!(notebook.cells().len(), 3);
     let error = notebook.change(Some("intro"), CellChange::Delete).unwrap_err();
-    assert!(error.starts_with("there is no cell intro. There are: ") && error.contains("calc"), "{error}");
-    assert!(notebook.change(None, CellChange::Delete).unwrap_err().contains("`cell_id` is needed"));
+    assert!(
+        error.starts_with("there is no cell intro. The cells are: ") && error.contains("calc"),
+        "{error}"
+    );
+    assert!(notebook.change(None, CellChange::Delete).unwrap_err().contains("`cell_id` is required"));
     assert!(Notebook::parse(&notebook.write()).is_ok());
 }
 
 #[test]
-fn older_cells_have_numbers() {
+fn cells_of_older_notebooks_are_numbered() {
     let text = r#"{"cells": [{"cell_type": "code", "source": "x", "outputs": []}], "nbformat": 4, "nbformat_minor": 2}"#;
     let mut notebook = Notebook::parse(text).unwrap();
-    assert!(notebook.shown().starts_with("--- Cell cell-0 (code) ---"));
+    assert!(notebook.to_text().starts_with("--- Cell cell-0 (code) ---"));
     notebook.change(Some("cell-0"), CellChange::Insert { source: "y", kind: "code" }).unwrap();
     assert!(notebook.cells()[1].get("id").is_none());
 }
 
 #[test]
-fn what_is_no_notebook_is_told() {
+fn an_invalid_notebook_is_an_error() {
     for text in ["", "[]", "{}", r#"{"cells": 1}"#, "not json", "\u{feff}{"] {
         assert!(Notebook::parse(text).unwrap_err().starts_with("it is not a notebook"), "{text}");
     }

@@ -1,31 +1,31 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::{Capture, MAX_SAVED_BYTES, MAX_SAVED_FILES, Outputs};
+use super::{MAX_SAVED_BYTES, MAX_SAVED_FILES, OutputCapture, Outputs};
 use crate::ToolOutput;
 
-fn bench() -> (tempfile::TempDir, Outputs) {
+fn temporary_outputs() -> (tempfile::TempDir, Outputs) {
     let dir = tempfile::tempdir().unwrap();
     let outputs = Outputs::new(dir.path().join("deep/outputs"));
     (dir, outputs)
 }
 
 #[tokio::test]
-async fn what_fits_is_not_saved() {
-    let (_dir, outputs) = bench();
+async fn a_short_output_is_not_saved() {
+    let (_dir, outputs) = temporary_outputs();
     let output = outputs.capped(ToolOutput::ok("ä".repeat(10)), 10).await;
     assert_eq!(output, ToolOutput::ok("ä".repeat(10)));
     assert!(!outputs.directory().exists());
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_cut_and_saved_whole_and_private() {
-    let (_dir, outputs) = bench();
+async fn a_long_output_is_truncated_and_saved_privately() {
+    let (_dir, outputs) = temporary_outputs();
     let text: String = (1..=1000).map(|line| format!("line {line}\n")).collect();
     let output = outputs.capped(ToolOutput::ok(&text), 100).await;
     let path = output.metadata["saved_at"].as_str().unwrap();
     assert!(output.output.starts_with("line 1\n") && output.output.ends_with("line 1000\n"));
-    assert!(output.output.contains(&format!("more lines, saved at {path}: Read on with offset=8")));
+    assert!(output.output.contains(&format!("more lines, saved at {path}: continue with Read and offset=8")));
     assert!(output.output.chars().count() < 300, "{}", output.output);
     assert_eq!(output.metadata["truncated"], true);
     assert_eq!(fs::read_to_string(path).unwrap(), text);
@@ -34,22 +34,22 @@ async fn what_does_not_fit_is_cut_and_saved_whole_and_private() {
 }
 
 #[tokio::test]
-async fn pieces_of_any_size_arrive_in_order() {
-    for piece in [1, 7, 64, 1000] {
-        let (_dir, outputs) = bench();
+async fn chunks_of_any_size_are_saved_in_order() {
+    for size in [1, 7, 64, 1000] {
+        let (_dir, outputs) = temporary_outputs();
         let text: String = (0..300).map(|n| format!("{n} äöü\n")).collect();
-        let mut capture = Capture::new(&outputs, "test", 40);
-        for bytes in text.as_bytes().chunks(piece) {
+        let mut capture = OutputCapture::new(&outputs, "test", 40);
+        for bytes in text.as_bytes().chunks(size) {
             capture.push(bytes).await;
         }
         let captured = capture.finish().await;
-        assert_eq!(fs::read_to_string(captured.saved.unwrap()).unwrap(), text, "{piece}");
+        assert_eq!(fs::read_to_string(captured.saved.unwrap()).unwrap(), text, "{size}");
     }
 }
 
 #[tokio::test]
-async fn the_oldest_goes_and_a_file_has_its_limit() {
-    let (_dir, outputs) = bench();
+async fn the_oldest_file_is_deleted_and_the_size_of_a_file_is_limited() {
+    let (_dir, outputs) = temporary_outputs();
     fs::create_dir_all(outputs.directory()).unwrap();
     for number in 0..MAX_SAVED_FILES + 5 {
         let path = outputs.directory().join(format!("old-{number:04}.txt"));
@@ -70,7 +70,7 @@ async fn the_oldest_goes_and_a_file_has_its_limit() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_saved_is_still_cut_and_says_so() {
+async fn an_output_that_cannot_be_saved_is_truncated_with_a_note() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
     let outputs = Outputs::new(dir.path().join("file/outputs"));

@@ -1,7 +1,6 @@
-//! The lines between `---` at the beginning of a Markdown file: as much of YAML as names and descriptions need. A value is
-//! plain, quoted, or a block of indented lines; lists and maps are passed over.
+//! The lines between `---` at the start of a Markdown file. Supports the part of YAML that names and descriptions need: a
+//! value is plain, quoted, or a block of indented lines; lists and maps are skipped.
 
-/// What stands before the text, and the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FrontMatter<'a> {
     entries: Vec<(&'a str, String)>,
@@ -9,7 +8,7 @@ pub(super) struct FrontMatter<'a> {
 }
 
 impl<'a> FrontMatter<'a> {
-    /// Nothing if the text does not begin with it.
+    /// `None` if the text does not start with front matter.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix("---\n")?;
         let end = rest.split_inclusive('\n').scan(0, |at, line| {
@@ -54,13 +53,13 @@ fn scalar<'a>(value: &str, below: impl Iterator<Item = &'a str>) -> String {
 
 fn unquoted(value: &str) -> String {
     if let Some(inner) = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')) {
-        // Its escapes are those of JSON, as far as anybody uses them.
+        // The escapes that are used in practice are the same as in JSON.
         return serde_json::from_str(value).unwrap_or_else(|_| inner.to_owned());
     }
     if let Some(inner) = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\'')) {
         return inner.replace("''", "'");
     }
-    // A comment begins after a space.
+    // A comment starts after a space.
     value.split(" #").next().unwrap_or(value).trim_end().to_owned()
 }
 
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_none() {
+    fn text_without_front_matter_is_none() {
         for text in
             ["", "name: a", "---", "---\nname: a", "text\n---\nname: a\n---\n", "--- \nname: a\n---\n"]
         {

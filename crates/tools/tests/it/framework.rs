@@ -1,4 +1,4 @@
-//! What holds for every tool, anyone who made it.
+//! Guarantees for every tool, built-in or not.
 
 use async_trait::async_trait;
 use autonoe_tools::{
@@ -6,12 +6,17 @@ use autonoe_tools::{
 };
 use serde_json::{Value, json};
 
-struct Odd(fn() -> ToolOutput);
+struct StubTool(fn() -> ToolOutput);
 
 #[async_trait]
-impl Tool for Odd {
+impl Tool for StubTool {
     fn spec(&self) -> ToolSpec {
-        ToolSpec { name: "Odd".into(), description: String::new(), input_schema: json!({}), read_only: true }
+        ToolSpec {
+            name: "StubTool".into(),
+            description: String::new(),
+            input_schema: json!({}),
+            read_only: true,
+        }
     }
 
     async fn call(&self, _: Value, _: &ToolContext) -> ToolOutput {
@@ -20,19 +25,19 @@ impl Tool for Odd {
 }
 
 async fn run(work: fn() -> ToolOutput, outputs: &Outputs) -> ToolOutput {
-    call(&Odd(work), json!({}), &ToolContext::default(), outputs).await
+    call(&StubTool(work), json!({}), &ToolContext::default(), outputs).await
 }
 
 #[tokio::test]
 async fn a_panic_becomes_an_output() {
     let dir = tempfile::tempdir().unwrap();
-    let output = run(|| panic!("a fault of ours"), &Outputs::new(dir.path())).await;
+    let output = run(|| panic!("a bug"), &Outputs::new(dir.path())).await;
     assert_eq!(output.error_code(), Some(ToolErrorCode::Unknown));
-    assert!(output.output.contains("failed unexpectedly") && !output.output.contains("a fault of ours.rs"));
+    assert!(output.output.contains("failed unexpectedly") && !output.output.contains("a bug.rs"));
 }
 
 #[tokio::test]
-async fn ten_megabytes_are_cut_and_saved() {
+async fn ten_megabytes_are_truncated_and_saved() {
     let dir = tempfile::tempdir().unwrap();
     let outputs = Outputs::new(dir.path().join("outputs"));
     let output = run(|| ToolOutput::ok("0123456789\n".repeat(1_000_000)).titled("Much"), &outputs).await;
@@ -41,16 +46,16 @@ async fn ten_megabytes_are_cut_and_saved() {
     let path = output.metadata["saved_at"].as_str().unwrap();
     assert_eq!(std::fs::metadata(path).unwrap().len(), 11_000_000);
     assert!(output.output.contains(" more lines, saved at "));
-    // What fits stays as it is, failures too.
+    // Short results stay unchanged, including failures.
     let small = run(|| ToolOutput::error(ToolErrorCode::NotFound, "no"), &outputs).await;
     assert_eq!(small, ToolOutput::error(ToolErrorCode::NotFound, "no"));
 }
 
 #[tokio::test]
-async fn failures_have_their_codes() {
+async fn failures_have_the_right_codes() {
     use ToolErrorCode::{NotFound, ValidationError};
-    let bench = crate::support::Bench::new();
-    bench.file("a", "x");
+    let fixture = crate::support::ToolFixture::new();
+    fixture.file("a", "x");
     for (tool, args, code) in [
         ("Read", json!({"file_path": "no"}), NotFound),
         ("Read", json!({"file_path": "."}), ValidationError),
@@ -60,6 +65,6 @@ async fn failures_have_their_codes() {
         ("Grep", json!({"pattern": "("}), ValidationError),
         ("Write", json!({"file_path": ".", "content": ""}), ValidationError),
     ] {
-        bench.fails(tool, args, code).await;
+        fixture.fails(tool, args, code).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The built-in tools, called as an agent calls them, on real files and real processes.
+//! The built-in tools, called the way an agent calls them, on real files and real processes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod bash;
@@ -7,7 +7,7 @@ mod framework;
 mod jobs;
 mod notebook;
 mod read;
-mod rich;
+mod rich_files;
 mod search;
 mod skill;
 mod specs;

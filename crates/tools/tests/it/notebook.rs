@@ -1,4 +1,4 @@
-//! Notebooks, read and changed.
+//! Reading and changing notebooks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use autonoe_tools::ToolErrorCode;
 use serde_json::{Value, json};
 
-use crate::support::Bench;
+use crate::support::ToolFixture;
 
 fn notebook() -> String {
     json!({
@@ -21,17 +21,17 @@ fn notebook() -> String {
 
 #[tokio::test]
 async fn cells_are_read_and_changed() {
-    let bench = Bench::new();
-    let path = bench.file("a.ipynb", notebook());
+    let fixture = ToolFixture::new();
+    let path = fixture.file("a.ipynb", notebook());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    let text = bench.ok("Read", json!({"file_path": "a.ipynb"})).await;
+    let text = fixture.ok("Read", json!({"file_path": "a.ipynb"})).await;
     assert_eq!(text, "--- Cell a (code) ---\nx = 1\nx\n--- Output of a ---\n1\n");
-    let edit = |args: Value| bench.ok("NotebookEdit", args);
+    let edit = |args: Value| fixture.ok("NotebookEdit", args);
     let replace = json!({"notebook_path": "a.ipynb", "cell_id": "a", "new_source": "y = 2"});
     assert_eq!(edit(replace).await, "Edited a.ipynb: replaced cell a.");
     let insert = json!({"notebook_path": "a.ipynb", "new_source": "# T", "cell_type": "markdown", "edit_mode": "insert"});
     edit(insert).await;
-    let text = bench.ok("Read", json!({"file_path": "a.ipynb"})).await;
+    let text = fixture.ok("Read", json!({"file_path": "a.ipynb"})).await;
     assert!(text.contains("(markdown) ---\n# T\n--- Cell a (code) ---\ny = 2\n"), "{text}");
     edit(json!({"notebook_path": "a.ipynb", "cell_id": "a", "edit_mode": "delete"})).await;
     let json: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -40,29 +40,29 @@ async fn cells_are_read_and_changed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_changes_nothing() {
+async fn a_failed_change_leaves_the_notebook_unchanged() {
     use ToolErrorCode::{NotFound, ValidationError};
-    let bench = Bench::new();
-    let path = bench.file("a.ipynb", notebook());
-    bench.file("broken.ipynb", "{");
-    bench.file("a.py", "x");
-    for (args, code, said) in [
-        (json!({"notebook_path": "a.ipynb", "cell_id": "b"}), ValidationError, "There are: a."),
-        (json!({"notebook_path": "a.ipynb"}), ValidationError, "`cell_id` is needed"),
+    let fixture = ToolFixture::new();
+    let path = fixture.file("a.ipynb", notebook());
+    fixture.file("broken.ipynb", "{");
+    fixture.file("a.py", "x");
+    for (args, code, text) in [
+        (json!({"notebook_path": "a.ipynb", "cell_id": "b"}), ValidationError, "The cells are: a."),
+        (json!({"notebook_path": "a.ipynb"}), ValidationError, "`cell_id` is required"),
         (json!({"notebook_path": "a.ipynb", "edit_mode": "insert"}), ValidationError, "`cell_type`"),
         (json!({"notebook_path": "a.ipynb", "edit_mode": "append"}), ValidationError, "`edit_mode`"),
-        (json!({"notebook_path": "broken.ipynb", "cell_id": "a"}), ValidationError, "no notebook"),
+        (json!({"notebook_path": "broken.ipynb", "cell_id": "a"}), ValidationError, "not a notebook"),
         (json!({"notebook_path": "a.py", "cell_id": "a"}), ValidationError, "must end in .ipynb"),
         (json!({"notebook_path": "no.ipynb", "cell_id": "a"}), NotFound, "does not exist"),
     ] {
-        let error = bench.fails("NotebookEdit", args, code).await;
-        assert!(error.contains(said), "{error}");
+        let error = fixture.fails("NotebookEdit", args, code).await;
+        assert!(error.contains(text), "{error}");
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), notebook());
-    // One that is broken can still be read, as text.
-    assert!(bench.ok("Read", json!({"file_path": "broken.ipynb"})).await.contains("1\t{"));
-    bench.ok("Read", json!({"file_path": "a.ipynb"})).await;
+    // An invalid notebook can still be read as text.
+    assert!(fixture.ok("Read", json!({"file_path": "broken.ipynb"})).await.contains("1\t{"));
+    fixture.ok("Read", json!({"file_path": "a.ipynb"})).await;
     fs::write(&path, notebook().replace("x = 1", "x = 3")).unwrap();
-    let error = bench.error("NotebookEdit", json!({"notebook_path": "a.ipynb", "cell_id": "a"})).await;
+    let error = fixture.error("NotebookEdit", json!({"notebook_path": "a.ipynb", "cell_id": "a"})).await;
     assert!(error.contains("Read it again"), "{error}");
 }

@@ -1,12 +1,12 @@
-//! What a model is told about the tools, and what it hears when it calls them wrongly.
+//! The descriptions of the tools for a model, and the errors for invalid arguments.
 
 use serde_json::json;
 
-use crate::support::Bench;
+use crate::support::ToolFixture;
 
 #[test]
-fn names_and_parameters_are_those_models_know() {
-    let bench = Bench::new();
+fn names_and_parameters_are_those_of_claude_code() {
+    let fixture = ToolFixture::new();
     let cases: [(&str, &[&str], &[&str], bool); 13] = [
         ("Read", &["file_path", "offset", "limit", "pages"], &["file_path"], true),
         ("Write", &["file_path", "content"], &["file_path", "content"], false),
@@ -38,7 +38,7 @@ fn names_and_parameters_are_those_models_know() {
         ("Skill", &["skill"], &["skill"], true),
     ];
     for (name, parameters, required, read_only) in cases {
-        let spec = bench.tool(name).spec();
+        let spec = fixture.tool(name).spec();
         let schema = &spec.input_schema;
         let properties = schema["properties"].as_object().unwrap();
         assert_eq!(properties.keys().collect::<Vec<_>>(), parameters, "{name}");
@@ -49,14 +49,14 @@ fn names_and_parameters_are_those_models_know() {
             assert!(property["description"].is_string(), "{name} {parameter}: {property}");
         }
     }
-    let grep = bench.tool("Grep").spec().input_schema;
+    let grep = fixture.tool("Grep").spec().input_schema;
     let modes = &grep["properties"]["output_mode"]["enum"];
     assert_eq!(modes, &json!(["content", "files_with_matches", "count"]));
 }
 
 #[tokio::test]
-async fn wrong_arguments_say_what_was_expected() {
-    let bench = Bench::new();
+async fn errors_for_invalid_arguments_name_the_expected_type() {
+    let fixture = ToolFixture::new();
     for name in [
         "Read",
         "Write",
@@ -72,24 +72,24 @@ async fn wrong_arguments_say_what_was_expected() {
         "TodoWrite",
         "Skill",
     ] {
-        let error = bench.error(name, json!({})).await;
+        let error = fixture.error(name, json!({})).await;
         assert!(error.contains(name) && error.contains("missing field `"), "{error}");
-        for wrong in
+        for invalid in
             [json!(null), json!([1]), json!("text"), json!({"file_path": 1, "url": {}, "todos": "x"})]
         {
-            bench.fails(name, wrong, autonoe_tools::ToolErrorCode::ValidationError).await;
+            fixture.fails(name, invalid, autonoe_tools::ToolErrorCode::ValidationError).await;
         }
     }
-    let error = bench.error("Bash", json!({"command": "ls", "timeout": "1s"})).await;
+    let error = fixture.error("Bash", json!({"command": "ls", "timeout": "1s"})).await;
     assert!(error.contains("`timeout`") && error.contains("expected u64"), "{error}");
-    let error = bench.error("Grep", json!({"pattern": "a", "output_mode": "lines"})).await;
+    let error = fixture.error("Grep", json!({"pattern": "a", "output_mode": "lines"})).await;
     assert!(error.contains("`output_mode`") && error.contains("files_with_matches"), "{error}");
     for (name, args) in [
         ("Read", json!({"file_path": "a", "limit": 0})),
         ("Grep", json!({"pattern": "a", "head_limit": 0})),
         ("Bash", json!({"command": "a", "timeout": 0})),
     ] {
-        bench.file("a", "a");
-        assert!(bench.error(name, args).await.contains("must be at least 1"));
+        fixture.file("a", "a");
+        assert!(fixture.error(name, args).await.contains("must be at least 1"));
     }
 }

@@ -1,21 +1,21 @@
-//! A workspace in a temporary directory, with the tools on it.
+//! A workspace in a temporary directory, with its tools.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autonoe_core::files::{Access, FileRules};
-use autonoe_sandbox::{Bounds, Layer, RoomConfig, Sandbox, SessionSandbox};
+use autonoe_core::files::{FileAccess, FileRules};
+use autonoe_sandbox::{Bounds, RoomConfig, Sandbox, SandboxLayer, SessionSandbox};
 use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOptions, ToolOutput, Workspace, builtin};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Far above what anything here needs: reaching it is the failure, not a measurement.
+/// Far above what any test here needs: reaching it is a failure, not a measurement.
 const DEADLINE: Duration = Duration::from_secs(20);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-pub struct Bench {
+pub struct ToolFixture {
     pub dir: TempDir,
     pub session_sandbox: Arc<SessionSandbox>,
     pub workspace: Arc<Workspace>,
@@ -23,7 +23,7 @@ pub struct Bench {
     tools: Vec<Arc<dyn Tool>>,
 }
 
-impl Bench {
+impl ToolFixture {
     pub fn new() -> Self {
         Self::with_supervisor(supervisor())
     }
@@ -37,14 +37,14 @@ impl Bench {
         Self::build(tempfile::tempdir().unwrap(), Sandbox::none(supervisor()), Arc::new(AllFiles), options)
     }
 
-    /// A workspace whose commands are held by bubblewrap, with a egress proxy that lets nothing out.
+    /// A workspace whose commands run in bubblewrap, with an egress proxy that allows nothing.
     pub fn with_bubblewrap() -> Self {
         let sandbox =
-            Sandbox::with_layer(&supervisor(), Layer::Bubblewrap, "/usr/bin:/bin".as_ref()).unwrap();
+            Sandbox::with_layer(&supervisor(), SandboxLayer::Bubblewrap, "/usr/bin:/bin".as_ref()).unwrap();
         Self::build(tempfile::tempdir().unwrap(), sandbox, Arc::new(AllFiles), &ToolOptions::default())
     }
 
-    /// A workspace in `dir` whose files are judged by `rules`.
+    /// A workspace in `dir` with these file rules.
     pub fn with_rules(dir: TempDir, rules: Arc<dyn FileRules>) -> Self {
         Self::build(dir, Sandbox::none(supervisor()), rules, &ToolOptions::default())
     }
@@ -101,7 +101,7 @@ impl Bench {
         output.output
     }
 
-    /// Asserts that a call fails with this code and gives what it says.
+    /// Asserts that a call fails with this code, and returns its output.
     pub async fn fails(&self, name: &str, args: Value, code: ToolErrorCode) -> String {
         let output = self.call(name, args).await;
         assert_eq!(output.error_code(), Some(code), "{}", output.output);
@@ -109,19 +109,19 @@ impl Bench {
     }
 }
 
-/// Where there is a sandbox, its places are beside the project.
-fn bounds(dir: &TempDir, layer: Layer) -> Bounds {
+/// With a sandbox, its own directories are next to the project.
+fn bounds(dir: &TempDir, layer: SandboxLayer) -> Bounds {
     let beside =
-        if layer == Layer::None { dir.path().to_owned() } else { dir.path().with_extension("beside") };
+        if layer == SandboxLayer::None { dir.path().to_owned() } else { dir.path().with_extension("beside") };
     Bounds::new(dir.path(), beside.join(".home"), beside.join(".tmp"))
 }
 
-/// Rules that let everything through.
+/// Rules that allow everything.
 #[derive(Debug)]
 struct AllFiles;
 
 impl FileRules for AllFiles {
-    fn judge(&self, _: &Path, _: Access) -> Result<(), String> {
+    fn judge(&self, _: &Path, _: FileAccess) -> Result<(), String> {
         Ok(())
     }
 }
@@ -130,7 +130,7 @@ fn supervisor() -> PathBuf {
     example("supervisor")
 }
 
-/// An example, which cargo builds along with the tests of this package.
+/// The path of an example, which cargo builds along with the tests of this package.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let example = test.ancestors().nth(2).unwrap().join("examples").join(name);
@@ -143,11 +143,11 @@ pub fn example(name: &str) -> PathBuf {
     example
 }
 
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn until(description: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        std::thread::sleep(LOOK_EVERY);
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out waiting until {description}");
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Between check and use: anyone who swaps directories and files for links while a tool is at work leads it
-//! nowhere. First at the worst moment, then all the time.
+//! Races between check and use: replacing directories and files with links while a tool runs must not redirect it. First
+//! with a swap at the worst moment, then with swaps all the time.
 
 use std::fmt;
 use std::fs;
@@ -9,150 +9,156 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use autonoe_core::files::{Access, FileRules};
-use autonoe_policy::{PathRules, Writes};
+use autonoe_core::files::{FileAccess, FileRules};
+use autonoe_policy::{PathRules, WriteScope};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Bench, example};
+use crate::support::{ToolFixture, example};
 
 const SECRET: &str = "the secret\n";
 const CHANGED: &str = "changed while it was being opened; try again.";
-/// How often each tool is called while everything is being swapped.
+/// How often each tool is called while paths are being swapped.
 const ROUNDS: usize = 100;
 
-/// Lets everything through, but swaps something first when it is asked about a certain path.
-struct SwapWhenAsked {
-    about: PathBuf,
+/// Rules that allow everything, but swap a path first when a certain path is checked.
+struct SwapOnCheck {
+    trigger: PathBuf,
     swap: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
-impl fmt::Debug for SwapWhenAsked {
+impl fmt::Debug for SwapOnCheck {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("SwapWhenAsked").field("about", &self.about).finish_non_exhaustive()
+        formatter.debug_struct("SwapOnCheck").field("trigger", &self.trigger).finish_non_exhaustive()
     }
 }
 
-impl FileRules for SwapWhenAsked {
-    fn judge(&self, real: &Path, _: Access) -> Result<(), String> {
-        if real == self.about {
+impl FileRules for SwapOnCheck {
+    fn judge(&self, real: &Path, _: FileAccess) -> Result<(), String> {
+        if real == self.trigger {
             let swap = self.swap.lock().unwrap().take();
-            swap.expect("asked once")();
+            swap.expect("checked only once")();
         }
         Ok(())
     }
 }
 
-/// A project with `dir/file` and, beside it, a directory that nobody may touch.
-struct Trap {
-    bench: Bench,
+/// A project with `dir/file`, and a directory outside that must stay untouched.
+struct SwapFixture {
+    fixture: ToolFixture,
     outside: TempDir,
-    rules: Arc<SwapWhenAsked>,
+    rules: Arc<SwapOnCheck>,
 }
 
-impl Trap {
-    /// Asked about `about`, the rules replace `name` by a link to `target` outside.
-    fn new(about: &str, name: &str, target: &str) -> Self {
+impl SwapFixture {
+    /// When `trigger` is checked, the rules replace `name` with a link to `target` outside.
+    fn new(trigger: &str, name: &str, target: &str) -> Self {
         let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let root = dir.path().canonicalize().unwrap();
         fs::create_dir(root.join("dir")).unwrap();
         fs::write(root.join("dir/file"), "public\n").unwrap();
         fs::write(outside.path().join("file"), SECRET).unwrap();
-        let (place, target) = (root.join(name), outside.path().join(target));
+        let (path, target) = (root.join(name), outside.path().join(target));
         let swap = move || {
-            fs::rename(&place, place.with_extension("moved")).unwrap();
-            symlink(&target, &place).unwrap();
+            fs::rename(&path, path.with_extension("moved")).unwrap();
+            symlink(&target, &path).unwrap();
         };
-        let rules = SwapWhenAsked { about: root.join(about), swap: Mutex::new(Some(Box::new(swap))) };
+        let rules = SwapOnCheck { trigger: root.join(trigger), swap: Mutex::new(Some(Box::new(swap))) };
         let rules = Arc::new(rules);
-        Self { bench: Bench::with_rules(dir, Arc::clone(&rules) as _), outside, rules }
+        Self { fixture: ToolFixture::with_rules(dir, Arc::clone(&rules) as _), outside, rules }
     }
 
-    /// Asserts that the swap took place and nothing happened outside.
-    fn untouched(&self) {
+    /// Asserts that the swap took place and nothing changed outside.
+    fn assert_untouched(&self) {
         assert!(
             self.rules.swap.lock().unwrap().is_none(),
-            "never asked about {}",
-            self.rules.about.display()
+            "{} was never checked",
+            self.rules.trigger.display()
         );
         assert_eq!(fs::read_to_string(self.outside.path().join("file")).unwrap(), SECRET);
         assert_eq!(fs::read_dir(self.outside.path()).unwrap().count(), 1);
     }
 
-    /// Asserts that a call says that something changed, shows nothing and does nothing.
-    async fn holds(&self, tool: &str, args: Value) {
-        let error = self.bench.error(tool, args).await;
+    /// Asserts that a call reports the change, and reads and writes nothing.
+    async fn assert_call_fails(&self, tool: &str, args: Value) {
+        let error = self.fixture.error(tool, args).await;
         assert!(error.ends_with(CHANGED), "{tool}: {error}");
-        self.untouched();
+        self.assert_untouched();
     }
 }
 
-/// What is swapped between check and use, and for what outside.
+/// The path that is swapped between check and use, and its replacement outside.
 const SWAPS: [(&str, &str); 2] = [("dir", ""), ("dir/file", "file")];
 
 #[tokio::test]
-async fn a_read_shows_only_what_was_judged() {
+async fn a_read_shows_only_the_checked_file() {
     for (name, target) in SWAPS {
-        Trap::new("dir/file", name, target).holds("Read", json!({"file_path": "dir/file"})).await;
+        SwapFixture::new("dir/file", name, target)
+            .assert_call_fails("Read", json!({"file_path": "dir/file"}))
+            .await;
     }
 }
 
 #[tokio::test]
-async fn a_write_changes_only_what_was_judged() {
+async fn a_write_changes_only_the_checked_file() {
     for (name, target) in SWAPS {
         let args = json!({"file_path": "dir/file", "content": "x"});
-        Trap::new("dir/file", name, target).holds("Write", args).await;
+        SwapFixture::new("dir/file", name, target).assert_call_fails("Write", args).await;
     }
 }
 
 #[tokio::test]
-async fn an_edit_changes_only_what_was_judged() {
+async fn an_edit_changes_only_the_checked_file() {
     for (name, target) in SWAPS {
         let args = json!({"file_path": "dir/file", "old_string": "the", "new_string": "a"});
-        Trap::new("dir/file", name, target).holds("Edit", args).await;
+        SwapFixture::new("dir/file", name, target).assert_call_fails("Edit", args).await;
     }
 }
 
 #[tokio::test]
-async fn a_new_file_and_new_directories_are_made_only_where_they_were_judged() {
+async fn new_files_and_directories_are_created_only_at_the_checked_path() {
     for new in ["dir/new", "dir/sub/deeper/new"] {
-        Trap::new(new, "dir", "").holds("Write", json!({"file_path": new, "content": "x"})).await;
+        SwapFixture::new(new, "dir", "")
+            .assert_call_fails("Write", json!({"file_path": new, "content": "x"}))
+            .await;
     }
 }
 
 #[tokio::test]
-async fn a_search_shows_only_what_was_judged() {
-    // A file that is named, and a directory.
+async fn a_search_shows_only_checked_files() {
+    // A file and a directory that `path` names.
     for (name, target) in SWAPS {
         let args = json!({"pattern": "secret", "path": "dir/file", "output_mode": "content"});
-        Trap::new("dir/file", name, target).holds("Grep", args).await;
+        SwapFixture::new("dir/file", name, target).assert_call_fails("Grep", args).await;
     }
     for tool in ["Grep", "Glob"] {
-        Trap::new("dir", "dir", "").holds(tool, json!({"pattern": ".", "path": "dir"})).await;
+        SwapFixture::new("dir", "dir", "")
+            .assert_call_fails(tool, json!({"pattern": ".", "path": "dir"}))
+            .await;
     }
-    // Something that the search itself comes to.
-    for (about, name, target) in
+    // Paths that the search itself finds.
+    for (trigger, name, target) in
         [("dir", "dir", ""), ("dir/file", "dir", ""), ("dir/file", "dir/file", "file")]
     {
-        let trap = Trap::new(about, name, target);
-        let found = trap.bench.ok("Grep", json!({"pattern": "secret", "output_mode": "content"})).await;
-        assert!(found.starts_with("No matches for"), "{about} {name}: {found}");
-        trap.untouched();
+        let swap = SwapFixture::new(trigger, name, target);
+        let found = swap.fixture.ok("Grep", json!({"pattern": "secret", "output_mode": "content"})).await;
+        assert!(found.starts_with("No matches for"), "{trigger} {name}: {found}");
+        swap.assert_untouched();
     }
 }
 
 #[tokio::test]
-async fn names_of_a_directory_that_was_swapped_in_are_not_shown() {
-    let trap = Trap::new("dir", "dir", "");
-    fs::rename(trap.outside.path().join("file"), trap.outside.path().join("private")).unwrap();
-    let found = trap.bench.ok("Glob", json!({"pattern": "**/*"})).await;
+async fn names_in_a_swapped_in_directory_are_not_shown() {
+    let swap = SwapFixture::new("dir", "dir", "");
+    fs::rename(swap.outside.path().join("file"), swap.outside.path().join("private")).unwrap();
+    let found = swap.fixture.ok("Glob", json!({"pattern": "**/*"})).await;
     assert!(!found.contains("private"), "{found}");
-    assert!(trap.bench.path("dir").is_symlink(), "never swapped");
+    assert!(swap.fixture.path("dir").is_symlink(), "never swapped");
 }
 
-/// Whatever the gates said: the rules have the last word on where a path really leads.
+/// Whatever the gates decided, the file rules are applied to the real path.
 #[tokio::test]
-async fn the_rules_have_the_last_word() {
+async fn the_rules_apply_to_the_real_path() {
     let dir = tempfile::tempdir().unwrap();
     let outside = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
@@ -163,9 +169,10 @@ async fn the_rules_have_the_last_word() {
     symlink(".autonoe", root.join("way-in")).unwrap();
     symlink(outside.path(), root.join("way-out")).unwrap();
     symlink("src", root.join("sources")).unwrap();
-    let bench = Bench::with_rules(dir, Arc::new(PathRules::new(&root, Writes::Project, Vec::new())));
+    let fixture =
+        ToolFixture::with_rules(dir, Arc::new(PathRules::new(&root, WriteScope::Project, Vec::new())));
     let refused = async |tool: &str, args: Value, reason: &str| {
-        let error = bench.error(tool, args).await;
+        let error = fixture.error(tool, args).await;
         assert!(error.contains(reason), "{tool}: {error}");
     };
     for path in [".autonoe/status.json", "way-in/status.json", "way-in/new", "way-in/sub/new"] {
@@ -184,10 +191,10 @@ async fn the_rules_have_the_last_word() {
     assert_eq!(fs::read_to_string(root.join(".autonoe/status.json")).unwrap(), "{}");
     assert_eq!(fs::read_dir(root.join(".autonoe")).unwrap().count(), 1);
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
-    // Links that lead to a permitted place are links like any other.
-    bench.ok("Write", json!({"file_path": "sources/a/b", "content": "x"})).await;
+    // Links to an allowed path work.
+    fixture.ok("Write", json!({"file_path": "sources/a/b", "content": "x"})).await;
     assert_eq!(fs::read_to_string(root.join("src/a/b")).unwrap(), "x");
-    assert!(bench.ok("Read", json!({"file_path": "way-in/status.json"})).await.contains("{}"));
+    assert!(fixture.ok("Read", json!({"file_path": "way-in/status.json"})).await.contains("{}"));
 }
 
 /// A process that exchanges two paths until it is dropped.
@@ -210,16 +217,16 @@ impl Drop for Swapper {
     }
 }
 
-/// A project of which a part is swapped all the time, and what it is swapped for.
-struct Whirl {
-    // Dropped first, since what it swaps goes with the rest.
+/// A project in which a path is swapped all the time, and the directory outside that it is swapped for.
+struct ConstantSwapFixture {
+    // Dropped first, since the other fields delete the paths that it swaps.
     _swapper: Swapper,
-    bench: Bench,
+    fixture: ToolFixture,
     outside: TempDir,
 }
 
-impl Whirl {
-    /// `name` is one moment what it seems, with public content, and the next a link to `target` outside.
+impl ConstantSwapFixture {
+    /// `name` alternates between its public content and a link to `target` outside.
     fn new(name: &str, target: &str) -> Self {
         let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let root = dir.path().canonicalize().unwrap();
@@ -229,20 +236,20 @@ impl Whirl {
             fs::write(outside.path().join(name), SECRET).unwrap();
         }
         symlink(outside.path().join(target), root.join("link")).unwrap();
-        let rules = PathRules::new(&root, Writes::Project, Vec::new());
+        let rules = PathRules::new(&root, WriteScope::Project, Vec::new());
         let _swapper = Swapper::start(&root.join(name), &root.join("link"));
-        Self { _swapper, bench: Bench::with_rules(dir, Arc::new(rules)), outside }
+        Self { _swapper, fixture: ToolFixture::with_rules(dir, Arc::new(rules)), outside }
     }
 
-    /// Calls a tool, whose output must be public, and tells whether it did something.
+    /// Calls a tool, whose output must be public, and returns whether it succeeded.
     async fn call(&self, tool: &str, args: Value) -> bool {
-        let output = self.bench.call(tool, args.clone()).await;
+        let output = self.fixture.call(tool, args.clone()).await;
         let shown = output.output.replace("`secret`", "").replace(NAMES, "");
         assert!(!shown.contains("secret") && !shown.contains("private"), "{tool} {args}: {shown}");
         !output.is_error()
     }
 
-    fn untouched(&self) {
+    fn assert_untouched(&self) {
         assert_eq!(fs::read_dir(self.outside.path()).unwrap().count(), 2);
         for name in ["file", "private"] {
             assert_eq!(fs::read_to_string(self.outside.path().join(name)).unwrap(), SECRET);
@@ -250,12 +257,12 @@ impl Whirl {
     }
 }
 
-/// The names that are there outside, one of which is also in the project.
+/// The names in the directory outside, one of which is also in the project.
 const NAMES: &str = "{file,private}";
 
 #[tokio::test]
-async fn a_directory_that_is_swapped_all_the_time_leads_nowhere() {
-    let whirl = Whirl::new("dir", "");
+async fn a_constantly_swapped_directory_redirects_no_tool() {
+    let swapping = ConstantSwapFixture::new("dir", "");
     let mut done = 0;
     for round in 0..ROUNDS {
         for (tool, args) in [
@@ -269,16 +276,16 @@ async fn a_directory_that_is_swapped_all_the_time_leads_nowhere() {
             ("Grep", json!({"pattern": "secret", "output_mode": "content", "glob": NAMES})),
             ("Glob", json!({"pattern": NAMES})),
         ] {
-            done += usize::from(whirl.call(tool, args).await);
+            done += usize::from(swapping.call(tool, args).await);
         }
-        whirl.untouched();
+        swapping.assert_untouched();
     }
-    assert!(done > 0, "nothing was ever done");
+    assert!(done > 0, "no call succeeded");
 }
 
 #[tokio::test]
-async fn a_file_that_is_swapped_all_the_time_leads_nowhere() {
-    let whirl = Whirl::new("dir/file", "file");
+async fn a_constantly_swapped_file_redirects_no_tool() {
+    let swapping = ConstantSwapFixture::new("dir/file", "file");
     let mut done = 0;
     for _ in 0..ROUNDS {
         for (tool, args) in [
@@ -287,9 +294,9 @@ async fn a_file_that_is_swapped_all_the_time_leads_nowhere() {
             ("Grep", json!({"pattern": "secret", "output_mode": "content", "path": "dir/file"})),
             ("Grep", json!({"pattern": "secret", "output_mode": "content", "glob": NAMES})),
         ] {
-            done += usize::from(whirl.call(tool, args).await);
+            done += usize::from(swapping.call(tool, args).await);
         }
-        whirl.untouched();
+        swapping.assert_untouched();
     }
-    assert!(done > 0, "nothing was ever done");
+    assert!(done > 0, "no call succeeded");
 }

@@ -1,4 +1,4 @@
-//! The public conformance suite for clients, against the example `mcp_client`.
+//! Runs the public conformance suite for clients with the example `mcp_client`.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::support::{example, package, path};
 
-/// The core of version 0.1.16: every scenario of a published version of the protocol.
+/// The core suite of version 0.1.16: every scenario of a published protocol version.
 const CORE: [&str; 18] = [
     "initialize",
     "tools_call",
@@ -29,55 +29,57 @@ const CORE: [&str; 18] = [
     "auth/pre-registration",
 ];
 
-/// What is only drafted.
+/// The draft suite.
 const DRAFT: [&str; 3] =
     ["auth/resource-mismatch", "auth/offline-access-scope", "auth/offline-access-not-supported"];
 
-/// Fails a client that comes back a fifth of a second late, which on a busy machine is not the client's doing.
+/// Fails a client that reconnects 0.2 s late, which can happen on a busy machine through no fault of the client.
 const MEASURES_TIME: &str = "sse-retry";
-/// How often that may happen.
+/// How often [`MEASURES_TIME`] is tried.
 const ATTEMPTS: usize = 5;
 
 #[test]
-fn the_core_of_the_suite_passes() {
+fn the_core_suite_passes() {
     passes("core", &CORE);
 }
 
 #[test]
-fn what_is_only_drafted_passes() {
+fn the_draft_suite_passes() {
     passes("draft", &DRAFT);
 }
 
 #[test]
-fn a_broken_stream_is_taken_up_again_when_the_server_says() {
-    let mut said = Vec::new();
+fn a_broken_stream_is_resumed_after_the_retry_time_of_the_server() {
+    let mut outputs = Vec::new();
     for _ in 0..ATTEMPTS {
         match run(&["--scenario", MEASURES_TIME]) {
             None => return,
             Some(run) if run.has_passed => return,
-            Some(run) => said.push(run.said),
+            Some(run) => outputs.push(run.output),
         }
     }
-    panic!("{}", said.join("\n"));
+    panic!("{}", outputs.join("\n"));
 }
 
 fn passes(suite: &str, scenarios: &[&str]) {
-    let Some(Run { said, .. }) = run(&["--suite", suite]) else { return };
-    let passed = |scenario: &str| said.contains(&format!("✓ {scenario}:"));
+    let Some(SuiteRun { output, .. }) = run(&["--suite", suite]) else { return };
+    let passed = |scenario: &str| output.contains(&format!("✓ {scenario}:"));
     let failed: Vec<_> = scenarios.iter().filter(|&&name| name != MEASURES_TIME && !passed(name)).collect();
-    assert!(failed.is_empty(), "{failed:?} did not pass:\n{said}");
-    let unknown =
-        said.lines().filter_map(|line| line.strip_prefix("✗ ")).find(|line| !line.starts_with(MEASURES_TIME));
-    assert_eq!(unknown, None, "{said}");
+    assert!(failed.is_empty(), "{failed:?} did not pass:\n{output}");
+    let unknown = output
+        .lines()
+        .filter_map(|line| line.strip_prefix("✗ "))
+        .find(|line| !line.starts_with(MEASURES_TIME));
+    assert_eq!(unknown, None, "{output}");
 }
 
-struct Run {
+struct SuiteRun {
     has_passed: bool,
-    said: String,
+    output: String,
 }
 
-/// Runs a part of the suite; none where it is not installed.
-fn run(part: &[&str]) -> Option<Run> {
+/// Runs a part of the suite; `None` if it is not installed.
+fn run(part: &[&str]) -> Option<SuiteRun> {
     let entry = package("conformance/dist/index.js")?;
     let dir = TempDir::new().unwrap();
     let run = Command::new("node")
@@ -94,6 +96,7 @@ fn run(part: &[&str]) -> Option<Run> {
         .current_dir(dir.path())
         .output()
         .expect("node starts");
-    let said = [run.stdout, run.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).join("\n");
-    Some(Run { has_passed: run.status.success(), said })
+    let output =
+        [run.stdout, run.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).join("\n");
+    Some(SuiteRun { has_passed: run.status.success(), output })
 }

@@ -1,13 +1,13 @@
-//! Servers that are reached by HTTP: what they are sent, and what is told when they are not as they should be.
+//! Servers over HTTP: the requests they receive, and the problems that are reported.
 
 use autonoe_tools::McpServers;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::support::Bench;
+use crate::support::McpFixture;
 
-/// Answers one request after another with `answer` and gives the first it got.
+/// Answers one request with `answer`. Returns the URL and a task that yields the request.
 async fn serve(answer: impl Into<String>) -> (String, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -23,11 +23,11 @@ async fn serve(answer: impl Into<String>) -> (String, tokio::task::JoinHandle<St
 }
 
 async fn connect(config: Value) -> McpServers {
-    Bench::new().settled(config).await
+    McpFixture::new().settled(config).await
 }
 
 #[tokio::test]
-async fn headers_are_sent_and_a_login_is_told() {
+async fn headers_are_sent_and_a_required_login_is_reported() {
     let challenge = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n";
     let (url, request) = serve(challenge).await;
     let headers = json!({"X-Key": "secret", "Authorization": "Bearer token"});
@@ -39,13 +39,13 @@ async fn headers_are_sent_and_a_login_is_told() {
     );
     assert_eq!(
         servers.problems(),
-        ["MCP server `x` could not be started: it wants a login, for which nobody is there; \
+        ["MCP server `x` could not be started: it requires a login, which an unattended session cannot do; \
           put a token into its headers."]
     );
 }
 
 #[tokio::test]
-async fn other_kinds_of_authorization_are_sent_as_they_are() {
+async fn other_kinds_of_authorization_are_sent_unchanged() {
     let (url, request) = serve("HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n").await;
     let servers =
         connect(json!({"type": "http", "url": url, "headers": {"Authorization": "Basic abc"}})).await;
@@ -55,20 +55,21 @@ async fn other_kinds_of_authorization_are_sent_as_they_are() {
 }
 
 #[tokio::test]
-async fn headers_are_not_taken_to_another_host() {
-    let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let there = elsewhere.local_addr().unwrap();
+async fn headers_are_not_sent_to_another_host() {
+    let other_host = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let other_address = other_host.local_addr().unwrap();
     let (url, _) =
-        serve(format!("HTTP/1.1 307 Go\r\nLocation: http://{there}/\r\nContent-Length: 0\r\n\r\n")).await;
+        serve(format!("HTTP/1.1 307 Go\r\nLocation: http://{other_address}/\r\nContent-Length: 0\r\n\r\n"))
+            .await;
     let servers = connect(json!({"type": "http", "url": url, "headers": {"X-Key": "secret"}})).await;
     let problems = servers.problems();
     assert!(problems.len() == 1 && problems[0].contains("another host is not followed"), "{problems:?}");
-    let visit = tokio::time::timeout(std::time::Duration::ZERO, elsewhere.accept()).await;
-    assert!(visit.is_err(), "nobody came");
+    let connection = tokio::time::timeout(std::time::Duration::ZERO, other_host.accept()).await;
+    assert!(connection.is_err(), "nothing connected");
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told() {
+async fn an_unreachable_server_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);
@@ -77,7 +78,7 @@ async fn a_server_that_is_not_there_is_told() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_no_server_is_told() {
+async fn a_web_page_instead_of_a_server_is_reported() {
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello";
     let (url, _) = serve(page).await;
     let problems = connect(json!({"type": "http", "url": url})).await.problems();
@@ -85,12 +86,12 @@ async fn a_page_that_is_no_server_is_told() {
 }
 
 #[tokio::test]
-async fn a_header_that_cannot_be_sent_is_told() {
+async fn an_invalid_header_is_reported() {
     let headers = json!({"bad name": "x"});
     let problems =
         connect(json!({"type": "http", "url": "http://127.0.0.1:1/", "headers": headers})).await.problems();
     assert_eq!(
         problems,
-        ["MCP server `x` could not be started: `headers.bad name` is not a name of a header."]
+        ["MCP server `x` could not be started: `headers.bad name` is not a valid header name."]
     );
 }

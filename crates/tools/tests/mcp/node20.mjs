@@ -1,4 +1,4 @@
-// The conformance suite imports `globSync`, which node has had since version 22 and the suite does not need for clients.
+// The conformance suite imports `globSync`, which node has since version 22 and the suite does not need for clients.
 import { register } from 'node:module';
 
 const fs = 'data:text/javascript,export * from "node:fs"; export const globSync = undefined;';

@@ -1,4 +1,4 @@
-//! The public servers of the protocol's own project, for real.
+//! The public reference servers of the protocol.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{Bench, call, names, package, path, tool, until};
+use crate::support::{McpFixture, call, names, package, path, tool, until};
 
 fn node(entry: &str, args: Value) -> Option<Value> {
     let entry = package(entry)?;
@@ -21,14 +21,14 @@ fn node(entry: &str, args: Value) -> Option<Value> {
 #[tokio::test]
 async fn everything_over_standard_streams() {
     let Some(config) = node("server-everything/dist/index.js", json!(["stdio"])) else { return };
-    let bench = Bench::new();
-    let servers = bench.settled(config).await;
+    let fixture = McpFixture::new();
+    let servers = fixture.settled(config).await;
     use_everything(&servers).await;
-    // It is told the root and says so.
+    // It gets the root and shows it.
     until("it has asked for the roots", || names(&servers).contains(&"mcp__x__get-roots-list".to_owned()))
         .await;
     let roots = call(&servers, "mcp__x__get-roots-list", json!({})).await;
-    assert!(roots.output.contains(bench.root().to_str().unwrap()), "{}", roots.output);
+    assert!(roots.output.contains(fixture.root().to_str().unwrap()), "{}", roots.output);
     servers.close().await;
     assert!(servers.problems().is_empty());
 }
@@ -48,10 +48,11 @@ async fn everything_over_http() {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     node.env("PATH", path()).env("HOME", home.path());
-    let _node = Ended(node.env("PORT", port.to_string()).spawn().expect("node starts"));
+    let _node = KillOnDrop(node.env("PORT", port.to_string()).spawn().expect("node starts"));
     until_reachable(port).await;
-    let bench = Bench::new();
-    let servers = bench.settled(json!({"type": "http", "url": format!("http://127.0.0.1:{port}/mcp")})).await;
+    let fixture = McpFixture::new();
+    let servers =
+        fixture.settled(json!({"type": "http", "url": format!("http://127.0.0.1:{port}/mcp")})).await;
     use_everything(&servers).await;
     servers.close().await;
     assert!(servers.problems().is_empty());
@@ -77,44 +78,47 @@ async fn use_everything(servers: &McpServers) {
 }
 
 #[tokio::test]
-async fn the_file_system_within_its_bounds() {
-    let bench = Bench::new();
-    let Some(config) = node("server-filesystem/dist/index.js", json!([bench.root()])) else { return };
-    fs::write(bench.root().join("a.txt"), "alpha").unwrap();
-    let servers = bench.settled(config).await;
+async fn the_file_system_server_stays_within_its_directory() {
+    let fixture = McpFixture::new();
+    let Some(config) = node("server-filesystem/dist/index.js", json!([fixture.root()])) else { return };
+    fs::write(fixture.root().join("a.txt"), "alpha").unwrap();
+    let servers = fixture.settled(config).await;
     assert!(tool(&servers, "mcp__x__read_text_file").spec().read_only);
     assert!(!tool(&servers, "mcp__x__write_file").spec().read_only);
-    let read = call(&servers, "mcp__x__read_text_file", json!({"path": bench.root().join("a.txt")})).await;
+    let read = call(&servers, "mcp__x__read_text_file", json!({"path": fixture.root().join("a.txt")})).await;
     assert_eq!(read.output, "alpha");
-    let written = json!({"path": bench.root().join("b.txt"), "content": "beta"});
+    let written = json!({"path": fixture.root().join("b.txt"), "content": "beta"});
     assert!(!call(&servers, "mcp__x__write_file", written).await.is_error());
-    assert_eq!(fs::read_to_string(bench.root().join("b.txt")).unwrap(), "beta");
+    assert_eq!(fs::read_to_string(fixture.root().join("b.txt")).unwrap(), "beta");
     let outside = call(&servers, "mcp__x__read_text_file", json!({"path": "/etc/passwd"})).await;
     assert!(outside.is_error() && outside.output.contains("denied"), "{}", outside.output);
 }
 
 #[tokio::test]
-async fn a_room_holds_a_server_whatever_it_was_told() {
+async fn a_room_confines_a_server_whatever_its_arguments() {
     let Some(entry) = package("server-filesystem/dist/index.js") else { return };
     let packages = entry.ancestors().nth(5).unwrap().to_owned();
-    let Some(bench) = Bench::held(|bounds| bounds.read.extend([packages, home_of("node")])) else { return };
-    let secret = bench.dir.path().join("secret");
+    let Some(fixture) = McpFixture::with_bubblewrap(|bounds| bounds.read.extend([packages, home_of("node")]))
+    else {
+        return;
+    };
+    let secret = fixture.dir.path().join("secret");
     fs::write(&secret, "the secret").unwrap();
-    fs::write(bench.root().join("a.txt"), "alpha").unwrap();
+    fs::write(fixture.root().join("a.txt"), "alpha").unwrap();
     let everything = json!({"command": "node", "args": [entry, "/"]});
-    let servers = bench.settled(everything).await;
-    let read = call(&servers, "mcp__x__read_text_file", json!({"path": bench.root().join("a.txt")})).await;
+    let servers = fixture.settled(everything).await;
+    let read = call(&servers, "mcp__x__read_text_file", json!({"path": fixture.root().join("a.txt")})).await;
     assert_eq!(read.output, "alpha");
     let stolen = call(&servers, "mcp__x__read_text_file", json!({"path": secret})).await;
     assert!(stolen.is_error() && !stolen.output.contains("the secret"), "{}", stolen.output);
     servers.close().await;
-    bench.host.session_sandbox.close().await;
+    fixture.host.session_sandbox.close().await;
 }
 
-/// Where a program was installed to.
+/// The installation directory of a program.
 fn home_of(program: &str) -> PathBuf {
-    let places = std::env::split_paths(&path()).map(|place| place.join(program)).collect::<Vec<_>>();
-    let found = places.iter().find_map(|place| place.canonicalize().ok()).expect("it is installed");
+    let candidates = std::env::split_paths(&path()).map(|path| path.join(program)).collect::<Vec<_>>();
+    let found = candidates.iter().find_map(|path| path.canonicalize().ok()).expect("it is installed");
     found.ancestors().nth(2).unwrap().to_owned()
 }
 
@@ -127,10 +131,10 @@ async fn until_reachable(port: u16) {
     }
 }
 
-/// A process that ends with its test.
-struct Ended(Child);
+/// A process that is killed with its test.
+struct KillOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

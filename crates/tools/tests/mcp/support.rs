@@ -1,4 +1,4 @@
-//! A project in a temporary directory, with servers in its room.
+//! A project in a temporary directory, with MCP servers in its room.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,31 +7,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autonoe_sandbox::{Bounds, Layer, Limits, RoomConfig, Sandbox, SessionSandbox};
+use autonoe_sandbox::{Bounds, RoomConfig, RoomLimits, Sandbox, SandboxLayer, SessionSandbox};
 use autonoe_tools::{McpHost, McpServers, ServerConfig, Tool, ToolContext, ToolOutput};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Far above what anything here needs: reaching it is the failure, not a measurement.
+/// Far above what any test here needs: reaching it is a failure, not a measurement.
 const DEADLINE: Duration = Duration::from_secs(30);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where `cargo xtask test` has put the public servers and the suite.
+/// The variable with the directory into which `cargo xtask test` installs the public servers and the suite.
 const NPM: &str = "AUTONOE_TEST_NPM";
 
-pub struct Bench {
+pub struct McpFixture {
     pub dir: TempDir,
     pub host: McpHost,
 }
 
-impl Bench {
+impl McpFixture {
     pub fn new() -> Self {
         Self::of(Sandbox::none(example("supervisor")), |_| {})
     }
 
-    /// A bench whose room is held by the kernel; none where the machine cannot.
-    pub fn held(change: impl FnOnce(&mut Bounds)) -> Option<Self> {
-        match Sandbox::with_layer(&example("supervisor"), Layer::Bubblewrap, OsStr::new(&path())) {
+    /// A project with a bubblewrap room; `None` if the machine does not support it.
+    pub fn with_bubblewrap(change: impl FnOnce(&mut Bounds)) -> Option<Self> {
+        match Sandbox::with_layer(&example("supervisor"), SandboxLayer::Bubblewrap, OsStr::new(&path())) {
             Ok(sandbox) => Some(Self::of(sandbox, change)),
             Err(why) => {
                 eprintln!("skipped: {why}");
@@ -45,7 +45,7 @@ impl Bench {
         let root = dir.path().join("project");
         fs::create_dir(&root).unwrap();
         let mut bounds = Bounds::new(&root, dir.path().join("home"), dir.path().join("tmp"));
-        bounds.limits = Limits { disk_reserve: 0, ..Limits::default() };
+        bounds.limits = RoomLimits { disk_reserve: 0, ..RoomLimits::default() };
         change(&mut bounds);
         let env = vec![("PATH".to_owned(), path())];
         let session_sandbox = Arc::new(SessionSandbox::new(RoomConfig {
@@ -64,29 +64,30 @@ impl Bench {
         &self.host.root
     }
 
-    /// Our own server, behaving like `how`.
-    pub fn misbehaving(&self, how: &str) -> Value {
-        json!({"command": example("mcp_server"), "args": [how, self.trace_file()]})
+    /// The configuration of the example server with this behavior.
+    pub fn misbehaving(&self, behavior: &str) -> Value {
+        json!({"command": example("mcp_server"), "args": [behavior, self.log_file()]})
     }
 
-    pub fn trace_file(&self) -> PathBuf {
-        self.dir.path().join("traces")
+    pub fn log_file(&self) -> PathBuf {
+        self.dir.path().join("events")
     }
 
-    /// Has our own server go on, where it waits for it.
+    /// Lets the example server continue where it waits.
     pub fn go(&self) {
-        fs::write(self.trace_file().with_extension("go"), "").unwrap();
+        fs::write(self.log_file().with_extension("go"), "").unwrap();
     }
 
-    pub fn traces(&self) -> Vec<String> {
-        fs::read_to_string(self.trace_file()).unwrap_or_default().lines().map(str::to_owned).collect()
+    /// The events that the example server has logged.
+    pub fn events(&self) -> Vec<String> {
+        fs::read_to_string(self.log_file()).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    pub fn count(&self, trace: &str) -> usize {
-        self.traces().iter().filter(|line| line.starts_with(trace)).count()
+    pub fn count(&self, event: &str) -> usize {
+        self.events().iter().filter(|line| line.starts_with(event)).count()
     }
 
-    /// Starts one server, called `x`, and waits for it.
+    /// Starts one server with the name `x` and waits until it is ready or has failed.
     pub async fn settled(&self, config: Value) -> McpServers {
         let servers = self.start([("x", config)]);
         servers.settled().await;
@@ -115,31 +116,31 @@ pub async fn call(servers: &McpServers, name: &str, args: Value) -> ToolOutput {
     tool(servers, name).call(args, &ToolContext::default()).await
 }
 
-/// Calls our own server's only tool.
+/// Calls the only tool of the example server.
 pub async fn echo(servers: &McpServers) -> ToolOutput {
     call(servers, "mcp__x__echo", json!({"text": "hello"})).await
 }
 
-/// Waits for a problem and gives all there were until then.
+/// Waits for a problem and returns all problems until then.
 pub async fn problems_until(servers: &McpServers, part: &str) -> Vec<String> {
-    let mut seen = Vec::new();
+    let mut problems = Vec::new();
     until(part, || {
-        seen.extend(servers.problems());
-        seen.iter().any(|problem| problem.contains(part))
+        problems.extend(servers.problems());
+        problems.iter().any(|problem| problem.contains(part))
     })
     .await;
-    seen
+    problems
 }
 
-pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub async fn until(description: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        tokio::time::sleep(LOOK_EVERY).await;
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out waiting until: {description}");
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// An example, which cargo builds along with the tests of this package.
+/// The path of an example, which cargo builds along with the tests of this package.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let example = test.ancestors().nth(2).unwrap().join("examples").join(name);
@@ -151,7 +152,7 @@ pub fn example(name: &str) -> PathBuf {
     example
 }
 
-/// Whether a process of that program, with that in its command line, is there.
+/// Whether a process with this text in its command line is running.
 pub fn is_running(part: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes
@@ -159,19 +160,19 @@ pub fn is_running(part: &str) -> bool {
         .any(|line| String::from_utf8_lossy(&line).replace('\0', " ").contains(part))
 }
 
-/// Where programs are: the one variable that servers get from us, since node may be anywhere.
+/// The test's own PATH, which servers get too, since node may be installed anywhere.
 pub fn path() -> String {
     std::env::var("PATH").expect("PATH is set")
 }
 
-/// The entry of an installed package, as node is given it; none where npm's packages are not installed.
+/// The path of an installed package's script; `None` if the npm packages are not installed.
 pub fn package(entry: &str) -> Option<PathBuf> {
-    let Some(place) = std::env::var_os(NPM).map(PathBuf::from) else {
+    let Some(directory) = std::env::var_os(NPM).map(PathBuf::from) else {
         assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{NPM} is not set");
         eprintln!("skipped: {NPM} is not set; `cargo xtask test` installs the packages and sets it");
         return None;
     };
-    let entry = place.join("node_modules/@modelcontextprotocol").join(entry);
+    let entry = directory.join("node_modules/@modelcontextprotocol").join(entry);
     assert!(entry.exists(), "{} is missing", entry.display());
     Some(entry)
 }

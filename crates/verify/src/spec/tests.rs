@@ -3,10 +3,10 @@ use std::time::Duration;
 use super::{MAX_CHECKS, read_spec};
 
 #[test]
-fn a_block_holds_commands_with_what_they_print_and_how_they_exit() {
+fn a_block_contains_commands_with_output_and_exit_code() {
     let spec = "# Calc\n\n## Adding\n\n```check ADD-001 time=30s protect=tests/**,helper.sh criteria=1,2\n\
                 $ ./calc add 2 3\n5\n\n$ ./calc add two 3\ntwo is not a number\n? 2\n```\n";
-    let checks = read_spec(spec).expect("a right one");
+    let checks = read_spec(spec).expect("valid");
     let [first, second] = checks.as_slice() else { panic!("two: {checks:?}") };
     assert_eq!((first.name.as_str(), first.command.as_str(), first.exit), ("adding", "./calc add 2 3", 0));
     assert_eq!(first.output, ["5"]);
@@ -21,7 +21,7 @@ fn a_block_holds_commands_with_what_they_print_and_how_they_exit() {
 #[test]
 fn a_list_item_is_a_check() {
     let spec = "## Version\n- Check: `./calc --version` prints `calc 1.0`\n* **check:** `sh -c 'exit 3'` exits with 3 within 5s for CLI-001.\n";
-    let checks = read_spec(spec).expect("right ones");
+    let checks = read_spec(spec).expect("valid");
     let [first, second] = checks.as_slice() else { panic!("two: {checks:?}") };
     assert_eq!(
         (first.command.as_str(), first.output.as_slice()),
@@ -32,25 +32,25 @@ fn a_list_item_is_a_check() {
 }
 
 #[test]
-fn other_blocks_and_items_are_none() {
+fn other_blocks_and_items_are_not_checks() {
     let spec =
         "- A list item\n- checked: no\n```sh\n$ ./calc\n- check: `x`\n```\n````\n```check\n$ x\n```\n````\n";
     assert_eq!(read_spec(spec), Ok(Vec::new()));
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line() {
+fn errors_name_the_line() {
     for (spec, words) in [
         ("\n```check\n```\n", "line 2: the check has no command"),
-        ("```check\n5\n```\n", "line 2: a check begins with a command"),
+        ("```check\n5\n```\n", "line 2: a check must start with a command"),
         ("```check\n$ x\n", "line 1: the check is never closed"),
         ("```check time=soon\n$ x\n```\n", "line 1: 'soon' is not a duration"),
-        ("```check tme=3s\n$ x\n```\n", "line 1: a check has no option 'tme'"),
-        ("```check criteria=0\n$ x\n```\n", "line 1: '0' are no numbers"),
-        ("```check A B\n$ x\n```\n", "line 1: 'B' is one word too many"),
-        ("```check\n$ x\n? many\n```\n", "line 3: after `?` stands an exit code"),
-        ("- check: ./x\n", "line 1: after `check:` stands a command"),
-        ("- check: `x` shows `y`\n", "line 1: a check does not know 'shows'"),
+        ("```check tme=3s\n$ x\n```\n", "line 1: unknown check option 'tme'"),
+        ("```check criteria=0\n$ x\n```\n", "line 1: '0' is not a list of criterion numbers"),
+        ("```check A B\n$ x\n```\n", "line 1: unexpected word 'B'"),
+        ("```check\n$ x\n? many\n```\n", "line 3: expected an exit code after `?`"),
+        ("- check: ./x\n", "line 1: expected a command in backquotes"),
+        ("- check: `x` shows `y`\n", "line 1: unknown word 'shows'"),
     ] {
         let error = read_spec(spec).expect_err(spec);
         assert!(error.contains(words), "{error}");
@@ -58,23 +58,23 @@ fn what_is_wrong_is_named_with_its_line() {
 }
 
 #[test]
-fn the_specification_that_ships_shows_checks_and_has_none() {
+fn the_spec_template_shows_checks_and_contains_none() {
     let shipped = include_str!("../../../cli/src/commands/init/SPEC.md");
     assert!(shipped.contains("```check"));
     assert_eq!(read_spec(shipped), Ok(Vec::new()));
 }
 
 #[test]
-fn names_are_given_once_whatever_the_user_calls_his_own() {
+fn names_are_unique_even_if_the_user_chooses_some() {
     let spec = "## A\n- check: `1`\n```check name=a-2\n$ 2\n```\n- check: `3`\n- check: `4`\n```check name=a\n$ 5\n```\n";
-    let names: Vec<String> = read_spec(spec).expect("right").into_iter().map(|check| check.name).collect();
+    let names: Vec<String> = read_spec(spec).expect("valid").into_iter().map(|check| check.name).collect();
     assert_eq!(names, ["a", "a-2", "a-3", "a-4", "a-5"]);
 }
 
 #[test]
-fn checks_without_measure_are_refused_by_a_limit_that_is_told() {
+fn too_many_checks_are_rejected_with_the_limit() {
     let spec = |count: usize| format!("# Spec\n{}", "- check: `true`\n".repeat(count));
-    let most = read_spec(&spec(MAX_CHECKS)).expect("as many as there may be");
+    let most = read_spec(&spec(MAX_CHECKS)).expect("the maximum number of checks");
     assert_eq!(most.last().map(|check| check.name.as_str()), Some("spec-10000"));
     let error = read_spec(&spec(400_000)).expect_err("too many");
     assert!(error.contains("line 10002") && error.contains("at most 10000 checks"), "{error}");

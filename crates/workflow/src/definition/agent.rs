@@ -1,4 +1,4 @@
-//! `agent.json`: what an agent is called, what it is given, what it may do, and when it is done.
+//! `agent.json`: the name, the parameters, the access and the completion condition of an agent.
 
 use std::collections::BTreeMap;
 
@@ -8,57 +8,57 @@ use serde_json::Value;
 
 use super::completion::Completion;
 
-/// Iterations after which an agent is stopped, if its definition does not say.
+/// The default of `maxIterations`.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 100;
 
-/// How often the same step may be run in a row, retries aside, if the definition does not say.
+/// The default of `stepLoopLimit`.
 pub const STEP_LOOP_LIMIT: u32 = 10;
 
 /// `agent.json`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentFile {
-    /// Where the JSON Schema of this file is, for editors.
+    /// The location of the JSON Schema of this file, for editors.
     #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// The definition's own version, such as 1.0.0.
+    /// The version of the definition, such as 1.0.0.
     #[schemars(regex(pattern = r"^\d+\.\d+\.\d+$"))]
     pub version: String,
     /// The agent's name, which is also the name of its directory.
     #[schemars(regex(pattern = r"^[a-z][a-z0-9-]*$"))]
     pub name: String,
-    /// The name that people are shown.
+    /// The name shown to users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// What it is for, in a sentence.
+    /// The purpose of the agent, in one sentence.
     pub description: String,
-    /// What it is given when it is started, as `--arg NAME=VALUE`. Each is a variable of the same name.
+    /// The parameters, set with `--arg NAME=VALUE`. Each is available as a variable with the same name.
     #[serde(default)]
-    pub parameters: BTreeMap<String, Parameter>,
-    /// The names of environment variables that are variables of the same name. No other is read.
+    pub parameters: BTreeMap<String, AgentParameter>,
+    /// The environment variables that are available as variables with the same name. No others are read.
     #[serde(default)]
     pub environment: Vec<String>,
-    /// Whether what comes on standard input is the variable `input_text`.
+    /// Whether standard input is read and available as the variable `input_text`.
     #[serde(default)]
     pub stdin: bool,
-    /// Whether its sessions may change files of the project.
+    /// Whether sessions may change files of the project.
     #[serde(default)]
-    pub access: Access,
-    /// The prompt that stands before every other in a new conversation, in the directory of prompts. Without one, `system.md` if
-    /// that is there.
+    pub access: ProjectAccess,
+    /// The prompt at the start of every new conversation, relative to the prompts directory. The default is `system.md`, if it
+    /// exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Whether a variable that has no value is an error. Otherwise its name stays in the prompt, and a warning is given.
+    /// Whether a variable without a value is an error. Otherwise its placeholder stays in the prompt, with a warning.
     #[serde(default)]
     pub strict: bool,
-    /// When it is done. Without a condition: when its steps are through.
+    /// The condition for being done. By default, the agent is done when all steps are finished.
     #[serde(default)]
     pub completion: Completion,
-    /// How many iterations it has at most. Whether it is done then or not, it ends.
+    /// The number of iterations after which the agent ends, whether it is done or not.
     #[serde(default = "default_max_iterations")]
     #[schemars(range(min = 1, max = 10_000))]
     pub max_iterations: u32,
-    /// How often the same step may be run in a row, retries aside.
+    /// How many times the same step may run in a row, not counting retries.
     #[serde(default = "default_step_loop_limit")]
     #[schemars(range(min = 1, max = 10_000))]
     pub step_loop_limit: u32,
@@ -72,66 +72,68 @@ fn default_step_loop_limit() -> u32 {
     STEP_LOOP_LIMIT
 }
 
-/// Whether sessions may change files of the project
+/// Whether sessions may change files of the project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Access {
-    /// They may only read.
+#[schemars(rename = "Access")]
+pub enum ProjectAccess {
+    /// Sessions may only read.
     Read,
-    /// They may write.
+    /// Sessions may also write.
     #[default]
     Write,
 }
 
-/// Something that an agent is given when it is started
+/// A parameter of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Parameter {
-    /// What kind of value it is.
+#[schemars(rename = "Parameter")]
+pub struct AgentParameter {
+    /// The type of the value.
     #[serde(rename = "type")]
     pub kind: ParameterKind,
-    /// What it is for.
+    /// The purpose of the parameter.
     #[serde(default)]
     pub description: String,
-    /// Whether it must be given.
+    /// Whether the parameter must be set.
     #[serde(default)]
     pub required: bool,
-    /// Its value when it is not given.
+    /// The value if the parameter is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// What its value must be like.
+    /// Constraints on the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<Validation>,
 }
 
-/// The kind of a value
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterKind {
-    /// Any text.
+    /// Any string.
     String,
     /// A number.
     Number,
     /// `true` or `false`.
     Boolean,
-    /// Texts, with commas between.
+    /// Comma-separated strings.
     Array,
 }
 
-/// What a value must be like
+/// Constraints on a value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Validation {
-    /// The least number.
+    /// The minimum of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    /// The greatest number.
+    /// The maximum of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// A regular expression that all of a text must fit.
+    /// A regular expression that the whole string must match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// The values that there are.
+    /// The allowed values.
     #[serde(rename = "enum", default, skip_serializing_if = "Option::is_none")]
     pub choices: Option<Vec<Value>>,
 }

@@ -1,4 +1,4 @@
-//! When an agent is done, as `agent.json` has it. Both generations of the original's names are understood.
+//! The completion condition in `agent.json`. The aliases are names that the original used in earlier versions.
 
 use std::collections::BTreeMap;
 
@@ -6,136 +6,137 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// When an agent is done
+/// When an agent is done.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Completion {
-    /// When so many iterations are done.
+    /// Done after a number of iterations.
     #[serde(alias = "iterate", alias = "count:iteration")]
     IterationBudget {
-        /// How many.
+        /// The number of iterations.
         #[schemars(range(min = 1))]
         max_iterations: u32,
     },
-    /// When it was looked so often whether it is done.
+    /// Done after this condition was checked a number of times.
     #[serde(alias = "count:check")]
     CheckBudget {
-        /// How often.
+        /// The number of checks.
         #[schemars(range(min = 1))]
         max_checks: u32,
     },
-    /// When the agent says one of these words.
+    /// Done when the agent says one of these keywords.
     #[serde(alias = "manual", alias = "detect:keyword")]
     KeywordSignal {
-        /// The words, any of which will do. Upper and lower case differ.
+        /// The keywords, one of which is enough. They are case-sensitive.
         #[serde(alias = "completionKeyword", alias = "verdictKeyword", deserialize_with = "one_or_many")]
         #[schemars(with = "Vec<String>")]
         keywords: Vec<String>,
     },
-    /// When the structured answer of a step fits.
+    /// Done when a step returns a structured answer that matches.
     #[serde(alias = "detect:structured")]
     StructuredSignal {
-        /// The JSON Schema that it must fit.
+        /// The JSON Schema that the answer must match.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         schema: Option<Value>,
-        /// What its `signal` or its `type` must be.
+        /// The required value of its `signal` or `type` field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal_type: Option<String>,
-        /// What its fields must be.
+        /// Required values of its fields.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         required_fields: BTreeMap<String, Value>,
     },
-    /// When something outside of the agent is in a state.
+    /// Done when an external resource is in a state.
     #[serde(alias = "poll:state")]
     ExternalState {
-        /// What it is.
+        /// The resource.
         resource: Resource,
-        /// The state: what a command prints, what a file holds, or the state of an issue. Without one: that the command exits with 0,
-        /// that the file is there, that the issue is CLOSED.
+        /// The state: the output of a command, the content of a file, or the state of an issue. By default, the command must exit
+        /// with 0, the file must exist, and the issue must be CLOSED.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target_state: Option<String>,
     },
-    /// When its steps are through.
+    /// Done when all steps are finished.
     #[default]
     #[serde(alias = "stepFlow", alias = "detect:graph")]
     StepMachine,
-    /// When a program says so. It is given the context as JSON on standard input, and answers with
+    /// Done when a program says so. It gets the context as JSON on standard input and prints
     /// `{"complete": true, "reason": "…"}`.
     #[serde(alias = "meta:custom")]
     Custom {
-        /// The program, in the agent's own directory.
+        /// The program, relative to the agent's directory.
         #[serde(alias = "handlerPath")]
         program: String,
-        /// How long it may take, in seconds.
+        /// The time limit, in seconds.
         #[serde(default = "default_time_limit")]
         #[schemars(range(min = 1, max = 3_600))]
         time_limit: u64,
     },
-    /// When one of several conditions holds, or all of them do.
+    /// Done when one of several conditions holds, or all of them do.
     #[serde(alias = "facilitator", alias = "meta:composite")]
     Composite {
-        /// Whether one is enough.
+        /// Whether one condition is enough or all must hold.
         #[serde(alias = "operator")]
-        mode: Mode,
-        /// The conditions, in the order in which they are asked. None of them may be made of others.
+        mode: CompositeMode,
+        /// The conditions, in the order in which they are checked. A composite cannot contain another one.
         conditions: Vec<Self>,
     },
 }
 
 impl Completion {
-    /// The conditions that it is made of; of one that is not made of others, it alone.
+    /// The parts of a composite; for any other condition, the condition itself.
     pub fn parts(&self) -> &[Self] {
         if let Self::Composite { conditions, .. } = self { conditions } else { std::slice::from_ref(self) }
     }
 }
 
-/// How long a program or a command of a definition may take, in seconds, if that does not say.
+/// The default time limit of a command or a program, in seconds.
 const DEFAULT_TIME_LIMIT: u64 = 300;
 
 pub(super) fn default_time_limit() -> u64 {
     DEFAULT_TIME_LIMIT
 }
 
-/// Whether one condition is enough
+/// Whether one condition is enough or all must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// One is.
+#[schemars(rename = "Mode")]
+pub enum CompositeMode {
+    /// One condition is enough.
     #[serde(alias = "or", alias = "first")]
     Any,
-    /// All must hold.
+    /// All conditions must hold.
     #[serde(alias = "and")]
     All,
 }
 
-/// Something outside of the agent
+/// An external resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Resource {
-    /// What a command prints, which is run in the sandbox.
+    /// The output of a command that runs in the sandbox.
     Command {
-        /// The command, for a shell.
+        /// The shell command.
         command: String,
-        /// How long it may take, in seconds.
+        /// The time limit, in seconds.
         #[serde(default = "default_time_limit")]
         #[schemars(range(min = 1, max = 3_600))]
         time_limit: u64,
     },
-    /// What a file of the project holds.
+    /// The content of a file of the project.
     File {
-        /// The file.
+        /// The path of the file, relative to the project.
         path: String,
     },
-    /// The state of an issue, as `gh` tells it.
+    /// The state of a GitHub issue, looked up with `gh`.
     GithubIssue {
-        /// Its number; `{uv-name}` stands for a variable.
+        /// The issue number; may contain variables such as `{uv-name}`.
         issue: String,
-        /// Its repository, as OWNER/NAME; `{uv-name}` stands for a variable.
+        /// The repository, as OWNER/NAME; may contain variables such as `{uv-name}`.
         repository: String,
     },
 }
 
-/// One text where many are possible.
+/// Accepts a single string in place of a list.
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,4 +1,4 @@
-//! `steps.json`: the steps, what each is told, how each is judged, and where it leads.
+//! `steps.json`: the steps with their prompts, checks and transitions.
 
 use std::collections::BTreeMap;
 
@@ -6,129 +6,130 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::agent::Access;
+use super::agent::ProjectAccess;
 use super::completion::default_time_limit;
 
-/// How often a step is tried again, if its definition does not say.
+/// The default of `maxRetries`.
 pub const DEFAULT_MAX_RETRIES: u32 = 3;
 
 /// `steps.json`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepsFile {
-    /// Where the JSON Schema of this file is, for editors.
+    /// The location of the JSON Schema of this file, for editors.
     #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// The file's own version, such as 1.0.0.
+    /// The version of the file, such as 1.0.0.
     #[schemars(regex(pattern = r"^\d+\.\d+\.\d+$"))]
     pub version: String,
-    /// The step that comes first.
+    /// The first step.
     pub entry_step: String,
-    /// The steps by their names.
+    /// The steps, by name.
     pub steps: BTreeMap<String, Step>,
 }
 
-/// One step
+/// A step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
-    /// What kind of step it is.
+    /// The type of the step.
     #[serde(rename = "type", default)]
     pub kind: StepKind,
-    /// What it is for, in a sentence.
+    /// The purpose of the step, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What the agent is told. A gateway needs none: it branches on an answer that was given before.
+    /// The prompt. A gateway needs none if it branches on the answer of an earlier step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptRef>,
-    /// What its session knows of those before it.
+    /// How the session relates to earlier sessions.
     #[serde(default)]
     pub session: Continuity,
-    /// Whether its session may change files of the project; at most as much as the agent may.
+    /// Whether the session may change files of the project; at most what the agent may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub access: Option<Access>,
-    /// Variables that come from the answers of other steps, by their names.
+    pub access: Option<ProjectAccess>,
+    /// Variables from the answers of other steps, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub inputs: BTreeMap<String, Input>,
-    /// The JSON Schema of the answer that its session must give.
+    pub inputs: BTreeMap<String, StepInput>,
+    /// The JSON Schema of the structured answer that the session must return.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// Commands that are run in the sandbox when its session is over, in order.
+    /// Commands that run in the sandbox after the session, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
-    /// What decides whether it has passed. Without one it passes when it is through.
+    /// The check that decides whether the step passes. Without a check, the step always passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<Check>,
-    /// Of a gateway: where the answer leads.
+    pub check: Option<StepCheck>,
+    /// For a gateway: the next step by the value of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<Branch>,
-    /// The step that comes after it. Without one the steps are through.
+    /// The next step. Without it, the steps are finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// Steps that are part of it. They are run one after the other, after its own prompt if it has one.
+    /// The sub-steps, which run one after the other, after the step's own prompt if it has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sub_steps: Vec<String>,
-    /// That its sub-steps are run one after the other. There is no other way.
+    /// Whether sub-steps run one after the other. Only true is supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential: Option<bool>,
-    /// Who is called for help when it has failed for good.
+    /// What to do when the step has failed and no retries are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalation>,
 }
 
-/// What kind of step it is
+/// The type of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum StepKind {
-    /// One that is told something.
+    /// A step with a prompt.
     #[default]
     Normal,
-    /// One that branches.
+    /// A step that branches.
     Gateway,
-    /// One that is part of another.
+    /// A step that is part of another one.
     SubStep,
 }
 
-/// Where a prompt is, in the directory of prompts: its path, or one of the longer forms
+/// A reference to a prompt in the prompts directory: a path, or one of the longer forms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PromptRef {
-    /// Its path.
+    /// The path.
     Path(String),
-    /// Its path, and what is read if there is no such file.
+    /// A path with a fallback.
     File(PromptFile),
-    /// Its place as C1/C2/C3.
-    C3l(PromptPlace),
+    /// A C3L reference.
+    C3l(C3lPrompt),
 }
 
-/// The path of a prompt, and what is read if there is no such file
+/// The path of a prompt, with a fallback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptFile {
-    /// Its path.
+    /// The path.
     pub path: String,
-    /// The path of the other.
+    /// The path that is used if the file does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
 }
 
-/// The place of a prompt: who, what, to what. The file is `C1/C2/C3/f_EDITION.md`, or `f_EDITION_ADAPTATION.md`
+/// A prompt by its C3L parts. The file is `C1/C2/C3/f_EDITION_ADAPTATION.md`, or `C1/C2/C3/f_EDITION.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PromptPlace {
-    /// Who.
+#[schemars(rename = "PromptPlace")]
+pub struct C3lPrompt {
+    /// The first directory: the actor.
     pub c1: String,
-    /// What is done.
+    /// The second directory: the action.
     pub c2: String,
-    /// To what.
+    /// The third directory: the target.
     pub c3: String,
     /// The edition.
     #[serde(default = "default_edition")]
     pub edition: String,
-    /// The adaptation of that.
+    /// The adaptation of the edition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adaptation: Option<String>,
-    /// The path of what is read if there is no such file.
+    /// The path that is used if no such file exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
 }
@@ -137,29 +138,30 @@ fn default_edition() -> String {
     "default".to_owned()
 }
 
-/// What a session knows of those before it
+/// How a session relates to earlier sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Continuity {
-    /// Nothing.
+    /// It starts a new conversation.
     #[default]
     Fresh,
-    /// Everything: it resumes the conversation of the last session.
+    /// It resumes the conversation of the last session.
     Resume,
-    /// A summary of each, which is put before its prompt.
+    /// It starts a new conversation with a summary of each earlier iteration.
     History,
 }
 
-/// A variable that comes from the answer of a step
+/// A variable from the answer of another step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Input {
-    /// The step and the field of its answer, such as `plan.summary`; a step alone is all of its answer, or what it said.
+#[schemars(rename = "Input")]
+pub struct StepInput {
+    /// The step and a field of its answer, such as `plan.summary`. A step alone means its whole answer, or its response.
     pub from: String,
-    /// Whether the step must have answered before.
+    /// Whether a missing value is an error.
     #[serde(default = "is_required")]
     pub required: bool,
-    /// The value if it has not.
+    /// The value if the step has not answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
 }
@@ -168,62 +170,62 @@ fn is_required() -> bool {
     true
 }
 
-/// A command that is run in the sandbox
+/// A command that runs in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Action {
-    /// What a check calls it.
+    /// The name by which a check refers to the action.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The command, for a shell.
+    /// The shell command.
     pub command: String,
-    /// How long it may take, in seconds.
+    /// The time limit, in seconds.
     #[serde(default = "default_time_limit")]
     #[schemars(range(min = 1, max = 3_600))]
     pub time_limit: u64,
 }
 
-/// What decides whether a step has passed
+/// Decides whether a step has passed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
-pub enum Check {
-    /// What another session, which may only read, thinks of it.
+#[schemars(rename = "Check")]
+pub enum StepCheck {
+    /// A separate session, which may only read, decides.
     Prompt {
-        /// What that is asked.
+        /// The prompt of that session.
         prompt: PromptRef,
-        /// Where it leads when it passes. Without one: to the step's `next`.
+        /// The transition if the step passes. The default is the step's `next`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_pass: Option<Transition>,
-        /// Where it leads when it fails. Without one: the step is tried again.
+        /// The transition if the step fails. By default, the step is retried.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_fail: Option<Transition>,
     },
-    /// What came of one of the step's actions.
+    /// The result of one of the step's actions decides.
     Action {
-        /// Which one: its `type`.
+        /// The `type` of the action.
         action: String,
-        /// Where it leads when it passes. Without one: to the step's `next`.
+        /// The transition if the step passes. The default is the step's `next`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_pass: Option<Transition>,
-        /// Where it leads when it fails. Without one: the step is tried again.
+        /// The transition if the step fails. By default, the step is retried.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_fail: Option<Transition>,
     },
-    /// Whether the agent said one of these words. Upper and lower case differ.
+    /// The step passes if the response contains one of the keywords. They are case-sensitive.
     Keyword {
-        /// The words, any of which will do.
+        /// The keywords, one of which is enough.
         keywords: Vec<String>,
-        /// Where it leads when it passes. Without one: to the step's `next`.
+        /// The transition if the step passes. The default is the step's `next`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_pass: Option<Transition>,
-        /// Where it leads when it fails. Without one: the step is tried again.
+        /// The transition if the step fails. By default, the step is retried.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_fail: Option<Transition>,
     },
 }
 
-impl Check {
-    /// Where it leads when it passes, if it says so.
+impl StepCheck {
     pub fn on_pass(&self) -> Option<&Transition> {
         match self {
             Self::Prompt { on_pass, .. } | Self::Action { on_pass, .. } | Self::Keyword { on_pass, .. } => {
@@ -232,7 +234,6 @@ impl Check {
         }
     }
 
-    /// Where it leads when it fails, if it says so.
     pub fn on_fail(&self) -> Option<&Transition> {
         match self {
             Self::Prompt { on_fail, .. } | Self::Action { on_fail, .. } | Self::Keyword { on_fail, .. } => {
@@ -242,43 +243,43 @@ impl Check {
     }
 }
 
-/// Where a check leads: to a step, to the end, or to another try
+/// What follows a check: a step, the end, or a retry.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Transition {
-    /// The agent is done, whatever its condition says.
+    /// The agent is done, regardless of its completion condition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
-    /// To this step.
+    /// The next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// The same step with the same prompt is tried again. Of a failed check only.
+    /// Run the same step with the same prompt again. Only for a failed check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 }
 
-/// How a step is tried again: `true`, or how often and what then
+/// How a step is retried: `true` or a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Retry {
-    /// `true`: three times, then it is an error.
-    Simply(bool),
-    /// How often, and what then.
+    /// `true` for three retries and then an error, `false` for none.
+    Flag(bool),
+    /// The number of retries, and what follows.
     Policy(RetryPolicy),
 }
 
-/// How often a step is tried again, and what then
+/// How often a step is retried, and what follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetryPolicy {
-    /// How often. 0 is never.
+    /// The number of retries; 0 for none.
     #[serde(default = "default_max_retries")]
     #[schemars(range(min = 0, max = 1_000))]
     pub max_retries: u32,
-    /// What then.
+    /// What to do when all retries have failed.
     #[serde(default)]
     pub on_exhausted: OnExhausted,
-    /// The step of `fallback`.
+    /// The next step if `onExhausted` is `fallback`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_step: Option<String>,
 }
@@ -294,87 +295,87 @@ impl Default for RetryPolicy {
 }
 
 impl Retry {
-    /// The policy; none if there shall be no other try.
+    /// `None` if there are no retries.
     pub fn policy(&self) -> Option<RetryPolicy> {
         match self {
-            Self::Simply(true) => Some(RetryPolicy::default()),
-            Self::Simply(false) => None,
+            Self::Flag(true) => Some(RetryPolicy::default()),
+            Self::Flag(false) => None,
             Self::Policy(policy) => Some(policy.clone()),
         }
     }
 }
 
-/// What happens when a step was tried again in vain
+/// What to do when all retries have failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnExhausted {
-    /// It has failed.
+    /// The step has failed.
     #[default]
     Error,
-    /// Another step comes instead.
+    /// Continue with another step.
     Fallback,
-    /// It is left as it is, and the next one comes.
+    /// Continue with the next step.
     Skip,
 }
 
-/// Where the answer of a gateway leads
+/// How a gateway branches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Branch {
-    /// The step whose answer is looked at. Without one: the gateway's own.
+    /// The step whose answer decides. The default is the gateway itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The field of the answer, such as `verdict` or `next_action.kind`.
     pub field: String,
-    /// The step for each value; null is the end of the steps.
+    /// The next step for each value; null finishes the steps.
     pub targets: BTreeMap<String, Option<String>>,
-    /// The step for every other value. Without one, another value is an error.
+    /// The next step for any other value. Without it, any other value is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
 
-/// Who is called for help when a step has failed for good
+/// What to do when a step has failed and no retries are left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Escalation {
-    /// A step, the address of a webhook, or a name for the log.
+    /// A step, the URL of a webhook, or a name for the log.
     pub escalate_to: String,
-    /// How. Without one: a step is gone to, an address is notified, anything else is logged.
+    /// The method. By default, a step is entered, a URL is notified, and anything else is logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notification_method: Option<Notification>,
-    /// What comes after that.
+    /// What follows the escalation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_flow: Option<ReturnFlow>,
-    /// How often the step may call for help in one run.
+    /// How often the step may escalate in one run.
     #[serde(default = "default_max_times")]
     #[schemars(range(min = 1, max = 100))]
     pub max_times: u32,
 }
 
-/// How often a step may call for help in one run, if its definition does not say.
+/// The default of `maxTimes`.
 const DEFAULT_MAX_TIMES: u32 = 3;
 
 fn default_max_times() -> u32 {
     DEFAULT_MAX_TIMES
 }
 
-/// How somebody is called for help
+/// The method of an escalation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Notification {
-    /// Another step is gone to.
+    /// Enter another step.
     InAgent,
-    /// A service outside is notified.
+    /// Notify an external service.
     Webhook,
-    /// It is logged.
+    /// Only write to the log.
     Log,
 }
 
-/// What comes after a call for help
+/// What follows an escalation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReturnFlow {
-    /// The step that called is tried again.
+    /// The step that escalated runs again.
     Resume,
     /// The agent ends.
     Abort,
@@ -383,7 +384,6 @@ pub enum ReturnFlow {
 }
 
 impl Escalation {
-    /// How somebody is called for help.
     pub fn method(&self, steps: &StepsFile) -> Notification {
         self.notification_method.unwrap_or_else(|| {
             if steps.steps.contains_key(&self.escalate_to) {
@@ -396,7 +396,7 @@ impl Escalation {
         })
     }
 
-    /// What comes after that: one who was helped goes on, one who has only told somebody ends.
+    /// By default, the agent resumes after another step helped, and ends after a notification.
     pub fn flow(&self, steps: &StepsFile) -> ReturnFlow {
         self.return_flow.unwrap_or(match self.method(steps) {
             Notification::InAgent => ReturnFlow::Resume,

@@ -1,9 +1,9 @@
-//! The boxes of a picture: what is written in each, how large it is, and on which line it stands.
+//! The boxes of a diagram: their text, size and row.
 
 use std::collections::BTreeMap;
 
+use super::labels;
 use super::layers::layers;
-use super::words;
 use crate::definition::{AgentDefinition, Step, StepKind};
 use crate::graph::Edge;
 
@@ -13,26 +13,26 @@ pub(super) const SMALL_LETTER: f64 = 6.2;
 const LINE: f64 = 15.0;
 const LOOP: f64 = 38.0;
 
-/// What is drawn for a step or an end.
+/// The box of a step or an end.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
-    pub(super) shape: Shape,
+pub(super) struct DiagramBox {
+    pub(super) shape: BoxShape,
     pub(super) title: String,
     pub(super) lines: Vec<String>,
-    /// What is written at its loop, if it leads to itself.
+    /// The labels of edges from the box to itself.
     pub(super) loops: Vec<String>,
-    /// Its middle.
+    /// The horizontal center.
     pub(super) x: f64,
-    /// Its upper edge.
+    /// The top.
     pub(super) y: f64,
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Its line, counted from 0.
+    /// The row, counted from 0.
     pub(super) layer: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum BoxShape {
     Entry,
     Step,
     Gateway,
@@ -40,12 +40,12 @@ pub(super) enum Shape {
     End,
 }
 
-/// A box for each step and for each end, and their numbers.
+/// A box for each step and each end, and their indices by name.
 pub(super) fn boxes(
     definition: &AgentDefinition,
     order: &[String],
     edges: &[Edge],
-) -> (Vec<Frame>, BTreeMap<String, usize>) {
+) -> (Vec<DiagramBox>, BTreeMap<String, usize>) {
     let layers = layers(order, edges);
     let mut boxes = Vec::new();
     let mut numbers = BTreeMap::new();
@@ -56,59 +56,73 @@ pub(super) fn boxes(
     }
     let last = layers.values().max().map_or(0, |layer| layer + 1);
     for end in ["the end", "failed"] {
-        if edges.iter().any(|edge| edge.to.is_none() && words::end(edge.kind) == end) {
+        if edges.iter().any(|edge| edge.to.is_none() && labels::end(edge.kind) == end) {
             numbers.insert(end.to_owned(), boxes.len());
-            boxes.push(sized(Shape::End, end, Vec::new(), last));
+            boxes.push(sized(BoxShape::End, end, Vec::new(), last));
         }
     }
     (boxes, numbers)
 }
 
-fn box_of(id: &str, step: &Step, is_entry: bool, layer: usize) -> Frame {
+fn box_of(id: &str, step: &Step, is_entry: bool, layer: usize) -> DiagramBox {
     let shape = match step.kind {
-        StepKind::Gateway => Shape::Gateway,
-        StepKind::SubStep => Shape::SubStep,
-        StepKind::Normal if is_entry => Shape::Entry,
-        StepKind::Normal => Shape::Step,
+        StepKind::Gateway => BoxShape::Gateway,
+        StepKind::SubStep => BoxShape::SubStep,
+        StepKind::Normal if is_entry => BoxShape::Entry,
+        StepKind::Normal => BoxShape::Step,
     };
     let mut lines = Vec::new();
-    lines.extend(step.prompt.as_ref().map(|prompt| words::plain(&words::prompt(prompt))));
-    lines.extend(step.check.as_ref().map(|check| words::plain(&format!("✓ {}", words::check(check)))));
+    lines.extend(step.prompt.as_ref().map(|prompt| labels::plain(&labels::prompt(prompt))));
+    lines.extend(step.check.as_ref().map(|check| labels::plain(&format!("✓ {}", labels::check(check)))));
     let mark = if is_entry { "▶ " } else { "" };
-    sized(shape, &format!("{mark}{}", words::plain(id)), lines, layer)
+    sized(shape, &format!("{mark}{}", labels::plain(id)), lines, layer)
 }
 
-fn sized(shape: Shape, title: &str, lines: Vec<String>, layer: usize) -> Frame {
+fn sized(shape: BoxShape, title: &str, lines: Vec<String>, layer: usize) -> DiagramBox {
     let widest =
         lines.iter().map(|line| width(line, SMALL_LETTER)).fold(width(title, TITLE_LETTER), f64::max);
     let text = LINE * (lines.len() + 1) as f64;
     let (width, height) = match shape {
-        Shape::Gateway => (widest * 1.25 + 96.0, text * 1.7 + 34.0),
-        Shape::Entry | Shape::Step | Shape::SubStep | Shape::End => {
+        BoxShape::Gateway => (widest * 1.25 + 96.0, text * 1.7 + 34.0),
+        BoxShape::Entry | BoxShape::Step | BoxShape::SubStep | BoxShape::End => {
             (f64::max(widest + 28.0, 110.0), text + 18.0)
         }
     };
-    Frame { shape, title: title.to_owned(), lines, loops: Vec::new(), x: 0.0, y: 0.0, width, height, layer }
+    DiagramBox {
+        shape,
+        title: title.to_owned(),
+        lines,
+        loops: Vec::new(),
+        x: 0.0,
+        y: 0.0,
+        width,
+        height,
+        layer,
+    }
 }
 
-/// How wide a text is about; letters of East Asia are wider.
+/// The approximate width of a text; East Asian characters are wider.
 pub(super) fn width(text: &str, letter: f64) -> f64 {
     text.chars().map(|c| if c >= '\u{1100}' && !"…✓▶".contains(c) { letter * 1.8 } else { letter }).sum()
 }
 
-/// The room of a box with its loop, which is kept free on both sides.
-pub(super) fn cell(found: &Frame) -> f64 {
-    let widest = found.loops.iter().map(|label| width(label, SMALL_LETTER)).fold(0.0, f64::max);
-    let beside = if found.loops.is_empty() { 0.0 } else { LOOP + widest };
-    found.width + 2.0 * beside
+/// The width of a box with the space for its loops, which is reserved on both sides.
+pub(super) fn cell(diagram_box: &DiagramBox) -> f64 {
+    let widest = diagram_box.loops.iter().map(|label| width(label, SMALL_LETTER)).fold(0.0, f64::max);
+    let beside = if diagram_box.loops.is_empty() { 0.0 } else { LOOP + widest };
+    diagram_box.width + 2.0 * beside
 }
 
-/// How high the border of a box is at this place: the sides of a gateway slope.
-pub(super) fn edge_of(found: &Frame, x: f64, flat: f64) -> f64 {
-    if found.shape != Shape::Gateway {
+/// The y coordinate of a box's border at `x`; the sides of a gateway are slanted.
+pub(super) fn edge_of(diagram_box: &DiagramBox, x: f64, flat: f64) -> f64 {
+    if diagram_box.shape != BoxShape::Gateway {
         return flat;
     }
-    let middle = found.y + found.height / 2.0;
-    let share = 1.0 - ((x - found.x).abs() / (found.width / 2.0)).min(1.0);
-    if flat > middle { middle + found.height / 2.0 * share } else { middle - found.height / 2.0 * share }
+    let middle = diagram_box.y + diagram_box.height / 2.0;
+    let share = 1.0 - ((x - diagram_box.x).abs() / (diagram_box.width / 2.0)).min(1.0);
+    if flat > middle {
+        middle + diagram_box.height / 2.0 * share
+    } else {
+        middle - diagram_box.height / 2.0 * share
+    }
 }

@@ -1,17 +1,17 @@
-//! On which line of a picture each step stands: one below all that lead to it, those ways aside that lead back.
+//! Assigns each step to a row of the diagram: below all steps that lead to it, ignoring edges that lead back.
 
 use std::collections::BTreeMap;
 
 use crate::graph::{Edge, EdgeKind};
 
-/// The line of each step, counted from 0.
+/// The row of each step, counted from 0.
 pub(super) fn layers(order: &[String], edges: &[Edge]) -> BTreeMap<String, usize> {
-    let ways = forward(order, edges);
+    let forward = forward_edges(order, edges);
     let mut layers: BTreeMap<String, usize> = order.iter().map(|id| (id.clone(), 0)).collect();
-    // A way that does not lead back raises its target at most once for each step.
+    // Without cycles, an edge moves its target down at most once per step.
     for _ in 0..order.len() {
         let mut is_settled = true;
-        for (from, to) in &ways {
+        for (from, to) in &forward {
             let below = layers.get(*from).copied().unwrap_or(0) + 1;
             if layers.get(*to).is_some_and(|layer| *layer < below) {
                 layers.insert((*to).to_owned(), below);
@@ -25,8 +25,8 @@ pub(super) fn layers(order: &[String], edges: &[Edge]) -> BTreeMap<String, usize
     layers
 }
 
-/// The ways without those that lead back, found by going down every way once.
-fn forward<'a>(order: &'a [String], edges: &'a [Edge]) -> Vec<(&'a str, &'a str)> {
+/// The edges without those that close a cycle, found by a depth-first search.
+fn forward_edges<'a>(order: &'a [String], edges: &'a [Edge]) -> Vec<(&'a str, &'a str)> {
     let mut targets: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for edge in edges {
         let counts = !matches!(edge.kind, EdgeKind::Retry | EdgeKind::Return);
@@ -34,36 +34,36 @@ fn forward<'a>(order: &'a [String], edges: &'a [Edge]) -> Vec<(&'a str, &'a str)
             targets.entry(&edge.from).or_default().push(to);
         }
     }
-    let mut states: BTreeMap<&str, State> = BTreeMap::new();
-    let mut ways = Vec::new();
+    let mut states: BTreeMap<&str, VisitState> = BTreeMap::new();
+    let mut forward = Vec::new();
     for start in order {
         if states.contains_key(start.as_str()) {
             continue;
         }
-        states.insert(start, State::Open);
+        states.insert(start, VisitState::Open);
         let mut path: Vec<(&str, usize)> = vec![(start, 0)];
         while let Some((from, number)) = path.pop() {
             let Some(to) = targets.get(from).and_then(|targets| targets.get(number)).copied() else {
-                states.insert(from, State::Closed);
+                states.insert(from, VisitState::Closed);
                 continue;
             };
             path.push((from, number + 1));
             match states.get(to) {
-                Some(State::Open) => {}
-                Some(State::Closed) => ways.push((from, to)),
+                Some(VisitState::Open) => {}
+                Some(VisitState::Closed) => forward.push((from, to)),
                 None => {
-                    ways.push((from, to));
-                    states.insert(to, State::Open);
+                    forward.push((from, to));
+                    states.insert(to, VisitState::Open);
                     path.push((to, 0));
                 }
             }
         }
     }
-    ways
+    forward
 }
 
-/// Whether a step is on the way that is being gone.
-enum State {
+/// The state of a step in the depth-first search: on the current path, or done.
+enum VisitState {
     Open,
     Closed,
 }

@@ -1,15 +1,14 @@
 //! The steps as a Mermaid flowchart.
 
-use super::words;
+use super::labels;
 use crate::definition::{AgentDefinition, StepKind};
 use crate::graph::{self, Edge};
 
-/// Draws the steps as a Mermaid flowchart.
 pub fn mermaid(definition: &AgentDefinition) -> String {
     let edges = graph::edges(definition);
     let order = graph::in_order(definition, &edges);
     let mut lines = vec!["flowchart TD".to_owned()];
-    if let Some(entry) = place(&order, &definition.steps.entry_step) {
+    if let Some(entry) = index_of(&order, &definition.steps.entry_step) {
         lines.push("    start((start))".to_owned());
         lines.push(format!("    start --> s{entry}"));
     }
@@ -17,10 +16,10 @@ pub fn mermaid(definition: &AgentDefinition) -> String {
         let Some(step) = definition.step(id) else { continue };
         let mut text = escaped(id);
         if let Some(prompt) = &step.prompt {
-            text = format!("{text}<br/>{}", escaped(&words::prompt(prompt)));
+            text = format!("{text}<br/>{}", escaped(&labels::prompt(prompt)));
         }
         if let Some(check) = &step.check {
-            text = format!("{text}<br/>{}", escaped(&format!("passes if {}", words::check(check))));
+            text = format!("{text}<br/>{}", escaped(&format!("passes if {}", labels::check(check))));
         }
         lines.push(match step.kind {
             StepKind::Normal => format!("    s{number}[\"{text}\"]"),
@@ -29,22 +28,22 @@ pub fn mermaid(definition: &AgentDefinition) -> String {
         });
     }
     for end in ["the end", "failed"] {
-        if edges.iter().any(|edge| edge.to.is_none() && words::end(edge.kind) == end) {
+        if edges.iter().any(|edge| edge.to.is_none() && labels::end(edge.kind) == end) {
             lines.push(format!("    {}(((\"{end}\")))", name_of(end)));
         }
     }
-    lines.extend(edges.iter().filter_map(|edge| way(edge, &order)));
+    lines.extend(edges.iter().filter_map(|edge| edge_line(edge, &order)));
     lines.push(String::new());
     lines.join("\n")
 }
 
-fn way(edge: &Edge, order: &[String]) -> Option<String> {
-    let from = place(order, &edge.from)?;
+fn edge_line(edge: &Edge, order: &[String]) -> Option<String> {
+    let from = index_of(order, &edge.from)?;
     let to = match &edge.to {
-        Some(to) => format!("s{}", place(order, to)?),
-        None => name_of(words::end(edge.kind)).to_owned(),
+        Some(to) => format!("s{}", index_of(order, to)?),
+        None => name_of(labels::end(edge.kind)).to_owned(),
     };
-    let arrow = if edge.kind.leads_on() { "-->" } else { "-.->" };
+    let arrow = if edge.kind.is_forward() { "-->" } else { "-.->" };
     let label = match edge.label.as_str() {
         "" => String::new(),
         label => format!("|\"{}\"|", escaped(label)),
@@ -52,7 +51,7 @@ fn way(edge: &Edge, order: &[String]) -> Option<String> {
     Some(format!("    s{from} {arrow}{label} {to}"))
 }
 
-fn place(order: &[String], id: &str) -> Option<usize> {
+fn index_of(order: &[String], id: &str) -> Option<usize> {
     order.iter().position(|known| known == id)
 }
 
@@ -60,9 +59,9 @@ fn name_of(end: &str) -> &'static str {
     if end == "failed" { "failed" } else { "finish" }
 }
 
-/// Text that Mermaid shows as it is: letters and digits stay, all else that could mean something is written as its number.
+/// Text that Mermaid shows literally: special characters are written as numeric entities.
 fn escaped(text: &str) -> String {
     let is_safe = |c: char| c.is_alphanumeric() || " .,:/_-=".contains(c);
     let shown = |c: char| if is_safe(c) { c.to_string() } else { format!("#{};", u32::from(c)) };
-    words::plain(text).chars().map(shown).collect()
+    labels::plain(text).chars().map(shown).collect()
 }

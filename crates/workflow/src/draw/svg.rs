@@ -1,12 +1,12 @@
-//! The steps as a picture that needs nothing else: no script, no font, no other file.
+//! The steps as a self-contained SVG: no script, no font, no other file.
 
 use std::fmt::Write as _;
 
-use super::boxes::{Frame, Shape};
-use super::places::{Picture, Way, places};
+use super::boxes::{BoxShape, DiagramBox};
+use super::layout::{Connector, Diagram, layout};
 use crate::definition::AgentDefinition;
 
-/// How round the corners of a way are, in pixels.
+/// The corner radius of a connector, in pixels.
 const ROUND: f64 = 8.0;
 
 const STYLE: &str = "text{font-family:ui-sans-serif,system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2937}\
@@ -17,11 +17,10 @@ const STYLE: &str = "text{font-family:ui-sans-serif,system-ui,'Segoe UI',Helveti
 .end{fill:#1f2937;stroke:#1f2937}.end-text{fill:#fff}\
 .way{fill:none;stroke:#5b6472;stroke-width:1.3}.aside{stroke:#b4541f;stroke-dasharray:5 4}";
 
-/// Draws the steps as a picture.
 pub fn svg(definition: &AgentDefinition) -> String {
-    let picture = places(definition);
+    let diagram = layout(definition);
     let name = escaped(definition.name());
-    let Picture { left, width, height, .. } = picture;
+    let Diagram { left, width, height, .. } = diagram;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"{left:.1} 0 {width:.1} {height:.1}\" \
          width=\"{width:.0}\" height=\"{height:.0}\">\n<title>The steps of {name}</title>\n<style>{STYLE}</style>\n\
@@ -29,15 +28,15 @@ pub fn svg(definition: &AgentDefinition) -> String {
         arrow("on", "#5b6472"),
         arrow("aside", "#b4541f"),
     );
-    for way in &picture.ways {
-        out.push_str(&line(way));
+    for connector in &diagram.connectors {
+        out.push_str(&line(connector));
     }
-    for found in &picture.boxes {
-        out.push_str(&shape(found));
-        out.push_str(&again(found));
+    for diagram_box in &diagram.boxes {
+        out.push_str(&shape(diagram_box));
+        out.push_str(&self_loop(diagram_box));
     }
-    for way in &picture.ways {
-        out.push_str(&label(way));
+    for connector in &diagram.connectors {
+        out.push_str(&label(connector));
     }
     out.push_str("</svg>\n");
     out
@@ -50,9 +49,9 @@ fn arrow(id: &str, colour: &str) -> String {
     )
 }
 
-fn line(way: &Way) -> String {
-    let (class, arrow) = if way.leads_on { ("way", "on") } else { ("way aside", "aside") };
-    format!("<path class=\"{class}\" marker-end=\"url(#{arrow})\" d=\"{}\"/>\n", rounded(&way.points))
+fn line(connector: &Connector) -> String {
+    let (class, arrow) = if connector.is_forward { ("way", "on") } else { ("way aside", "aside") };
+    format!("<path class=\"{class}\" marker-end=\"url(#{arrow})\" d=\"{}\"/>\n", rounded(&connector.points))
 }
 
 /// A path along these points, with round corners.
@@ -73,38 +72,38 @@ fn rounded(points: &[(f64, f64)]) -> String {
     path
 }
 
-/// A little from one point towards another, at most half of the way.
+/// A point at the distance of [`ROUND`] towards another one, at most halfway.
 fn towards(from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
-    let (across, down) = (to.0 - from.0, to.1 - from.1);
-    let length = across.hypot(down);
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let length = dx.hypot(dy);
     let share = if length > 0.0 { (ROUND / length).min(0.5) } else { 0.0 };
-    (from.0 + across * share, from.1 + down * share)
+    (from.0 + dx * share, from.1 + dy * share)
 }
 
-fn label(way: &Way) -> String {
-    if way.label.is_empty() {
+fn label(connector: &Connector) -> String {
+    if connector.label.is_empty() {
         return String::new();
     }
-    let anchor = if way.label_ends { "end" } else { "start" };
-    let (x, y) = way.label_at;
-    let text = escaped(&way.label);
+    let anchor = if connector.label_ends { "end" } else { "start" };
+    let (x, y) = connector.label_at;
+    let text = escaped(&connector.label);
     format!("<text class=\"label\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>\n")
 }
 
-fn shape(found: &Frame) -> String {
-    let Frame { x, y, width, height, .. } = *found;
+fn shape(diagram_box: &DiagramBox) -> String {
+    let DiagramBox { x, y, width, height, .. } = *diagram_box;
     let (left, middle) = (x - width / 2.0, y + height / 2.0);
     let rectangle = |class: &str, round: f64| {
         format!(
             "<rect class=\"{class}\" x=\"{left:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"{round}\"/>"
         )
     };
-    let (outline, class) = match found.shape {
-        Shape::Entry => (rectangle("entry", 8.0), "title"),
-        Shape::Step => (rectangle("box", 8.0), "title"),
-        Shape::SubStep => (rectangle("part", 8.0), "title"),
-        Shape::End => (rectangle("end", height / 2.0), "title end-text"),
-        Shape::Gateway => {
+    let (outline, class) = match diagram_box.shape {
+        BoxShape::Entry => (rectangle("entry", 8.0), "title"),
+        BoxShape::Step => (rectangle("box", 8.0), "title"),
+        BoxShape::SubStep => (rectangle("part", 8.0), "title"),
+        BoxShape::End => (rectangle("end", height / 2.0), "title end-text"),
+        BoxShape::Gateway => {
             let points = format!(
                 "{left:.1},{middle:.1} {x:.1},{y:.1} {:.1},{middle:.1} {x:.1},{:.1}",
                 left + width,
@@ -113,12 +112,12 @@ fn shape(found: &Frame) -> String {
             (format!("<polygon class=\"gateway\" points=\"{points}\"/>"), "title")
         }
     };
-    let first = middle + 4.5 - 7.5 * found.lines.len() as f64;
+    let first = middle + 4.5 - 7.5 * diagram_box.lines.len() as f64;
     let mut out = format!(
         "{outline}\n<text class=\"{class}\" x=\"{x:.1}\" y=\"{first:.1}\" text-anchor=\"middle\">{}</text>\n",
-        escaped(&found.title)
+        escaped(&diagram_box.title)
     );
-    for (number, text) in found.lines.iter().enumerate() {
+    for (number, text) in diagram_box.lines.iter().enumerate() {
         let y = first + 15.0 * (number + 1) as f64;
         let text = escaped(text);
         out.push_str(&format!(
@@ -128,13 +127,13 @@ fn shape(found: &Frame) -> String {
     out
 }
 
-/// The loop of a step that leads to itself.
-fn again(found: &Frame) -> String {
-    if found.loops.is_empty() {
+/// The loop of a step with an edge to itself.
+fn self_loop(diagram_box: &DiagramBox) -> String {
+    if diagram_box.loops.is_empty() {
         return String::new();
     }
-    let (right, middle) = (found.x + found.width / 2.0, found.y + found.height / 2.0);
-    let slope = if found.shape == Shape::Gateway { found.width * 0.06 } else { 0.0 };
+    let (right, middle) = (diagram_box.x + diagram_box.width / 2.0, diagram_box.y + diagram_box.height / 2.0);
+    let slope = if diagram_box.shape == BoxShape::Gateway { diagram_box.width * 0.06 } else { 0.0 };
     let mut out = format!(
         "<path class=\"way aside\" marker-end=\"url(#aside)\" d=\"M{:.1} {:.1}C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}\"/>\n",
         right - slope,
@@ -146,8 +145,8 @@ fn again(found: &Frame) -> String {
         right - slope,
         middle + 8.0,
     );
-    for (number, text) in found.loops.iter().enumerate() {
-        let y = middle + 4.0 + 14.0 * (number as f64 - (found.loops.len() - 1) as f64 / 2.0);
+    for (number, text) in diagram_box.loops.iter().enumerate() {
+        let y = middle + 4.0 + 14.0 * (number as f64 - (diagram_box.loops.len() - 1) as f64 / 2.0);
         let text = escaped(text);
         out.push_str(&format!(
             "<text class=\"label\" x=\"{:.1}\" y=\"{y:.1}\">{text}</text>\n",
@@ -157,7 +156,7 @@ fn again(found: &Frame) -> String {
     out
 }
 
-/// Text as XML has it.
+/// Escapes text for XML.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What the drawings show.
+//! The content of the drawings.
 
 use serde_json::json;
 
@@ -6,11 +6,11 @@ use super::{mermaid, svg, text};
 use crate::samples::{good, of_steps, patched};
 
 #[test]
-fn a_terminal_shows_the_entry_first_and_every_step_with_its_ways() {
+fn text_shows_the_entry_first_and_every_step_with_its_transitions() {
     let drawn = text(&good());
     let expected = "\
 fix 1.0.0: Fixes an issue.
-Done when all steps are through; 100 iterations at most.
+Done when all steps are finished; at most 100 iterations.
 
 ▶ plan  (entry)
     prompt  plan.md
@@ -23,7 +23,7 @@ Done when all steps are through; 100 iterations at most.
     → polish  [pass]
     ↻ build  [fail: 2 retries]
     → repair  [after 2 retries]
-    ⇢ help  [calls for help]
+    ⇢ help  [escalates]
 
 ● polish
     steps   format, lint
@@ -35,7 +35,7 @@ Done when all steps are through; 100 iterations at most.
 
     ○ lint  (sub-step of polish)
         prompt  plan.md
-        check   it says LINTED
+        check   the response contains LINTED
         ↻ lint  [fail: 3 retries]
         → review
 
@@ -45,7 +45,7 @@ Done when all steps are through; 100 iterations at most.
 
 ● help
     prompt  plan.md
-    ↺ build  [helped: resume]
+    ↺ build  [returns: resume]
 
 ◆ review  (gateway)
     prompt  steps/review/code/f_default.md
@@ -56,9 +56,9 @@ Done when all steps are through; 100 iterations at most.
 }
 
 #[test]
-fn what_is_wrong_is_drawn_as_far_as_it_goes() {
+fn an_invalid_definition_is_drawn_as_far_as_possible() {
     let wrong = of_steps(json!({}), json!({ "b": { "prompt": "plan.md", "next": "nowhere" } }));
-    assert!(text(&wrong).contains("→ nowhere  (there is no such step)"));
+    assert!(text(&wrong).contains("→ nowhere  (missing step)"));
     assert!(mermaid(&wrong).contains("s0[\"b<br/>plan.md\"]"));
     assert!(svg(&wrong).contains(">b</text>"));
     assert!(svg(&of_steps(json!({}), json!({}))).ends_with("</svg>\n"), "no steps at all");
@@ -83,30 +83,30 @@ fn mermaid_shows_boxes_and_gateways_and_labels() {
 }
 
 #[test]
-fn nothing_that_somebody_wrote_is_more_than_text_in_a_drawing() {
+fn texts_of_the_definition_are_escaped() {
     let evil = "\"]; click x <script>alert(1)</script>\u{1b}[2J\n|";
     let steps = json!({ "steps": {
         "review": { "branch": { "targets": { evil: "build" } } },
         "lint": { "check": { "keywords": [evil] } },
         "plan": { "description": evil },
     } });
-    let wrong = patched(json!({ "description": evil }), steps);
-    let drawn = svg(&wrong);
+    let definition = patched(json!({ "description": evil }), steps);
+    let drawn = svg(&definition);
     assert!(!drawn.contains("<script") && drawn.contains("&lt;script"), "{drawn}");
-    assert!(!mermaid(&wrong).contains("<script") && !mermaid(&wrong).contains("\"]; click"));
-    for drawn in [text(&wrong), mermaid(&wrong), drawn] {
+    assert!(!mermaid(&definition).contains("<script") && !mermaid(&definition).contains("\"]; click"));
+    for drawn in [text(&definition), mermaid(&definition), drawn] {
         assert!(drawn.chars().all(|c| c == '\n' || !c.is_control()));
     }
 }
 
 #[test]
-fn a_picture_has_a_box_for_each_step_and_none_covers_another() {
-    let picture = super::places::places(&good());
-    assert_eq!(picture.boxes.len(), good().steps.steps.len() + 1, "and the end");
-    for (number, one) in picture.boxes.iter().enumerate() {
-        assert!(one.x - one.width / 2.0 >= picture.left && one.y + one.height <= picture.height, "{one:?}");
-        assert!(one.x + one.width / 2.0 <= picture.left + picture.width, "{one:?}");
-        for other in &picture.boxes[number + 1..] {
+fn a_diagram_has_a_box_for_each_step_and_no_boxes_overlap() {
+    let diagram = super::layout::layout(&good());
+    assert_eq!(diagram.boxes.len(), good().steps.steps.len() + 1, "and the end");
+    for (number, one) in diagram.boxes.iter().enumerate() {
+        assert!(one.x - one.width / 2.0 >= diagram.left && one.y + one.height <= diagram.height, "{one:?}");
+        assert!(one.x + one.width / 2.0 <= diagram.left + diagram.width, "{one:?}");
+        for other in &diagram.boxes[number + 1..] {
             let beside = (one.x - other.x).abs() >= (one.width + other.width) / 2.0;
             let below = one.y + one.height <= other.y || other.y + other.height <= one.y;
             assert!(beside || below, "{one:?} covers {other:?}");
@@ -115,7 +115,7 @@ fn a_picture_has_a_box_for_each_step_and_none_covers_another() {
 }
 
 #[test]
-fn a_picture_needs_nothing_else() {
+fn an_svg_is_self_contained() {
     let drawn = svg(&of_steps(
         json!({}),
         json!({
@@ -135,7 +135,7 @@ fn a_picture_needs_nothing_else() {
 }
 
 #[test]
-fn as_many_steps_as_there_may_be_are_drawn() {
+fn the_maximum_number_of_steps_can_be_drawn() {
     let steps = (0..500).map(|number| {
         let next = format!("a{}", (number * 7 + 1) % 500);
         (format!("a{number}"), json!({ "prompt": "plan.md", "next": next }))

@@ -1,14 +1,13 @@
-//! The steps for a terminal: one after the other, each with what it does and where it leads.
+//! The steps as text for a terminal, each with its prompt, check and transitions.
 
-use super::words;
+use super::labels;
 use crate::completion::criteria;
 use crate::definition::{AgentDefinition, Step, StepKind};
 use crate::graph::{self, Edge, EdgeKind};
 
 const LEGEND: &str =
-    "▶ entry  ● step  ◆ gateway  ○ sub-step   → on  ↺ back  ↻ again  ⇢ for help  ■ the end  ✗ failed";
+    "▶ entry  ● step  ◆ gateway  ○ sub-step   → next  ↺ back  ↻ retry  ⇢ escalation  ■ the end  ✗ failed";
 
-/// Draws the steps for a terminal.
 pub fn text(definition: &AgentDefinition) -> String {
     let edges = graph::edges(definition);
     let order = graph::in_order(definition, &edges);
@@ -16,12 +15,12 @@ pub fn text(definition: &AgentDefinition) -> String {
     let mut lines = vec![
         format!(
             "{} {}: {}",
-            words::plain(&agent.name),
-            words::plain(&agent.version),
+            labels::plain(&agent.name),
+            labels::plain(&agent.version),
             line(&agent.description)
         ),
         format!(
-            "Done when {}; {} iterations at most.",
+            "Done when {}; at most {} iterations.",
             line(&criteria(&agent.completion)),
             agent.max_iterations
         ),
@@ -29,14 +28,14 @@ pub fn text(definition: &AgentDefinition) -> String {
     for id in &order {
         if let Some(step) = definition.step(id) {
             lines.push(String::new());
-            lines.extend(drawn(definition, id, step, &edges, &order));
+            lines.extend(step_lines(definition, id, step, &edges, &order));
         }
     }
     lines.extend([String::new(), LEGEND.to_owned(), String::new()]);
     lines.join("\n")
 }
 
-fn drawn(
+fn step_lines(
     definition: &AgentDefinition,
     id: &str,
     step: &Step,
@@ -50,19 +49,19 @@ fn drawn(
         (StepKind::Gateway, true) => ("▶ ◆", "entry, gateway".to_owned()),
         (StepKind::Gateway, false) => ("◆", "gateway".to_owned()),
         (StepKind::SubStep, _) => {
-            ("○", format!("sub-step of {}", parent.map_or("nothing".to_owned(), words::plain)))
+            ("○", format!("sub-step of {}", parent.map_or("nothing".to_owned(), labels::plain)))
         }
         (StepKind::Normal, true) => ("▶", "entry".to_owned()),
         (StepKind::Normal, false) => ("●", String::new()),
     };
     let kind = if kind.is_empty() { kind } else { format!("  ({kind})") };
-    let mut lines = vec![format!("{indent}{mark} {}{kind}", words::plain(id))];
+    let mut lines = vec![format!("{indent}{mark} {}{kind}", labels::plain(id))];
     let mut fact = |name: &str, what: String| lines.push(format!("{indent}    {name:<8}{}", line(&what)));
     if let Some(description) = &step.description {
-        fact("for", description.clone());
+        fact("purpose", description.clone());
     }
     if let Some(prompt) = &step.prompt {
-        fact("prompt", words::prompt(prompt));
+        fact("prompt", labels::prompt(prompt));
     }
     if !step.sub_steps.is_empty() {
         fact("steps", step.sub_steps.join(", "));
@@ -72,28 +71,28 @@ fn drawn(
         fact("actions", names.join(", "));
     }
     if let Some(check) = &step.check {
-        fact("check", words::check(check));
+        fact("check", labels::check(check));
     }
-    let ways = edges.iter().filter(|edge| edge.from == id);
-    lines.extend(ways.map(|edge| format!("{indent}    {}", way(edge, order))));
+    let outgoing = edges.iter().filter(|edge| edge.from == id);
+    lines.extend(outgoing.map(|edge| format!("{indent}    {}", edge_line(edge, order))));
     lines
 }
 
-fn way(edge: &Edge, order: &[String]) -> String {
+fn edge_line(edge: &Edge, order: &[String]) -> String {
     let target = match &edge.to {
-        Some(to) if order.contains(to) => format!("{} {}", arrow(edge, to, order), words::plain(to)),
-        Some(to) => format!("→ {}  (there is no such step)", words::plain(to)),
-        None if edge.kind == EdgeKind::Abort => format!("→ ✗ {}", words::end(edge.kind)),
-        None => format!("→ ■ {}", words::end(edge.kind)),
+        Some(to) if order.contains(to) => format!("{} {}", arrow(edge, to, order), labels::plain(to)),
+        Some(to) => format!("→ {}  (missing step)", labels::plain(to)),
+        None if edge.kind == EdgeKind::Abort => format!("→ ✗ {}", labels::end(edge.kind)),
+        None => format!("→ ■ {}", labels::end(edge.kind)),
     };
     match edge.label.as_str() {
         "" => target,
-        label => format!("{target}  [{}]", words::plain(label)),
+        label => format!("{target}  [{}]", labels::plain(label)),
     }
 }
 
 fn arrow(edge: &Edge, to: &str, order: &[String]) -> &'static str {
-    let place = |step: &str| order.iter().position(|known| known == step);
+    let index = |step: &str| order.iter().position(|known| known == step);
     match edge.kind {
         EdgeKind::Retry => "↻",
         EdgeKind::Escalation => "⇢",
@@ -107,7 +106,7 @@ fn arrow(edge: &Edge, to: &str, order: &[String]) -> &'static str {
         | EdgeKind::SubStep
         | EdgeKind::Return
         | EdgeKind::Abort => {
-            if place(to) <= place(&edge.from) {
+            if index(to) <= index(&edge.from) {
                 "↺"
             } else {
                 "→"
@@ -116,7 +115,7 @@ fn arrow(edge: &Edge, to: &str, order: &[String]) -> &'static str {
     }
 }
 
-/// One line, however long.
+/// The text on one line, without control characters.
 fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! The directory in which all agents are: which there are, and which one is meant.
+//! The directory of all agents: listing them, and finding one by name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,25 +15,25 @@ use crate::definition::AGENT_FILE;
 use crate::faults::{CONFIGURATION_PARSE, CONFIGURATION_VALIDATION};
 use crate::names;
 
-/// Whether an agent may have this name.
 pub fn check_name(name: &str) -> Result<(), Fault> {
     match names::is_agent(name) {
         true => Ok(()),
         false => Err(CONFIGURATION_VALIDATION
-            .fault(format!("'{name}' cannot be the name of an agent."))
-            .hint("Use small letters, digits and dashes, and begin with a letter.")),
+            .fault(format!("'{name}' is not a valid agent name."))
+            .hint("Use lowercase letters, digits and hyphens, starting with a letter.")),
     }
 }
 
-/// The directory of the agent of this name.
 pub fn find(agents_dir: &Path, name: &str) -> Result<PathBuf, Fault> {
     if !names::is_agent(name) {
-        let what = format!("'{name}' cannot be the name of an agent.");
+        let what = format!("'{name}' is not a valid agent name.");
         return Err(not_found(what, Some(agents_dir)));
     }
     let agents = list(agents_dir)?;
-    if let Some(claimants) = claims(&agents).remove(name).filter(|claimants| claimants.len() > 1) {
-        let what = format!("{} agents call themselves '{name}': {}.", claimants.len(), shown(&claimants));
+    if let Some(directories) =
+        directories_by_name(&agents).remove(name).filter(|directories| directories.len() > 1)
+    {
+        let what = format!("{} agents have the name '{name}': {}.", directories.len(), shown(&directories));
         return Err(CONFIGURATION_VALIDATION.fault(what).hint("Give each the name of its own directory."));
     }
     agents.into_iter().find(|agent| agent.file_name().is_some_and(|found| found == name)).ok_or_else(|| {
@@ -42,11 +42,11 @@ pub fn find(agents_dir: &Path, name: &str) -> Result<PathBuf, Fault> {
     })
 }
 
-/// The directories of all agents, in the order of their names. Where no agents are kept there are none.
+/// The directories of all agents, sorted by name. Empty if `agents_dir` does not exist.
 pub fn list(agents_dir: &Path) -> Result<Vec<PathBuf>, Fault> {
     let unreadable = |error: io::Error| {
         let what = format!("{} cannot be read: {error}.", agents_dir.display());
-        CONFIGURATION_PARSE.fault(what).hint("See to it that it is a directory that you may read.")
+        CONFIGURATION_PARSE.fault(what).hint("Make sure that it is a directory and that you can read it.")
     };
     let entries = match fs::read_dir(agents_dir) {
         Ok(entries) => entries,
@@ -65,15 +65,15 @@ pub fn list(agents_dir: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(agents)
 }
 
-/// Who calls itself what. Of a file that cannot be read nothing is known here; who loads it will be told.
-fn claims(agents: &[PathBuf]) -> BTreeMap<String, Vec<PathBuf>> {
-    let mut claims: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+/// The directories by the agent name in their `agent.json`. Files that cannot be read are skipped; loading reports them.
+fn directories_by_name(agents: &[PathBuf]) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut directories_by_name: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for agent in agents {
         if let Some(name) = name_in(&agent.join(AGENT_FILE)) {
-            claims.entry(name).or_default().push(agent.clone());
+            directories_by_name.entry(name).or_default().push(agent.clone());
         }
     }
-    claims
+    directories_by_name
 }
 
 fn name_in(file: &Path) -> Option<String> {

@@ -9,42 +9,42 @@ use autonoe_core::fault::Fault;
 use autonoe_files::{ReadError, read_bytes_beneath, to_text};
 
 use crate::definition::PROMPTS_DIR;
-use crate::faults::{CONFIGURATION_PARSE, Class, PROMPT_PARSE};
+use crate::faults::{CONFIGURATION_PARSE, ErrorClass, PROMPT_PARSE};
 
-/// How many bytes a prompt may have.
+/// The largest prompt, in bytes.
 pub const PROMPT_BYTES_LIMIT: u64 = 256 * 1024;
-/// How many bytes a JSON file may have.
+/// The largest JSON file, in bytes.
 pub const JSON_BYTES_LIMIT: u64 = 1024 * 1024;
-/// How many bytes any other file may have that is read; a larger one is left alone.
+/// The largest other file, in bytes; larger ones are skipped.
 pub const OTHER_BYTES_LIMIT: u64 = 1024 * 1024;
-/// How many files and directories there may be.
+/// The most files and directories of one agent.
 pub const FILES_LIMIT: usize = 500;
-/// How many bytes all files may have that are read.
+/// The most bytes in all files together.
 pub const TOTAL_BYTES_LIMIT: u64 = 8 * 1024 * 1024;
 
-/// What was read, by the path in the directory.
+/// File contents by their relative paths.
 pub(super) type Files = BTreeMap<String, String>;
 
-/// Reads every file that matters. Hidden files do not.
+/// Reads the text files of a directory, except hidden ones.
 pub(super) fn read(directory: &Path) -> Result<Files, Fault> {
     if fs::symlink_metadata(directory).is_ok_and(|found| found.is_symlink()) {
         return Err(link(&directory.display().to_string()));
     }
-    let mut walk = Walk { directory, files: Files::new(), entries: 0, bytes: 0 };
-    walk.enter("")?;
-    Ok(walk.files)
+    let mut reader = DirectoryReader { directory, files: Files::new(), entries: 0, bytes: 0 };
+    reader.enter("")?;
+    Ok(reader.files)
 }
 
-/// What a file is for, which says how large it may be and what it must hold.
+/// What a file is used for, which decides how large it may be and whether it must be text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum FileRole {
     Prompt,
     Json,
     Text,
     Other,
 }
 
-impl Role {
+impl FileRole {
     fn of(path: &str) -> Self {
         if path.split_once('/').is_some_and(|(first, _)| first == PROMPTS_DIR) {
             return Self::Prompt;
@@ -64,8 +64,8 @@ impl Role {
         }
     }
 
-    /// What is wrong if it is too large; none if it is left alone then.
-    fn too_large(self) -> Option<(Class, &'static str)> {
+    /// The error for a file that is too large; `None` if it is skipped.
+    fn too_large(self) -> Option<(ErrorClass, &'static str)> {
         match self {
             Self::Prompt => Some((PROMPT_PARSE, "a prompt")),
             Self::Json => Some((CONFIGURATION_PARSE, "a JSON file")),
@@ -73,8 +73,8 @@ impl Role {
         }
     }
 
-    /// What is wrong if it is not UTF-8; none if it is left alone then.
-    fn not_text(self) -> Option<Class> {
+    /// The error for a file that is not UTF-8; `None` if it is skipped.
+    fn not_text(self) -> Option<ErrorClass> {
         match self {
             Self::Prompt => Some(PROMPT_PARSE),
             Self::Json | Self::Text => Some(CONFIGURATION_PARSE),
@@ -83,24 +83,24 @@ impl Role {
     }
 }
 
-struct Walk<'a> {
+struct DirectoryReader<'a> {
     directory: &'a Path,
     files: Files,
     entries: usize,
     bytes: u64,
 }
 
-impl Walk<'_> {
-    /// Reads a directory, which is named by its path in the agent's and a `/`.
+impl DirectoryReader<'_> {
+    /// Reads a directory. `prefix` is its relative path with a trailing `/`, or empty.
     fn enter(&mut self, prefix: &str) -> Result<(), Fault> {
-        let place = self.directory.join(prefix);
-        let entries = fs::read_dir(&place).map_err(|error| unreadable(&place, error))?;
+        let directory = self.directory.join(prefix);
+        let entries = fs::read_dir(&directory).map_err(|error| unreadable(&directory, error))?;
         for entry in entries {
-            let entry = entry.map_err(|error| unreadable(&place, error))?;
+            let entry = entry.map_err(|error| unreadable(&directory, error))?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 let what = format!("{} has a name that is not UTF-8.", entry.path().display());
-                return Err(CONFIGURATION_PARSE.fault(what).hint("Rename it, or take it away."));
+                return Err(CONFIGURATION_PARSE.fault(what).hint("Rename it, or remove it."));
             };
             if !name.starts_with('.') {
                 self.count()?;
@@ -117,7 +117,7 @@ impl Walk<'_> {
             return Ok(());
         }
         let what =
-            format!("{} holds more than {FILES_LIMIT} files and directories.", self.directory.display());
+            format!("{} contains more than {FILES_LIMIT} files and directories.", self.directory.display());
         Err(CONFIGURATION_PARSE.fault(what).hint("Keep only what belongs to the agent in its directory."))
     }
 
@@ -130,13 +130,13 @@ impl Walk<'_> {
             self.file(path)
         } else {
             let what = format!("{} is neither a file nor a directory.", self.shown(&path));
-            Err(CONFIGURATION_PARSE.fault(what).hint("Take it out of the agent's directory."))
+            Err(CONFIGURATION_PARSE.fault(what).hint("Remove it from the agent's directory."))
         }
     }
 
     fn file(&mut self, path: String) -> Result<(), Fault> {
-        let role = Role::of(&path);
-        // A link that is put into the way meanwhile leads nowhere.
+        let role = FileRole::of(&path);
+        // This follows no link, even if one was put in place since the directory was listed.
         let read = read_bytes_beneath(self.directory, Path::new(&path), role.limit()).and_then(to_text);
         let text = match read {
             Ok(text) => text,
@@ -145,19 +145,21 @@ impl Walk<'_> {
         self.bytes += text.len() as u64;
         if self.bytes > TOTAL_BYTES_LIMIT {
             let what = format!(
-                "The files of {} may have {TOTAL_BYTES_LIMIT} bytes in all, and with the {} bytes of {path} they have more.",
+                "The files of {} have more than {TOTAL_BYTES_LIMIT} bytes in total; {path} with {} bytes exceeds the limit.",
                 self.directory.display(),
                 text.len()
             );
-            return Err(CONFIGURATION_PARSE.fault(what).hint("Keep only what belongs to the agent there."));
+            return Err(CONFIGURATION_PARSE
+                .fault(what)
+                .hint("Keep only what belongs to the agent in its directory."));
         }
         self.files.insert(path, text);
         Ok(())
     }
 
-    /// What a file that cannot be read comes to: a fault, or nothing if it is one that need not be read.
-    fn refuse(&self, path: &str, role: Role, error: &ReadError) -> Result<(), Fault> {
-        let unreadable = |class: Class| {
+    /// A fault for a file that cannot be read, or `Ok` if it is skipped.
+    fn refuse(&self, path: &str, role: FileRole, error: &ReadError) -> Result<(), Fault> {
+        let unreadable = |class: ErrorClass| {
             let what = format!("{} cannot be read: {error}.", self.shown(path));
             Err(class.fault(what).hint(error.advice()))
         };
@@ -171,10 +173,10 @@ impl Walk<'_> {
         }
     }
 
-    fn too_large(&self, path: &str, class: Class, what: &str, limit: u64) -> Fault {
+    fn too_large(&self, path: &str, class: ErrorClass, what: &str, limit: u64) -> Fault {
         let size = fs::symlink_metadata(self.directory.join(path)).map_or(limit + 1, |found| found.len());
-        let message = format!("{} has {size} bytes, and {what} may have at most {limit}.", self.shown(path));
-        class.fault(message).hint("Split it, or keep what is large in a file of the project.")
+        let message = format!("{} has {size} bytes; {what} can have at most {limit}.", self.shown(path));
+        class.fault(message).hint("Split it, or move large parts to a file of the project.")
     }
 
     fn shown(&self, path: &str) -> String {
@@ -183,8 +185,8 @@ impl Walk<'_> {
 }
 
 fn link(shown: &str) -> Fault {
-    let what = format!("{shown} is a symbolic link, and an agent's directory may have none.");
-    CONFIGURATION_PARSE.fault(what).hint("Put a copy of what it points to in its place.")
+    let what = format!("{shown} is a symbolic link, which is not allowed in an agent's directory.");
+    CONFIGURATION_PARSE.fault(what).hint("Replace it with a copy of its target.")
 }
 
 fn unreadable(path: &Path, error: io::Error) -> Fault {

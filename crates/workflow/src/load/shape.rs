@@ -1,6 +1,6 @@
-//! The shape of a JSON file: what is wrong in it is told with its place in the text and its path in the data.
+//! Parses a JSON file of the definition, and reports errors with their position in the text and their JSON path.
 //!
-//! Serde reads alternatives from a copy, and so loses the path inside of them. What is wrong there is looked for once more.
+//! Serde buffers untagged and tagged enums, and so loses the path inside of them. Such values are parsed once more to find it.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,17 +11,16 @@ use serde::de::{DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::error::Category;
 
-use crate::definition::{Completion, PromptFile, PromptPlace, Resource, RetryPolicy, Transition};
+use crate::definition::{C3lPrompt, Completion, PromptFile, Resource, RetryPolicy, Transition};
 use crate::faults::CONFIGURATION_PARSE;
 
-/// How much of what was found is told, in characters.
+/// The most characters quoted of an unexpected value.
 const MAX_FOUND_CHARS: usize = 80;
 
-/// Reads a file of the definition.
 pub(super) fn parse<T: DeserializeOwned>(directory: &Path, name: &str, text: &str) -> Result<T, Fault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let shown = directory.join(name).display().to_string();
-    read::<Unique>(&shown, text)?;
+    read::<UniqueKeys>(&shown, text)?;
     read(&shown, text)
 }
 
@@ -36,38 +35,38 @@ fn read<T: DeserializeOwned>(shown: &str, text: &str) -> Result<T, Fault> {
 }
 
 fn wrong(shown: &str, text: &str, path: &str, error: &serde_json::Error) -> Fault {
-    let place = format!("line {}, column {}", error.line(), error.column());
+    let position = format!("line {}, column {}", error.line(), error.column());
     match error.classify() {
         Category::Data => {
             let inside = serde_json::from_str(text).ok().and_then(|value| inside(path, &value));
             let message = match inside {
-                Some(Found { path, what }) => format!("{shown}, {path}: {what}."),
-                None => format!("{shown}, {place}, {path}: {}.", bare(error)),
+                Some(ShapeProblem { path, message }) => format!("{shown}, {path}: {message}."),
+                None => format!("{shown}, {position}, {path}: {}.", bare(error)),
             };
-            let hint = "`autonoe agent schema` prints what the files may hold.";
+            let hint = "`autonoe agent schema` prints the JSON Schemas of the files.";
             CONFIGURATION_PARSE.fault(message).hint(hint)
         }
         Category::Syntax | Category::Eof | Category::Io => {
-            let message = format!("{shown} is not JSON: {}, at {place}.", bare(error));
-            CONFIGURATION_PARSE.fault(message).hint("Look at that place, and at what comes just before it.")
+            let message = format!("{shown} is not JSON: {}, at {position}.", bare(error));
+            CONFIGURATION_PARSE.fault(message).hint("Check that position and the text just before it.")
         }
     }
 }
 
-/// What the error says without its place.
+/// The error message without its position.
 fn bare(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
 }
 
-/// What is wrong inside of an alternative.
-struct Found {
+/// An error inside of a buffered enum.
+struct ShapeProblem {
     path: String,
-    what: String,
+    message: String,
 }
 
-/// Looks once more into what was read from a copy.
-fn inside(path: &str, file: &Value) -> Option<Found> {
+/// Parses a buffered value once more, to find the path of the error.
+fn inside(path: &str, file: &Value) -> Option<ShapeProblem> {
     let names: Vec<&str> = path.strip_prefix("$.")?.split('.').collect();
     match names.as_slice() {
         ["completion"] => completion(path, file.get("completion")?),
@@ -77,33 +76,36 @@ fn inside(path: &str, file: &Value) -> Option<Found> {
     }
 }
 
-fn completion(path: &str, value: &Value) -> Option<Found> {
+fn completion(path: &str, value: &Value) -> Option<ShapeProblem> {
     let conditions = value.get("conditions").and_then(Value::as_array);
     if let Some(conditions) = conditions {
         for (at, condition) in conditions.iter().enumerate() {
             let path = format!("{path}.conditions[{at}]");
-            if let Some(found) = misfit::<Completion>(&path, condition) {
+            if let Some(found) = parse_error::<Completion>(&path, condition) {
                 return completion(&path, condition).or(Some(found));
             }
         }
     }
-    value.get("resource").and_then(|resource| misfit::<Resource>(&format!("{path}.resource"), resource))
+    value.get("resource").and_then(|resource| parse_error::<Resource>(&format!("{path}.resource"), resource))
 }
 
-fn check(path: &str, value: &Value) -> Option<Found> {
-    let ends = ["onPass", "onFail"].into_iter();
-    let asked = || value.get("prompt").and_then(|asked| prompt(&format!("{path}.prompt"), asked));
-    ends.filter_map(|end| transition(&format!("{path}.{end}"), value.get(end)?)).next().or_else(asked)
+fn check(path: &str, value: &Value) -> Option<ShapeProblem> {
+    let transitions = ["onPass", "onFail"].into_iter();
+    let in_prompt = || value.get("prompt").and_then(|value| prompt(&format!("{path}.prompt"), value));
+    transitions
+        .filter_map(|name| transition(&format!("{path}.{name}"), value.get(name)?))
+        .next()
+        .or_else(in_prompt)
 }
 
-fn transition(path: &str, value: &Value) -> Option<Found> {
-    let found = misfit::<Transition>(path, value)?;
+fn transition(path: &str, value: &Value) -> Option<ShapeProblem> {
+    let found = parse_error::<Transition>(path, value)?;
     let retry = match value.get("retry") {
-        Some(Value::Object(_)) => misfit::<RetryPolicy>(&format!("{path}.retry"), &value["retry"]),
+        Some(Value::Object(_)) => parse_error::<RetryPolicy>(&format!("{path}.retry"), &value["retry"]),
         Some(Value::Bool(_) | Value::Null) | None => None,
-        Some(other) => Some(Found {
+        Some(other) => Some(ShapeProblem {
             path: format!("{path}.retry"),
-            what: format!(
+            message: format!(
                 "found {}, expected true, false or an object with `maxRetries`, `onExhausted` and `fallbackStep`",
                 cut(other)
             ),
@@ -112,14 +114,14 @@ fn transition(path: &str, value: &Value) -> Option<Found> {
     Some(retry.unwrap_or(found))
 }
 
-fn prompt(path: &str, value: &Value) -> Option<Found> {
+fn prompt(path: &str, value: &Value) -> Option<ShapeProblem> {
     match value {
         Value::String(_) => None,
-        Value::Object(fields) if fields.contains_key("path") => misfit::<PromptFile>(path, value),
-        Value::Object(fields) if fields.contains_key("c1") => misfit::<PromptPlace>(path, value),
-        other => Some(Found {
+        Value::Object(fields) if fields.contains_key("path") => parse_error::<PromptFile>(path, value),
+        Value::Object(fields) if fields.contains_key("c1") => parse_error::<C3lPrompt>(path, value),
+        other => Some(ShapeProblem {
             path: path.to_owned(),
-            what: format!(
+            message: format!(
                 "found {}, expected a path, an object with `path`, or one with `c1`, `c2` and `c3`",
                 cut(other)
             ),
@@ -127,7 +129,7 @@ fn prompt(path: &str, value: &Value) -> Option<Found> {
     }
 }
 
-/// A value, not too much of it.
+/// A value as JSON, cut to [`MAX_FOUND_CHARS`].
 fn cut(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(MAX_FOUND_CHARS) {
@@ -136,12 +138,12 @@ fn cut(value: &Value) -> String {
     }
 }
 
-fn misfit<T: DeserializeOwned>(path: &str, value: &Value) -> Option<Found> {
+fn parse_error<T: DeserializeOwned>(path: &str, value: &Value) -> Option<ShapeProblem> {
     let error = serde_path_to_error::deserialize::<_, T>(value).err()?;
-    Some(Found { path: json_path(path, &error.path().to_string()), what: bare(error.inner()) })
+    Some(ShapeProblem { path: json_path(path, &error.path().to_string()), message: bare(error.inner()) })
 }
 
-/// A path as serde has it, below another.
+/// Appends a path as serde writes it to a JSON path.
 fn json_path(base: &str, path: &str) -> String {
     let base = if base.is_empty() { "$" } else { base };
     match path {
@@ -151,16 +153,16 @@ fn json_path(base: &str, path: &str) -> String {
     }
 }
 
-/// Any JSON in which no object has a field twice. Of a step that is written twice, serde would keep the last.
-struct Unique;
+/// Any JSON without duplicate fields. Of a step that is defined twice, serde would silently keep the last one.
+struct UniqueKeys;
 
-impl<'de> serde::Deserialize<'de> for Unique {
+impl<'de> serde::Deserialize<'de> for UniqueKeys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Self)
     }
 }
 
-impl<'de> Visitor<'de> for Unique {
+impl<'de> Visitor<'de> for UniqueKeys {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -171,8 +173,8 @@ impl<'de> Visitor<'de> for Unique {
         let mut names = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
             if names.contains(&name) {
-                let what = format!("the field `{name}` is there twice");
-                return Err(serde::de::Error::custom(what));
+                let message = format!("duplicate field `{name}`");
+                return Err(serde::de::Error::custom(message));
             }
             map.next_value::<Self>()?;
             names.insert(name);

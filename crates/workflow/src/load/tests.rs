@@ -1,4 +1,4 @@
-//! What is read of an agent's directory, and what is said when that cannot be.
+//! Reading an agent's directory, and the faults if that fails.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::{FILES_LIMIT, JSON_BYTES_LIMIT, PROMPT_BYTES_LIMIT, find, list, load};
 use crate::faults::{
-    CONFIGURATION_NOT_FOUND, CONFIGURATION_PARSE, CONFIGURATION_VALIDATION, Class, PROMPT_PARSE,
+    CONFIGURATION_NOT_FOUND, CONFIGURATION_PARSE, CONFIGURATION_VALIDATION, ErrorClass, PROMPT_PARSE,
 };
 
 const AGENT: &str = r#"{ "version": "1.0.0", "name": "fix", "description": "Fixes." }"#;
@@ -30,18 +30,18 @@ fn write(directory: &Path, path: &str, text: impl AsRef<[u8]>) {
 }
 
 #[track_caller]
-fn refused(directory: &Path, class: Class, words: &[&str]) {
-    let fault = load(directory).expect_err("something is wrong");
+fn assert_fault(directory: &Path, class: ErrorClass, parts: &[&str]) {
+    let fault = load(directory).expect_err("a fault");
     assert_eq!(fault.code, class.code, "{fault}");
-    for word in words {
-        assert!(fault.message.contains(word), "{word} is not in: {fault}");
+    for part in parts {
+        assert!(fault.message.contains(part), "{part} is not in: {fault}");
     }
     assert!(fault.hint.is_some(), "{fault} has no hint");
 }
 
 /// ConfigurationLoader: load
 #[test]
-fn an_agent_is_its_two_files_its_prompts_and_its_programs() {
+fn the_two_files_prompts_and_programs_are_read() {
     let (_agents, fix) = agents();
     write(&fix, "bin/done", "#!/bin/sh\n");
     write(&fix, "picture.png", [0xff, 0xd8]);
@@ -55,33 +55,33 @@ fn an_agent_is_its_two_files_its_prompts_and_its_programs() {
 
 /// ConfigurationLoader: @throws ConfigurationNotFoundError - agent.json が存在しない
 #[test]
-fn an_agent_that_lacks_a_file_is_not_found() {
+fn an_agent_with_a_missing_file_is_not_found() {
     for name in ["agent.json", "steps.json"] {
         let (_agents, fix) = agents();
         fs::remove_file(fix.join(name)).unwrap();
-        refused(&fix, CONFIGURATION_NOT_FOUND, &[name]);
+        assert_fault(&fix, CONFIGURATION_NOT_FOUND, &[name]);
     }
     let (agents, _) = agents();
-    let missing = agents.path().join("fix");
-    refused(&missing, CONFIGURATION_NOT_FOUND, &["fix"]);
+    let missing = agents.path().join("missing");
+    assert_fault(&missing, CONFIGURATION_NOT_FOUND, &["missing"]);
     let hint = load(&missing).unwrap_err().hint.unwrap();
-    assert!(hint.contains("that there are: fix.") && hint.contains("autonoe agent init NAME"), "{hint}");
+    assert!(hint.contains("Available agents: fix.") && hint.contains("autonoe agent init NAME"), "{hint}");
 }
 
 /// ConfigurationLoader: @throws ConfigurationParseError - JSON パースエラー
 #[test]
-fn what_is_not_json_is_told_with_its_place() {
+fn malformed_json_is_reported_with_its_position() {
     let (_agents, fix) = agents();
     write(&fix, "agent.json", "{\n  \"version\": \"1.0.0\",\n  \"name\" \"fix\"\n}");
-    refused(&fix, CONFIGURATION_PARSE, &["agent.json is not JSON", "line 3, column 10"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["agent.json is not JSON", "line 3, column 10"]);
     write(&fix, "agent.json", "{");
-    refused(&fix, CONFIGURATION_PARSE, &["is not JSON", "EOF"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["is not JSON", "EOF"]);
     write(&fix, "agent.json", format!("{AGENT} x"));
-    refused(&fix, CONFIGURATION_PARSE, &["is not JSON", "trailing"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["is not JSON", "trailing"]);
 }
 
 #[test]
-fn what_has_the_wrong_shape_is_told_with_its_path_what_was_found_and_what_is_expected() {
+fn a_value_of_the_wrong_shape_is_reported_with_its_path_and_the_expected_value() {
     let step =
         |step: &str| format!(r#"{{ "version": "1.0.0", "entryStep": "fix", "steps": {{ "fix": {step} }} }}"#);
     for (text, words) in [
@@ -121,12 +121,12 @@ fn what_has_the_wrong_shape_is_told_with_its_path_what_was_found_and_what_is_exp
     ] {
         let (_agents, fix) = agents();
         write(&fix, "steps.json", &text);
-        refused(&fix, CONFIGURATION_PARSE, &words);
+        assert_fault(&fix, CONFIGURATION_PARSE, &words);
     }
 }
 
 #[test]
-fn a_condition_of_several_is_told_with_its_number() {
+fn a_part_of_a_composite_is_reported_with_its_index() {
     for (completion, words) in [
         (
             r#"{ "type": "composite", "mode": "any", "conditions": [{ "type": "stepMachine" }, { "type": "checkBudget" }] }"#,
@@ -141,51 +141,51 @@ fn a_condition_of_several_is_told_with_its_number() {
         let (_agents, fix) = agents();
         let text = AGENT.replace("\"Fixes.\"", &format!("\"Fixes.\", \"completion\": {completion}"));
         write(&fix, "agent.json", text);
-        refused(&fix, CONFIGURATION_PARSE, &words);
+        assert_fault(&fix, CONFIGURATION_PARSE, &words);
     }
 }
 
 #[test]
-fn a_step_that_is_written_twice_is_not_lost() {
+fn a_step_that_is_defined_twice_is_an_error() {
     let (_agents, fix) = agents();
     write(&fix, "steps.json", STEPS.replace("} } }", "}, \"fix\": { \"prompt\": \"b.md\" } } }"));
-    refused(&fix, CONFIGURATION_PARSE, &["$.steps", "`fix` is there twice", "line 1"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["$.steps", "duplicate field `fix`", "line 1"]);
 }
 
 #[test]
-fn what_is_not_utf_8_is_told_with_its_place() {
+fn invalid_utf_8_is_reported_with_its_position() {
     let (_agents, fix) = agents();
     write(&fix, "prompts/fix.md", b"Fix\nit \xff now");
-    refused(&fix, PROMPT_PARSE, &["prompts/fix.md", "offset 7", "line 2, column 4"]);
+    assert_fault(&fix, PROMPT_PARSE, &["prompts/fix.md", "offset 7", "line 2, column 4"]);
     write(&fix, "prompts/fix.md", "Fix it.");
     write(&fix, "notes.md", b"\xff");
-    refused(&fix, CONFIGURATION_PARSE, &["notes.md", "offset 0"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["notes.md", "offset 0"]);
 }
 
 #[test]
-fn a_file_that_is_too_large_is_told_with_its_size_and_the_limit() {
+fn a_file_that_is_too_large_is_reported_with_its_size_and_the_limit() {
     let (_agents, fix) = agents();
     write(&fix, "prompts/fix.md", "x".repeat(PROMPT_BYTES_LIMIT as usize));
     load(&fix).expect("just small enough");
     write(&fix, "prompts/fix.md", "x".repeat(PROMPT_BYTES_LIMIT as usize + 5));
-    refused(&fix, PROMPT_PARSE, &["prompts/fix.md", "262149 bytes", "262144"]);
+    assert_fault(&fix, PROMPT_PARSE, &["prompts/fix.md", "262149 bytes", "262144"]);
     write(&fix, "prompts/fix.md", "Fix it.");
     write(&fix, "other.json", " ".repeat(JSON_BYTES_LIMIT as usize + 1));
-    refused(&fix, CONFIGURATION_PARSE, &["other.json", "1048577 bytes", "1048576"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["other.json", "1048577 bytes", "1048576"]);
 }
 
 #[test]
-fn there_are_not_too_many_files_nor_too_many_bytes() {
+fn the_number_of_files_and_their_total_size_are_limited() {
     let (_agents, fix) = agents();
     for number in 0..40 {
         write(&fix, &format!("prompts/{number}.md"), "x".repeat(PROMPT_BYTES_LIMIT as usize));
     }
-    refused(&fix, CONFIGURATION_PARSE, &["8388608 bytes in all", "prompts/"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["8388608 bytes in total", "prompts/"]);
     let (_agents, fix) = agents();
     for number in 0..FILES_LIMIT {
         write(&fix, &format!("prompts/{number}.md"), "x");
     }
-    refused(&fix, CONFIGURATION_PARSE, &["more than 500 files"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["more than 500 files"]);
 }
 
 #[cfg(unix)]
@@ -195,19 +195,19 @@ fn no_symbolic_link_is_followed() {
     let secret = agents.path().join("secret");
     fs::write(&secret, "x").unwrap();
     std::os::unix::fs::symlink(&secret, fix.join("prompts/secret.md")).unwrap();
-    refused(&fix, CONFIGURATION_PARSE, &["prompts/secret.md is a symbolic link"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["prompts/secret.md is a symbolic link"]);
     fs::remove_file(fix.join("prompts/secret.md")).unwrap();
     let link = agents.path().join("link");
     std::os::unix::fs::symlink(&fix, &link).unwrap();
-    refused(&link, CONFIGURATION_PARSE, &["link is a symbolic link"]);
+    assert_fault(&link, CONFIGURATION_PARSE, &["link is a symbolic link"]);
 }
 
 #[cfg(unix)]
 #[test]
-fn what_is_neither_a_file_nor_a_directory_is_not_opened() {
+fn special_files_are_not_opened() {
     let (_agents, fix) = agents();
     let _socket = std::os::unix::net::UnixListener::bind(fix.join("socket")).unwrap();
-    refused(&fix, CONFIGURATION_PARSE, &["socket is neither a file nor a directory"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["socket is neither a file nor a directory"]);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn an_agent_is_found_by_its_name_only() {
 }
 
 #[test]
-fn agents_are_listed_in_order_and_none_is_no_error() {
+fn agents_are_listed_in_order_and_a_missing_directory_is_empty() {
     let (agents, fix) = agents();
     write(agents.path(), "build/agent.json", AGENT.replace("fix", "build"));
     write(agents.path(), "notes/readme.md", "x");
@@ -230,7 +230,7 @@ fn agents_are_listed_in_order_and_none_is_no_error() {
 }
 
 #[test]
-fn a_name_that_two_agents_have_is_an_error_that_names_both() {
+fn a_name_used_by_two_agents_is_an_error_that_names_both() {
     let (agents, _) = agents();
     write(agents.path(), "copy/agent.json", AGENT);
     let fault = find(agents.path(), "fix").unwrap_err();

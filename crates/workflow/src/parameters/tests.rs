@@ -20,7 +20,7 @@ fn read(parameters: Value, given: &[(&str, &str)]) -> Result<BTreeMap<String, Va
 }
 
 #[test]
-fn values_are_of_the_kind_that_is_declared() {
+fn values_are_parsed_by_their_declared_type() {
     for (kind, text, expected) in [
         ("string", " 7 ", json!(" 7 ")),
         ("string", "", json!("")),
@@ -40,7 +40,7 @@ fn values_are_of_the_kind_that_is_declared() {
 }
 
 #[test]
-fn what_is_not_of_its_kind_is_refused_with_its_name_and_value() {
+fn a_value_of_the_wrong_type_is_refused_with_its_name_and_value() {
     for (kind, text, wanted) in [
         ("number", "seven", "not a number"),
         ("number", "", "not a number"),
@@ -59,7 +59,7 @@ fn what_is_not_of_its_kind_is_refused_with_its_name_and_value() {
 }
 
 #[test]
-fn what_is_not_given_has_its_default_or_is_not_there() {
+fn a_missing_argument_has_its_default_or_no_value() {
     let parameters = json!({
         "a": {"type": "number", "default": 3},
         "b": {"type": "array", "default": ["x"], "required": true},
@@ -72,7 +72,7 @@ fn what_is_not_given_has_its_default_or_is_not_there() {
 
 /// AgentFactory: DependencyResolutionError - 依存解決失敗
 #[test]
-fn what_is_missing_is_named_with_its_purpose_and_what_is_allowed() {
+fn a_missing_required_argument_is_reported_with_its_purpose_and_allowed_values() {
     let parameters = json!({
         "issue": {"type": "number", "required": true, "description": "The issue.", "validation": {"min": 1, "max": 9}},
         "mode": {"type": "string", "required": true, "validation": {"enum": ["fast", "slow"]}},
@@ -83,24 +83,24 @@ fn what_is_missing_is_named_with_its_purpose_and_what_is_allowed() {
         "builder",
         "`issue` (The issue) is missing",
         "--arg issue=VALUE, a number from 1 to 9",
-        "--arg mode=VALUE, a text one of `fast`, `slow`",
+        "--arg mode=VALUE, a string that is one of `fast`, `slow`",
     ] {
         assert!(fault.message.contains(part), "{fault} lacks {part}");
     }
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_problems_are_reported_together() {
     let parameters = json!({
         "a": {"type": "number"}, "b": {"type": "boolean"}, "c": {"type": "string", "required": true},
     });
     let given = [("a", "x"), ("b", "y"), ("d", "z"), ("a", "1")];
-    let fault = read(parameters, &given).expect_err("much is wrong");
+    let fault = read(parameters, &given).expect_err("several problems");
     assert_eq!(fault.code, faults::CONFIGURATION_VALIDATION.code);
     for part in [
         "`a` is `x`",
         "`b` is `y`",
-        "`d` is not a parameter of it; it has `a`, `b`, `c`",
+        "`d` is not a parameter of this agent; it has `a`, `b`, `c`",
         "`a` is given more than once",
         "`c` is missing",
     ] {
@@ -111,7 +111,7 @@ fn all_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
-fn values_are_held_against_what_they_must_be_like() {
+fn values_are_checked_against_their_constraints() {
     for (parameter, text, wanted) in [
         (json!({"type": "number", "validation": {"min": 1, "max": 3}}), "0", Some("below 1")),
         (json!({"type": "number", "validation": {"min": 1, "max": 3}}), "1", None),
@@ -124,17 +124,21 @@ fn values_are_held_against_what_they_must_be_like() {
         (json!({"type": "string", "validation": {"pattern": "a|ab"}}), "ab", None),
         (json!({"type": "string", "validation": {"pattern": "a|ab"}}), "abc", Some("pattern `a|ab`")),
         (json!({"type": "string", "validation": {"pattern": "[a-z]+"}}), "abc\n", Some("pattern")),
-        (json!({"type": "string", "validation": {"pattern": "("}}), "a", Some("no regular expression")),
+        (
+            json!({"type": "string", "validation": {"pattern": "("}}),
+            "a",
+            Some("not a valid regular expression"),
+        ),
         (json!({"type": "array", "validation": {"pattern": "[a-z]+"}}), "a,b", None),
         (
             json!({"type": "array", "validation": {"pattern": "[a-z]+"}}),
             "a,B",
-            Some("whose part 2 does not fit"),
+            Some("whose item 2 does not match"),
         ),
         (
             json!({"type": "array", "validation": {"enum": ["a"]}}),
             "a,b",
-            Some("whose part 2 is not among `a`"),
+            Some("whose item 2 is not among `a`"),
         ),
     ] {
         match (read(json!({"x": parameter}), &[("x", text)]), wanted) {
@@ -146,7 +150,7 @@ fn values_are_held_against_what_they_must_be_like() {
 }
 
 #[test]
-fn a_default_can_be_held_against_its_parameter_too() {
+fn a_default_is_checked_against_its_parameter() {
     let agent = agent(json!({"x": {"type": "number", "validation": {"min": 1}}, "y": {"type": "array"}}));
     assert_eq!(problem_with(&agent.parameters["x"], &json!(1)), None);
     assert!(
@@ -159,7 +163,7 @@ fn a_default_can_be_held_against_its_parameter_too() {
 }
 
 #[test]
-fn no_more_than_200_characters_of_a_value_are_shown() {
+fn at_most_200_characters_of_a_value_are_shown() {
     let long = "ü".repeat(100_000);
     for parameter in [
         json!({"type": "number"}),

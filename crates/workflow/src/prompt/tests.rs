@@ -42,7 +42,7 @@ fn a_prompt_is_found_by_its_path_and_filled() {
 }
 
 #[test]
-fn references_lead_to_places_in_their_order() {
+fn a_reference_has_candidate_paths_in_order() {
     for (value, expected) in [
         (json!("a.md"), vec!["a.md"]),
         (json!({"path": "a.md"}), vec!["a.md"]),
@@ -58,7 +58,7 @@ fn references_lead_to_places_in_their_order() {
 }
 
 #[test]
-fn the_first_place_that_is_there_is_read() {
+fn the_first_existing_candidate_is_used() {
     let c3l = reference(json!({"c1": "s", "c2": "i", "c3": "t", "adaptation": "a", "fallback": "b.md"}));
     let mut files = vec![("prompts/b.md", "the fallback")];
     let found = |files: &[(&str, &str)]| {
@@ -73,11 +73,11 @@ fn the_first_place_that_is_there_is_read() {
 
 /// PromptResolver: 返り値は空文字でない（見つからない場合はエラー）
 #[test]
-fn a_prompt_that_is_not_there_is_an_error_that_names_all_places() {
+fn a_missing_prompt_is_an_error_that_names_all_candidates() {
     let resolver = resolver(&json!({}), &[("a.md", "not a prompt"), ("promptsa.md", "not one either")]);
     let fault = resolver
         .resolve(&reference(json!({"path": "a.md", "fallback": "b/c.md"})), &Variables::new())
-        .expect_err("not there");
+        .expect_err("missing");
     assert_eq!(fault.code, faults::PROMPT_NOT_FOUND.code);
     assert!(
         fault.message.contains("`prompts/a.md`") && fault.message.contains("`prompts/b/c.md`"),
@@ -99,7 +99,7 @@ fn an_empty_prompt_is_an_error() {
 }
 
 #[test]
-fn nothing_outside_of_the_directory_of_prompts_can_be_referred_to() {
+fn references_outside_of_the_prompts_directory_are_refused() {
     let files = [("prompts/a.md", "a"), ("prompts/../agent.json", "secret"), ("prompts//a.md", "a")];
     let resolver = resolver(&json!({}), &files);
     for path in [
@@ -124,7 +124,7 @@ fn nothing_outside_of_the_directory_of_prompts_can_be_referred_to() {
         ] {
             let fault = resolver.resolve(&reference(value.clone()), &Variables::new()).expect_err(path);
             assert_eq!(fault.code, faults::PROMPT_NOT_FOUND.code);
-            assert!(fault.message.contains("cannot be referred to"), "{value}: {fault}");
+            assert!(fault.message.contains("is invalid"), "{value}: {fault}");
         }
     }
     for part in ["c1", "c2", "c3", "edition", "adaptation"] {
@@ -136,7 +136,7 @@ fn nothing_outside_of_the_directory_of_prompts_can_be_referred_to() {
 
 /// PromptResolver: PromptParseError - テンプレート構文エラー
 #[test]
-fn what_is_wrong_in_a_prompt_is_told_with_its_place() {
+fn a_syntax_error_is_reported_with_its_position() {
     let resolver = resolver(&json!({}), &[("prompts/a.md", "---\n---\nHello {uv-\n")]);
     let fault = resolver.resolve(&reference(json!("a.md")), &Variables::new()).expect_err("not closed");
     assert_eq!(fault.code, faults::PROMPT_PARSE.code);
@@ -144,7 +144,7 @@ fn what_is_wrong_in_a_prompt_is_told_with_its_place() {
 }
 
 #[test]
-fn a_strict_agent_wants_a_value_for_every_variable_and_says_how_to_give_it() {
+fn a_strict_agent_needs_a_value_for_every_variable_and_the_hint_says_how_to_set_it() {
     let agent = json!({"strict": true, "parameters": {"p": {"type": "string"}}, "environment": ["E"]});
     let resolver = resolver(&agent, &[("prompts/a.md", "{uv-p} {uv-E} {input_text} {uv-other}")]);
     let fault = resolver.resolve(&reference(json!("a.md")), &Variables::new()).expect_err("missing");
@@ -161,7 +161,7 @@ fn a_strict_agent_wants_a_value_for_every_variable_and_says_how_to_give_it() {
 }
 
 #[test]
-fn a_prompt_that_is_too_long_is_refused_before_it_is_written() {
+fn a_prompt_that_is_too_long_is_refused_before_it_is_filled_in() {
     let many = "{uv-x}".repeat(10_000);
     let resolver = resolver(&json!({}), &[("prompts/a.md", &many), ("prompts/b.md", "{uv-x}")]);
     let long = given("x", "y".repeat(MAX_PROMPT_BYTES));
@@ -173,7 +173,7 @@ fn a_prompt_that_is_too_long_is_refused_before_it_is_written() {
 
 /// PromptResolver: resolveSystem(): 返り値は空文字でない
 #[test]
-fn the_prompt_before_all_others_is_the_named_one_else_system_md_else_ours() {
+fn the_system_prompt_is_the_configured_one_or_system_md_or_the_built_in_one() {
     let files = [("prompts/system.md", "the usual {uv-x}"), ("prompts/own.md", "the named")];
     let system =
         |agent: &Value, files: &[(&str, &str)]| resolver(agent, files).resolve_system(&given("x", "one"));
@@ -181,7 +181,7 @@ fn the_prompt_before_all_others_is_the_named_one_else_system_md_else_ours() {
     assert_eq!(system(&json!({}), &files).expect("found").text, "the usual one");
     let ours = system(&json!({"strict": true}), &[]).expect("ours");
     assert!(ours.text.contains("unattended") && ours.path == "(built in)", "{}", ours.text);
-    let fault = system(&json!({"systemPrompt": "no.md"}), &files).expect_err("not there");
+    let fault = system(&json!({"systemPrompt": "no.md"}), &files).expect_err("missing");
     assert!(fault.message.contains("prompts/no.md"), "{fault}");
     assert!(system(&json!({}), &[("prompts/system.md", " ")]).is_err());
 }

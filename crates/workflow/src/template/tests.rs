@@ -2,14 +2,14 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{Filled, SyntaxError, is_name, parse};
+use super::{FilledTemplate, TemplateError, is_name, parse};
 use crate::variables::Variables;
 
 fn variables(pairs: &[(&str, &str)]) -> Variables {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn filled(text: &str, pairs: &[(&str, &str)]) -> Filled {
+fn filled(text: &str, pairs: &[(&str, &str)]) -> FilledTemplate {
     parse(text).expect("a prompt").fill(&variables(pairs))
 }
 
@@ -19,7 +19,7 @@ fn names(names: &[&str]) -> BTreeSet<String> {
 
 /// 変数マッピング契約: variables["origin"] を受け取り、{uv-origin} を置換
 #[test]
-fn a_variable_is_put_in_by_its_name_without_the_prefix() {
+fn a_variable_is_filled_in_by_its_name_without_the_prefix() {
     let filled = filled(
         "From {uv-origin} to {uv-destination_2-b}.",
         &[("origin", "Tokyo"), ("destination_2-b", "Kyoto")],
@@ -30,7 +30,7 @@ fn a_variable_is_put_in_by_its_name_without_the_prefix() {
 
 /// 変数マッピング契約: 変数が未定義 → 置換せずそのまま残す（エラーにしない）
 #[test]
-fn a_variable_without_a_value_stays_as_it_was_written_and_is_told() {
+fn a_placeholder_without_a_value_stays_and_is_reported() {
     let filled = filled("{uv-a} {uv-b} {input_text} {uv-b}", &[("a", "1")]);
     assert_eq!(filled.text, "1 {uv-b} {input_text} {uv-b}");
     assert_eq!(filled.missing, names(&["b", "input_text"]));
@@ -45,7 +45,7 @@ fn standard_input_is_a_variable_too() {
 }
 
 #[test]
-fn every_other_brace_stands_for_itself() {
+fn every_other_brace_is_literal() {
     for text in [
         r#"{"verdict": "pass", "next": {"kind": "x"}}"#,
         "fn main() { let x = {}; }",
@@ -64,7 +64,7 @@ fn every_other_brace_stands_for_itself() {
 }
 
 #[test]
-fn a_value_is_not_looked_at_again() {
+fn placeholders_in_values_are_not_filled_in() {
     let filled =
         filled("{uv-a}", &[("a", "{uv-b} {input_text} {uv-"), ("b", "wrong"), ("input_text", "wrong")]);
     assert_eq!(filled.text, "{uv-b} {input_text} {uv-");
@@ -73,7 +73,7 @@ fn a_value_is_not_looked_at_again() {
 }
 
 #[test]
-fn front_matter_is_left_out_and_the_text_is_trimmed() {
+fn front_matter_is_removed_and_the_text_is_trimmed() {
     for (text, expected) in [
         ("---\ntitle: {uv-\n---\n\nHello\n\n", "Hello"),
         ("---\r\ntitle: x\r\n---\r\nHello\r\n", "Hello"),
@@ -94,25 +94,25 @@ fn front_matter_is_left_out_and_the_text_is_trimmed() {
 
 /// PromptResolver: PromptParseError - テンプレート構文エラー
 #[test]
-fn what_is_wrong_is_told_with_line_and_column_of_the_file() {
+fn a_syntax_error_is_reported_with_its_line_and_column() {
     for (text, line, column, wanted) in [
         ("Hello {uv-name\nand }", 1, 7, "not closed"),
         ("{uv-", 1, 1, "not closed"),
         ("a\nb {uv-}", 2, 3, "names no variable"),
-        ("ü{uv-ü}", 1, 2, "`ü` is not the name"),
-        ("\u{feff}{uv-1}", 1, 1, "`1` is not the name"),
-        ("{uv- name}", 1, 1, "` name` is not the name"),
-        ("{uv-a{b}", 1, 1, "`a{b` is not the name"),
-        ("{uv-ok} {uv-no no}", 1, 9, "`no no` is not the name"),
+        ("ü{uv-ü}", 1, 2, "`ü` is not a valid"),
+        ("\u{feff}{uv-1}", 1, 1, "`1` is not a valid"),
+        ("{uv- name}", 1, 1, "` name` is not a valid"),
+        ("{uv-a{b}", 1, 1, "`a{b` is not a valid"),
+        ("{uv-ok} {uv-no no}", 1, 9, "`no no` is not a valid"),
         ("---\ntitle: x\n---\n\n  {uv-x", 5, 3, "not closed"),
-        ("---\ntitle: x\n", 1, 1, "does not end"),
-        ("---", 1, 1, "does not end"),
+        ("---\ntitle: x\n", 1, 1, "not closed"),
+        ("---", 1, 1, "not closed"),
     ] {
         let error = parse(text).expect_err(text);
         assert_eq!((error.line, error.column), (line, column), "{text:?}: {error}");
-        assert!(error.what.contains(wanted), "{text:?}: {error}");
+        assert!(error.message.contains(wanted), "{text:?}: {error}");
     }
-    let error = SyntaxError { line: 3, column: 4, what: "why".to_owned() };
+    let error = TemplateError { line: 3, column: 4, message: "why".to_owned() };
     assert_eq!(error.to_string(), "3:4: why");
 }
 
@@ -122,7 +122,7 @@ fn value() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn reading_and_filling_never_panics(
+    fn parsing_and_filling_never_panics(
         text in prop_oneof![any::<String>(), "[{}uvaż\n -]{0,30}", "(---\n)?[{uva}\n-]{0,20}(---\n)?"],
         a in value(),
     ) {
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn no_variable_remains_that_is_given(
+    fn no_placeholder_with_a_value_remains(
         parts in prop::collection::vec(("[a-z{}\" \n]{0,8}", "[A-Za-z_][A-Za-z0-9_-]{0,6}"), 0..8),
         value in "[0-9 ]{0,5}",
     ) {
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_a_name_can_be_used(name in any::<String>()) {
+    fn a_valid_name_can_be_used_in_a_placeholder(name in any::<String>()) {
         let text = format!("{{uv-{name}}}");
         if is_name(&name) {
             let template = parse(&text).expect("a prompt");

@@ -1,8 +1,8 @@
-//! When the agent is done: whether each condition can be asked, and can hold.
+//! The completion condition: it can be checked, and it can hold.
 
 use serde_json::Value;
 
-use super::problem::{Place, ValidationResult};
+use super::problem::{JsonLocation, ValidationResult};
 use super::schemas;
 use super::steps::{keywords, time_limit};
 use crate::definition::{AgentDefinition, Completion, Resource};
@@ -10,11 +10,11 @@ use crate::graph;
 use crate::names;
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
-    condition(&Place::agent("completion"), definition, &definition.agent.completion, result);
+    condition(&JsonLocation::agent("completion"), definition, &definition.agent.completion, result);
 }
 
 fn condition(
-    at: &Place,
+    at: &JsonLocation,
     definition: &AgentDefinition,
     completion: &Completion,
     result: &mut ValidationResult,
@@ -25,8 +25,8 @@ fn condition(
             budget(&at, *max_iterations, result);
             if *max_iterations > definition.agent.max_iterations {
                 let most = definition.agent.max_iterations;
-                let what = format!("the agent is stopped after {most} iterations, before it is done");
-                let remedy = "Make it smaller, or `maxIterations` of the agent itself larger.";
+                let what = format!("the agent ends after {most} iterations, before this condition can hold");
+                let remedy = "Lower it, or raise `maxIterations` of the agent.";
                 result.error(&at, *max_iterations, what, remedy);
             }
         }
@@ -35,7 +35,7 @@ fn condition(
         Completion::StructuredSignal { schema, signal_type, required_fields } => {
             let (schema, signal_type) = (schema.as_ref(), signal_type.as_deref());
             if schema.is_none() && signal_type.is_none() && required_fields.is_empty() {
-                let what = "nothing is asked of the answer, so any would do";
+                let what = "it has no requirements, so any answer would match";
                 result.error(
                     at,
                     "structuredSignal",
@@ -62,44 +62,44 @@ fn condition(
 }
 
 fn composite(
-    at: &Place,
+    at: &JsonLocation,
     definition: &AgentDefinition,
     conditions: &[Completion],
     result: &mut ValidationResult,
 ) {
     let at = at.key("conditions");
     if conditions.is_empty() {
-        let remedy = "Name at least one condition.";
-        result.error(&at, Value::Array(Vec::new()), "there is no condition to ask", remedy);
+        let remedy = "Add at least one condition.";
+        result.error(&at, Value::Array(Vec::new()), "there are no conditions", remedy);
     }
     for (number, inner) in conditions.iter().enumerate() {
         let at = at.item(number);
         if matches!(inner, Completion::Composite { .. }) {
-            let what = "a condition that is made of others cannot be part of another";
-            result.error(&at, "composite", what, "Name its conditions here instead.");
+            let what = "a composite condition cannot contain another one";
+            result.error(&at, "composite", what, "List its conditions here instead.");
         } else {
             condition(&at, definition, inner, result);
         }
     }
 }
 
-fn budget(at: &Place, count: u32, result: &mut ValidationResult) {
+fn budget(at: &JsonLocation, count: u32, result: &mut ValidationResult) {
     if count == 0 {
-        result.error(at, count, "the agent would be done before it begins", "Write a number from 1.");
+        result.error(at, count, "the agent would be done before it starts", "Write a number of at least 1.");
     }
 }
 
-/// Somebody must give a structured answer.
-fn answered(at: &Place, definition: &AgentDefinition, result: &mut ValidationResult) {
+/// At least one step must return a structured answer.
+fn answered(at: &JsonLocation, definition: &AgentDefinition, result: &mut ValidationResult) {
     let reachable = graph::reachable(definition);
     let answers = |id: &String| definition.step(id).is_some_and(|step| step.output.is_some());
     if !reachable.iter().any(answers) {
-        let what = "no step gives a structured answer, so the agent is never done";
+        let what = "no step returns a structured answer, so the agent is never done";
         result.error(at, "structuredSignal", what, "Give a step an `output`.");
     }
 }
 
-fn state(at: &Place, resource: &Resource, result: &mut ValidationResult) {
+fn state(at: &JsonLocation, resource: &Resource, result: &mut ValidationResult) {
     let filled = |field: &str, text: &str, result: &mut ValidationResult| {
         if text.trim().is_empty() {
             result.error(&at.key(field), text, "it is blank", "Write it.");
@@ -112,8 +112,8 @@ fn state(at: &Place, resource: &Resource, result: &mut ValidationResult) {
         }
         Resource::File { path } => {
             if !names::is_path_below(path) {
-                let what = "that is not a path in the project";
-                let remedy = "Write a path such as reports/done.txt, without `..` and not from the root.";
+                let what = "it is not a path inside the project";
+                let remedy = "Use a relative path such as reports/done.txt, without `..`.";
                 result.error(&at.key("path"), path.as_str(), what, remedy);
             }
         }
@@ -124,13 +124,13 @@ fn state(at: &Place, resource: &Resource, result: &mut ValidationResult) {
     }
 }
 
-fn custom(at: &Place, definition: &AgentDefinition, program: &str, result: &mut ValidationResult) {
+fn custom(at: &JsonLocation, definition: &AgentDefinition, program: &str, result: &mut ValidationResult) {
     if !names::is_path_below(program) {
-        let what = "that is not a path in the agent's directory";
-        let remedy = "Write a path such as bin/done, without `..` and not from the root.";
+        let what = "it is not a path inside the agent's directory";
+        let remedy = "Use a relative path such as bin/done, without `..`.";
         result.error(at, program, what, remedy);
     } else if !definition.files.contains_key(program) {
         let what = "there is no such text file in the agent's directory";
-        result.error(at, program, what, "Write the program there as a script that is not larger than 1 MiB.");
+        result.error(at, program, what, "Add the program as a script of at most 1 MiB.");
     }
 }

@@ -1,4 +1,4 @@
-//! What was found: problems, and where they are.
+//! The problems of a definition and their locations.
 
 use std::fmt;
 
@@ -7,28 +7,25 @@ use serde_json::Value;
 
 use crate::definition::{AGENT_FILE, STEPS_FILE};
 
-/// How much of a value is told, in characters.
+/// The most characters shown of a value.
 const MAX_VALUE_CHARS: usize = 80;
 
-/// What was found in a definition
+/// The problems of a definition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ValidationResult {
-    /// What is wrong.
     pub errors: Vec<Problem>,
-    /// What may be meant otherwise than it is written.
+    /// Problems that do not keep the agent from running.
     pub warnings: Vec<Problem>,
 }
 
 impl ValidationResult {
-    /// Whether nothing is wrong.
     pub fn valid(&self) -> bool {
         self.errors.is_empty()
     }
 
-    /// Notes what is wrong.
     pub(super) fn error(
         &mut self,
-        at: &Place,
+        at: &JsonLocation,
         value: impl Into<Value>,
         what: impl Into<String>,
         remedy: impl Into<String>,
@@ -36,10 +33,9 @@ impl ValidationResult {
         self.errors.push(at.problem(value.into(), what.into(), remedy.into()));
     }
 
-    /// Notes what may be meant otherwise.
     pub(super) fn warning(
         &mut self,
-        at: &Place,
+        at: &JsonLocation,
         value: impl Into<Value>,
         what: impl Into<String>,
         remedy: impl Into<String>,
@@ -48,18 +44,17 @@ impl ValidationResult {
     }
 }
 
-/// One thing that is wrong
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Problem {
-    /// The file, in the agent's directory.
+    /// The name of the file in the agent's directory.
     pub file: String,
-    /// Its place in that, as a JSON path.
+    /// The JSON path of the value.
     pub path: String,
-    /// What is there; null if nothing is.
+    /// The value; null if it is missing or not worth showing.
     pub value: Value,
-    /// What is wrong with it, without a full stop.
+    /// The problem, without a full stop.
     pub what: String,
-    /// What to do.
+    /// What to do, as a sentence.
     pub remedy: String,
 }
 
@@ -76,30 +71,27 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A place in one of the two files
+/// A location in one of the two files.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct JsonLocation {
     file: &'static str,
     path: String,
 }
 
-impl Place {
-    /// A field of `agent.json`.
+impl JsonLocation {
     pub(super) fn agent(field: &str) -> Self {
         Self { file: AGENT_FILE, path: "$".to_owned() }.key(field)
     }
 
-    /// A field of `steps.json`.
     pub(super) fn steps(field: &str) -> Self {
         Self { file: STEPS_FILE, path: "$".to_owned() }.key(field)
     }
 
-    /// A step.
     pub(super) fn step(id: &str) -> Self {
         Self::steps("steps").key(id)
     }
 
-    /// What it has under this name.
+    /// The field with this name.
     pub(super) fn key(&self, name: &str) -> Self {
         let is_plain =
             !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-' || c == '$');
@@ -111,9 +103,9 @@ impl Place {
         Self { file: self.file, path }
     }
 
-    /// What it has at this place, counted from 0.
-    pub(super) fn item(&self, at: usize) -> Self {
-        Self { file: self.file, path: format!("{}[{at}]", self.path) }
+    /// The list item with this index.
+    pub(super) fn item(&self, index: usize) -> Self {
+        Self { file: self.file, path: format!("{}[{index}]", self.path) }
     }
 
     fn problem(&self, value: Value, what: String, remedy: String) -> Problem {

@@ -1,20 +1,20 @@
-//! Prompts: that each is there, and that every variable in it is one that somebody supplies.
+//! Prompts: each one exists, and all of its variables are defined.
 
 use std::collections::BTreeSet;
 
-use super::problem::{Place, ValidationResult};
-use crate::definition::{AgentDefinition, Check, Completion, PROMPTS_DIR, PromptRef, Resource, Step};
+use super::problem::{JsonLocation, ValidationResult};
+use crate::definition::{AgentDefinition, Completion, PROMPTS_DIR, PromptRef, Resource, Step, StepCheck};
 use crate::prompt::{SYSTEM_PROMPT, checked_paths_of, paths_of};
 use crate::prompt_variables::RUNTIME_NAMES;
 use crate::template;
 
-/// The variables that have no value before the first iteration is over.
-const OF_LATER_ITERATIONS: [&str; 3] = ["completed_iterations", "previous_summary", "previous_response"];
+/// Variables that have no value in the first iteration.
+const AFTER_FIRST_ITERATION: [&str; 3] = ["completed_iterations", "previous_summary", "previous_response"];
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
     system(definition, result);
     for (id, step) in &definition.steps.steps {
-        let at = Place::step(id);
+        let at = JsonLocation::step(id);
         if let Some(prompt) = &step.prompt {
             let at = at.key("prompt");
             if let Some(file) = file(&at, definition, prompt, result) {
@@ -24,29 +24,29 @@ pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult)
                 }
             }
         }
-        if let Some(Check::Prompt { prompt, .. }) = &step.check {
+        if let Some(StepCheck::Prompt { prompt, .. }) = &step.check {
             let at = at.key("check").key("prompt");
             if let Some(file) = file(&at, definition, prompt, result) {
                 variables(&at, definition, Some(step), &file, result);
             }
         }
     }
-    issues(&Place::agent("completion"), definition, &definition.agent.completion, result);
+    issues(&JsonLocation::agent("completion"), definition, &definition.agent.completion, result);
 }
 
 fn system(definition: &AgentDefinition, result: &mut ValidationResult) {
-    let at = Place::agent("systemPrompt");
+    let at = JsonLocation::agent("systemPrompt");
     let named = definition.agent.system_prompt.as_ref().map(|path| PromptRef::Path(path.clone()));
-    let is_there = definition.files.contains_key(&format!("{PROMPTS_DIR}/{SYSTEM_PROMPT}"));
-    let prompt = named.or_else(|| is_there.then(|| PromptRef::Path(SYSTEM_PROMPT.to_owned())));
+    let exists = definition.files.contains_key(&format!("{PROMPTS_DIR}/{SYSTEM_PROMPT}"));
+    let prompt = named.or_else(|| exists.then(|| PromptRef::Path(SYSTEM_PROMPT.to_owned())));
     if let Some(file) = prompt.and_then(|prompt| file(&at, definition, &prompt, result)) {
         variables(&at, definition, None, &file, result);
     }
 }
 
-/// The file that would be read, if it is there.
+/// The file that would be used, if it exists.
 fn file(
-    at: &Place,
+    at: &JsonLocation,
     definition: &AgentDefinition,
     prompt: &PromptRef,
     result: &mut ValidationResult,
@@ -55,8 +55,8 @@ fn file(
     let paths = match checked_paths_of(prompt) {
         Ok(paths) => paths,
         Err(fault) => {
-            let remedy = "Write a path such as steps/plan.md, without `..` and not from the root.";
-            let what = "that is not a path below the directory of prompts";
+            let remedy = "Use a relative path such as steps/plan.md, without `..`.";
+            let what = "it is not a path inside the prompts directory";
             result.error(at, written, format!("{what} ({})", fault.message.trim_end_matches('.')), remedy);
             return None;
         }
@@ -73,8 +73,8 @@ fn file(
     if let Some(missing) =
         fallback(prompt).filter(|path| !definition.files.contains_key(&format!("{PROMPTS_DIR}/{path}")))
     {
-        let what = "the fallback is not there, though it is not needed now";
-        result.warning(at, missing, what, format!("Write {PROMPTS_DIR}/{missing}, or take it away."));
+        let what = "the fallback does not exist; it is not needed at the moment";
+        result.warning(at, missing, what, format!("Write {PROMPTS_DIR}/{missing}, or remove the fallback."));
     }
     if definition.files[file].trim().is_empty() {
         result.error(at, written, format!("{file} is empty"), "Write the prompt into it.");
@@ -86,13 +86,13 @@ fn fallback(prompt: &PromptRef) -> Option<&str> {
     match prompt {
         PromptRef::Path(_) => None,
         PromptRef::File(file) => file.fallback.as_deref(),
-        PromptRef::C3l(place) => place.fallback.as_deref(),
+        PromptRef::C3l(c3l) => c3l.fallback.as_deref(),
     }
 }
 
-/// Notes every variable of a file that nobody supplies.
+/// Reports every undefined variable of a file.
 fn variables(
-    at: &Place,
+    at: &JsonLocation,
     definition: &AgentDefinition,
     step: Option<&Step>,
     file: &str,
@@ -101,43 +101,48 @@ fn variables(
     let template = match template::parse(&definition.files[file]) {
         Ok(template) => template,
         Err(error) => {
-            result.error(at, file, format!("{file}:{error}"), "Fix the prompt at that place.");
+            result.error(at, file, format!("{file}:{error}"), "Fix the prompt at that position.");
             return;
         }
     };
     for name in template.variables() {
         let is_input = step.is_some_and(|step| step.inputs.contains_key(&name));
         if name == "input_text" && !definition.agent.stdin {
-            let what = format!("{file} uses {{uv-{name}}}, and the agent does not read its standard input");
+            let what = format!("{file} uses {{uv-{name}}}, but the agent does not read standard input");
             result.warning(at, name, what, "Set `stdin` of agent.json to true.");
         } else if !is_input && !is_declared(definition, &name) {
-            let what = format!("{file} uses {{uv-{name}}}, and nothing supplies it");
+            let what = format!("{file} uses {{uv-{name}}}, which is not defined");
             let remedy = format!(
-                "Add {name} to `parameters` or `environment` of agent.json or to the step's `inputs`, or take it out of the prompt."
+                "Add {name} to `parameters` or `environment` of agent.json or to the step's `inputs`, or remove it from the prompt."
             );
             result.error(at, name, what, remedy);
         }
     }
 }
 
-/// Notes variables of the first step that have no value yet when that is run first.
-fn too_early(at: &Place, definition: &AgentDefinition, file: &str, result: &mut ValidationResult) {
+/// Warns about variables of the entry step that have no value in the first iteration.
+fn too_early(at: &JsonLocation, definition: &AgentDefinition, file: &str, result: &mut ValidationResult) {
     for name in placeholders(&definition.files[file]) {
-        if OF_LATER_ITERATIONS.contains(&name.as_str()) {
+        if AFTER_FIRST_ITERATION.contains(&name.as_str()) {
             let what = format!("{file} uses {{uv-{name}}}, which has no value in the first iteration");
-            result.warning(at, name, what, "Use it in a step that comes later.");
+            result.warning(at, name, what, "Use it in a later step.");
         }
     }
 }
 
-/// Notes variables that nobody supplies in the name of an issue.
-fn issues(at: &Place, definition: &AgentDefinition, completion: &Completion, result: &mut ValidationResult) {
+/// Reports undefined variables in the reference to an issue.
+fn issues(
+    at: &JsonLocation,
+    definition: &AgentDefinition,
+    completion: &Completion,
+    result: &mut ValidationResult,
+) {
     match completion {
         Completion::ExternalState { resource: Resource::GithubIssue { issue, repository }, .. } => {
             for (field, text) in [("issue", issue), ("repository", repository)] {
                 for name in placeholders(text) {
                     if !is_declared(definition, &name) {
-                        let what = format!("it uses {{uv-{name}}}, and nothing supplies that");
+                        let what = format!("it uses {{uv-{name}}}, which is not defined");
                         let remedy = format!("Add {name} to `parameters` or `environment`.");
                         result.error(&at.key("resource").key(field), text.as_str(), what, remedy);
                     }
@@ -166,7 +171,7 @@ fn is_declared(definition: &AgentDefinition, name: &str) -> bool {
         || RUNTIME_NAMES.contains(&name)
 }
 
-/// The variables of a text; of a malformed one none, and that is another problem.
+/// The variables of a text; empty if it is malformed, which is reported as a problem of its own.
 fn placeholders(text: &str) -> BTreeSet<String> {
     template::parse(text).map(|template| template.variables()).unwrap_or_default()
 }

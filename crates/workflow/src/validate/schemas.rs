@@ -1,34 +1,38 @@
-//! JSON Schemas in a definition: whether they are some, without asking anything of the network or of other files.
+//! JSON Schemas in a definition: checks that they are valid, without access to the network or to other files.
 
 use jsonschema::{Retrieve, Uri};
 use serde_json::Value;
 
-use super::problem::{Place, ValidationResult};
+use super::problem::{JsonLocation, ValidationResult};
 
-/// How much is told of why something is not a schema, in characters.
+/// The most characters of a schema error.
 const MAX_WHY_CHARS: usize = 200;
 
-/// What has no other schemas to give.
-struct Nothing;
+/// Refuses to retrieve referenced schemas.
+struct NoRetrieval;
 
-impl Retrieve for Nothing {
+impl Retrieve for NoRetrieval {
     fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-        Err(format!("{uri} is outside of the definition, and nothing is fetched").into())
+        Err(format!("{uri} is outside of the definition, and is not fetched").into())
     }
 }
 
-/// Notes it if that is not JSON Schema.
-pub(super) fn check(at: &Place, schema: &Value, result: &mut ValidationResult) {
+pub(super) fn check(at: &JsonLocation, schema: &Value, result: &mut ValidationResult) {
     let remedy = "Write a JSON Schema such as {\"type\": \"object\", \"properties\": {…}}, with `$ref` only to itself.";
     if !schema.is_object() {
-        return result.error(at, schema.clone(), "that is not JSON Schema: it must be an object", remedy);
+        return result.error(
+            at,
+            schema.clone(),
+            "it is not a valid JSON Schema: it must be an object",
+            remedy,
+        );
     }
-    if let Err(error) = jsonschema::options().with_retriever(Nothing).build(schema) {
+    if let Err(error) = jsonschema::options().with_retriever(NoRetrieval).build(schema) {
         let why: String = error.to_string().chars().take(MAX_WHY_CHARS).collect();
-        let place = match error.instance_path().to_string() {
-            place if place.is_empty() => place,
-            place => format!(", at {place}"),
+        let position = match error.instance_path().to_string() {
+            position if position.is_empty() => position,
+            position => format!(", at {position}"),
         };
-        result.error(at, Value::Null, format!("that is not JSON Schema: {why}{place}"), remedy);
+        result.error(at, Value::Null, format!("it is not a valid JSON Schema: {why}{position}"), remedy);
     }
 }

@@ -1,21 +1,21 @@
-//! Sub-steps: each is part of exactly one step, and leads nowhere by itself.
+//! Sub-steps: each is part of exactly one step, and has no next step of its own.
 
 use serde_json::Value;
 
-use super::problem::{Place, ValidationResult};
+use super::problem::{JsonLocation, ValidationResult};
 use super::targets::missing;
 use crate::definition::{AgentDefinition, Step, StepKind};
 
 pub(super) fn check(
-    at: &Place,
+    at: &JsonLocation,
     definition: &AgentDefinition,
     id: &str,
     step: &Step,
     result: &mut ValidationResult,
 ) {
     if step.sequential == Some(false) {
-        let what = "sub-steps are run one after the other, and there is no other way";
-        let remedy = "Take it away; for work side by side start several agents, as a fleet does.";
+        let what = "sub-steps always run one after the other";
+        let remedy = "Remove it; to work in parallel, start several agents.";
         result.error(&at.key("sequential"), false, what, remedy);
     }
     parent(at, definition, step, result);
@@ -24,9 +24,9 @@ pub(super) fn check(
     }
 }
 
-fn parent(at: &Place, definition: &AgentDefinition, step: &Step, result: &mut ValidationResult) {
+fn parent(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: &mut ValidationResult) {
     if step.kind == StepKind::Gateway && !step.sub_steps.is_empty() {
-        let what = "a gateway only branches, and has no sub-steps";
+        let what = "a gateway cannot have sub-steps";
         result.error(&at.key("subSteps"), Value::Null, what, "Move them to a step before it.");
     }
     for (number, sub) in step.sub_steps.iter().enumerate() {
@@ -35,7 +35,7 @@ fn parent(at: &Place, definition: &AgentDefinition, step: &Step, result: &mut Va
             None => missing(&at, definition, sub, result),
             Some(StepKind::SubStep) => {
                 if step.sub_steps[..number].contains(sub) {
-                    result.error(&at, sub.as_str(), "it is there twice", "Take one of them away.");
+                    result.error(&at, sub.as_str(), "it is listed twice", "Remove one of them.");
                 }
             }
             Some(StepKind::Normal | StepKind::Gateway) => {
@@ -51,7 +51,13 @@ fn parent(at: &Place, definition: &AgentDefinition, step: &Step, result: &mut Va
     }
 }
 
-fn part(at: &Place, definition: &AgentDefinition, id: &str, step: &Step, result: &mut ValidationResult) {
+fn part(
+    at: &JsonLocation,
+    definition: &AgentDefinition,
+    id: &str,
+    step: &Step,
+    result: &mut ValidationResult,
+) {
     let parents: Vec<&str> = definition
         .steps
         .steps
@@ -62,12 +68,12 @@ fn part(at: &Place, definition: &AgentDefinition, id: &str, step: &Step, result:
     match parents.as_slice() {
         [_] => {}
         [] => {
-            let what = "no step has it among its `subSteps`";
+            let what = "no step lists it in `subSteps`";
             result.error(
                 &at.key("type"),
                 "subStep",
                 what,
-                "Add it to those of one step, or make it a normal step.",
+                "Add it to the `subSteps` of one step, or make it a normal step.",
             );
         }
         parents => {
@@ -76,20 +82,20 @@ fn part(at: &Place, definition: &AgentDefinition, id: &str, step: &Step, result:
                 &at.key("type"),
                 "subStep",
                 what,
-                "Keep it in one of them, and make a copy for each other.",
+                "Keep it in one of them, and add a copy for the others.",
             );
         }
     }
-    let remedy = "Leave it out; what comes after a sub-step is said by the step that it is part of.";
+    let remedy = "Remove it; the parent step defines what follows its sub-steps.";
     if let Some(next) = &step.next {
-        result.error(&at.key("next"), next.as_str(), "a sub-step leads nowhere by itself", remedy);
+        result.error(&at.key("next"), next.as_str(), "a sub-step cannot have a next step", remedy);
     }
     if let Some(next) = step.check.as_ref().and_then(|check| check.on_pass()?.next.as_deref()) {
         let at = at.key("check").key("onPass").key("next");
-        result.error(&at, next, "a sub-step leads nowhere by itself", remedy);
+        result.error(&at, next, "a sub-step cannot have a next step", remedy);
     }
     if !step.sub_steps.is_empty() {
-        let what = "a sub-step has no sub-steps of its own";
-        result.error(&at.key("subSteps"), Value::Null, what, "Add them to the step that it is part of.");
+        let what = "a sub-step cannot have sub-steps";
+        result.error(&at.key("subSteps"), Value::Null, what, "Add them to its parent step.");
     }
 }

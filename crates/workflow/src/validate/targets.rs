@@ -1,26 +1,35 @@
-//! The steps that others name: that each is there, and may be led to.
+//! The target steps of transitions.
 
-use super::problem::{Place, ValidationResult};
+use super::problem::{JsonLocation, ValidationResult};
 use crate::definition::{AgentDefinition, StepKind};
 
-/// Notes a step that does not exist, or that nothing may lead to.
-pub(super) fn target(at: &Place, definition: &AgentDefinition, name: &str, result: &mut ValidationResult) {
+/// Reports a target that does not exist or is a sub-step.
+pub(super) fn target(
+    at: &JsonLocation,
+    definition: &AgentDefinition,
+    name: &str,
+    result: &mut ValidationResult,
+) {
     match definition.step(name).map(|step| step.kind) {
         None => missing(at, definition, name, result),
         Some(StepKind::SubStep) => {
-            let what = "a sub-step is only run as a part of its own step";
-            result.error(at, name, what, "Name the step that it is part of.");
+            let what = "a sub-step only runs as a part of its parent step";
+            result.error(at, name, what, "Name its parent step.");
         }
         Some(StepKind::Normal | StepKind::Gateway) => {}
     }
 }
 
-/// Notes that there is no such step.
-pub(super) fn missing(at: &Place, definition: &AgentDefinition, name: &str, result: &mut ValidationResult) {
+pub(super) fn missing(
+    at: &JsonLocation,
+    definition: &AgentDefinition,
+    name: &str,
+    result: &mut ValidationResult,
+) {
     let names: Vec<&str> = definition.steps.steps.keys().map(String::as_str).collect();
     let remedy = match names.as_slice() {
-        [] => "Add it to `steps`, where there are none.".to_owned(),
-        names => format!("Add it to `steps`, or name one of these: {}.", names.join(", ")),
+        [] => "Add it to `steps`, which is empty.".to_owned(),
+        names => format!("Add it to `steps`, or use one of these: {}.", names.join(", ")),
     };
-    result.error(at, name, "there is no step of this name", remedy);
+    result.error(at, name, "there is no step with this name", remedy);
 }

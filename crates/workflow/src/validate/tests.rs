@@ -1,4 +1,4 @@
-//! Everything that can be wrong, each with the path that is told: a good definition, what is laid over it, and the words.
+//! The problems that validation finds: each row patches a good definition and expects a problem at a path.
 
 mod agent;
 mod completion;
@@ -9,55 +9,54 @@ mod transitions;
 
 use serde_json::{Value, json};
 
-use super::{Problem, Validated, ValidationResult, validate};
+use super::{Problem, ValidatedDefinition, ValidationResult, validate};
 use crate::definition::AgentDefinition;
 use crate::faults::CONFIGURATION_VALIDATION;
 use crate::samples::{good, patched};
 
-/// One row: what is laid over `agent.json` and `steps.json`, and the file, the path and the words of the problem.
-pub(super) type Row = (Value, Value, &'static str, &'static str, &'static str);
+/// Patches for `agent.json` and `steps.json`, and the file, the path and a part of the message of the expected problem.
+pub(super) type ProblemRow = (Value, Value, &'static str, &'static str, &'static str);
 
-/// That each row is an error.
+/// Asserts that each row is an error.
 #[track_caller]
-pub(super) fn errors(rows: Vec<Row>) {
-    for (agent, steps, file, path, words) in rows {
+pub(super) fn errors(rows: Vec<ProblemRow>) {
+    for (agent, steps, file, path, message) in rows {
         let result = validate(&patched(agent, steps));
         assert!(!result.valid());
-        told(&result.errors, file, path, words);
+        assert_reported(&result.errors, file, path, message);
     }
 }
 
-/// That each row is a warning, and no error.
+/// Asserts that each row is a warning and not an error.
 #[track_caller]
-pub(super) fn warnings(rows: Vec<Row>) {
-    for (agent, steps, file, path, words) in rows {
+pub(super) fn warnings(rows: Vec<ProblemRow>) {
+    for (agent, steps, file, path, message) in rows {
         let result = validate(&patched(agent, steps));
         assert!(result.valid(), "{:#?}", result.errors);
-        told(&result.warnings, file, path, words);
+        assert_reported(&result.warnings, file, path, message);
     }
 }
 
-/// That nothing is wrong.
 #[track_caller]
-pub(super) fn fine(definition: &AgentDefinition) {
+pub(super) fn assert_valid(definition: &AgentDefinition) {
     assert_eq!(validate(definition), ValidationResult::default());
 }
 
 #[track_caller]
-pub(super) fn told(problems: &[Problem], file: &str, path: &str, words: &str) {
-    let is_it = |problem: &&Problem| {
-        problem.file == file && problem.path == path && problem.to_string().contains(words)
+pub(super) fn assert_reported(problems: &[Problem], file: &str, path: &str, message: &str) {
+    let is_expected = |problem: &&Problem| {
+        problem.file == file && problem.path == path && problem.to_string().contains(message)
     };
-    let Some(problem) = problems.iter().find(is_it) else {
+    let Some(problem) = problems.iter().find(is_expected) else {
         let shown: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        panic!("nobody says '{words}' of {file}, {path}, but:\n{}", shown.join("\n"))
+        panic!("no problem with '{message}' at {file}, {path}, but:\n{}", shown.join("\n"))
     };
     assert!(!problem.what.ends_with('.') && problem.remedy.ends_with('.'), "{problem}");
 }
 
 #[test]
-fn nothing_is_wrong_with_a_good_definition() {
-    fine(&good());
+fn a_good_definition_has_no_problems() {
+    assert_valid(&good());
 }
 
 /// ValidationResult契約: 不変条件: valid === (errors.length === 0)
@@ -71,33 +70,33 @@ fn a_definition_is_valid_exactly_when_it_has_no_errors() {
 
 /// ConfigurationLoader: validate: @side-effect none (Query)
 #[test]
-fn the_same_definition_gives_the_same_result_and_all_problems_at_once() {
+fn validation_is_deterministic_and_reports_all_problems() {
     let wrong = patched(json!({ "version": "1" }), json!({ "version": "2", "entryStep": "nowhere" }));
     let result = validate(&wrong);
     assert_eq!(result, validate(&wrong));
-    told(&result.errors, "agent.json", "$.version", "three numbers");
-    told(&result.errors, "steps.json", "$.version", "three numbers");
-    told(&result.errors, "steps.json", "$.entryStep", "no step of this name");
+    assert_reported(&result.errors, "agent.json", "$.version", "three numbers");
+    assert_reported(&result.errors, "steps.json", "$.version", "three numbers");
+    assert_reported(&result.errors, "steps.json", "$.entryStep", "no step with this name");
 }
 
 /// AgentFactory: @pre definition は validated
 #[test]
 fn only_a_valid_definition_becomes_a_validated_one() {
-    let validated = Validated::try_from(good()).unwrap();
+    let validated = ValidatedDefinition::try_from(good()).unwrap();
     assert_eq!(validated.name(), "fix");
-    let fault =
-        Validated::try_from(patched(json!({ "version": "1", "name": "Fix" }), json!({}))).unwrap_err();
+    let fault = ValidatedDefinition::try_from(patched(json!({ "version": "1", "name": "Fix" }), json!({})))
+        .unwrap_err();
     assert_eq!(fault.code, CONFIGURATION_VALIDATION.code);
     assert!(fault.message.contains("2 errors"), "{fault}");
     assert!(fault.message.contains("$.version") && fault.message.contains("$.name"), "{fault}");
 }
 
 #[test]
-fn a_problem_is_told_in_one_line() {
+fn a_problem_is_displayed_on_one_line() {
     let result = validate(&patched(json!({}), json!({ "steps": { "plan": { "next": "nowhere" } } })));
     assert_eq!(
         result.errors[0].to_string(),
-        "steps.json, $.steps.plan.next (\"nowhere\"): there is no step of this name. Add it to `steps`, or name one of \
+        "steps.json, $.steps.plan.next (\"nowhere\"): there is no step with this name. Add it to `steps`, or use one of \
          these: build, format, help, lint, plan, polish, repair, review."
     );
 }

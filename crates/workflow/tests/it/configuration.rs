@@ -1,16 +1,16 @@
-//! Layer -1: Configuration, and Layer 4: Prompt, as anyone who uses them sees it.
+//! Layer -1: Configuration, and Layer 4: Prompt, through the public interface.
 
-use autonoe_workflow::definition::{PromptFile, PromptPlace, PromptRef};
+use autonoe_workflow::definition::{C3lPrompt, PromptFile, PromptRef};
 use autonoe_workflow::{PromptResolver, Variables, load, validate};
 use serde_json::json;
 
-use crate::stage::definition;
+use crate::run_fixture::definition;
 
 fn prompts(files: &[(&str, &str)], agent: serde_json::Value) -> (tempfile::TempDir, PromptResolver) {
     let steps = json!({ "steps": { "work": { "prompt": "work.md" } } });
-    let (place, definition) = definition(agent, steps, files);
+    let (dir, definition) = definition(agent, steps, files);
     let resolver = PromptResolver::new(&definition);
-    (place, resolver)
+    (dir, resolver)
 }
 
 fn at(path: &str) -> PromptRef {
@@ -19,11 +19,11 @@ fn at(path: &str) -> PromptRef {
 
 /// ConfigurationLoader: `@pre agentPath は存在するディレクトリ`
 #[test]
-fn what_is_no_directory_is_not_loaded() {
-    let place = tempfile::tempdir().unwrap();
-    let nowhere = load(&place.path().join("nowhere")).unwrap_err();
-    std::fs::write(place.path().join("file"), "x").unwrap();
-    let file = load(&place.path().join("file")).unwrap_err();
+fn a_missing_directory_or_a_file_is_not_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let nowhere = load(&dir.path().join("nowhere")).unwrap_err();
+    std::fs::write(dir.path().join("file"), "x").unwrap();
+    let file = load(&dir.path().join("file")).unwrap_err();
     assert_eq!(
         (nowhere.code.as_str(), file.code.as_str()),
         ("configuration_not_found", "configuration_not_found")
@@ -32,35 +32,35 @@ fn what_is_no_directory_is_not_loaded() {
 
 /// ConfigurationLoader: `@post 返り値の definition は valid`, `validate: @pre definition は load() の戻り値`, `@post valid=true なら errors.length === 0`, `@side-effect none (Query)`
 #[test]
-fn what_is_loaded_has_its_form_and_validating_it_changes_nothing() {
+fn a_loaded_definition_is_valid_and_validation_changes_nothing() {
     let steps = json!({ "steps": { "work": { "prompt": "work.md" } } });
-    let (_place, good) = definition(json!({}), steps, &[("work.md", "Work.")]);
+    let (_dir, good) = definition(json!({}), steps, &[("work.md", "Work.")]);
     let before = good.clone();
     let result = validate(&good);
     assert!(result.valid() && result.errors.is_empty());
-    assert_eq!((&good, &validate(&good).errors), (&before, &result.errors), "asked again, it says the same");
-    assert_eq!(load(&good.directory).unwrap(), good, "and so does loading");
-    let (_place, bad) = definition(json!({}), json!({ "steps": {} }), &[]);
+    assert_eq!((&good, &validate(&good).errors), (&before, &result.errors), "validation is deterministic");
+    assert_eq!(load(&good.directory).unwrap(), good, "so is loading");
+    let (_dir, bad) = definition(json!({}), json!({ "steps": {} }), &[]);
     assert!(!validate(&bad).valid());
 }
 
 /// ステップ遷移契約: `next で指定されたステップは registry.steps に存在すること`, `存在しない場合: ConfigurationValidationError`
 #[test]
-fn a_step_that_is_not_there_is_a_configuration_error() {
+fn a_missing_step_is_a_configuration_error() {
     let steps = json!({ "steps": { "work": { "prompt": "work.md", "next": "nowhere" } } });
-    let (_place, bad) = definition(json!({}), steps, &[("work.md", "Work.")]);
-    let fault = autonoe_workflow::Validated::try_from(bad).unwrap_err();
+    let (_dir, bad) = definition(json!({}), steps, &[("work.md", "Work.")]);
+    let fault = autonoe_workflow::ValidatedDefinition::try_from(bad).unwrap_err();
     assert_eq!(fault.code, "configuration_validation");
     assert!(fault.message.contains("nowhere") && fault.message.contains("$.steps.work.next"), "{fault}");
 }
 
 /// PromptResolver: `@pre ref が有効な参照（パスまたはC3L）`, `@post 返り値は空文字でない（見つからない場合はエラー）`
 #[test]
-fn a_prompt_is_found_by_its_path_or_its_place_or_by_what_stands_in() {
+fn a_prompt_is_found_by_its_path_its_c3l_reference_or_its_fallback() {
     let files = [("work.md", "Work."), ("a/b/c/f_default_x.md", "Placed."), ("a/b/c/f_default.md", "Plain.")];
-    let (_place, prompts) = prompts(&files, json!({}));
-    let place = |adaptation: Option<&str>| {
-        PromptRef::C3l(PromptPlace {
+    let (_dir, prompts) = prompts(&files, json!({}));
+    let c3l = |adaptation: Option<&str>| {
+        PromptRef::C3l(C3lPrompt {
             c1: "a".into(),
             c2: "b".into(),
             c3: "c".into(),
@@ -72,9 +72,9 @@ fn a_prompt_is_found_by_its_path_or_its_place_or_by_what_stands_in() {
     let file = PromptRef::File(PromptFile { path: "gone.md".into(), fallback: Some("work.md".into()) });
     for (reference, text) in [
         (at("work.md"), "Work."),
-        (place(Some("x")), "Placed."),
-        (place(Some("y")), "Plain."),
-        (place(None), "Plain."),
+        (c3l(Some("x")), "Placed."),
+        (c3l(Some("y")), "Plain."),
+        (c3l(None), "Plain."),
         (file, "Work."),
     ] {
         assert_eq!(prompts.resolve(&reference, &Variables::new()).unwrap().text, text);
@@ -83,8 +83,8 @@ fn a_prompt_is_found_by_its_path_or_its_place_or_by_what_stands_in() {
 
 /// PromptResolver: `@throws PromptNotFoundError - プロンプトファイルが存在しない`
 #[test]
-fn a_prompt_that_is_not_there_is_an_error() {
-    let (_place, prompts) = prompts(&[("work.md", "Work."), ("empty.md", " \n")], json!({}));
+fn a_missing_prompt_is_an_error() {
+    let (_dir, prompts) = prompts(&[("work.md", "Work."), ("empty.md", " \n")], json!({}));
     for path in ["gone.md", "empty.md", "../agent.json", "/etc/passwd"] {
         let fault = prompts.resolve(&at(path), &Variables::new()).unwrap_err();
         assert_eq!(fault.code, "prompt_not_found", "{path}");
@@ -93,8 +93,8 @@ fn a_prompt_that_is_not_there_is_an_error() {
 
 /// PromptResolver: `@throws PromptParseError - テンプレート構文エラー`
 #[test]
-fn a_prompt_that_is_not_written_rightly_is_an_error_with_its_place() {
-    let (_place, prompts) = prompts(&[("work.md", "Work.\nIn {uv-city, now")], json!({}));
+fn a_malformed_prompt_is_an_error_with_its_position() {
+    let (_dir, prompts) = prompts(&[("work.md", "Work.\nIn {uv-city, now")], json!({}));
     let fault = prompts.resolve(&at("work.md"), &Variables::new()).unwrap_err();
     assert_eq!(fault.code, "prompt_parse");
     assert!(fault.message.contains("prompts/work.md:2:4"), "{fault}");
@@ -102,18 +102,18 @@ fn a_prompt_that_is_not_written_rightly_is_an_error_with_its_place() {
 
 /// PromptResolver: `resolveSystem: @post 返り値は空文字でない`
 #[test]
-fn there_is_always_something_to_say_first() {
-    let (_place, without) = prompts(&[("work.md", "Work.")], json!({}));
+fn there_is_always_a_system_prompt() {
+    let (_dir, without) = prompts(&[("work.md", "Work.")], json!({}));
     assert!(!without.resolve_system(&Variables::new()).unwrap().text.is_empty());
-    let (_place, with) = prompts(&[("work.md", "Work."), ("system.md", "You are {uv-who}.")], json!({}));
+    let (_dir, with) = prompts(&[("work.md", "Work."), ("system.md", "You are {uv-who}.")], json!({}));
     let variables = Variables::from([("who".to_owned(), "it".to_owned())]);
     assert_eq!(with.resolve_system(&variables).unwrap().text, "You are it.");
 }
 
 /// 変数解決の責務: `推奨: A) PromptResolver に統合`; 変数マッピング契約: `PromptResolver に渡す時点で "uv-" prefix なし`
 #[test]
-fn the_resolver_puts_in_the_values_by_names_without_prefix() {
-    let (_place, prompts) = prompts(&[("work.md", "From {uv-origin}.")], json!({}));
+fn the_resolver_fills_in_values_by_names_without_prefix() {
+    let (_dir, prompts) = prompts(&[("work.md", "From {uv-origin}.")], json!({}));
     let given = |name: &str| Variables::from([(name.to_owned(), "Tokyo".to_owned())]);
     assert_eq!(prompts.resolve(&at("work.md"), &given("origin")).unwrap().text, "From Tokyo.");
     assert_eq!(prompts.resolve(&at("work.md"), &given("uv-origin")).unwrap().text, "From {uv-origin}.");
@@ -121,21 +121,21 @@ fn the_resolver_puts_in_the_values_by_names_without_prefix() {
 
 /// 変数マッピング契約: `変数が未定義 → 置換せずそのまま残す（エラーにしない）`, `警告ログを出力`
 #[tokio::test]
-async fn a_variable_without_a_value_stays_and_is_warned_about_or_is_an_error_if_it_must_not() {
-    use crate::stage::{Stage, created, says};
+async fn a_variable_without_a_value_is_a_warning_or_an_error_if_strict() {
+    use crate::run_fixture::{RunFixture, build_agent, says};
     let agent = |strict: bool| {
         json!({ "strict": strict, "parameters": { "city": { "type": "string" } },
             "completion": { "type": "iterationBudget", "maxIterations": 1 } })
     };
     let steps = json!({ "steps": { "work": { "prompt": "work.md" } } });
     let files = [("work.md", "In {uv-city}.")];
-    let (_place, lenient) = definition(agent(false), steps.clone(), &files);
-    let stage = Stage::saying(vec![says("ok")]);
-    assert!(stage.play(created(lenient, &[]).unwrap()).await.result.success);
-    assert!(stage.asked()[0].text.ends_with("In {uv-city}."));
-    assert!(format!("{:?}", stage.told()).contains("city"), "{:?}", stage.told());
-    let (_place, strict) = definition(agent(true), steps, &files);
-    let stage = Stage::saying(vec![says("ok")]);
-    let played = stage.play(created(strict, &[]).unwrap()).await;
-    assert_eq!((played.code(), stage.asked().len()), ("prompt_variable", 0));
+    let (_dir, lenient) = definition(agent(false), steps.clone(), &files);
+    let fixture = RunFixture::replying(vec![says("ok")]);
+    assert!(fixture.run(build_agent(lenient, &[]).unwrap()).await.result.success);
+    assert!(fixture.requests()[0].text.ends_with("In {uv-city}."));
+    assert!(format!("{:?}", fixture.events()).contains("city"), "{:?}", fixture.events());
+    let (_dir, strict) = definition(agent(true), steps, &files);
+    let fixture = RunFixture::replying(vec![says("ok")]);
+    let finished = fixture.run(build_agent(strict, &[]).unwrap()).await;
+    assert_eq!((finished.code(), fixture.requests().len()), ("prompt_variable", 0));
 }

@@ -1,9 +1,9 @@
-//! Every contract of the design is quoted by a test that shows it.
+//! Every contract of the design is quoted by a test that covers it.
 
 use std::fs;
 use std::path::Path;
 
-/// The contracts by their headings, in the order of the document.
+/// The contracts with their headings, in the order of the document.
 const CONTRACTS: [(&str, &str); 85] = [
     ("ConfigurationLoader", "@pre agentPath は存在するディレクトリ"),
     ("ConfigurationLoader", "@post 返り値の definition は valid"),
@@ -92,12 +92,12 @@ const CONTRACTS: [(&str, &str); 85] = [
     ("ステップ遷移契約", "STEP_LOOP_LIMIT = 10"),
 ];
 
-/// All that is quoted in the tests of this crate: the comments in front of them.
-fn quoted(directory: &Path, all: &mut String) {
+/// Collects the doc comments of all tests of this crate, which quote the contracts.
+fn collect_comments(directory: &Path, all: &mut String) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            quoted(&path, all);
+            collect_comments(&path, all);
         } else if path.extension().is_some_and(|extension| extension == "rs")
             && !path.ends_with("contracts.rs")
         {
@@ -114,7 +114,7 @@ fn quoted(directory: &Path, all: &mut String) {
 fn every_contract_is_quoted_by_a_test() {
     let mut all = String::new();
     for directory in ["tests", "src"] {
-        quoted(&Path::new(env!("CARGO_MANIFEST_DIR")).join(directory), &mut all);
+        collect_comments(&Path::new(env!("CARGO_MANIFEST_DIR")).join(directory), &mut all);
     }
     let missing: Vec<String> = CONTRACTS
         .iter()

@@ -1,61 +1,61 @@
-//! How an agent ends that is not done.
+//! How a run ends, and what its report contains.
 
 use autonoe_core::outcome::RunOutcome;
 use serde_json::json;
 
-use crate::stage::{Stage, created, definition, says};
+use crate::run_fixture::{RunFixture, build_agent, definition, says};
 
 #[tokio::test]
-async fn iterations_that_are_used_up_are_a_limit_and_no_success() {
+async fn running_out_of_iterations_is_a_limit_and_not_a_success() {
     let agent =
         json!({ "maxIterations": 4, "completion": { "type": "keywordSignal", "keywords": ["DONE"] } });
-    let (_place, definition) =
+    let (_dir, definition) =
         definition(agent, json!({ "steps": { "work": { "prompt": "work.md" } } }), &[("work.md", "Work.")]);
-    let stage = Stage::saying(vec![says("no")]);
-    let played = stage.play(created(definition, &[]).unwrap()).await;
-    assert_eq!(played.report.outcome, RunOutcome::MaxIterations { limit: 4 });
-    assert_eq!((played.result.success, played.report.exit_code, stage.asked().len()), (false, 4, 4));
+    let fixture = RunFixture::replying(vec![says("no")]);
+    let finished = fixture.run(build_agent(definition, &[]).unwrap()).await;
+    assert_eq!(finished.report.outcome, RunOutcome::MaxIterations { limit: 4 });
+    assert_eq!((finished.result.success, finished.report.exit_code, fixture.requests().len()), (false, 4, 4));
 }
 
 /// `type StepType`: `normal: 通常のプロンプト実行ステップ`
 #[tokio::test]
-async fn without_a_condition_an_agent_is_done_when_its_steps_are_through() {
+async fn without_a_condition_an_agent_is_done_when_its_steps_are_finished() {
     let steps = json!({ "steps": {
         "work": { "prompt": "work.md", "next": "after" },
         "after": { "prompt": "work.md" },
     } });
-    let (_place, definition) = definition(json!({}), steps, &[("work.md", "Work.")]);
-    let stage = Stage::saying(vec![says("ok")]);
-    let played = stage.play(created(definition, &[]).unwrap()).await;
+    let (_dir, definition) = definition(json!({}), steps, &[("work.md", "Work.")]);
+    let fixture = RunFixture::replying(vec![says("ok")]);
+    let finished = fixture.run(build_agent(definition, &[]).unwrap()).await;
     assert!(
-        matches!(&played.report.outcome, RunOutcome::ConditionMet { reason } if reason.contains("through"))
+        matches!(&finished.report.outcome, RunOutcome::ConditionMet { reason } if reason.contains("finished"))
     );
-    assert_eq!((played.report.exit_code, stage.asked().len()), (0, 2));
+    assert_eq!((finished.report.exit_code, fixture.requests().len()), (0, 2));
 }
 
 #[tokio::test]
-async fn steps_that_are_through_begin_again_while_the_condition_does_not_hold() {
+async fn finished_steps_start_again_while_the_condition_does_not_hold() {
     let agent = json!({ "completion": { "type": "iterationBudget", "maxIterations": 5 } });
     let steps = json!({ "steps": {
         "work": { "prompt": "work.md", "next": "after" },
         "after": { "prompt": "work.md" },
     } });
-    let (_place, definition) = definition(agent, steps, &[("work.md", "Work.")]);
-    let stage = Stage::saying(vec![says("ok")]);
-    let played = stage.play(created(definition, &[]).unwrap()).await;
-    let asked: Vec<String> = stage.asked().into_iter().map(|asked| asked.step).collect();
-    assert_eq!(asked, ["work", "after", "work", "after", "work"]);
-    assert!(played.result.success);
+    let (_dir, definition) = definition(agent, steps, &[("work.md", "Work.")]);
+    let fixture = RunFixture::replying(vec![says("ok")]);
+    let finished = fixture.run(build_agent(definition, &[]).unwrap()).await;
+    let steps: Vec<String> = fixture.requests().into_iter().map(|request| request.step).collect();
+    assert_eq!(steps, ["work", "after", "work", "after", "work"]);
+    assert!(finished.result.success);
 }
 
 #[tokio::test]
-async fn the_report_says_where_it_is_and_what_holds() {
+async fn the_report_contains_the_path_and_the_conditions() {
     let agent =
         json!({ "maxIterations": 1, "completion": { "type": "keywordSignal", "keywords": ["DONE"] } });
     let steps = json!({ "steps": { "work": { "prompt": "work.md", "next": "after" }, "after": { "prompt": "work.md" } } });
-    let (_place, definition) = definition(agent, steps, &[("work.md", "Work.")]);
-    let played = Stage::saying(vec![says("no")]).play(created(definition, &[]).unwrap()).await;
-    let report = serde_json::to_value(&played.report).unwrap();
+    let (_dir, definition) = definition(agent, steps, &[("work.md", "Work.")]);
+    let finished = RunFixture::replying(vec![says("no")]).run(build_agent(definition, &[]).unwrap()).await;
+    let report = serde_json::to_value(&finished.report).unwrap();
     assert_eq!(report["agent"]["name"], "worker");
     assert_eq!(report["agent"]["path"], json!(["work"]));
     assert_eq!(report["agent"]["conditions"], json!({ "keywordSignal": false }));

@@ -1,9 +1,9 @@
-//! エラー階層: every class that the contracts name has its layer, its code and whether another try can help.
+//! エラー階層: every class of the contracts has a layer, a code and whether a retry can help.
 
 use std::collections::BTreeSet;
 
-use autonoe_core::fault::Layer;
-use autonoe_workflow::faults::{ALL, Class};
+use autonoe_core::fault::FaultLayer;
+use autonoe_workflow::faults::{ALL, ErrorClass};
 
 const GUIDE: &str = include_str!("../../../../docs/declarative-agents.md");
 
@@ -34,22 +34,22 @@ fn codes_and_names_are_unique() {
 
 #[test]
 fn every_class_of_the_contracts_is_there_with_its_layer() {
-    let of = |name: &str| -> Class {
+    let of = |name: &str| -> ErrorClass {
         *ALL.iter().find(|class| class.name == name).unwrap_or_else(|| panic!("{name}"))
     };
     for (name, layer, recoverable) in [
-        ("ConfigurationNotFoundError", Layer::Config, false),
-        ("ConfigurationParseError", Layer::Config, false),
-        ("ConfigurationValidationError", Layer::Config, false),
-        ("DependencyResolutionError", Layer::Config, false),
-        ("AlreadyStartedError", Layer::Lifecycle, false),
-        ("LoopError", Layer::Loop, false),
-        ("StepRetryExhaustedError", Layer::Loop, false),
-        ("SdkConnectionError", Layer::Model, true),
-        ("SdkRateLimitError", Layer::Model, true),
-        ("CompletionError", Layer::Completion, false),
-        ("PromptNotFoundError", Layer::Prompt, false),
-        ("PromptParseError", Layer::Prompt, false),
+        ("ConfigurationNotFoundError", FaultLayer::Config, false),
+        ("ConfigurationParseError", FaultLayer::Config, false),
+        ("ConfigurationValidationError", FaultLayer::Config, false),
+        ("DependencyResolutionError", FaultLayer::Config, false),
+        ("AlreadyStartedError", FaultLayer::Lifecycle, false),
+        ("LoopError", FaultLayer::Loop, false),
+        ("StepRetryExhaustedError", FaultLayer::Loop, false),
+        ("SdkConnectionError", FaultLayer::Model, true),
+        ("SdkRateLimitError", FaultLayer::Model, true),
+        ("CompletionError", FaultLayer::Completion, false),
+        ("PromptNotFoundError", FaultLayer::Prompt, false),
+        ("PromptParseError", FaultLayer::Prompt, false),
     ] {
         let class = of(name);
         assert_eq!((class.layer, class.fault("x").recoverable()), (layer, recoverable), "{name}");

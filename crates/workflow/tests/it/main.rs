@@ -1,5 +1,5 @@
-//! The design contracts, shown one by one: each test quotes the heading that it shows. And the machine for real: commands in
-//! rooms, files on disk, services on this machine.
+//! Tests of the design contracts, each of which quotes the contract that it covers, and of the real host: commands in
+//! sandboxes, files on disk, webhooks on this machine.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
@@ -12,14 +12,14 @@ mod endings;
 mod errors;
 mod escalation;
 mod files;
+mod host_fixture;
 mod issues;
 mod lifecycle;
 mod paths;
 mod property;
 mod resume;
-mod service;
-mod stage;
+mod run_fixture;
 mod step_checks;
 mod sub_steps;
-mod support;
+mod webhook_server;
 mod webhooks;

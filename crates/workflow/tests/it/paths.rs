@@ -1,12 +1,12 @@
-//! Steps and where they lead: transitions, gateways, visits and the loop limit.
+//! Transitions, gateways, visits and the loop limit.
 
 use serde_json::{Value, json};
 
-use crate::stage::{Played, Stage, answers, created, definition, says};
+use crate::run_fixture::{FinishedRun, RunFixture, answers, build_agent, definition, says};
 
-async fn play(agent: Value, steps: Value, stage: &Stage) -> Played {
-    let (_place, definition) = definition(agent, steps, &[("work.md", "Work.")]);
-    stage.play(created(definition, &[]).unwrap()).await
+async fn run_agent(agent: Value, steps: Value, fixture: &RunFixture) -> FinishedRun {
+    let (_dir, definition) = definition(agent, steps, &[("work.md", "Work.")]);
+    fixture.run(build_agent(definition, &[]).unwrap()).await
 }
 
 /// ステップ遷移契約: `ループ（A→B→A）は許可するが、訪問回数を記録する`
@@ -18,11 +18,11 @@ async fn steps_may_lead_back_and_visits_are_counted() {
             "type": "keyword", "keywords": ["GOOD"], "onPass": { "complete": true }, "onFail": { "next": "work" },
         } },
     } });
-    let stage = Stage::new(|number, _| says(if number == 5 { "GOOD" } else { "bad" }));
-    let played = play(json!({}), steps, &stage).await;
-    assert!(played.result.success);
-    assert_eq!(played.path(), ["work", "look", "work", "look", "work", "look"]);
-    let visits = &played.report.agent.as_ref().unwrap().visits;
+    let fixture = RunFixture::new(|number, _| says(if number == 5 { "GOOD" } else { "bad" }));
+    let finished = run_agent(json!({}), steps, &fixture).await;
+    assert!(finished.result.success);
+    assert_eq!(finished.path(), ["work", "look", "work", "look", "work", "look"]);
+    let visits = &finished.report.agent.as_ref().unwrap().visits;
     assert_eq!((visits["work"], visits["look"]), (3, 3));
 }
 
@@ -33,13 +33,13 @@ async fn the_same_step_in_a_row_more_often_than_the_limit_is_a_fault() {
         "type": "keyword", "keywords": ["GOOD"], "onFail": { "next": "work" },
     } } } });
     for (agent, limit) in [(json!({}), 10), (json!({ "stepLoopLimit": 4 }), 4)] {
-        let stage = Stage::saying(vec![says("bad")]);
-        let played = play(agent, steps.clone(), &stage).await;
-        assert_eq!((played.code(), played.report.exit_code), ("step_loop", 7));
-        assert_eq!(stage.asked().len(), limit);
+        let fixture = RunFixture::replying(vec![says("bad")]);
+        let finished = run_agent(agent, steps.clone(), &fixture).await;
+        assert_eq!((finished.code(), finished.report.exit_code), ("step_loop", 7));
+        assert_eq!(fixture.requests().len(), limit);
     }
-    let stage = Stage::new(|number, _| says(if number == 9 { "GOOD" } else { "bad" }));
-    assert!(play(json!({}), steps, &stage).await.result.success, "as often as the limit is not a fault");
+    let fixture = RunFixture::new(|number, _| says(if number == 9 { "GOOD" } else { "bad" }));
+    assert!(run_agent(json!({}), steps, &fixture).await.result.success, "reaching the limit is not a fault");
 }
 
 #[tokio::test]
@@ -47,10 +47,10 @@ async fn retries_do_not_count_toward_the_limit() {
     let steps = json!({ "steps": { "work": { "prompt": "work.md", "check": {
         "type": "keyword", "keywords": ["GOOD"], "onFail": { "retry": { "maxRetries": 20 } },
     } } } });
-    let stage = Stage::new(|number, _| says(if number == 15 { "GOOD" } else { "bad" }));
-    let played = play(json!({ "stepLoopLimit": 2 }), steps, &stage).await;
-    assert!(played.result.success);
-    assert_eq!(stage.asked().len(), 16);
+    let fixture = RunFixture::new(|number, _| says(if number == 15 { "GOOD" } else { "bad" }));
+    let finished = run_agent(json!({ "stepLoopLimit": 2 }), steps, &fixture).await;
+    assert!(finished.result.success);
+    assert_eq!(fixture.requests().len(), 16);
 }
 
 /// `type StepType`: `gateway: 分岐/合流ポイント`
@@ -70,11 +70,11 @@ async fn a_gateway_branches_on_an_answer_without_a_session_of_its_own() {
         (json!({ "next": { "kind": true } }), vec!["work", "choose", "right"]),
         (json!({ "next": {} }), vec!["work", "choose", "right"]),
     ] {
-        let stage = Stage::saying(vec![answers(answer.clone())]);
-        let played = play(json!({}), steps.clone(), &stage).await;
-        assert!(played.result.success, "{answer}: {:?}", played.report.outcome);
-        assert_eq!(played.path(), path);
-        assert_eq!(stage.asked().len(), path.len() - 1);
+        let fixture = RunFixture::replying(vec![answers(answer.clone())]);
+        let finished = run_agent(json!({}), steps.clone(), &fixture).await;
+        assert!(finished.result.success, "{answer}: {:?}", finished.report.outcome);
+        assert_eq!(finished.path(), path);
+        assert_eq!(fixture.requests().len(), path.len() - 1);
     }
 }
 
@@ -89,28 +89,28 @@ async fn a_gateway_with_a_prompt_branches_on_its_own_answer_or_its_check() {
         } },
         "end": { "prompt": "work.md" },
     } });
-    let stage = Stage::saying(vec![
+    let fixture = RunFixture::replying(vec![
         answers(json!({ "go": "on" })),
         says("no"),
         answers(json!({ "go": "on" })),
         says("YES"),
         says("end"),
     ]);
-    let played = play(json!({}), steps, &stage).await;
-    assert_eq!(played.path(), ["work", "other", "work", "other", "end"]);
+    let finished = run_agent(json!({}), steps, &fixture).await;
+    assert_eq!(finished.path(), ["work", "other", "work", "other", "end"]);
 }
 
 #[tokio::test]
-async fn an_answer_that_leads_nowhere_is_a_fault_that_names_it() {
+async fn an_answer_without_a_target_is_a_fault_that_names_it() {
     let steps = json!({ "steps": {
         "work": { "type": "gateway", "prompt": "work.md", "output": { "type": "object" }, "branch": {
             "field": "go", "targets": { "on": null },
         } },
     } });
-    let stage = Stage::saying(vec![answers(json!({ "go": "elsewhere" }))]);
-    let played = play(json!({}), steps, &stage).await;
-    assert_eq!(played.code(), "no_branch");
-    assert!(played.report.outcome.fault().unwrap().message.contains("elsewhere"));
+    let fixture = RunFixture::replying(vec![answers(json!({ "go": "elsewhere" }))]);
+    let finished = run_agent(json!({}), steps, &fixture).await;
+    assert_eq!(finished.code(), "no_branch");
+    assert!(finished.report.outcome.fault().unwrap().message.contains("elsewhere"));
 }
 
 #[tokio::test]
@@ -120,8 +120,8 @@ async fn gateways_that_lead_to_each_other_end_as_a_fault() {
         "one": { "type": "gateway", "branch": { "from": "work", "field": "x", "targets": { "end": null }, "default": "two" } },
         "two": { "type": "gateway", "branch": { "from": "work", "field": "x", "targets": { "end": null }, "default": "one" } },
     } });
-    let stage = Stage::saying(vec![answers(json!({ "x": "round" }))]);
-    let played = play(json!({}), steps, &stage).await;
-    assert_eq!(played.code(), "step_loop");
-    assert_eq!(stage.asked().len(), 1);
+    let fixture = RunFixture::replying(vec![answers(json!({ "x": "round" }))]);
+    let finished = run_agent(json!({}), steps, &fixture).await;
+    assert_eq!(finished.code(), "step_loop");
+    assert_eq!(fixture.requests().len(), 1);
 }

@@ -1,5 +1,5 @@
-//! Agents of any shape, and models that answer anything: every run ends, its counters agree, it goes only where its definition leads,
-//! and it goes the same way however often its process dies.
+//! Random agents and random model output: every run ends, its counters are consistent, it follows its definition, and it takes
+//! the same path however often its process is killed.
 
 use autonoe_workflow::definition::AgentDefinition;
 use autonoe_workflow::graph::reachable;
@@ -7,31 +7,28 @@ use autonoe_workflow::validate;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::stage::{Played, Stage, answers, created, definition, exits, says};
+use crate::run_fixture::{FinishedRun, RunFixture, answers, build_agent, definition, exits, says};
 
-/// The names of the steps that a random agent may have.
+/// The names of the steps of a random agent.
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-/// A random agent: each number decides something about one of its steps.
+/// A random agent: each number decides a property of one of its steps.
 #[derive(Debug, Clone)]
-struct Shape {
+struct RandomAgent {
     steps: Vec<[u8; 8]>,
     budget: u32,
     limit: u32,
-    with_parts: bool,
+    with_sub_steps: bool,
 }
 
-fn shape() -> impl Strategy<Value = Shape> {
+fn random_agent() -> impl Strategy<Value = RandomAgent> {
     let steps = prop::collection::vec(any::<[u8; 8]>(), 1..=NAMES.len());
-    (steps, 1_u32..12, 2_u32..6, any::<bool>()).prop_map(|(steps, budget, limit, with_parts)| Shape {
-        steps,
-        budget,
-        limit,
-        with_parts,
+    (steps, 1_u32..12, 2_u32..6, any::<bool>()).prop_map(|(steps, budget, limit, with_sub_steps)| {
+        RandomAgent { steps, budget, limit, with_sub_steps }
     })
 }
 
-impl Shape {
+impl RandomAgent {
     fn target(&self, choice: u8) -> Option<&'static str> {
         let choice = usize::from(choice) % (self.steps.len() + 1);
         NAMES[..self.steps.len()].get(choice).copied()
@@ -97,7 +94,7 @@ impl Shape {
         for (name, numbers) in NAMES.iter().zip(&self.steps) {
             steps.insert((*name).to_owned(), self.step(*numbers, name));
         }
-        if self.with_parts && steps["a"]["type"] != "gateway" {
+        if self.with_sub_steps && steps["a"]["type"] != "gateway" {
             steps["a"]["subSteps"] = json!(["one", "two"]);
             steps.insert("one".into(), json!({ "type": "subStep", "prompt": "work.md" }));
             let check = json!({ "type": "keyword", "keywords": ["GOOD"], "onFail": { "retry": { "maxRetries": 1, "onExhausted": "skip" } } });
@@ -121,55 +118,56 @@ impl Shape {
     }
 }
 
-/// What the model and the tests say, by how much had happened before.
-fn stage(answers_given: Vec<u8>) -> Stage {
-    let given = answers_given.clone();
-    let stage = Stage::new(move |_, asked| {
-        let number = given[asked.ended % given.len()];
-        if asked.wants_answer && asked.text.starts_with("Good?") {
-            return answers(json!({ "passed": number.is_multiple_of(2), "reason": "so it is" }));
+/// The output of the model and the commands, chosen by the number of sessions so far.
+fn fixture(choices: Vec<u8>) -> RunFixture {
+    let given = choices.clone();
+    let fixture = RunFixture::new(move |_, request| {
+        let number = given[request.ended % given.len()];
+        if request.wants_answer && request.text.starts_with("Good?") {
+            return answers(json!({ "passed": number.is_multiple_of(2), "reason": "looks good" }));
         }
         let way = ["left", "right", "up"][usize::from(number) % 3];
         let mut reply = answers(json!({ "way": way }));
         reply.text = says(["bad", "GOOD", "bad", "GOOD", "bad", "bad ENOUGH"][usize::from(number) % 6]).text;
         reply
     });
-    let ended = stage.clone();
+    let ended = fixture.clone();
     let decide = move || {
-        let number = answers_given[ended.ended() % answers_given.len()];
+        let number = choices[ended.ended_sessions() % choices.len()];
         exits(i32::from(number % 2), "")
     };
-    *stage.outside().decides.lock().unwrap() = Some(Box::new(decide));
-    stage
+    *fixture.host().any_command.lock().unwrap() = Some(Box::new(decide));
+    fixture
 }
 
-/// What must be true of every run.
-fn hold(played: &Played, definition: &AgentDefinition) {
-    let agent = played.report.agent.as_ref().expect("an agent");
-    assert_eq!(played.result.summaries.len(), played.result.iterations as usize);
+/// Checks the invariants of every run.
+fn assert_invariants(finished: &FinishedRun, definition: &AgentDefinition) {
+    let agent = finished.report.agent.as_ref().expect("an agent");
+    assert_eq!(finished.result.summaries.len(), finished.result.iterations as usize);
     let reached = reachable(definition);
     for (step, visits) in &agent.visits {
         assert!(reached.contains(step), "{step} cannot be reached");
         let left = agent.path.iter().filter(|left| *left == step).count();
         assert!(left <= *visits as usize, "{step} was left {left} times and entered {visits} times");
     }
-    for summary in &played.result.summaries {
+    for summary in &finished.result.summaries {
         assert!(agent.visits.contains_key(&summary.step));
     }
-    let is_clear =
-        played.result.success || played.report.outcome.fault().is_some() || played.report.outcome.is_limit();
-    assert!(is_clear, "{:?}", played.report.outcome);
+    let is_clear = finished.result.success
+        || finished.report.outcome.fault().is_some()
+        || finished.report.outcome.is_limit();
+    assert!(is_clear, "{:?}", finished.report.outcome);
 }
 
-fn facts(played: &Played) -> Value {
-    let agent = played.report.agent.as_ref().expect("an agent");
+fn facts(finished: &FinishedRun) -> Value {
+    let agent = finished.report.agent.as_ref().expect("an agent");
     json!({
-        "outcome": played.report.outcome,
+        "outcome": finished.report.outcome,
         "path": agent.path,
         "visits": agent.visits,
         "conditions": agent.conditions,
-        "iterations": played.result.iterations,
-        "steps": played.result.summaries.iter().map(|summary| (&summary.step, summary.passed)).collect::<Vec<_>>(),
+        "iterations": finished.result.iterations,
+        "steps": finished.result.summaries.iter().map(|summary| (&summary.step, summary.passed)).collect::<Vec<_>>(),
     })
 }
 
@@ -177,33 +175,33 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_run_ends_and_goes_the_same_way_however_often_its_process_dies(
-        shape in shape(),
-        said in prop::collection::vec(any::<u8>(), 1..20),
-        deaths in prop::collection::vec(1_usize..12, 1..6),
+    fn every_run_ends_and_takes_the_same_path_however_often_its_process_is_killed(
+        random_agent in random_agent(),
+        choices in prop::collection::vec(any::<u8>(), 1..20),
+        kills in prop::collection::vec(1_usize..12, 1..6),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let (_place, definition) = shape.definition();
-        let found = validate(&definition);
-        prop_assert!(found.valid(), "{:?}", found.errors);
-        let at_once = runtime.block_on(stage(said.clone()).play(created(definition.clone(), &[]).unwrap()));
-        hold(&at_once, &definition);
+        let (_dir, definition) = random_agent.definition();
+        let result = validate(&definition);
+        prop_assert!(result.valid(), "{:?}", result.errors);
+        let uninterrupted = runtime.block_on(fixture(choices.clone()).run(build_agent(definition.clone(), &[]).unwrap()));
+        assert_invariants(&uninterrupted, &definition);
 
-        let stage = stage(said);
-        let played = runtime.block_on(async {
-            for writes in deaths {
-                stage.dies_after(writes);
-                let resumes = stage.kept().is_some();
-                match stage.go(created(definition.clone(), &[]).unwrap(), resumes).await {
-                    Ok(played) if played.code() != "killed" => return played,
+        let fixture = fixture(choices);
+        let finished = runtime.block_on(async {
+            for writes in kills {
+                fixture.kill_after(writes);
+                let resumes = fixture.saved().is_some();
+                match fixture.run_or_resume(build_agent(definition.clone(), &[]).unwrap(), resumes).await {
+                    Ok(finished) if finished.code() != "killed" => return finished,
                     Ok(_) | Err(_) => {}
                 }
             }
-            stage.lives();
-            let resumes = stage.kept().is_some();
-            stage.go(created(definition.clone(), &[]).unwrap(), resumes).await.expect("it goes on")
+            fixture.stay_alive();
+            let resumes = fixture.saved().is_some();
+            fixture.run_or_resume(build_agent(definition.clone(), &[]).unwrap(), resumes).await.expect("it resumes")
         });
-        hold(&played, &definition);
-        prop_assert_eq!(facts(&played), facts(&at_once));
+        assert_invariants(&finished, &definition);
+        prop_assert_eq!(facts(&finished), facts(&uninterrupted));
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Played, Stage, created, definition, says};
+use crate::run_fixture::{FinishedRun, RunFixture, build_agent, definition, says};
 
-async fn play(steps: Value, stage: &Stage) -> Played {
+async fn run_agent(steps: Value, fixture: &RunFixture) -> FinishedRun {
     let prompts = [("work.md", "Parent."), ("one.md", "One."), ("two.md", "Two."), ("after.md", "After.")];
-    let (_place, definition) = definition(json!({}), json!({ "steps": steps }), &prompts);
-    stage.play(created(definition, &[]).unwrap()).await
+    let (_dir, definition) = definition(json!({}), json!({ "steps": steps }), &prompts);
+    fixture.run(build_agent(definition, &[]).unwrap()).await
 }
 
 fn steps(check: Value) -> Value {
@@ -21,39 +21,39 @@ fn steps(check: Value) -> Value {
 
 /// SubStep契約: `subSteps を順番に実行`, `親ステップの完了: すべての subSteps 完了で完了`
 #[tokio::test]
-async fn parts_are_run_in_order_and_the_whole_is_done_when_all_are() {
-    let stage = Stage::saying(vec![says("YES")]);
-    let played = play(steps(json!({ "type": "keyword", "keywords": ["YES"] })), &stage).await;
-    assert!(played.result.success);
-    let asked: Vec<String> = stage.asked().into_iter().map(|asked| asked.step).collect();
-    assert_eq!(asked, ["work", "one", "two", "after"]);
-    assert_eq!(played.path(), ["one", "two", "work", "after"]);
+async fn sub_steps_run_in_order_and_the_parent_passes_when_all_do() {
+    let fixture = RunFixture::replying(vec![says("YES")]);
+    let finished = run_agent(steps(json!({ "type": "keyword", "keywords": ["YES"] })), &fixture).await;
+    assert!(finished.result.success);
+    let steps: Vec<String> = fixture.requests().into_iter().map(|request| request.step).collect();
+    assert_eq!(steps, ["work", "one", "two", "after"]);
+    assert_eq!(finished.path(), ["one", "two", "work", "after"]);
 }
 
 /// SubStep契約: `親ステップの失敗: いずれかの subSteps 失敗で失敗`
 #[tokio::test]
-async fn the_whole_fails_when_one_part_does() {
-    let stage = Stage::saying(vec![says("no")]);
+async fn the_parent_fails_when_a_sub_step_fails() {
+    let fixture = RunFixture::replying(vec![says("no")]);
     let check = json!({ "type": "keyword", "keywords": ["YES"], "onFail": { "retry": { "maxRetries": 1 } } });
-    let played = play(steps(check), &stage).await;
-    assert_eq!(played.code(), "step_retry_exhausted");
-    let message = &played.report.outcome.fault().unwrap().message;
+    let finished = run_agent(steps(check), &fixture).await;
+    assert_eq!(finished.code(), "step_retry_exhausted");
+    let message = &finished.report.outcome.fault().unwrap().message;
     assert!(message.contains("'work'") && message.contains("'two'"), "{message}");
-    assert!(stage.asked().iter().all(|asked| asked.step != "after"));
+    assert!(fixture.requests().iter().all(|request| request.step != "after"));
 }
 
 #[tokio::test]
-async fn a_part_that_may_be_skipped_does_not_fail_the_whole() {
-    let stage = Stage::saying(vec![says("no")]);
+async fn a_skipped_sub_step_does_not_fail_the_parent() {
+    let fixture = RunFixture::replying(vec![says("no")]);
     let check = json!({ "type": "keyword", "keywords": ["YES"],
         "onFail": { "retry": { "maxRetries": 0, "onExhausted": "skip" } } });
-    let played = play(steps(check), &stage).await;
-    assert!(played.result.success);
-    assert_eq!(played.path(), ["one", "two", "work", "after"]);
+    let finished = run_agent(steps(check), &fixture).await;
+    assert!(finished.result.success);
+    assert_eq!(finished.path(), ["one", "two", "work", "after"]);
 }
 
 #[tokio::test]
-async fn a_whole_that_does_not_pass_is_tried_again_with_all_its_parts() {
+async fn a_failed_parent_is_retried_with_all_sub_steps() {
     let steps = json!({
         "work": { "subSteps": ["one", "two"], "check": {
             "type": "keyword", "keywords": ["YES"], "onFail": { "retry": { "maxRetries": 1 } },
@@ -61,9 +61,9 @@ async fn a_whole_that_does_not_pass_is_tried_again_with_all_its_parts() {
         "one": { "type": "subStep", "prompt": "one.md" },
         "two": { "type": "subStep", "prompt": "two.md" },
     });
-    let stage = Stage::new(|number, _| says(if number == 3 { "YES" } else { "no" }));
-    let played = play(steps, &stage).await;
-    assert!(played.result.success);
-    let asked: Vec<String> = stage.asked().into_iter().map(|asked| asked.step).collect();
-    assert_eq!(asked, ["one", "two", "one", "two"]);
+    let fixture = RunFixture::new(|number, _| says(if number == 3 { "YES" } else { "no" }));
+    let finished = run_agent(steps, &fixture).await;
+    assert!(finished.result.success);
+    let steps: Vec<String> = fixture.requests().into_iter().map(|request| request.step).collect();
+    assert_eq!(steps, ["one", "two", "one", "two"]);
 }

@@ -3,13 +3,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use autonoe_core::fault::Fault;
 use autonoe_sandbox::HostPattern;
-use autonoe_workflow::machine::{Patience, Signer, Webhooks, check_allowed};
-use autonoe_workflow::{HostEffects, Notice, faults};
+use autonoe_workflow::system_host::{Signer, WebhookTiming, Webhooks, check_allowed};
+use autonoe_workflow::{HostEffects, WebhookMessage, faults};
 use ring::hmac;
 use serde_json::json;
 
-use crate::service::{Answer, Service};
-use crate::support::Bench;
+use crate::host_fixture::HostFixture;
+use crate::webhook_server::{CannedResponse, WebhookServer};
 
 const SECRET: &str = "a secret that nobody sees";
 
@@ -17,28 +17,28 @@ fn hosts(written: &[&str]) -> Vec<HostPattern> {
     written.iter().map(|host| host.parse().unwrap()).collect()
 }
 
-/// Tells a service, without pauses between tries.
-async fn notify(service: &Service, time_limit: Duration) -> Result<(), Fault> {
-    let mut bench = Bench::new();
-    bench.machine.webhooks = Webhooks {
-        hosts: hosts(&[&format!("127.0.0.1:{}", service.port)]),
+/// Notifies a server, without pauses between attempts.
+async fn notify(server: &WebhookServer, time_limit: Duration) -> Result<(), Fault> {
+    let mut fixture = HostFixture::new();
+    fixture.host.webhooks = Webhooks {
+        hosts: hosts(&[&format!("127.0.0.1:{}", server.port)]),
         signer: Some(Signer::new(SECRET)),
         proxy: None,
-        patience: Patience { time_limit, pauses: vec![Duration::ZERO; 2] },
+        timing: WebhookTiming { time_limit, pauses: vec![Duration::ZERO; 2] },
     };
-    let url = format!("http://127.0.0.1:{}/hooks/a?token=hidden", service.port);
-    bench.machine.notify(&Notice { url, body: json!({"step": "build", "reason": "it failed"}) }).await
+    let url = format!("http://127.0.0.1:{}/hooks/a?token=hidden", server.port);
+    fixture.host.notify(&WebhookMessage { url, body: json!({"step": "build", "reason": "it failed"}) }).await
 }
 
-/// Far above what anything here needs.
+/// Much longer than any test here needs.
 const LONG: Duration = Duration::from_secs(60);
 
 /// エスカレーション契約: webhook: 外部サービスに通知
 #[tokio::test]
-async fn a_service_gets_the_message_as_json_with_a_signature_that_is_right() {
-    let service = Service::start(&[Answer::Head("204 No Content")]).await;
-    notify(&service, LONG).await.unwrap();
-    let requests = service.requests();
+async fn a_webhook_gets_the_message_as_json_with_a_valid_signature() {
+    let server = WebhookServer::start(&[CannedResponse::Head("204 No Content")]).await;
+    notify(&server, LONG).await.unwrap();
+    let requests = server.requests();
     assert_eq!(requests.len(), 1);
     let request = &requests[0];
     assert_eq!(request.line, "POST /hooks/a?token=hidden HTTP/1.1");
@@ -56,32 +56,32 @@ async fn a_service_gets_the_message_as_json_with_a_signature_that_is_right() {
         .collect();
     let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
     hmac::verify(&key, format!("{timestamp}.{}", request.body).as_bytes(), &bytes)
-        .expect("the signature is right");
+        .expect("a valid signature");
 }
 
 #[tokio::test]
-async fn a_failure_that_may_pass_is_tried_again_as_the_same_delivery() {
-    for answers in [
-        &[Answer::Head("500 Oops"), Answer::Head("200 OK")],
-        &[Answer::Head("429 Slower"), Answer::Head("202 Accepted")],
+async fn a_transient_failure_is_retried_with_the_same_delivery_id() {
+    for responses in [
+        &[CannedResponse::Head("500 Oops"), CannedResponse::Head("200 OK")],
+        &[CannedResponse::Head("429 Slower"), CannedResponse::Head("202 Accepted")],
     ] {
-        let service = Service::start(answers).await;
-        notify(&service, LONG).await.unwrap();
-        let requests = service.requests();
+        let server = WebhookServer::start(responses).await;
+        notify(&server, LONG).await.unwrap();
+        let requests = server.requests();
         assert_eq!(requests.len(), 2);
         assert_eq!(requests[0].headers["x-autonoe-delivery"], requests[1].headers["x-autonoe-delivery"]);
         assert_eq!(requests[0].body, requests[1].body);
     }
 }
 
-/// Asserts that a service was not notified in so many tries, and that nothing is said that nobody should know.
+/// Asserts that a server was not notified after this many attempts, and that the fault contains no secrets.
 #[track_caller]
-fn assert_not_notified(told: Result<(), Fault>, service: &Service, tries: usize, reason: &str) {
-    let fault = told.unwrap_err();
+fn assert_not_notified(result: Result<(), Fault>, server: &WebhookServer, tries: usize, reason: &str) {
+    let fault = result.unwrap_err();
     assert_eq!(fault.code, faults::NOT_NOTIFIED.code);
-    assert_eq!(service.requests().len(), tries, "{fault}");
+    assert_eq!(server.requests().len(), tries, "{fault}");
     let times = if tries == 1 { "once".to_owned() } else { format!("{tries} times") };
-    for part in [&format!("127.0.0.1:{}", service.port), &times, reason] {
+    for part in [&format!("127.0.0.1:{}", server.port), &times, reason] {
         assert!(fault.message.contains(part), "{fault} lacks {part}");
     }
     for hidden in [SECRET, "hidden", "/hooks"] {
@@ -90,51 +90,51 @@ fn assert_not_notified(told: Result<(), Fault>, service: &Service, tries: usize,
 }
 
 #[tokio::test]
-async fn a_failure_that_does_not_pass_is_told_after_three_tries() {
-    let service = Service::start(&[Answer::Head("503 Later")]).await;
-    assert_not_notified(notify(&service, LONG).await, &service, 3, "503");
+async fn a_persistent_failure_is_reported_after_three_attempts() {
+    let server = WebhookServer::start(&[CannedResponse::Head("503 Later")]).await;
+    assert_not_notified(notify(&server, LONG).await, &server, 3, "503");
 }
 
 #[tokio::test]
-async fn a_service_that_never_answers_is_given_up() {
-    let service = Service::start(&[Answer::Never]).await;
-    let told = notify(&service, Duration::from_millis(500)).await;
-    assert_not_notified(told, &service, 3, "no answer within 0.5 s");
+async fn a_webhook_that_never_answers_times_out() {
+    let server = WebhookServer::start(&[CannedResponse::Never]).await;
+    let result = notify(&server, Duration::from_millis(500)).await;
+    assert_not_notified(result, &server, 3, "no answer within 0.5 s");
 }
 
 #[tokio::test]
-async fn a_refusal_is_not_tried_again() {
+async fn a_permanent_rejection_is_not_retried() {
     for (answer, reason) in [
-        (&[Answer::Head("404 Not Found")], "404"),
-        (&[Answer::Head("401 Unauthorized")], "401"),
-        (&[Answer::Head("410 Gone")], "410"),
+        (&[CannedResponse::Head("404 Not Found")], "404"),
+        (&[CannedResponse::Head("401 Unauthorized")], "401"),
+        (&[CannedResponse::Head("410 Gone")], "410"),
     ] {
-        let service = Service::start(answer).await;
-        assert_not_notified(notify(&service, LONG).await, &service, 1, reason);
+        let server = WebhookServer::start(answer).await;
+        assert_not_notified(notify(&server, LONG).await, &server, 1, reason);
     }
 }
 
 #[tokio::test]
-async fn a_redirection_is_not_followed() {
-    let service = Service::start(&[Answer::Head("307 Elsewhere\r\nLocation: /elsewhere")]).await;
-    assert_not_notified(notify(&service, LONG).await, &service, 1, "no redirection is followed");
+async fn a_redirect_is_not_followed() {
+    let server = WebhookServer::start(&[CannedResponse::Head("307 FakeHost\r\nLocation: /elsewhere")]).await;
+    assert_not_notified(notify(&server, LONG).await, &server, 1, "redirects are not followed");
 }
 
 #[tokio::test]
-async fn what_a_service_answers_beside_its_status_is_not_waited_for() {
-    let service = Service::start(&[Answer::Endlessly]).await;
-    notify(&service, LONG).await.unwrap();
-    assert_eq!(service.requests().len(), 1);
+async fn the_body_of_the_response_is_not_waited_for() {
+    let server = WebhookServer::start(&[CannedResponse::EndlessBody]).await;
+    notify(&server, LONG).await.unwrap();
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn a_service_that_is_not_there_is_told() {
+async fn an_unreachable_webhook_is_reported() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut bench = Bench::new();
-    bench.machine.webhooks.hosts = hosts(&[&format!("127.0.0.1:{port}")]);
-    bench.machine.webhooks.patience.pauses.clear();
-    let notice = Notice { url: format!("http://127.0.0.1:{port}/?token=hidden"), body: json!({}) };
-    let fault = bench.machine.notify(&notice).await.unwrap_err();
+    let mut fixture = HostFixture::new();
+    fixture.host.webhooks.hosts = hosts(&[&format!("127.0.0.1:{port}")]);
+    fixture.host.webhooks.timing.pauses.clear();
+    let message = WebhookMessage { url: format!("http://127.0.0.1:{port}/?token=hidden"), body: json!({}) };
+    let fault = fixture.host.notify(&message).await.unwrap_err();
     assert_eq!(fault.code, faults::NOT_NOTIFIED.code);
     assert!(fault.message.contains("once") && !fault.message.contains("hidden"), "{fault}");
 }
@@ -144,10 +144,10 @@ async fn a_host_that_is_not_allowed_is_refused_without_a_connection() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut bench = Bench::new();
-    bench.machine.webhooks.hosts = hosts(&["127.0.0.1", "hooks.example.org", "127.0.0.1:1"]);
-    let notice = Notice { url: format!("http://127.0.0.1:{port}/?token=hidden"), body: json!({}) };
-    let fault = bench.machine.notify(&notice).await.unwrap_err();
+    let mut fixture = HostFixture::new();
+    fixture.host.webhooks.hosts = hosts(&["127.0.0.1", "hooks.example.org", "127.0.0.1:1"]);
+    let message = WebhookMessage { url: format!("http://127.0.0.1:{port}/?token=hidden"), body: json!({}) };
+    let fault = fixture.host.notify(&message).await.unwrap_err();
     assert_eq!(fault.code, faults::DEPENDENCY_RESOLUTION.code);
     let hint = fault.hint.clone().unwrap();
     assert!(
@@ -182,8 +182,8 @@ fn an_address_is_allowed_by_its_host_and_its_port() {
         ("http://hooks.example.org/", faults::CONFIGURATION_VALIDATION, "https"),
         ("ftp://hooks.example.org/", faults::CONFIGURATION_VALIDATION, "https"),
         ("file:///etc/passwd", faults::CONFIGURATION_VALIDATION, "no host"),
-        ("hooks.example.org", faults::CONFIGURATION_VALIDATION, "cannot be used"),
-        ("", faults::CONFIGURATION_VALIDATION, "cannot be used"),
+        ("hooks.example.org", faults::CONFIGURATION_VALIDATION, "is invalid"),
+        ("", faults::CONFIGURATION_VALIDATION, "is invalid"),
         ("https://hooks.example.org@evil.example/", faults::CONFIGURATION_VALIDATION, "before evil.example"),
         ("https://a:hidden@hooks.example.org/", faults::CONFIGURATION_VALIDATION, "before hooks.example.org"),
     ] {
@@ -192,5 +192,5 @@ fn an_address_is_allowed_by_its_host_and_its_port() {
         assert!(fault.message.contains(wanted) && !fault.message.contains("hidden"), "{url}: {fault}");
         assert!(fault.hint.is_some());
     }
-    assert!(check_allowed("https://hooks.example.org/", &[]).is_err(), "nothing is allowed by itself");
+    assert!(check_allowed("https://hooks.example.org/", &[]).is_err(), "no host is allowed by default");
 }

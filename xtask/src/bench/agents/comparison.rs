@@ -1,47 +1,40 @@
-//! What each agent took, side by side.
+//! The table that compares the agents.
 
-use super::meter::Reading;
+use super::meter::RunReading;
 use crate::bench::sample::Sample;
 
-/// One agent in the table.
-pub struct Line {
-    /// Its name and version.
+pub struct ComparisonRow {
+    /// With the version.
     pub name: String,
-    /// Whether it is from this repository.
     pub is_ours: bool,
-    /// The one beside whom it is put, if it is another's and driven by ours.
-    pub beside: Option<&'static str>,
-    /// What it took, or why that is not known.
-    pub readings: Result<Readings, String>,
+    /// For a vendor's agent driven by `autonoe`: the name of the same agent alone.
+    pub compared_with: Option<&'static str>,
+    /// The error is the reason why it was not measured.
+    pub readings: Result<AgentReadings, String>,
 }
 
-/// What an agent took over its runs.
 #[derive(Default)]
-pub struct Readings {
-    /// From start to end.
+pub struct AgentReadings {
     pub wall: Sample,
-    /// Processor time.
     pub cpu: Sample,
-    /// Until the first request.
     pub first_request: Sample,
-    /// The largest resident memory of any of its processes in any run, in megabytes.
+    /// The peak resident memory of any of its processes in any run.
     pub peak_mb: f64,
-    /// The most memory that our own processes had together in any run, in megabytes.
+    /// The peak total memory of our own processes in any run.
     pub own_mb: f64,
-    /// How many events the last run had, if it was one of ours.
+    /// The number of events of the last run; 0 if it was not a run of `autonoe`.
     pub events: usize,
 }
 
-impl Readings {
-    /// Adds a run.
-    pub fn add(&mut self, reading: Reading) {
+impl AgentReadings {
+    pub fn add(&mut self, reading: RunReading) {
         match reading {
-            Reading::Time { wall, cpu, first_request } => {
+            RunReading::Time { wall, cpu, first_request } => {
                 self.wall.add(wall);
                 self.cpu.add(cpu);
                 self.first_request.add(first_request);
             }
-            Reading::Memory { peak_mb, own_mb } => {
+            RunReading::Memory { peak_mb, own_mb } => {
                 self.peak_mb = self.peak_mb.max(peak_mb);
                 self.own_mb = self.own_mb.max(own_mb);
             }
@@ -49,45 +42,44 @@ impl Readings {
     }
 }
 
-/// The lines as Markdown.
-pub fn render(lines: &[Line], rounds: usize) -> String {
+pub fn render(rows: &[ComparisonRow], rounds: usize) -> String {
     let mut text = format!(
         "| agent, {rounds} runs each | wall time | processor time | largest process | first request |\n|---|---|---|---|---|\n"
     );
-    for Line { name, readings, .. } in lines {
+    for ComparisonRow { name, readings, .. } in rows {
         match readings {
-            Ok(Readings { wall, cpu, first_request, peak_mb, .. }) => {
+            Ok(AgentReadings { wall, cpu, first_request, peak_mb, .. }) => {
                 let [wall, cpu, first_request] = [wall, cpu, first_request].map(spread);
                 text.push_str(&format!("| {name} | {wall} | {cpu} | {peak_mb:.0} MB | {first_request} |\n"));
             }
-            Err(why) => {
-                let why = why.replace('|', "/").replace('\n', " ");
-                text.push_str(&format!("| {name} | not measured: {why} | | | |\n"));
+            Err(error) => {
+                let error = error.replace('|', "/").replace('\n', " ");
+                text.push_str(&format!("| {name} | not measured: {error} | | | |\n"));
             }
         }
     }
     text.trim_end().to_owned()
 }
 
-/// The median, and the least and the most.
+/// The median with minimum and maximum.
 fn spread(sample: &Sample) -> String {
-    let [least, most] = [0.0, 100.0].map(|percent| sample.percentile(percent));
-    format!("{:.0} ms ({least:.0} to {most:.0})", sample.median())
+    let [min, max] = [0.0, 100.0].map(|percent| sample.percentile(percent));
+    format!("{:.0} ms ({min:.0} to {max:.0})", sample.median())
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{Reading, Readings};
+    use super::{AgentReadings, RunReading};
 
     #[test]
-    fn a_run_is_timed_or_weighed() {
-        let mut readings = Readings::default();
+    fn a_run_measures_time_or_memory() {
+        let mut readings = AgentReadings::default();
         let [wall, cpu, first_request] = [3, 2, 1].map(Duration::from_secs);
-        readings.add(Reading::Memory { peak_mb: 3.0, own_mb: 1.0 });
-        readings.add(Reading::Time { wall, cpu, first_request });
-        readings.add(Reading::Memory { peak_mb: 2.0, own_mb: 2.0 });
+        readings.add(RunReading::Memory { peak_mb: 3.0, own_mb: 1.0 });
+        readings.add(RunReading::Time { wall, cpu, first_request });
+        readings.add(RunReading::Memory { peak_mb: 2.0, own_mb: 2.0 });
         assert_eq!([readings.peak_mb, readings.own_mb], [3.0, 2.0]);
         let timed =
             [&readings.wall, &readings.cpu, &readings.first_request].map(|sample| sample.percentile(0.0));

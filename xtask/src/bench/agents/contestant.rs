@@ -1,104 +1,94 @@
-//! An agent that takes part, and its runs of the task.
+//! One agent of the comparison, and its runs of the task.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use autonoe_scripted::{Answer, Server};
+use autonoe_scripted::{ScriptedAnswer, ScriptedServer};
 use autonoe_store::journal::history::History;
 
-use super::comparison::{Line, Readings};
+use super::comparison::{AgentReadings, ComparisonRow};
 use super::install::{Package, install};
-use super::meter::{Look, Reading, meter};
+use super::meter::{Metric, RunReading, meter};
 use crate::Result;
-use crate::bench::place::{Place, serve};
-use crate::bench::script::{call, conversation, passed, turn, turn_after, word};
+use crate::bench::project::{BenchProject, serve};
+use crate::bench::script::{call, conversation, done, passed, turn, turn_after};
 
-/// Shell calls in the task.
 const CALLS: usize = 10;
 
-/// Longer than any of them takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any agent takes on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// An agent, and how it is told to do the task.
 pub struct Contestant {
-    /// What it is called in the table.
     pub name: &'static str,
-    /// Where it comes from.
-    pub origin: Origin,
-    /// How the model calls its shell.
-    pub shell: Shell,
-    /// Its command for one run in a place, given the program and the model.
-    pub command: fn(&Programs, &Place, &Server) -> Result<Command>,
+    pub origin: AgentOrigin,
+    pub shell: ShellTool,
+    pub command: fn(&Programs, &BenchProject, &ScriptedServer) -> Result<Command>,
 }
 
-/// What is started.
 pub struct Programs {
-    /// Ours.
     pub autonoe: PathBuf,
-    /// The vendor's, if there is one.
     pub vendor: PathBuf,
 }
 
-/// Where an agent comes from.
 #[derive(Clone, Copy)]
-pub enum Origin {
-    /// This repository.
+pub enum AgentOrigin {
     Ours,
-    /// A registry.
     Package(&'static Package),
-    /// A registry, driven by this repository's; beside the same agent alone, as its users start it.
-    Driven { package: &'static Package, beside: &'static str },
+    /// From npm, driven by `autonoe` and compared with the same agent alone.
+    Driven {
+        package: &'static Package,
+        compared_with: &'static str,
+    },
 }
 
-impl Origin {
-    /// Whether a run is one of `autonoe run`, with a deliverable to pass.
+impl AgentOrigin {
+    /// Whether the agent runs in `autonoe run`, with a deliverable to pass.
     fn is_run(self) -> bool {
         matches!(self, Self::Ours | Self::Driven { .. })
     }
 }
 
-/// A call of `true` in an agent's own terms.
-pub struct Shell {
-    /// The tool's name.
+pub struct ShellTool {
     pub tool: &'static str,
-    /// Its arguments.
     pub arguments: &'static [(&'static str, &'static str)],
-    /// What the result says if the command really ran: that it succeeded, or at least that it wrote nothing.
+    /// A part of the result that shows that the command ran.
     pub success: &'static str,
 }
 
-/// A contestant at work: what it has shown so far, or why it cannot go on.
-pub struct Runner<'a> {
+pub struct ContestantRunner<'a> {
     contestant: &'a Contestant,
-    state: Result<Ready>,
+    state: Result<ReadyContestant>,
 }
 
-struct Ready {
+struct ReadyContestant {
     programs: Programs,
-    /// The project and the home that its runs share, so that all but the first are warm.
-    place: Place,
-    readings: Readings,
+    /// Shared by all runs, so that all but the first are warm.
+    project: BenchProject,
+    readings: AgentReadings,
 }
 
-impl<'a> Runner<'a> {
-    /// Installs it if need be.
+impl<'a> ContestantRunner<'a> {
     pub fn new(contestant: &'a Contestant, autonoe: &Path) -> Self {
         let ready = || {
             let vendor = match contestant.origin {
-                Origin::Ours => PathBuf::new(),
-                Origin::Package(package) | Origin::Driven { package, .. } => install(package)?,
+                AgentOrigin::Ours => PathBuf::new(),
+                AgentOrigin::Package(package) | AgentOrigin::Driven { package, .. } => install(package)?,
             };
             let programs = Programs { autonoe: autonoe.to_owned(), vendor };
-            Ok(Ready { programs, place: Place::new()?, readings: Readings::default() })
+            Ok(ReadyContestant {
+                programs,
+                project: BenchProject::new()?,
+                readings: AgentReadings::default(),
+            })
         };
         Self { contestant, state: ready() }
     }
 
-    /// Does the task once more, unless it failed before.
-    pub fn run(&mut self, look: Look) {
+    /// Runs the task once more, unless it failed before.
+    pub fn run(&mut self, metric: Metric) {
         let Ok(ready) = &mut self.state else { return };
-        match run(self.contestant, ready, look) {
+        match run(self.contestant, ready, metric) {
             Ok((reading, events)) => {
                 ready.readings.add(reading);
                 ready.readings.events = events;
@@ -107,73 +97,72 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Forgets what was measured so far.
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         if let Ok(ready) = &mut self.state {
-            ready.readings = Readings::default();
+            ready.readings = AgentReadings::default();
         }
     }
 
-    /// What came of it.
-    pub fn into_line(self) -> Line {
+    pub fn into_row(self) -> ComparisonRow {
         let Contestant { name, origin, .. } = self.contestant;
         let version = match origin {
-            Origin::Ours => env!("CARGO_PKG_VERSION"),
-            Origin::Package(package) | Origin::Driven { package, .. } => package.version,
+            AgentOrigin::Ours => env!("CARGO_PKG_VERSION"),
+            AgentOrigin::Package(package) | AgentOrigin::Driven { package, .. } => package.version,
         };
-        Line {
+        ComparisonRow {
             name: format!("{name} ({version})"),
-            is_ours: matches!(origin, Origin::Ours),
-            beside: match origin {
-                Origin::Driven { beside, .. } => Some(beside),
-                Origin::Ours | Origin::Package(_) => None,
+            is_ours: matches!(origin, AgentOrigin::Ours),
+            compared_with: match origin {
+                AgentOrigin::Driven { compared_with, .. } => Some(compared_with),
+                AgentOrigin::Ours | AgentOrigin::Package(_) => None,
             },
             readings: self.state.map(|ready| ready.readings).map_err(|error| error.to_string()),
         }
     }
 }
 
-fn run(contestant: &Contestant, ready: &Ready, look: Look) -> Result<(Reading, usize)> {
+fn run(contestant: &Contestant, ready: &ReadyContestant, metric: Metric) -> Result<(RunReading, usize)> {
     let model = serve(&script(contestant))?;
     if contestant.origin.is_run() {
-        // It passed in the run before.
-        ready.place.ask_for(1)?;
+        // The previous run passed it.
+        ready.project.set_pending(1)?;
     }
-    let command = (contestant.command)(&ready.programs, &ready.place, &model)?;
-    let reading = meter(command, &ready.programs.autonoe, &model, look, PATIENCE)?;
-    did_the_task(&model)?;
-    let events = if contestant.origin.is_run() { events(&ready.place)? } else { 0 };
+    let command = (contestant.command)(&ready.programs, &ready.project, &model)?;
+    let reading = meter(command, &ready.programs.autonoe, &model, metric, TIMEOUT)?;
+    check_task(&model)?;
+    let events = if contestant.origin.is_run() { events(&ready.project)? } else { 0 };
     Ok((reading, events))
 }
 
-/// How many events the last session had.
-fn events(place: &Place) -> Result<usize> {
-    let history = History::open(&place.project()?.journal_file())?.ok_or("there is no journal")?;
+/// The number of events of the last session.
+fn events(project: &BenchProject) -> Result<usize> {
+    let history = History::open(&project.store_project()?.journal_file())?.ok_or("there is no journal")?;
     let last = history.sessions(1)?.into_iter().next().ok_or("there was no session")?;
     Ok(history.session(last.run, last.number)?.map_or(0, |(_, events)| events.len()))
 }
 
-/// The calls, one a turn, each after the success of the one before, and an answer. A run passes its deliverable in between;
-/// the others make one call more, so that all take the same number of turns.
+/// The shell calls, one per turn, each after the success of the one before, then an answer. `autonoe run` also passes its
+/// deliverable; the other agents make one more call, so that all take the same number of turns.
 fn script(contestant: &Contestant) -> String {
-    let Shell { tool, arguments, success } = contestant.shell;
+    let ShellTool { tool, arguments, success } = contestant.shell;
     let call = [call(tool, arguments)];
     let mut turns = vec![turn(&call)];
     turns.extend((1..CALLS).map(|_| turn_after(success, &call)));
     if contestant.origin.is_run() {
-        turns.extend([turn_after(success, &[passed(1)]), word()]);
+        turns.extend([turn_after(success, &[passed(1)]), done()]);
     } else {
-        turns.extend([turn_after(success, &call), format!("  expect = \"{success}\"\n{}", word())]);
+        turns.extend([turn_after(success, &call), format!("  expect = \"{success}\"\n{}", done())]);
     }
     conversation(&turns)
 }
 
-fn did_the_task(model: &Server) -> Result {
+fn check_task(model: &ScriptedServer) -> Result {
     let expected = CALLS + 2;
     let problems = model.problems();
     if !problems.is_empty() {
-        return Err(format!("it went against the script: {}", problems.join("; ")).into());
+        return Err(format!("it did not follow the script: {}", problems.join("; ")).into());
     }
-    let turns = model.requests().iter().filter(|asked| matches!(asked.answer, Answer::Turn(_))).count();
-    if turns == expected { Ok(()) } else { Err(format!("it took {turns} turns of {expected}").into()) }
+    let turns =
+        model.requests().iter().filter(|request| matches!(request.answer, ScriptedAnswer::Turn(_))).count();
+    if turns == expected { Ok(()) } else { Err(format!("expected {expected} turns, got {turns}").into()) }
 }

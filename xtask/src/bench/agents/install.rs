@@ -1,42 +1,37 @@
-//! The other agents' packages: those that the tests have, installed in the same place.
+//! The npm packages of the other agents, shared with the tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{Result, npm};
 
-/// An npm package with a program.
 pub struct Package {
-    /// Its name, with its scope.
     pub name: &'static str,
-    /// Its version.
     pub version: &'static str,
-    /// The program to start.
-    pub program: Program,
+    pub program: PackageProgram,
 }
 
-/// Where a package has its program.
-pub enum Program {
-    /// A file of this name in the package for this platform, beside the package itself.
+pub enum PackageProgram {
+    /// A file of this name in the package for this platform.
     Native(&'static str),
-    /// A script that npm puts among the package's commands.
+    /// A script in `node_modules/.bin`.
     Script(&'static str),
 }
 
-/// Installs the packages, unless they are there, and returns the program of this one.
+/// Installs all packages, if needed, and returns the program of this one.
 pub fn install(package: &Package) -> Result<PathBuf> {
     npm::install()?;
-    let modules = npm::place()?.join("node_modules");
+    let modules = npm::directory()?.join("node_modules");
     let program = match package.program {
-        Program::Script(name) => Some(modules.join(".bin").join(name)).filter(|path| path.exists()),
-        Program::Native(name) => {
+        PackageProgram::Script(name) => Some(modules.join(".bin").join(name)).filter(|path| path.exists()),
+        PackageProgram::Native(name) => {
             platform_packages(&modules, package).iter().find_map(|path| find(path, name))
         }
     };
     program.ok_or_else(|| format!("{} has no program for this platform", package.name).into())
 }
 
-/// The packages named like this one with a platform after it.
+/// The packages of the form `name-platform`.
 fn platform_packages(modules: &Path, package: &Package) -> Vec<PathBuf> {
     let (scope, name) = package.name.split_once('/').unwrap_or((".", package.name));
     let prefix = format!("{name}-");
@@ -45,7 +40,6 @@ fn platform_packages(modules: &Path, package: &Package) -> Vec<PathBuf> {
     packages
 }
 
-/// A file of this name, however deep.
 fn find(directory: &Path, name: &str) -> Option<PathBuf> {
     entries(directory).into_iter().find_map(|path| match path.is_dir() {
         true => find(&path, name),

@@ -1,4 +1,4 @@
-//! One run of a program with the scripted model: how long, how much processor time and when it first asked, or else how much memory.
+//! Measures one run of a program with the scripted model: wall time, processor time and first request, or else memory.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 use nix::errno::Errno;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
@@ -18,79 +18,72 @@ use nix::unistd::Pid;
 use crate::Result;
 use crate::bench::process::{children, largest_peak_mb, share_mb};
 
-/// How often it is looked whether the model was asked or the program has ended.
-const LOOK_EVERY: Duration = Duration::from_micros(500);
-/// How often memory is looked at; the kernel keeps each process's peak in between.
-const WEIGH_EVERY: Duration = Duration::from_millis(10);
-/// How long a program's children may outlive it.
+/// How often to check for the first model request and for the end of the program.
+const POLL_INTERVAL: Duration = Duration::from_micros(500);
+/// How often to measure memory; the kernel keeps each process's peak in between.
+const MEMORY_INTERVAL: Duration = Duration::from_millis(10);
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What is looked at in a run: never at both, since looking at memory takes time, and more of it the more processes there are.
+/// What a run measures. Never both, since measuring memory takes time, and more of it with more processes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Look {
-    /// At the clock.
+pub enum Metric {
     Time,
-    /// At the memory, many times.
     Memory,
 }
 
-/// What one run took.
 #[derive(Clone, Copy)]
-pub enum Reading {
-    /// As the clock has it.
+pub enum RunReading {
     Time {
-        /// From its start to its end.
         wall: Duration,
-        /// Of it and of all it started, user and system.
+        /// User and system time of the program and all its descendants.
         cpu: Duration,
-        /// From its start until the model had its first request.
+        /// From the start of the program.
         first_request: Duration,
     },
-    /// As it was weighed.
     Memory {
-        /// The largest resident memory that any one of its processes had, in megabytes.
+        /// The peak resident memory of any one of its processes.
         peak_mb: f64,
-        /// The most memory that all processes of one program among them had together, in megabytes.
+        /// The peak total memory of our own processes among them.
         own_mb: f64,
     },
 }
 
-/// Makes us the parent of what our children leave behind, so that it is counted, and ended.
+/// Makes this process the parent of orphans, so that they are counted and killed.
 pub fn adopt_orphans() -> Result {
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_child_subreaper(true)?;
     Ok(())
 }
 
-/// Runs a program to its end. Of its memory, what is `ours` is told apart. One at a time: the processor time is that of all our
-/// children.
+/// Runs a program to its end. The memory of processes that run `ours` is measured separately. Only one call at a time: the
+/// processor time is that of all our children.
 pub fn meter(
     mut command: Command,
     ours: &Path,
-    model: &Server,
-    look: Look,
-    patience: Duration,
-) -> Result<Reading> {
-    let mut words = tempfile::tempfile()?;
-    command.stdin(Stdio::null()).stdout(words.try_clone()?).stderr(words.try_clone()?);
+    model: &ScriptedServer,
+    metric: Metric,
+    timeout: Duration,
+) -> Result<RunReading> {
+    let mut output = tempfile::tempfile()?;
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
     let cpu_before = cpu_of_children()?;
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
-    let watched = watch(&mut child, start, &fs::metadata(ours)?, model, look, patience);
-    end_leftovers()?;
-    let Watched { status, wall, first_request, peak_mb, own_mb } = watched?;
+    let reading = watch(&mut child, start, &fs::metadata(ours)?, model, metric, timeout);
+    end_orphans()?;
+    let ProcessReading { status, wall, first_request, peak_mb, own_mb } = reading?;
     let cpu = cpu_of_children()?.saturating_sub(cpu_before);
     if !status.success() {
-        return Err(format!("it ended with {status}: {}", last_words(&mut words)?).into());
+        return Err(format!("it ended with {status}: {}", output_end(&mut output)?).into());
     }
-    let first_request = first_request.ok_or("it did not ask the model")?;
-    Ok(match look {
-        Look::Time => Reading::Time { wall, cpu, first_request },
-        Look::Memory => Reading::Memory { peak_mb, own_mb },
+    let first_request = first_request.ok_or("it sent no model request")?;
+    Ok(match metric {
+        Metric::Time => RunReading::Time { wall, cpu, first_request },
+        Metric::Memory => RunReading::Memory { peak_mb, own_mb },
     })
 }
 
-struct Watched {
+struct ProcessReading {
     status: ExitStatus,
     wall: Duration,
     first_request: Option<Duration>,
@@ -102,11 +95,11 @@ fn watch(
     child: &mut Child,
     start: Instant,
     ours: &fs::Metadata,
-    model: &Server,
-    look: Look,
-    patience: Duration,
-) -> Result<Watched> {
-    let (mut first_request, mut peak_mb, mut own_mb, mut weighed) = (None, 0.0_f64, 0.0_f64, start);
+    model: &ScriptedServer,
+    metric: Metric,
+    timeout: Duration,
+) -> Result<ProcessReading> {
+    let (mut first_request, mut peak_mb, mut own_mb, mut last_memory) = (None, 0.0_f64, 0.0_f64, start);
     loop {
         let status = child.try_wait()?;
         let now = start.elapsed();
@@ -114,36 +107,36 @@ fn watch(
             first_request = Some(now);
         }
         if let Some(status) = status {
-            return Ok(Watched { status, wall: now, first_request, peak_mb, own_mb });
+            return Ok(ProcessReading { status, wall: now, first_request, peak_mb, own_mb });
         }
-        if now > patience {
+        if now > timeout {
             child.kill()?;
             child.wait()?;
-            return Err(format!("it had not ended after {} s", patience.as_secs()).into());
+            return Err(format!("it timed out after {} s", timeout.as_secs()).into());
         }
-        if look == Look::Memory && weighed.elapsed() > WEIGH_EVERY {
+        if metric == Metric::Memory && last_memory.elapsed() > MEMORY_INTERVAL {
             peak_mb = peak_mb.max(largest_peak_mb(child.id()));
             own_mb = own_mb.max(share_mb(child.id(), ours));
-            weighed = Instant::now();
+            last_memory = Instant::now();
         }
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Waits for what the program left behind, and ends what stays.
-fn end_leftovers() -> Result {
+/// Waits for orphans of the program and kills those that stay.
+fn end_orphans() -> Result {
     let since = Instant::now();
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
             Err(Errno::ECHILD) => return Ok(()),
             Ok(WaitStatus::StillAlive) if since.elapsed() > GRACE => {
                 for process in children(std::process::id()) {
-                    // It may have ended by itself just now.
+                    // It may have just ended.
                     let _ = kill(Pid::from_raw(process.cast_signed()), Signal::SIGKILL);
                 }
-                thread::sleep(LOOK_EVERY);
+                thread::sleep(POLL_INTERVAL);
             }
-            Ok(WaitStatus::StillAlive) => thread::sleep(LOOK_EVERY),
+            Ok(WaitStatus::StillAlive) => thread::sleep(POLL_INTERVAL),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -156,12 +149,12 @@ fn cpu_of_children() -> Result<Duration> {
     Ok(Duration::from_micros(micros.unsigned_abs()))
 }
 
-/// The end of what a program wrote, in one line.
-fn last_words(words: &mut fs::File) -> Result<String> {
+/// The end of a program's output, in one line.
+fn output_end(output: &mut fs::File) -> Result<String> {
     const LAST_CHARS: usize = 300;
     let mut text = Vec::new();
-    io::Seek::rewind(words)?;
-    io::Read::read_to_end(words, &mut text)?;
+    io::Seek::rewind(output)?;
+    io::Read::read_to_end(output, &mut text)?;
     let text = String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" ");
     let skipped = text.chars().count().saturating_sub(LAST_CHARS);
     Ok(text.chars().skip(skipped).collect())

@@ -1,63 +1,57 @@
-//! A vendor's agent as `autonoe` drives it: its program, where its model is, and what it calls its tools.
+//! A vendor's agent as `autonoe` drives it: its program, its model settings and its tool names.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 
 use super::install::{Package, install};
 use crate::Result;
 
-/// An agent of another vendor.
 #[derive(Clone, Copy)]
-pub struct Vendor {
-    /// The name of its program, and of the backend.
+pub struct BenchVendor {
+    /// The name of the program and of the backend.
     pub name: &'static str,
     package: &'static Package,
-    /// The variables for its key and for the address of its model.
+    /// The environment variables for its API key and base URL.
     variables: [&'static str; 2],
-    /// What is called differently in a script.
-    words: &'static [(&'static str, &'static str)],
+    /// Replacements that turn a script for the native agent into one for this agent.
+    replacements: &'static [(&'static str, &'static str)],
 }
 
-/// Claude Code.
-pub const CLAUDE: Vendor = Vendor {
+pub const CLAUDE: BenchVendor = BenchVendor {
     name: "claude",
     package: &super::claude::PACKAGE,
     variables: ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"],
-    words: &[],
+    replacements: &[],
 };
 
-/// Codex.
-pub const CODEX: Vendor = Vendor {
+pub const CODEX: BenchVendor = BenchVendor {
     name: "codex",
     package: &super::codex::PACKAGE,
     variables: ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
-    words: &[(r#"tool = "Bash", input = { command ="#, r#"tool = "exec_command", input = { cmd ="#)],
+    replacements: &[(r#"tool = "Bash", input = { command ="#, r#"tool = "exec_command", input = { cmd ="#)],
 };
 
-/// Gemini CLI.
-pub const GEMINI: Vendor = Vendor {
+pub const GEMINI: BenchVendor = BenchVendor {
     name: "gemini",
     package: &super::gemini::PACKAGE,
     variables: ["GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"],
-    words: &[(r#"tool = "Bash""#, r#"tool = "run_shell_command""#)],
+    replacements: &[(r#"tool = "Bash""#, r#"tool = "run_shell_command""#)],
 };
 
-impl Vendor {
-    /// Installs it, unless it is there, and returns its program.
+impl BenchVendor {
+    /// Installs the agent, if needed, and returns its program.
     pub fn install(&self) -> Result<PathBuf> {
         install(self.package)
     }
 
-    /// Has it ask this model.
-    pub fn ask(&self, command: &mut Command, model: &Server) {
+    pub fn use_model(&self, command: &mut Command, model: &ScriptedServer) {
         let [key, address] = self.variables;
         command.env(key, "test-key").env(address, model.base_url());
     }
 
-    /// A script with its names for tools.
-    pub fn in_its_words(&self, script: &str) -> String {
-        self.words.iter().fold(script.to_owned(), |script, (ours, its)| script.replace(ours, its))
+    pub fn translate(&self, script: &str) -> String {
+        self.replacements.iter().fold(script.to_owned(), |script, (ours, its)| script.replace(ours, its))
     }
 }

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use autonoe_scripted::Server;
+use autonoe_scripted::ScriptedServer;
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::bench::agents::{self, Vendor};
-use crate::bench::place::{Place, id};
+use crate::bench::agents::{self, BenchVendor};
+use crate::bench::project::{BenchProject, id};
 
 /// Deliverables, or steps, of each job.
 const COUNT: usize = 3;
@@ -27,7 +27,7 @@ pub struct Job {
     /// What is typed at first, and after it was stopped.
     pub commands: [&'static [&'static str]; 2],
     kind: Kind,
-    vendor: Option<(Vendor, PathBuf)>,
+    vendor: Option<(BenchVendor, PathBuf)>,
 }
 
 #[derive(Clone, Copy)]
@@ -61,10 +61,10 @@ pub fn jobs() -> Result<Vec<Job>> {
 
 impl Job {
     /// A project in which it has not been begun.
-    pub fn lay_out(&self) -> Result<Place> {
+    pub fn lay_out(&self) -> Result<BenchProject> {
         let place = match self.kind {
-            Kind::Run => Place::with_deliverables(COUNT)?,
-            Kind::Sync | Kind::Agent => Place::new()?,
+            Kind::Run => BenchProject::with_deliverables(COUNT)?,
+            Kind::Sync | Kind::Agent => BenchProject::new()?,
         };
         if matches!(self.kind, Kind::Agent) {
             write_agent(&place)?;
@@ -94,7 +94,7 @@ impl Job {
             Kind::Agent => STEPS.map(|(step, _)| stepping(step)).concat(),
         };
         match &self.vendor {
-            Some((vendor, _)) => vendor.in_its_words(&script),
+            Some((vendor, _)) => vendor.translate(&script),
             None => script,
         }
     }
@@ -102,9 +102,9 @@ impl Job {
     /// `autonoe`, told where its model is, and the directory with the agent's program.
     pub fn command(
         &self,
-        place: &Place,
+        place: &BenchProject,
         autonoe: &std::path::Path,
-        model: &Server,
+        model: &ScriptedServer,
     ) -> Result<(Command, PathBuf)> {
         let programs = place.home().join("bin");
         fs::create_dir_all(&programs)?;
@@ -115,7 +115,7 @@ impl Job {
                 if !link.exists() {
                     std::os::unix::fs::symlink(program, link)?;
                 }
-                vendor.ask(&mut command, model);
+                vendor.use_model(&mut command, model);
             }
             None => {
                 command.env("ANTHROPIC_API_KEY", "test-key").env("ANTHROPIC_BASE_URL", model.base_url());
@@ -204,7 +204,7 @@ when = "{prompt}"
     )
 }
 
-fn write_agent(place: &Place) -> Result {
+fn write_agent(place: &BenchProject) -> Result {
     let directory = place.root().join(".autonoe/agents/worker");
     fs::create_dir_all(directory.join("prompts"))?;
     let agent = json!({ "version": "1.0.0", "name": "worker", "description": "Works." });

@@ -15,7 +15,7 @@ use super::job::Job;
 use super::layer::Layer;
 use super::residue::{self, Remains};
 use crate::Result;
-use crate::bench::place::{Place, serve};
+use crate::bench::project::{BenchProject, serve};
 
 /// Kills of one journey at most: then it is let through.
 const KILLS_A_JOURNEY: usize = 12;
@@ -133,8 +133,8 @@ fn start(
     autonoe: &Path,
     job: &Job,
     layer: &Layer,
-    place: &Place,
-    model: &autonoe_scripted::Server,
+    place: &BenchProject,
+    model: &autonoe_scripted::ScriptedServer,
     was_stopped: bool,
 ) -> Result<Child> {
     let (mut command, programs) = job.command(place, autonoe, model)?;
@@ -161,7 +161,7 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
 }
 
 /// A run that was not stopped has to end well.
-fn ended_well(status: ExitStatus, place: &Place, account: &mut Account) -> bool {
+fn ended_well(status: ExitStatus, place: &BenchProject, account: &mut Account) -> bool {
     if !status.success() {
         account.wrong.push(format!("a run ended with {status}: {}", residue::last_outcome(place)));
     }
@@ -169,7 +169,7 @@ fn ended_well(status: ExitStatus, place: &Place, account: &mut Account) -> bool 
 }
 
 /// A run that was asked to stop does, and says that it was interrupted unless it was done already.
-fn stopped(child: &mut Child, signal: Signal, place: &Place, account: &mut Account) -> Result {
+fn stopped(child: &mut Child, signal: Signal, place: &BenchProject, account: &mut Account) -> Result {
     let Some(status) = wait(child, PATIENCE)? else {
         child.kill()?;
         child.wait()?;

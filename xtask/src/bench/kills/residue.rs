@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::Result;
-use crate::bench::place::Place;
+use crate::bench::project::BenchProject;
 
 /// How long what was started may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ impl Remains {
 }
 
 /// Looks at everything.
-pub fn remains(place: &Place) -> Result<Remains> {
+pub fn remains(place: &BenchProject) -> Result<Remains> {
     let output = place
         .command("git".as_ref())
         .args(["ls-tree", "-r", "HEAD"])
@@ -103,7 +103,7 @@ fn normal(path: &Path) -> String {
 }
 
 /// What must be on record exactly once, however often the run was stopped.
-fn record(place: &Place) -> Result<Vec<(String, String)>> {
+fn record(place: &BenchProject) -> Result<Vec<(String, String)>> {
     const QUESTIONS: [(&str, &str); 6] = [
         ("the journal is whole", "PRAGMA integrity_check"),
         ("runs that have not ended", "SELECT COUNT(*) FROM runs WHERE ended_at IS NULL"),
@@ -134,7 +134,7 @@ fn record(place: &Place) -> Result<Vec<(String, String)>> {
 }
 
 /// Whether a run is on record.
-pub fn has_begun(place: &Place) -> bool {
+pub fn has_begun(place: &BenchProject) -> bool {
     open(place).is_some_and(|journal| {
         journal
             .query_row("SELECT COUNT(*) FROM plans", [], |row| row.get::<_, i64>(0))
@@ -143,22 +143,22 @@ pub fn has_begun(place: &Place) -> bool {
 }
 
 /// Whether the newest run came to its end and got that on record.
-pub fn is_done(place: &Place) -> bool {
+pub fn is_done(place: &BenchProject) -> bool {
     let query =
         "SELECT COALESCE(json_extract(report, '$.exit_code') = 0, 0) FROM runs ORDER BY id DESC LIMIT 1";
     open(place).is_some_and(|journal| journal.query_row(query, [], |row| row.get(0)).unwrap_or(false))
 }
 
 /// How the newest run ended, as far as it is on record.
-pub fn last_outcome(place: &Place) -> String {
+pub fn last_outcome(place: &BenchProject) -> String {
     let query = "SELECT COALESCE(report, 'no report') FROM runs ORDER BY id DESC LIMIT 1";
     let report =
         open(place).and_then(|journal| journal.query_row(query, [], |row| row.get::<_, String>(0)).ok());
     report.unwrap_or_else(|| "nothing on record".to_owned())
 }
 
-fn open(place: &Place) -> Option<Connection> {
-    let journal: PathBuf = place.project().ok()?.journal_file();
+fn open(place: &BenchProject) -> Option<Connection> {
+    let journal: PathBuf = place.store_project().ok()?.journal_file();
     Connection::open_with_flags(journal, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()
 }
 

@@ -1,27 +1,23 @@
-//! The agents that ship with autonoe, to start from.
+//! The agent templates that ship with autonoe.
 
-/// One of them.
-pub struct Example {
-    /// Its name.
+pub struct AgentExample {
     pub name: &'static str,
-    /// Its files, by their paths.
+    /// Path and content of each file.
     pub files: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! example {
     ($name:literal, $($path:literal),+ $(,)?) => {
-        Example {
+        AgentExample {
             name: $name,
             files: &[$(($path, include_str!(concat!("../../../../../examples/agents/", $name, "/", $path)))),+],
         }
     };
 }
 
-/// One step, done when a word is said.
-pub const MINIMAL: Example = example!("minimal", "agent.json", "steps.json", "prompts/work.md");
+pub const MINIMAL: AgentExample = example!("minimal", "agent.json", "steps.json", "prompts/work.md");
 
-/// Iterates until the tests pass.
-pub const ISSUE_FIXER: Example = example!(
+pub const ISSUE_FIXER: AgentExample = example!(
     "issue-fixer",
     "agent.json",
     "steps.json",
@@ -30,8 +26,7 @@ pub const ISSUE_FIXER: Example = example!(
     "prompts/fix.md",
 );
 
-/// Reads, and gives a structured verdict.
-pub const REVIEWER: Example = example!(
+pub const REVIEWER: AgentExample = example!(
     "reviewer",
     "agent.json",
     "steps.json",
@@ -39,8 +34,7 @@ pub const REVIEWER: Example = example!(
     "prompts/steps/initial/review/f_default_changes.md",
 );
 
-/// Sub-steps, a second pair of eyes and an escalation.
-pub const DOCS_WRITER: Example = example!(
+pub const DOCS_WRITER: AgentExample = example!(
     "docs-writer",
     "agent.json",
     "steps.json",

@@ -2,63 +2,63 @@
 
 use std::fs;
 
-use autonoe_core::fault::{Fault, Layer};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_workflow::check_name;
 use clap::{Args, ValueEnum};
 
-use super::{directory, examples};
+use super::{agents_directory, examples};
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
 use crate::write_fault::cannot_write;
 
-/// Write a first definition, or one of the examples
+/// Create an agent from a template
 #[derive(Debug, Args)]
-pub struct InitArgs {
-    /// The agent: small letters, digits and dashes
+pub struct AgentInitArgs {
+    /// Name of the agent: lowercase letters, digits and dashes
     name: String,
 
-    /// What to start from
-    #[arg(long, value_enum, default_value_t = From::Minimal)]
-    from: From,
+    /// Template to start from
+    #[arg(long, value_enum, default_value_t = AgentTemplate::Minimal)]
+    from: AgentTemplate,
 
     #[command(flatten)]
     project: ProjectArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum From {
-    /// One step, done when a word is said
+enum AgentTemplate {
+    /// One step, done when the agent says a keyword
     Minimal,
     /// Iterates until the tests pass
     IssueFixer,
-    /// Reads, and gives a structured verdict
+    /// Reads only and returns a structured verdict
     Reviewer,
-    /// Sub-steps, a second pair of eyes and an escalation
+    /// Sub-steps, a review by a second agent, and an escalation
     DocsWriter,
 }
 
-/// Writes it; nothing that is there is touched.
-pub fn cmd_init(args: &InitArgs, environment: &Environment) -> Result<u8, Fault> {
+/// Never overwrites an existing agent.
+pub fn cmd_init(args: &AgentInitArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     check_name(&args.name)?;
-    let place = directory(&project).join(&args.name);
-    if place.symlink_metadata().is_ok() {
-        let message = format!("There is an agent {} already, in {}.", args.name, place.display());
-        return Err(Fault::lasting(Layer::Config, "agent_exists", message)
-            .hint("Choose another name, or take that directory away."));
+    let target = agents_directory(&project).join(&args.name);
+    if target.symlink_metadata().is_ok() {
+        let message = format!("The agent {} already exists in {}.", args.name, target.display());
+        return Err(Fault::permanent(FaultLayer::Config, "agent_exists", message)
+            .hint("Choose another name, or remove that directory."));
     }
     let example = match args.from {
-        From::Minimal => &examples::MINIMAL,
-        From::IssueFixer => &examples::ISSUE_FIXER,
-        From::Reviewer => &examples::REVIEWER,
-        From::DocsWriter => &examples::DOCS_WRITER,
+        AgentTemplate::Minimal => &examples::MINIMAL,
+        AgentTemplate::IssueFixer => &examples::ISSUE_FIXER,
+        AgentTemplate::Reviewer => &examples::REVIEWER,
+        AgentTemplate::DocsWriter => &examples::DOCS_WRITER,
     };
     let not_written =
-        |error: std::io::Error| cannot_write(Layer::System, "agent_not_written", &place, &error);
+        |error: std::io::Error| cannot_write(FaultLayer::System, "agent_not_written", &target, &error);
     for (path, text) in example.files {
-        let file = place.join(path);
+        let file = target.join(path);
         if let Some(parent) = file.parent() {
             fs::create_dir_all(parent).map_err(not_written)?;
         }
@@ -73,9 +73,9 @@ pub fn cmd_init(args: &InitArgs, environment: &Environment) -> Result<u8, Fault>
         fs::write(&file, text).map_err(not_written)?;
     }
     present::print(&format!(
-        "Wrote {}\n  autonoe agent show {name}       look at its steps\n  autonoe agent validate {name}   find what is wrong\n  \
+        "Wrote {}\n  autonoe agent show {name}       show its steps\n  autonoe agent validate {name}   check the definition\n  \
          autonoe agent run {name} --dry-run\n",
-        place.display(),
+        target.display(),
         name = args.name,
     ));
     Ok(exit::DONE)

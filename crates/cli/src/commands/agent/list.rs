@@ -7,14 +7,14 @@ use clap::Args;
 use comfy_table::{Table, presets};
 use serde_json::json;
 
-use super::directory;
+use super::agents_directory;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
 
 /// List the agents of the project
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub struct AgentListArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
@@ -23,16 +23,16 @@ pub struct ListArgs {
     json: bool,
 }
 
-/// Lists them, also those that cannot be read.
-pub fn cmd_list(args: &ListArgs, environment: &Environment) -> Result<u8, Fault> {
+/// Includes agents whose definition cannot be read.
+pub fn cmd_list(args: &AgentListArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let mut rows = Vec::new();
-    for place in list(&directory(&project))? {
-        let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        rows.push(match load(&place) {
+    for directory in list(&agents_directory(&project))? {
+        let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        rows.push(match load(&directory) {
             Ok(definition) => {
-                let found = validate(&definition);
-                let state = match found.errors.len() {
+                let result = validate(&definition);
+                let state = match result.errors.len() {
                     0 => "ready".to_owned(),
                     count => format!("{count} error(s)"),
                 };
@@ -52,7 +52,9 @@ pub fn cmd_list(args: &ListArgs, environment: &Environment) -> Result<u8, Fault>
             .collect();
         present::print(&format!("{:#}\n", json!(agents)));
     } else if rows.is_empty() {
-        present::print("There are no agents in .autonoe/agents. `autonoe agent init NAME` writes one.\n");
+        present::print(
+            "There are no agents in .autonoe/agents. Create one with `autonoe agent init NAME`.\n",
+        );
     } else {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(["NAME", "STEPS", "DONE WHEN", "STATE", "DESCRIPTION"]);

@@ -6,45 +6,47 @@ use autonoe_workflow::{draw, schema};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::read;
+use super::load_agent;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
 
-/// Draw an agent's steps and where they lead
+/// Draw an agent's steps and transitions
 #[derive(Debug, Args)]
-pub struct ShowArgs {
-    /// The agent
+pub struct AgentShowArgs {
+    /// Name of the agent
     name: String,
 
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// How to draw it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
+    format: ShowFormat,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
-    /// For a terminal
+enum ShowFormat {
+    /// Text for a terminal
     Text,
-    /// A Mermaid flowchart
+    /// Mermaid flowchart
     Mermaid,
-    /// A picture
+    /// SVG image
     Svg,
-    /// The definition as it was understood
+    /// The parsed definition
     Json,
 }
 
-/// Draws it, whether it is right or not.
-pub fn cmd_show(args: &ShowArgs, environment: &Environment) -> Result<u8, Fault> {
-    let (_, definition) = read(&args.name, &args.project, environment)?;
+/// Draws invalid definitions too.
+pub fn cmd_show(args: &AgentShowArgs, environment: &Environment) -> Result<u8, Fault> {
+    let (_, definition) = load_agent(&args.name, &args.project, environment)?;
     present::print(&match args.format {
-        Format::Text => draw::text(&definition),
-        Format::Mermaid => draw::mermaid(&definition),
-        Format::Svg => draw::svg(&definition),
-        Format::Json => format!("{:#}\n", json!({ "agent": definition.agent, "steps": definition.steps })),
+        ShowFormat::Text => draw::text(&definition),
+        ShowFormat::Mermaid => draw::mermaid(&definition),
+        ShowFormat::Svg => draw::svg(&definition),
+        ShowFormat::Json => {
+            format!("{:#}\n", json!({ "agent": definition.agent, "steps": definition.steps }))
+        }
     });
     Ok(exit::DONE)
 }
@@ -52,24 +54,23 @@ pub fn cmd_show(args: &ShowArgs, environment: &Environment) -> Result<u8, Fault>
 /// Print the JSON Schema of agent.json or steps.json
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// Of which file
+    /// File to print the schema of
     #[arg(value_enum)]
-    file: SchemaOf,
+    file: SchemaFile,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum SchemaOf {
+enum SchemaFile {
     /// agent.json
     Agent,
     /// steps.json
     Steps,
 }
 
-/// Prints a schema.
 pub fn cmd_schema(args: &SchemaArgs) -> Result<u8, Fault> {
     let schema = match args.file {
-        SchemaOf::Agent => schema::agent_schema(),
-        SchemaOf::Steps => schema::steps_schema(),
+        SchemaFile::Agent => schema::agent_schema(),
+        SchemaFile::Steps => schema::steps_schema(),
     };
     present::print(&format!("{schema:#}\n"));
     Ok(exit::DONE)

@@ -8,21 +8,21 @@ use autonoe_workflow::{ValidationResult, find, list, load, validate};
 use clap::Args;
 use serde_json::json;
 
-use super::directory;
+use super::agents_directory;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
 
-/// Find everything that is wrong with a definition
+/// Validate an agent's definition
 ///
-/// Nothing is run and no model is asked. The exit code is 0 if there are no errors, and 2 if there are.
+/// Reports every problem. Runs nothing and calls no model. Exits with 0 if there are no errors, with 2 if there are.
 #[derive(Debug, Args)]
-pub struct ValidateArgs {
-    /// The agent
+pub struct AgentValidateArgs {
+    /// Name of the agent
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
 
-    /// All agents of the project
+    /// Validate all agents of the project
     #[arg(long)]
     all: bool,
 
@@ -34,46 +34,45 @@ pub struct ValidateArgs {
     json: bool,
 }
 
-/// What came of one agent.
-struct Found {
+struct ValidatedAgent {
     name: String,
     result: Result<ValidationResult, Fault>,
 }
 
-impl Found {
+impl ValidatedAgent {
     fn is_valid(&self) -> bool {
         self.result.as_ref().is_ok_and(ValidationResult::valid)
     }
 }
 
-/// Validates one agent, or all.
-pub fn cmd_validate(args: &ValidateArgs, environment: &Environment) -> Result<u8, Fault> {
+pub fn cmd_validate(args: &AgentValidateArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
-    let agents = directory(&project);
-    let places = match &args.name {
+    let agents = agents_directory(&project);
+    let directories = match &args.name {
         Some(name) => vec![find(&agents, name)?],
         None => list(&agents)?,
     };
-    let look = |place: &Path| Found {
-        name: place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
-        result: find(&agents, &place.file_name().unwrap_or_default().to_string_lossy())
-            .and_then(|place| load(&place))
+    let validate_one = |directory: &Path| ValidatedAgent {
+        name: directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        result: find(&agents, &directory.file_name().unwrap_or_default().to_string_lossy())
+            .and_then(|directory| load(&directory))
             .map(|definition| validate(&definition)),
     };
-    let found: Vec<Found> = places.iter().map(|place| look(place)).collect();
-    present::print(&if args.json { as_json(&found) } else { as_text(&found) });
-    Ok(if found.iter().all(Found::is_valid) { exit::DONE } else { exit::USAGE })
+    let validated: Vec<ValidatedAgent> =
+        directories.iter().map(|directory| validate_one(directory)).collect();
+    present::print(&if args.json { as_json(&validated) } else { as_text(&validated) });
+    Ok(if validated.iter().all(ValidatedAgent::is_valid) { exit::DONE } else { exit::USAGE })
 }
 
-fn as_text(found: &[Found]) -> String {
-    if found.is_empty() {
+fn as_text(agents: &[ValidatedAgent]) -> String {
+    if agents.is_empty() {
         return "There are no agents in .autonoe/agents.\n".to_owned();
     }
     let mut text = String::new();
-    for Found { name, result } in found {
+    for ValidatedAgent { name, result } in agents {
         match result {
             Ok(result) => {
-                let word = if result.valid() { "valid" } else { "not valid" };
+                let word = if result.valid() { "valid" } else { "invalid" };
                 text.push_str(&format!("{name}: {word}\n"));
                 for problem in &result.errors {
                     text.push_str(&format!("  error: {problem}\n"));
@@ -91,10 +90,10 @@ fn as_text(found: &[Found]) -> String {
     text
 }
 
-fn as_json(found: &[Found]) -> String {
-    let agents: Vec<_> = found
+fn as_json(agents: &[ValidatedAgent]) -> String {
+    let agents: Vec<_> = agents
         .iter()
-        .map(|Found { name, result }| match result {
+        .map(|ValidatedAgent { name, result }| match result {
             Ok(result) => json!({
                 "agent": name, "valid": result.valid(), "errors": result.errors, "warnings": result.warnings,
             }),

@@ -1,23 +1,23 @@
-//! Seed 002 §9.6: what has left the specification is not evaluated.
+//! Seed 002 §9.6: deprecated deliverables are not evaluated.
 
 use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
 use crate::outcome::RunOutcome;
-use crate::plan::{Next, Plan, RunState};
+use crate::plan::{NextAction, Plan, RunState};
 use crate::testing::World;
 
-/// How the plan of `run` sees its project end before any session, if it does.
+/// Outcome that the plan of `run` reports before any session.
 async fn ended(world: &World) -> Option<RunOutcome> {
     match world.deliverable_plan().next(&RunState::default()).await.expect("a readable project") {
-        Next::Done(outcome) => Some(outcome),
-        Next::Session(_) => None,
+        NextAction::Done(outcome) => Some(outcome),
+        NextAction::Session(_) => None,
     }
 }
 
-/// The same for `sync`, when everything but the deprecated has been verified.
+/// The same for `sync`.
 async fn sync_ended(world: &World) -> Option<RunOutcome> {
     match world.sync_plan().next(&RunState::default()).await.expect("a readable project") {
-        Next::Done(outcome) => Some(outcome),
-        Next::Session(_) => None,
+        NextAction::Done(outcome) => Some(outcome),
+        NextAction::Session(_) => None,
     }
 }
 

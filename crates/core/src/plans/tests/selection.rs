@@ -2,12 +2,12 @@
 
 use crate::deliverable::DeliverableStatus::Pending;
 use crate::instruction::Phase;
-use crate::plan::{Assignment, Next, Plan, RunState};
+use crate::plan::{NextAction, NextSession, Plan, RunState};
 use crate::testing::{MODELS, World, models};
 
 async fn assert_next(mut plan: impl Plan, name: Phase, model: &str) {
     let next = plan.next(&RunState::default()).await.expect("a readable project");
-    let Next::Session(Assignment { instruction, .. }) = next else { panic!("{next:?}") };
+    let NextAction::Session(NextSession { instruction, .. }) = next else { panic!("{next:?}") };
     assert_eq!((instruction.name, models().choose(instruction.name).as_str()), (name, model));
     let first = instruction.text.lines().next();
     assert_eq!(first, Some(name.name()), "the text is the one that was resolved");

@@ -1,13 +1,13 @@
-//! Seed 002 §8.3 and §9.5: sync until it succeeded, then verify until everything was looked at.
+//! Seed 002 §8.3 and §9.5: sync until it succeeded, then verify until every deliverable has been checked.
 
 use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
 use crate::instruction::Phase::{Sync, Verify};
-use crate::journal::Record;
+use crate::journal::JournalRecord;
 use crate::limits::{Limits, MAX_IDLE_SESSIONS};
 use crate::outcome::{RunOutcome, SessionEnd};
 use crate::runner::RunOptions;
 use crate::testing::World;
-use crate::testing::script::{Script, out_of_quota, passing, session};
+use crate::testing::script::{AgentScript, out_of_quota, session, transient};
 
 fn options() -> RunOptions {
     RunOptions::default()
@@ -18,10 +18,13 @@ fn max_iterations(limit: u32) -> RunOptions {
     RunOptions { limits, ..options() }
 }
 
-/// Sync sessions that are on record as completed.
+/// Sync sessions recorded as completed.
 fn synced_times(world: &World) -> usize {
-    let synced = |record: &&Record| {
-        matches!(record, Record::SessionEnded { instruction: Sync, outcome: SessionEnd::Completed, .. })
+    let synced = |record: &&JournalRecord| {
+        matches!(
+            record,
+            JournalRecord::SessionEnded { instruction: Sync, outcome: SessionEnd::Completed, .. }
+        )
     };
     world.records().iter().filter(synced).count()
 }
@@ -84,8 +87,8 @@ async fn seed_002_8_3_all_passed_is_not_verified() {
     assert_eq!(world.phases(), [Sync, Verify, Verify]);
 }
 
-/// A sync session that ends like this has to be held again.
-async fn assert_repeated(unfinished: Script, options: RunOptions) {
+/// A sync session that ends like this must be repeated.
+async fn assert_repeated(unfinished: AgentScript, options: RunOptions) {
     let world = World::with(&[("A", Pending)]).sessions([
         unfinished,
         session().completes(),
@@ -98,7 +101,7 @@ async fn assert_repeated(unfinished: Script, options: RunOptions) {
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_8_3_3_a_failed_sync_session_is_repeated() {
-    assert_repeated(session().creates("B").verifies("B").fails(passing("broke")), options()).await;
+    assert_repeated(session().creates("B").verifies("B").fails(transient("broke")), options()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,7 +135,7 @@ async fn seed_002_8_3_3_an_interrupted_sync_session_is_repeated_by_the_next_proc
 async fn seed_002_8_3_3_a_failed_verify_session_does_not_sync_again() {
     let world = World::with(&[("A", Pending)]).sessions([
         session().completes(),
-        session().fails(passing("broke")),
+        session().fails(transient("broke")),
         session().verifies("A").completes(),
     ]);
     assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
@@ -140,7 +143,7 @@ async fn seed_002_8_3_3_a_failed_verify_session_does_not_sync_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn te_080_all_verified_before_the_start_holds_no_session() {
+async fn te_080_all_verified_before_the_start_runs_no_session() {
     let world = World::with(&[("A", Passed), ("B", Pending)]).with_pass(true, &["A", "B"]);
     let report = world.sync(options()).await;
     assert_eq!((report.outcome, report.iterations), (RunOutcome::AllVerified, 0));
@@ -148,7 +151,7 @@ async fn te_080_all_verified_before_the_start_holds_no_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn te_081_not_all_verified_goes_on() {
+async fn te_081_not_all_verified_continues() {
     let world = World::with(&[("A", Pending), ("B", Pending)]).with_pass(true, &[]);
     let world = world.sessions([session().verifies("A").completes(), session().verifies("B").completes()]);
     assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
@@ -195,7 +198,7 @@ async fn all_verified_and_all_blocked_is_all_blocked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_blocked_and_not_all_verified_goes_on() {
+async fn all_blocked_and_not_all_verified_continues() {
     let world = World::with(&[("A", Blocked)]).with_pass(true, &[]);
     let world = world.sessions([session().sets("A", Pending).verifies("A").completes()]);
     assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
@@ -222,10 +225,10 @@ async fn verify_sessions_that_verify_nothing_are_stuck() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_verified_deliverable_ends_the_idling() {
+async fn a_verified_deliverable_resets_the_idle_count() {
     let idle = || (1..MAX_IDLE_SESSIONS).map(|_| session().completes());
-    let (moving, done) = ([session().verifies("A").completes()], [session().verifies("B").completes()]);
+    let (progress, done) = ([session().verifies("A").completes()], [session().verifies("B").completes()]);
     let world = World::with(&[("A", Pending), ("B", Pending)]).with_pass(true, &[]);
-    let world = world.sessions(idle().chain(moving).chain(idle()).chain(done));
+    let world = world.sessions(idle().chain(progress).chain(idle()).chain(done));
     assert_eq!(world.sync(options()).await.outcome, RunOutcome::AllVerified);
 }

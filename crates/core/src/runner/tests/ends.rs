@@ -1,31 +1,31 @@
-//! Seed 002 §3.4: each end alone, and which one wins when several are true at once.
+//! Seed 002 §3.4: each end alone, and which one wins when several apply at once.
 
 use super::{max_cost, max_duration, max_iterations, max_retries, options, waiting_for_quota};
 use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
-use crate::fault::{Fault, Layer};
+use crate::fault::{Fault, FaultLayer};
 use crate::limits::MAX_IDLE_SESSIONS;
 use crate::money::Usd;
 use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::runner::RunOptions;
-use crate::testing::script::{Script, lasting, out_of_quota, passing, quota_exceeded, session};
+use crate::testing::script::{AgentScript, out_of_quota, permanent, quota_exceeded, session, transient};
 use crate::testing::{World, seconds};
 
-/// How a run over one pending deliverable ends when it holds this one session.
-async fn end_after(script: Script, options: RunOptions) -> RunOutcome {
+/// Outcome of a run over one pending deliverable with this one session.
+async fn end_after(script: AgentScript, options: RunOptions) -> RunOutcome {
     World::with(&[("A", Pending)]).sessions([script]).run(options).await.outcome
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_state_that_cannot_be_written_ends_the_run_in_the_middle_of_a_session() {
-    let full = Fault::lasting(Layer::System, "status_file", "No space left on device.");
+    let full = Fault::permanent(FaultLayer::System, "status_file", "No space left on device.");
     let world = World::with(&[("A", Pending)]).sessions([session().halts(full.clone()).hangs()]);
     assert_eq!(world.run(options()).await.outcome, RunOutcome::Failed { fault: full });
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_session_is_paid_for_that_could_not_write_what_it_did() {
-    let full = Fault::lasting(Layer::System, "status_file", "No space left on device.");
+async fn no_session_starts_if_its_changes_could_not_be_written() {
+    let full = Fault::permanent(FaultLayer::System, "status_file", "No space left on device.");
     let world = World::with(&[("A", Pending)]).disk_full(full.clone());
     assert_eq!(world.run(options()).await.outcome, RunOutcome::Failed { fault: full });
     assert!(world.opened().is_empty());
@@ -76,7 +76,7 @@ async fn seed_002_3_4_priority_5_user_interrupt_during_a_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_the_user_cut_short_counts_as_no_iteration() {
+async fn a_session_that_the_user_cut_short_is_not_an_iteration() {
     let script = session().user_interrupts().says("still here").completes();
     assert_eq!(end_after(script, max_iterations(1)).await, RunOutcome::Interrupted);
 }
@@ -91,9 +91,9 @@ async fn seed_002_3_4_priority_5_user_interrupt_between_sessions() {
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_6_max_retries_exceeded() {
-    let world = World::with(&[("A", Pending)]).sessions([session().fails(passing("broke"))]);
+    let world = World::with(&[("A", Pending)]).sessions([session().fails(transient("broke"))]);
     let report = world.run(max_retries(0)).await;
-    let expected = RunOutcome::MaxRetriesExceeded { limit: 0, fault: passing("broke") };
+    let expected = RunOutcome::MaxRetriesExceeded { limit: 0, fault: transient("broke") };
     assert_eq!((report.outcome, report.exit_code), (expected, 6));
 }
 
@@ -161,7 +161,7 @@ async fn seed_002_3_4_priority_2_all_passed_beats_an_interrupt_before_the_first_
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_2_all_passed_beats_max_retries() {
-    let script = session().passes("A").fails(passing("broke"));
+    let script = session().passes("A").fails(transient("broke"));
     assert_eq!(end_after(script, max_retries(0)).await, RunOutcome::AllPassed);
 }
 
@@ -215,32 +215,32 @@ async fn seed_002_3_4_priority_4_a_limit_beats_an_interrupt_before_the_first_ses
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_4_max_iterations_beats_max_retries() {
     let options = RunOptions { max_retries: 0, ..max_iterations(1) };
-    let script = session().fails(passing("broke"));
+    let script = session().fails(transient("broke"));
     assert_eq!(end_after(script, options).await, RunOutcome::MaxIterations { limit: 1 });
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_3_4_priority_5_an_interrupt_beats_max_retries() {
-    let script = session().user_interrupts().fails(passing("broke"));
+    let script = session().user_interrupts().fails(transient("broke"));
     assert_eq!(end_after(script, max_retries(0)).await, RunOutcome::Interrupted);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_no_retry_can_mend_ends_the_run_at_once() {
-    let expected = RunOutcome::Failed { fault: lasting("no_credentials") };
-    assert_eq!(end_after(session().fails(lasting("no_credentials")), options()).await, expected);
+async fn a_fault_no_retry_can_fix_ends_the_run_at_once() {
+    let expected = RunOutcome::Failed { fault: permanent("no_credentials") };
+    assert_eq!(end_after(session().fails(permanent("no_credentials")), options()).await, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_passed_beats_a_fault_no_retry_can_mend() {
-    let script = session().passes("A").fails(lasting("no_credentials"));
+async fn all_passed_beats_a_fault_no_retry_can_fix() {
+    let script = session().passes("A").fails(permanent("no_credentials"));
     assert_eq!(end_after(script, options()).await, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_no_retry_can_mend_beats_a_limit_and_an_interrupt() {
-    let expected = RunOutcome::Failed { fault: lasting("no_credentials") };
-    let script = session().user_interrupts().fails(lasting("no_credentials"));
+async fn a_fault_no_retry_can_fix_beats_a_limit_and_an_interrupt() {
+    let expected = RunOutcome::Failed { fault: permanent("no_credentials") };
+    let script = session().user_interrupts().fails(permanent("no_credentials"));
     assert_eq!(end_after(script, max_iterations(1)).await, expected);
 }
 
@@ -263,7 +263,7 @@ async fn seed_002_3_4_blocked_rule_one_open_deliverable_keeps_the_loop_going() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn seed_002_3_4_blocked_rule_all_blocked_at_the_start_holds_no_session() {
+async fn seed_002_3_4_blocked_rule_all_blocked_at_the_start_runs_no_session() {
     let report = World::with(&[("A", Blocked), ("B", Blocked)]).run(options()).await;
     assert_eq!((report.outcome, report.iterations), (RunOutcome::AllBlocked, 0));
 }
@@ -282,7 +282,7 @@ async fn seed_002_3_4_deprecated_rule_excluded_from_all_blocked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_sessions_that_move_nothing_are_stuck() {
+async fn ten_sessions_without_progress_are_stuck() {
     let world = World::with(&[("A", Pending)]);
     let world = world.sessions((0..MAX_IDLE_SESSIONS).map(|_| session().completes()));
     let report = world.run(options()).await;
@@ -293,17 +293,17 @@ async fn ten_sessions_that_move_nothing_are_stuck() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deliverable_that_moves_ends_the_idling() {
+async fn progress_on_a_deliverable_resets_the_idle_count() {
     let idle = || (1..MAX_IDLE_SESSIONS).map(|_| session().completes());
-    let moving = [session().passes("A").completes()];
+    let progress = [session().passes("A").completes()];
     let done = [session().passes("B").completes()];
     let world = World::with(&[("A", Pending), ("B", Pending)]);
-    let world = world.sessions(idle().chain(moving).chain(idle()).chain(done));
+    let world = world.sessions(idle().chain(progress).chain(idle()).chain(done));
     assert_eq!(world.run(options()).await.outcome, RunOutcome::AllPassed);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deliverable_that_falls_back_to_pending_has_moved_too() {
+async fn a_deliverable_that_returns_to_pending_is_progress_too() {
     let state = RunState { idle: MAX_IDLE_SESSIONS - 1, ..RunState::default() };
     let world = World::with(&[("A", Passed), ("B", Pending)]);
     let world = world.sessions([session().sets("A", Pending).completes(), session().completes()]);

@@ -1,4 +1,4 @@
-//! What the examiner has to say about the end of a run.
+//! How the examiner affects the end of a run.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -18,26 +18,26 @@ use crate::status::Refusal;
 use crate::testing::World;
 use crate::testing::script::session;
 
-/// One whose answers are prepared.
-struct Prepared {
+/// An examiner with prepared results.
+struct ScriptedExaminer {
     world: World,
-    /// What each look at the whole gives: true if everything holds.
-    looks: Mutex<Vec<bool>>,
-    /// How many sessions of an independent look are wanted.
+    /// Results of each confirmation, last first: true if everything holds.
+    confirmations: Mutex<Vec<bool>>,
+    /// Review sessions still wanted.
     reviews: Mutex<usize>,
     finding: Assurance,
 }
 
-impl Prepared {
-    fn new(world: &World, looks: &[bool]) -> Self {
-        let looks = looks.iter().rev().copied().collect();
-        let (looks, reviews) = (Mutex::new(looks), Mutex::new(0));
-        Self { world: world.clone(), looks, reviews, finding: Assurance::Verified }
+impl ScriptedExaminer {
+    fn new(world: &World, confirmations: &[bool]) -> Self {
+        let confirmations = confirmations.iter().rev().copied().collect();
+        let (confirmations, reviews) = (Mutex::new(confirmations), Mutex::new(0));
+        Self { world: world.clone(), confirmations, reviews, finding: Assurance::Verified }
     }
 }
 
 #[async_trait]
-impl Examiner for Prepared {
+impl Examiner for ScriptedExaminer {
     async fn prepare(&self) -> Result<(), Fault> {
         Ok(())
     }
@@ -47,11 +47,11 @@ impl Examiner for Prepared {
     }
 
     async fn examine(&self, _: &Deliverable) -> Result<Examination, Fault> {
-        panic!("no agent of these sessions asks")
+        panic!("these sessions claim nothing")
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {
-        let holds = self.looks.lock().unwrap().pop().unwrap_or(true);
+        let holds = self.confirmations.lock().unwrap().pop().unwrap_or(true);
         let finding =
             Finding { assurance: self.finding, commit: None, tree: None, at: jiff::Timestamp::UNIX_EPOCH };
         self.world.change(|status| {
@@ -63,11 +63,11 @@ impl Examiner for Prepared {
         Ok(Confirmation { regressed: if holds { Vec::new() } else { vec!["A".into()] }, project: Vec::new() })
     }
 
-    async fn wants_review(&self) -> Result<Option<String>, Fault> {
+    async fn review_briefing(&self) -> Result<Option<String>, Fault> {
         let mut reviews = self.reviews.lock().unwrap();
         let is_wanted = *reviews > 0;
         *reviews = reviews.saturating_sub(1);
-        Ok(is_wanted.then(|| "look at A".to_owned()))
+        Ok(is_wanted.then(|| "review A".to_owned()))
     }
 
     async fn review(&self, _: &str, _: bool, _: String) -> Result<Result<(), Refusal>, Fault> {
@@ -79,50 +79,50 @@ impl Examiner for Prepared {
     }
 }
 
-async fn run(world: &World, examiner: Prepared, is_strict: bool, is_reviewed: bool) -> RunOutcome {
+async fn run(world: &World, examiner: ScriptedExaminer, is_strict: bool, is_reviewed: bool) -> RunOutcome {
     let plan = world.deliverable_plan().examined_by(Arc::new(examiner), is_strict);
     let mut plan = if is_reviewed { plan.with_review() } else { plan };
     world.drive(&mut plan, RunState::default(), options()).await.outcome
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_hold_in_the_end_is_worked_on_again() {
+async fn a_deliverable_that_fails_the_final_recheck_is_worked_on_again() {
     let world = World::with(&[("A", Pending)])
         .sessions([session().passes("A").completes(), session().passes("A").completes()]);
-    let outcome = run(&world, Prepared::new(&world, &[false, true]), false, false).await;
+    let outcome = run(&world, ScriptedExaminer::new(&world, &[false, true]), false, false).await;
     assert_eq!((outcome, world.phases()), (RunOutcome::AllPassed, vec![Coding, Coding]));
     assert_eq!(world.status().tally().verified, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_that_never_agrees_ends_the_run_as_stuck() {
+async fn a_check_that_never_passes_ends_the_run_as_stuck() {
     let world = World::with(&[("A", Pending)])
         .sessions((0..10).map(|_| session().passes("A").completes()).collect::<Vec<_>>());
-    let outcome = run(&world, Prepared::new(&world, &[false; 20]), false, false).await;
+    let outcome = run(&world, ScriptedExaminer::new(&world, &[false; 20]), false, false).await;
     assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10 });
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_passed_before_is_looked_at_too() {
+async fn deliverables_that_passed_earlier_are_rechecked_too() {
     let world = World::with(&[("A", Passed)]).sessions([session().passes("A").completes()]);
-    let outcome = run(&world, Prepared::new(&world, &[false, true]), false, false).await;
+    let outcome = run(&world, ScriptedExaminer::new(&world, &[false, true]), false, false).await;
     assert_eq!((outcome, world.phases()), (RunOutcome::AllPassed, vec![Coding]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn strict_asks_for_checks_instead_of_looping() {
     let world = World::with(&[("A", Passed), ("B", Passed)]);
-    let examiner = Prepared { finding: Assurance::Claimed, ..Prepared::new(&world, &[]) };
+    let examiner = ScriptedExaminer { finding: Assurance::Claimed, ..ScriptedExaminer::new(&world, &[]) };
     let outcome = run(&world, examiner, true, false).await;
     assert_eq!(outcome, RunOutcome::Unverified { claimed: vec!["A".into(), "B".into()] });
     assert_eq!(world.phases(), []);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_independent_look_is_had_at_most_three_times() {
+async fn at_most_three_review_sessions_are_run() {
     let world =
         World::with(&[("A", Passed)]).sessions((0..3).map(|_| session().completes()).collect::<Vec<_>>());
-    let examiner = Prepared { reviews: Mutex::new(10), ..Prepared::new(&world, &[]) };
+    let examiner = ScriptedExaminer { reviews: Mutex::new(10), ..ScriptedExaminer::new(&world, &[]) };
     let outcome = run(&world, examiner, false, true).await;
     assert_eq!((outcome, world.phases()), (RunOutcome::AllPassed, vec![Review, Review, Review]));
 }

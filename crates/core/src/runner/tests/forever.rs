@@ -1,4 +1,4 @@
-//! Agents that do one thing for ever, whatever it is: every run ends.
+//! Agents that repeat themselves forever: every run ends.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -9,13 +9,12 @@ use crate::deliverable::DeliverableStatus::{self, Blocked, Passed, Pending};
 use crate::limits::MAX_IDLE_SESSIONS;
 use crate::outcome::{RunOutcome, SessionEnd};
 use crate::testing::World;
-use crate::testing::script::{Script, out_of_quota, passing, session};
+use crate::testing::script::{AgentScript, out_of_quota, session, transient};
 
 const IDS: [&str; 12] = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L"];
 
-/// One thing that an agent does in a session.
 #[derive(Debug, Clone, Copy)]
-enum Deed {
+enum SessionAction {
     Set(usize, DeliverableStatus),
     /// A claim that the checks refuse: only the time of the finding changes.
     RefusedClaim(usize),
@@ -23,9 +22,8 @@ enum Deed {
     Talk,
 }
 
-/// How an agent ends a session.
 #[derive(Debug, Clone, Copy)]
-enum Ending {
+enum SessionEnding {
     Completes,
     UsesUpItsTurns,
     SaysInterrupted,
@@ -37,67 +35,67 @@ enum Ending {
 
 #[derive(Debug, Clone)]
 struct Behaviour {
-    deeds: Vec<Deed>,
-    ending: Ending,
+    actions: Vec<SessionAction>,
+    ending: SessionEnding,
 }
 
-fn deed(count: usize) -> impl Strategy<Value = Deed> {
+fn action(count: usize) -> impl Strategy<Value = SessionAction> {
     prop_oneof![
-        4 => (0..count, select(vec![Pending, Passed, Blocked])).prop_map(|(id, status)| Deed::Set(id, status)),
-        2 => (0..count).prop_map(Deed::RefusedClaim),
-        1 => Just(Deed::Spend),
-        1 => Just(Deed::Talk),
+        4 => (0..count, select(vec![Pending, Passed, Blocked])).prop_map(|(id, status)| SessionAction::Set(id, status)),
+        2 => (0..count).prop_map(SessionAction::RefusedClaim),
+        1 => Just(SessionAction::Spend),
+        1 => Just(SessionAction::Talk),
     ]
 }
 
-fn ending() -> impl Strategy<Value = Ending> {
+fn ending() -> impl Strategy<Value = SessionEnding> {
     prop_oneof![
-        6 => Just(Ending::Completes),
-        1 => Just(Ending::UsesUpItsTurns),
-        1 => Just(Ending::SaysInterrupted),
-        1 => Just(Ending::Fails),
-        1 => Just(Ending::LosesTheService),
-        1 => Just(Ending::LosesTheQuota),
-        1 => Just(Ending::FallsSilent),
+        6 => Just(SessionEnding::Completes),
+        1 => Just(SessionEnding::UsesUpItsTurns),
+        1 => Just(SessionEnding::SaysInterrupted),
+        1 => Just(SessionEnding::Fails),
+        1 => Just(SessionEnding::LosesTheService),
+        1 => Just(SessionEnding::LosesTheQuota),
+        1 => Just(SessionEnding::FallsSilent),
     ]
 }
 
 fn behaviours(most: usize) -> impl Strategy<Value = (usize, Vec<Behaviour>)> {
     (1..=IDS.len()).prop_flat_map(move |count| {
-        let deeds = prop::collection::vec(deed(count), 0..4);
-        let behaviour = (deeds, ending()).prop_map(|(deeds, ending)| Behaviour { deeds, ending });
+        let actions = prop::collection::vec(action(count), 0..4);
+        let behaviour = (actions, ending()).prop_map(|(actions, ending)| Behaviour { actions, ending });
         (Just(count), prop::collection::vec(behaviour, 1..=most))
     })
 }
 
-fn script(behaviour: &Behaviour, number: usize) -> Script {
+fn script(behaviour: &Behaviour, number: usize) -> AgentScript {
     let mut script = session();
-    for deed in &behaviour.deeds {
-        script = match *deed {
-            Deed::Set(id, status) => script.attempts(IDS[id], status),
-            Deed::RefusedClaim(id) => script.finds(IDS[id], refused(number)),
-            Deed::Spend => script.spends(0.01),
-            Deed::Talk => script.says("Working on it."),
+    for action in &behaviour.actions {
+        script = match *action {
+            SessionAction::Set(id, status) => script.attempts(IDS[id], status),
+            SessionAction::RefusedClaim(id) => script.finds(IDS[id], refused(number)),
+            SessionAction::Spend => script.spends(0.01),
+            SessionAction::Talk => script.says("Working on it."),
         };
     }
     match behaviour.ending {
-        Ending::Completes => script.completes(),
-        Ending::UsesUpItsTurns => script.ends(SessionEnd::MaxTurns),
-        Ending::SaysInterrupted => script.ends(SessionEnd::Interrupted),
-        Ending::Fails => script.fails(passing("broke")),
-        Ending::LosesTheService => script.finds_service_away(),
-        Ending::LosesTheQuota => script.ends(out_of_quota(None)),
-        Ending::FallsSilent => script,
+        SessionEnding::Completes => script.completes(),
+        SessionEnding::UsesUpItsTurns => script.ends(SessionEnd::MaxTurns),
+        SessionEnding::SaysInterrupted => script.ends(SessionEnd::Interrupted),
+        SessionEnding::Fails => script.fails(transient("broke")),
+        SessionEnding::LosesTheService => script.finds_service_unavailable(),
+        SessionEnding::LosesTheQuota => script.ends(out_of_quota(None)),
+        SessionEnding::FallsSilent => script,
     }
 }
 
-/// What the examiner writes down when it refuses a claim.
+/// The finding of a refused claim.
 fn refused(number: usize) -> Finding {
     let at = jiff::Timestamp::from_second(i64::try_from(number).expect("small")).expect("in range");
     Finding { assurance: Assurance::Failed, commit: None, tree: None, at }
 }
 
-fn run(count: usize, script: impl Fn(usize) -> Script + Send + 'static) -> (RunOutcome, usize) {
+fn run(count: usize, script: impl Fn(usize) -> AgentScript + Send + 'static) -> (RunOutcome, usize) {
     let deliverables: Vec<_> = IDS[..count].iter().map(|id| (*id, Pending)).collect();
     let world = World::with(&deliverables).forever(script);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -105,7 +103,7 @@ fn run(count: usize, script: impl Fn(usize) -> Script + Send + 'static) -> (RunO
     (outcome, world.opened().len())
 }
 
-/// Sessions that can count as progress, with the idle ones that may lie between two of them.
+/// Upper bound: sessions that can count as progress, with the idle ones that may lie between two of them.
 fn most_sessions(count: usize) -> usize {
     let (idle, settled) = (MAX_IDLE_SESSIONS as usize, 2 * count);
     (settled + 1) * (settled + 1) * (idle + 1)
@@ -115,11 +113,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_agent_that_does_the_same_for_ever_ends_as_stuck((count, behaviours) in behaviours(4)) {
-        let all_complete = behaviours.iter().all(|behaviour| matches!(behaviour.ending, Ending::Completes));
+    fn an_agent_that_repeats_itself_ends_as_stuck((count, behaviours) in behaviours(4)) {
+        let all_complete = behaviours.iter().all(|behaviour| matches!(behaviour.ending, SessionEnding::Completes));
         let shown = format!("{behaviours:?}");
         let (outcome, sessions) = run(count, move |number| script(&behaviours[number % behaviours.len()], number));
-        // Outages have a bound of their own: pauses of five minutes in two hours.
+        // Outages have their own bound: pauses of five minutes within two hours.
         prop_assert!(sessions <= most_sessions(count) * 10 + 300, "{sessions} sessions: {shown}");
         if all_complete {
             let ended = matches!(outcome, RunOutcome::Stuck { .. } | RunOutcome::AllPassed | RunOutcome::AllBlocked);
@@ -128,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn an_agent_that_does_anything_at_random_ends_too((count, behaviours) in behaviours(60), seed: u64) {
+    fn an_agent_that_acts_at_random_ends_too((count, behaviours) in behaviours(60), seed: u64) {
         let (_, sessions) = run(count, move |number| {
             let at = (number as u64).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed) >> 33;
             script(&behaviours[usize::try_from(at).expect("small") % behaviours.len()], number)
@@ -162,12 +160,12 @@ fn a_cycle_longer_than_the_idle_limit_is_stuck_too() {
     };
     let (outcome, sessions) = run(12, next_one);
     assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10 });
-    assert_eq!(sessions, 22, "twelve new ones, then ten that were there before");
+    assert_eq!(sessions, 22, "twelve new sets, then ten that occurred before");
 }
 
-/// A refused claim of something that passed makes it pending, so both ways lead here.
+/// A refused claim of a passed deliverable makes it pending, so both cases lead here.
 #[test]
-fn a_service_that_answers_a_little_and_goes_away_is_stuck() {
-    let (outcome, _) = run(1, |_| session().spends(0.1).finds_service_away());
+fn a_service_that_keeps_failing_after_a_reply_is_stuck() {
+    let (outcome, _) = run(1, |_| session().spends(0.1).finds_service_unavailable());
     assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10 });
 }

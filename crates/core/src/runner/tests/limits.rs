@@ -1,29 +1,31 @@
-//! What a run may use up, and that a limit or an interrupt ends the session it falls into.
+//! Limits of a run, and that a limit or an interrupt ends the current session.
 
 use std::time::Duration;
 
 use super::{max_cost, max_duration, max_iterations, options};
 use crate::deliverable::DeliverableStatus::Pending;
 use crate::event::{AgentEvent, RunEvent};
-use crate::fault::Layer;
+use crate::fault::FaultLayer;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::money::Usd;
 use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::runner::RunOptions;
-use crate::testing::script::{Script, hangs_while_opening, interrupted_while_opening, passing, session};
-use crate::testing::{Entry, World, seconds};
+use crate::testing::script::{
+    AgentScript, hangs_while_opening, interrupted_while_opening, session, transient,
+};
+use crate::testing::{LogEntry, World, seconds};
 
-fn passes() -> Script {
+fn passes() -> AgentScript {
     session().passes("A").completes()
 }
 
-fn world(scripts: impl IntoIterator<Item = Script>) -> World {
+fn world(scripts: impl IntoIterator<Item = AgentScript>) -> World {
     World::with(&[("A", Pending)]).sessions(scripts)
 }
 
-/// The outcome of every session, as the sinks were told.
+/// The outcome of every session, as reported to the sinks.
 fn sessions_ended(world: &World) -> Vec<Option<RunOutcome>> {
     let ended = |event| match event {
         RunEvent::SessionEnded { outcome, .. } => Some(outcome.ends_run()),
@@ -33,7 +35,7 @@ fn sessions_ended(world: &World) -> Vec<Option<RunOutcome>> {
 }
 
 fn was_disposed_and_stopped(world: &World) -> bool {
-    world.log().contains(&Entry::Disposed { stopped: true })
+    world.log().contains(&LogEntry::Disposed { stopped: true })
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,11 +51,11 @@ async fn max_cost_ends_the_session_that_crosses_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_after_max_cost_is_not_consumed() {
+async fn events_after_max_cost_are_not_consumed() {
     let world = world([session().spends(1.0).says("too late").passes("A").completes()]);
     world.run(max_cost(1.0)).await;
     assert!(!world.shown().contains(&AgentEvent::Text { text: "too late".to_owned() }.into()));
-    assert_eq!(world.status().tally().passed, 0, "the agent was not let go on");
+    assert_eq!(world.status().tally().passed, 0, "the agent was stopped");
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,18 +67,21 @@ async fn max_cost_counts_over_sessions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn below_max_cost_the_run_goes_on() {
+async fn below_max_cost_the_run_continues() {
     let report = world([session().spends(0.99).completes(), passes()]).run(max_cost(1.0)).await;
     assert_eq!((report.outcome, report.cost_usd), (RunOutcome::AllPassed, Some(Usd(0.99))));
 }
 
 #[tokio::test(start_paused = true)]
-async fn max_cost_cannot_be_kept_without_a_price() {
+async fn max_cost_cannot_be_enforced_without_a_price() {
     let world = world([session().spends(None).says("too late").passes("A").completes()]);
     let report = world.run(max_cost(1.0)).await;
     let RunOutcome::Failed { fault } = &report.outcome else { panic!("{:?}", report.outcome) };
-    assert_eq!((fault.code.as_str(), fault.layer, report.exit_code), ("unknown_price", Layer::Config, 2));
-    assert_eq!(world.status().tally().passed, 0, "the agent was not let go on");
+    assert_eq!(
+        (fault.code.as_str(), fault.layer, report.exit_code),
+        ("unknown_price", FaultLayer::Config, 2)
+    );
+    assert_eq!(world.status().tally().passed, 0, "the agent was stopped");
     assert!(was_disposed_and_stopped(&world));
 }
 
@@ -122,7 +127,7 @@ async fn max_duration_cuts_the_pause_between_sessions_short() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_max_duration_beyond_the_end_of_the_calendar_is_no_limit() {
+async fn a_max_duration_beyond_the_end_of_the_calendar_is_unlimited() {
     assert_eq!(world([passes()]).run(max_duration(Duration::MAX)).await.outcome, RunOutcome::AllPassed);
 }
 
@@ -193,7 +198,7 @@ async fn time_of_an_earlier_process_counts() {
 #[tokio::test(start_paused = true)]
 async fn errors_of_an_earlier_process_count() {
     let state = RunState { errors: 3, ..RunState::default() };
-    let failing = session().fails(passing("broke"));
+    let failing = session().fails(transient("broke"));
     let report = world([failing]).run_from(state, options()).await;
     assert_eq!(report.outcome.name(), "max_retries_exceeded");
 }

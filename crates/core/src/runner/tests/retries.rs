@@ -3,26 +3,26 @@
 use super::{max_duration, max_iterations, max_retries, options};
 use crate::deliverable::DeliverableStatus::Pending;
 use crate::event::RunEvent;
-use crate::fault::{Fault, Layer};
+use crate::fault::{Fault, FaultLayer};
 use crate::outcome::{RunOutcome, SessionEnd};
 use crate::runner::RunOptions;
-use crate::testing::script::{Script, cannot_open, out_of_quota, passing, session};
+use crate::testing::script::{AgentScript, cannot_open, out_of_quota, session, transient};
 use crate::testing::{World, seconds};
 
-fn failing() -> Script {
-    session().fails(passing("broke"))
+fn failing() -> AgentScript {
+    session().fails(transient("broke"))
 }
 
-fn passes() -> Script {
+fn passes() -> AgentScript {
     session().passes("A").completes()
 }
 
-fn world(scripts: impl IntoIterator<Item = Script>) -> World {
+fn world(scripts: impl IntoIterator<Item = AgentScript>) -> World {
     World::with(&[("A", Pending)]).sessions(scripts)
 }
 
 #[tokio::test(start_paused = true)]
-async fn te_051_as_many_errors_as_retries_go_on() {
+async fn te_051_as_many_errors_as_retries_continue() {
     let report = world([failing(), failing(), passes()]).run(max_retries(2)).await;
     assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 3));
 }
@@ -30,27 +30,27 @@ async fn te_051_as_many_errors_as_retries_go_on() {
 #[tokio::test(start_paused = true)]
 async fn te_052_one_error_more_than_retries_stops() {
     let report = world([failing(), failing(), failing()]).run(max_retries(2)).await;
-    let fault = passing("broke");
+    let fault = transient("broke");
     assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 2, fault });
     assert_eq!(report.iterations, 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn seed_002_3_4_three_retries_unless_told_otherwise() {
+async fn seed_002_3_4_three_retries_by_default() {
     let report = world((0..4).map(|_| failing())).run(options()).await;
-    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 3, fault: passing("broke") });
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 3, fault: transient("broke") });
 }
 
 #[tokio::test(start_paused = true)]
 async fn sc_v007_with_zero_retries_the_first_error_stops() {
     let report = world([failing()]).run(max_retries(0)).await;
-    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 0, fault: passing("broke") });
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 0, fault: transient("broke") });
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_failure_is_the_one_told() {
-    let report = world([failing(), cannot_open(passing("later"))]).run(max_retries(1)).await;
-    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 1, fault: passing("later") });
+async fn the_last_failure_is_reported() {
+    let report = world([failing(), cannot_open(transient("later"))]).run(max_retries(1)).await;
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 1, fault: transient("later") });
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,11 +67,11 @@ async fn seed_002_3_4_quota_is_not_counted_as_an_error_and_does_not_reset_the_co
     let report = world([failing(), quota(), quota(), passes()]).run(options()).await;
     assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 2));
     let report = world([failing(), quota(), failing()]).run(options()).await;
-    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 1, fault: passing("broke") });
+    assert_eq!(report.outcome, RunOutcome::MaxRetriesExceeded { limit: 1, fault: transient("broke") });
 }
 
-/// Two sessions of this kind in a row are one too many with one retry.
-async fn assert_counts(kind: impl Fn() -> Script, code: &str) {
+/// Two consecutive sessions of this kind are one too many with one retry.
+async fn assert_counts(kind: impl Fn() -> AgentScript, code: &str) {
     let report = world([kind(), kind()]).run(max_retries(1)).await;
     let RunOutcome::MaxRetriesExceeded { limit: 1, fault } = report.outcome else {
         panic!("{code}: {:?}", report.outcome);
@@ -86,7 +86,8 @@ async fn seed_002_3_4_execution_error_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn an_authentication_that_may_come_back_counts() {
-    let fault = || Fault::passing(Layer::Model, "authentication", "Invalid API key · Please run /login");
+    let fault =
+        || Fault::transient(FaultLayer::Model, "authentication", "Invalid API key · Please run /login");
     assert_counts(|| session().says("Invalid API key").fails(fault()), "authentication").await;
 }
 
@@ -98,7 +99,7 @@ async fn invariant_1_a_stream_without_an_end_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_cannot_be_opened_counts() {
-    assert_counts(|| cannot_open(passing("not_installed")), "not_installed").await;
+    assert_counts(|| cannot_open(transient("not_installed")), "not_installed").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,15 +110,16 @@ async fn a_session_the_plan_calls_failed_counts() {
     assert_eq!(report.outcome.fault().map(|fault| fault.code.as_str()), Some("no_deliverables"));
 }
 
-/// An agent's process can be interrupted by others than our user; that must not turn into an endless loop.
+/// An agent's process can be interrupted by something other than our user; that must not become an endless
+/// loop.
 #[tokio::test(start_paused = true)]
-async fn invariant_4_an_initializer_that_calls_itself_interrupted_is_given_up() {
+async fn invariant_4_an_initializer_that_reports_itself_interrupted_is_given_up() {
     let world = World::new().sessions((0..2).map(|_| session().ends(SessionEnd::Interrupted)));
     assert_eq!(world.run(max_retries(1)).await.outcome.name(), "max_retries_exceeded");
 }
 
 #[tokio::test(start_paused = true)]
-async fn seed_000_max_turns_is_no_error() {
+async fn seed_000_max_turns_is_not_an_error() {
     let exhausted = || session().ends(SessionEnd::MaxTurns);
     let report = world([exhausted(), exhausted(), passes()]).run(max_retries(0)).await;
     assert_eq!((report.outcome, report.iterations), (RunOutcome::AllPassed, 3));
@@ -131,7 +133,7 @@ async fn seed_002_3_4_every_retry_starts_a_fresh_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sc_s010_the_delay_between_sessions_is_the_one_given() {
+async fn sc_s010_the_delay_between_sessions_is_configurable() {
     let world = world([session().completes(), passes()]);
     world.run(RunOptions { session_delay: seconds(5), ..options() }).await;
     assert_eq!(world.slept(), [5.0]);
@@ -152,9 +154,9 @@ async fn pauses_grow_with_errors_in_a_row_and_shrink_after_a_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_is_as_long_as_the_other_side_asked() {
-    let asking = |wait| session().fails(passing("overloaded").retry_after(Some(seconds(wait))));
-    let world = world([asking(90), asking(1), passes()]);
+async fn a_pause_is_as_long_as_the_other_side_requested() {
+    let requesting = |wait| session().fails(transient("overloaded").retry_after(Some(seconds(wait))));
+    let world = world([requesting(90), requesting(1), passes()]);
     world.run(options()).await;
     assert_eq!(world.slept(), [90.0, 6.0]);
 }
@@ -163,7 +165,7 @@ async fn a_pause_is_as_long_as_the_other_side_asked() {
 async fn a_retry_says_how_many_errors_there_were_and_how_long_it_pauses() {
     let world = world([failing(), failing(), passes()]);
     world.run(max_retries(2)).await;
-    let told: Vec<RunEvent> =
+    let retries: Vec<RunEvent> =
         world.run_events().into_iter().filter(|event| matches!(event, RunEvent::Retrying { .. })).collect();
     let retrying = |errors, pause| RunEvent::Retrying {
         errors,
@@ -171,12 +173,12 @@ async fn a_retry_says_how_many_errors_there_were_and_how_long_it_pauses() {
         pause: seconds(pause),
         message: "It broke.".to_owned(),
     };
-    assert_eq!(told, [retrying(1, 3), retrying(2, 6)]);
+    assert_eq!(retries, [retrying(1, 3), retrying(2, 6)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_after_an_error_is_interruptible() {
-    let fault = passing("overloaded").retry_after(Some(seconds(90)));
+    let fault = transient("overloaded").retry_after(Some(seconds(90)));
     let world = world([session().fails(fault)]).interrupted_after(seconds(20));
     assert_eq!(world.run(options()).await.outcome, RunOutcome::Interrupted);
     assert_eq!(world.slept(), [20.0]);
@@ -184,7 +186,7 @@ async fn a_pause_after_an_error_is_interruptible() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_ends_when_the_time_is_up() {
-    let fault = passing("overloaded").retry_after(Some(seconds(90)));
+    let fault = transient("overloaded").retry_after(Some(seconds(90)));
     let world = world([session().fails(fault)]);
     let limit = seconds(30);
     assert_eq!(world.run(max_duration(limit)).await.outcome, RunOutcome::DurationExceeded { limit });

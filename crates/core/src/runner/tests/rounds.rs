@@ -1,14 +1,14 @@
-//! Seed 002 §9.1, the session loop; and what a session is given.
+//! Seed 002 §9.1, the session loop; and the parameters of a session.
 
 use super::{max_iterations, options};
 use crate::deliverable::DeliverableStatus::{Blocked, Passed, Pending};
-use crate::fault::Layer;
+use crate::fault::FaultLayer;
 use crate::instruction::Phase::{Coding, Initializer};
 use crate::money::Usd;
 use crate::outcome::RunOutcome;
 use crate::runner::RunOptions;
 use crate::testing::script::session;
-use crate::testing::{Entry, World, seconds};
+use crate::testing::{LogEntry, World, seconds};
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_9_1_status_not_exists_initializer_then_continue() {
@@ -76,7 +76,7 @@ async fn a_status_without_active_deliverables_fails_with_no_session() {
     for world in [World::with(&[]), World::with(&[("GONE", Pending)]).deprecated("GONE")] {
         let report = world.run(options()).await;
         let RunOutcome::Failed { fault } = &report.outcome else { panic!("{:?}", report.outcome) };
-        assert_eq!((fault.code.as_str(), fault.layer), ("no_active_deliverables", Layer::Plan));
+        assert_eq!((fault.code.as_str(), fault.layer), ("no_active_deliverables", FaultLayer::Plan));
         assert_eq!((report.iterations, report.exit_code), (0, 2));
     }
 }
@@ -89,7 +89,7 @@ async fn the_report_counts_active_deliverables_only() {
     let report = world.run(max_iterations(1)).await;
     assert_eq!(report.deliverables_total, 3);
     assert_eq!((report.deliverables_passed, report.deliverables_blocked), (1, 1));
-    assert_eq!((report.verified, report.verified_total), (0, 0), "sync's business");
+    assert_eq!((report.verified, report.verified_total), (0, 0), "only sync counts these");
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,19 +103,19 @@ async fn sc_s011_cost_and_time_of_all_sessions_are_summed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_given_its_phase_its_gates_and_the_thinking_budget() {
+async fn a_session_gets_its_phase_its_gates_and_the_thinking_budget() {
     let world =
         World::new().sessions([session().creates("A").completes(), session().passes("A").completes()]);
     world.run(RunOptions { thinking: Some(8_192), ..options() }).await;
     for (phase, model) in [(Initializer, "thinker"), (Coding, "worker")] {
         let gates = vec![phase.name().to_owned()];
-        let opened = Entry::Opened { phase, model: model.to_owned(), thinking: Some(8_192), gates };
+        let opened = LogEntry::Opened { phase, model: model.to_owned(), thinking: Some(8_192), gates };
         assert!(world.log().contains(&opened), "{opened:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_becomes_unreadable_ends_the_run_and_what_was_spent_is_told() {
+async fn a_status_that_becomes_unreadable_ends_the_run_and_the_cost_is_reported() {
     let world =
         World::with(&[("A", Pending)]).sessions([session().spends(0.5).corrupts_the_status().completes()]);
     let report = world.run(options()).await;

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{error, read as read_at};
-use crate::reply::{Complaint, Prompt, signature};
+use crate::reply::{Prompt, ServiceError, signature};
 
 fn read(request: &Value) -> Result<Prompt, String> {
     read_at("/v1/messages", request)
@@ -130,7 +130,7 @@ fn each_status_has_its_error_type() {
     ];
     for (status, kind) in cases {
         let code = StatusCode::from_u16(status).unwrap();
-        let (answered, body) = error(&Complaint::refused(code, "why".to_owned()), "m");
+        let (answered, body) = error(&ServiceError::refused(code, "why".to_owned()), "m");
         assert_eq!(answered, code);
         assert_eq!(
             body,

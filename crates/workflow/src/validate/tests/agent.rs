@@ -1,12 +1,12 @@
-//! The head of `agent.json`, and its parameters.
+//! Versions, name, limits, environment variables and parameters of `agent.json`.
 
 use serde_json::{Value, json};
 
-use super::{Row, errors, told, validate, warnings};
+use super::{ProblemRow, assert_reported, errors, validate, warnings};
 use crate::prompt_variables::RUNTIME_NAMES;
 use crate::samples::patched;
 
-fn row(agent: Value, path: &'static str, words: &'static str) -> Row {
+fn row(agent: Value, path: &'static str, words: &'static str) -> ProblemRow {
     (agent, json!({}), "agent.json", path, words)
 }
 
@@ -15,18 +15,18 @@ fn parameter(parameter: Value) -> Value {
 }
 
 #[test]
-fn what_is_wrong_in_the_head_of_the_agent_is_told() {
+fn problems_of_the_agent_are_reported() {
     errors(vec![
         row(json!({ "version": "v1" }), "$.version", "three numbers"),
-        row(json!({ "name": "Fix it" }), "$.name", "cannot be the name"),
-        row(json!({ "name": "fix" }), "$.name", "its directory has another name: fix"),
+        row(json!({ "name": "Fix it" }), "$.name", "not a valid agent name"),
+        row(json!({ "name": "other" }), "$.name", "its directory has a different name: fix"),
         row(json!({ "maxIterations": 0 }), "$.maxIterations", "from 1 to 10000"),
         row(json!({ "maxIterations": 10_001 }), "$.maxIterations", "from 1 to 10000"),
         row(json!({ "stepLoopLimit": 0 }), "$.stepLoopLimit", "from 1 to 10000"),
         row(
             json!({ "environment": ["HOME_TEAM", "A-B"] }),
             "$.environment[1]",
-            "name of an environment variable",
+            "not a valid environment variable name",
         ),
         row(json!({ "environment": ["HOME_TEAM", "HOME_TEAM"] }), "$.environment[1]", "twice"),
         row(
@@ -34,22 +34,26 @@ fn what_is_wrong_in_the_head_of_the_agent_is_told() {
             "$.environment[1]",
             "a parameter has the same name",
         ),
-        row(json!({ "environment": ["HOME_TEAM", "step"] }), "$.environment[1]", "supplied in every run"),
+        row(
+            json!({ "environment": ["HOME_TEAM", "step"] }),
+            "$.environment[1]",
+            "reserved for a variable of the run",
+        ),
     ]);
 }
 
 #[test]
-fn what_is_wrong_with_a_parameter_is_told() {
+fn problems_of_a_parameter_are_reported() {
     errors(vec![
         row(
             json!({ "parameters": { "Big": { "type": "string" } } }),
             "$.parameters.Big",
-            "name of a parameter",
+            "not a valid parameter name",
         ),
         row(
             json!({ "parameters": { "a b": { "type": "string" } } }),
             "$.parameters[\"a b\"]",
-            "name of a parameter",
+            "not a valid parameter name",
         ),
         row(parameter(json!({ "type": "number", "default": "3" })), "$.parameters.x.default", "type number"),
         row(parameter(json!({ "type": "string", "default": 3 })), "$.parameters.x.default", "type string"),
@@ -72,7 +76,7 @@ fn what_is_wrong_with_a_parameter_is_told() {
         row(
             parameter(json!({ "type": "string", "default": "ab1", "validation": { "pattern": "[a-z]+" } })),
             "$.parameters.x.default",
-            "does not fit the pattern",
+            "does not match the pattern",
         ),
         row(
             parameter(
@@ -99,12 +103,12 @@ fn what_is_wrong_with_a_parameter_is_told() {
         row(
             parameter(json!({ "type": "number", "validation": { "pattern": "1" } })),
             "$.parameters.x.validation.pattern",
-            "Only a text",
+            "Only a string or an array",
         ),
         row(
             parameter(json!({ "type": "string", "validation": { "enum": [] } })),
             "$.parameters.x.validation.enum",
-            "no value could be given",
+            "no value would be allowed",
         ),
         row(
             parameter(json!({ "type": "number", "validation": { "enum": [1, "2"] } })),
@@ -115,15 +119,20 @@ fn what_is_wrong_with_a_parameter_is_told() {
 }
 
 #[test]
-fn names_that_the_runtime_supplies_cannot_be_taken() {
+fn names_of_runtime_variables_are_reserved() {
     for name in RUNTIME_NAMES {
         let result = validate(&patched(json!({ "parameters": { name: { "type": "string" } } }), json!({})));
-        told(&result.errors, "agent.json", &format!("$.parameters.{name}"), "supplied in every run");
+        assert_reported(
+            &result.errors,
+            "agent.json",
+            &format!("$.parameters.{name}"),
+            "reserved for a variable of the run",
+        );
     }
 }
 
 #[test]
-fn a_parameter_that_must_be_given_needs_no_default() {
+fn a_required_parameter_needs_no_default() {
     warnings(vec![row(
         parameter(json!({ "type": "string", "required": true, "default": "a" })),
         "$.parameters.x.default",

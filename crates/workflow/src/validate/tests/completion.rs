@@ -1,51 +1,47 @@
-//! When the agent is done.
+//! The completion condition.
 
 use serde_json::{Value, json};
 
-use super::{Row, errors, fine};
+use super::{ProblemRow, assert_valid, errors};
 use crate::samples::patched;
 
-fn when(completion: Value, path: &'static str, words: &'static str) -> Row {
+fn when(completion: Value, path: &'static str, words: &'static str) -> ProblemRow {
     (json!({ "completion": completion }), json!({}), "agent.json", path, words)
 }
 
 #[test]
-fn what_is_wrong_with_a_condition_is_told() {
+fn problems_of_a_condition_are_reported() {
     errors(vec![
         when(
             json!({ "type": "iterationBudget", "maxIterations": 0 }),
             "$.completion.maxIterations",
-            "from 1",
+            "at least 1",
         ),
-        when(json!({ "type": "checkBudget", "maxChecks": 0 }), "$.completion.maxChecks", "from 1"),
+        when(json!({ "type": "checkBudget", "maxChecks": 0 }), "$.completion.maxChecks", "at least 1"),
         when(
             json!({ "type": "iterate", "maxIterations": 101 }),
             "$.completion.maxIterations",
-            "stopped after 100 iterations",
+            "ends after 100 iterations",
         ),
-        when(
-            json!({ "type": "keywordSignal", "keywords": [] }),
-            "$.completion.keywords",
-            "no word to look for",
-        ),
+        when(json!({ "type": "keywordSignal", "keywords": [] }), "$.completion.keywords", "no keywords"),
         when(json!({ "type": "manual", "completionKeyword": " " }), "$.completion.keywords[0]", "blank"),
-        when(json!({ "type": "structuredSignal" }), "$.completion", "any would do"),
+        when(json!({ "type": "structuredSignal" }), "$.completion", "any answer would match"),
         when(json!({ "type": "structuredSignal", "signalType": "" }), "$.completion.signalType", "blank"),
         when(
             json!({ "type": "structuredSignal", "schema": { "type": 3 } }),
             "$.completion.schema",
-            "no JSON Schema",
+            "not a valid JSON Schema",
         ),
         when(json!({ "type": "custom", "program": "none.sh" }), "$.completion.program", "no such text file"),
         when(
             json!({ "type": "custom", "program": "../x" }),
             "$.completion.program",
-            "no path in the agent's directory",
+            "not a path inside the agent's directory",
         ),
         when(
             json!({ "type": "custom", "program": "/bin/true" }),
             "$.completion.program",
-            "no path in the agent's directory",
+            "not a path inside the agent's directory",
         ),
         when(
             json!({ "type": "custom", "program": "bin/done", "timeLimit": 0 }),
@@ -56,7 +52,7 @@ fn what_is_wrong_with_a_condition_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_state_outside_is_told() {
+fn problems_of_an_external_state_are_reported() {
     let state = |resource: Value| json!({ "type": "externalState", "resource": resource });
     errors(vec![
         when(state(json!({ "type": "command", "command": " " })), "$.completion.resource.command", "blank"),
@@ -68,12 +64,12 @@ fn what_is_wrong_with_a_state_outside_is_told() {
         when(
             state(json!({ "type": "file", "path": "/tmp/x" })),
             "$.completion.resource.path",
-            "no path in the project",
+            "not a path inside the project",
         ),
         when(
             state(json!({ "type": "file", "path": "a/../../x" })),
             "$.completion.resource.path",
-            "no path in the project",
+            "not a path inside the project",
         ),
         when(
             state(json!({ "type": "github-issue", "issue": "", "repository": "a/b" })),
@@ -91,7 +87,7 @@ fn what_is_wrong_with_a_state_outside_is_told() {
             "{uv-isue}",
         ),
     ]);
-    fine(&patched(
+    assert_valid(&patched(
         json!({ "completion": state(json!({ "type": "github-issue", "issue": "{uv-issue}", "repository": "a/b" })) }),
         json!({}),
     ));
@@ -104,11 +100,15 @@ fn a_composite_has_conditions_that_are_not_composites_themselves() {
         |conditions: Value| json!({ "type": "composite", "mode": "any", "conditions": conditions });
     errors(vec![
         when(composite(json!([])), "$.completion.conditions", "no condition"),
-        when(composite(json!([composite(json!([]))])), "$.completion.conditions[0]", "made of others"),
+        when(
+            composite(json!([composite(json!([]))])),
+            "$.completion.conditions[0]",
+            "cannot contain another one",
+        ),
         when(
             composite(json!([{ "type": "stepMachine" }, { "type": "checkBudget", "maxChecks": 0 }])),
             "$.completion.conditions[1].maxChecks",
-            "from 1",
+            "at least 1",
         ),
         when(
             composite(json!([{ "type": "externalState",
@@ -120,16 +120,16 @@ fn a_composite_has_conditions_that_are_not_composites_themselves() {
 }
 
 #[test]
-fn a_structured_signal_needs_a_step_that_gives_one() {
+fn a_structured_signal_needs_a_step_with_an_output() {
     let completion = json!({ "completion": { "type": "structuredSignal", "signalType": "done" } });
-    fine(&patched(completion.clone(), json!({})));
+    assert_valid(&patched(completion.clone(), json!({})));
     let steps = json!({ "steps": { "plan": { "output": null, "next": null },
         "build": null, "help": null, "repair": null, "polish": null, "format": null, "lint": null, "review": null } });
-    errors(vec![(completion, steps, "agent.json", "$.completion", "no step gives a structured answer")]);
+    errors(vec![(completion, steps, "agent.json", "$.completion", "no step returns a structured answer")]);
 }
 
 #[test]
-fn every_kind_of_condition_can_be_right() {
+fn every_type_of_condition_can_be_valid() {
     for completion in [
         json!({ "type": "iterationBudget", "maxIterations": 100 }),
         json!({ "type": "keywordSignal", "keywords": ["DONE"] }),
@@ -138,6 +138,6 @@ fn every_kind_of_condition_can_be_right() {
         json!({ "type": "externalState", "resource": { "type": "file", "path": "reports/done.txt" } }),
         json!({ "type": "composite", "mode": "all", "conditions": [{ "type": "stepMachine" }, { "type": "checkBudget", "maxChecks": 1 }] }),
     ] {
-        fine(&patched(json!({ "completion": completion }), json!({})));
+        assert_valid(&patched(json!({ "completion": completion }), json!({})));
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Row, errors, fine, told, validate};
+use super::{ProblemRow, assert_reported, assert_valid, errors, validate};
 use crate::samples::{patched, with_files};
 
-fn plan(prompt: Value, words: &'static str) -> Row {
+fn plan(prompt: Value, words: &'static str) -> ProblemRow {
     (
         json!({}),
         json!({ "steps": { "plan": { "prompt": prompt } } }),
@@ -16,7 +16,7 @@ fn plan(prompt: Value, words: &'static str) -> Row {
 }
 
 #[test]
-fn every_prompt_is_there() {
+fn every_prompt_exists() {
     errors(vec![
         plan(json!("none.md"), "there is no prompts/none.md"),
         plan(
@@ -42,61 +42,77 @@ fn every_prompt_is_there() {
             "no prompts/none.md",
         ),
     ]);
-    fine(&patched(
+    assert_valid(&patched(
         json!({}),
         json!({ "steps": { "plan": { "prompt": { "path": "none.md", "fallback": "plan.md" } } } }),
     ));
 }
 
 #[test]
-fn a_prompt_is_below_its_directory() {
+fn a_prompt_is_inside_its_directory() {
     errors(vec![
-        plan(json!("../agent.json"), "no path below"),
-        plan(json!("/etc/passwd"), "no path below"),
-        plan(json!({ "path": "plan.md", "fallback": "../x" }), "no path below"),
-        plan(json!({ "c1": "..", "c2": "b", "c3": "c" }), "no path below"),
+        plan(json!("../agent.json"), "not a path inside"),
+        plan(json!("/etc/passwd"), "not a path inside"),
+        plan(json!({ "path": "plan.md", "fallback": "../x" }), "not a path inside"),
+        plan(json!({ "c1": "..", "c2": "b", "c3": "c" }), "not a path inside"),
     ]);
 }
 
 #[test]
-fn a_prompt_says_something_and_so_does_its_fallback() {
+fn an_empty_prompt_and_a_missing_fallback_are_reported() {
     let blank = with_files(json!({}), json!({}), &[("prompts/plan.md", " \n")]);
-    told(&validate(&blank).errors, "steps.json", "$.steps.plan.prompt", "prompts/plan.md is empty");
-    let lost = patched(json!({}), json!({ "steps": { "build": { "prompt": { "fallback": "none.md" } } } }));
-    told(&validate(&lost).warnings, "steps.json", "$.steps.build.prompt", "not needed now");
+    assert_reported(
+        &validate(&blank).errors,
+        "steps.json",
+        "$.steps.plan.prompt",
+        "prompts/plan.md is empty",
+    );
+    let missing =
+        patched(json!({}), json!({ "steps": { "build": { "prompt": { "fallback": "none.md" } } } }));
+    assert_reported(
+        &validate(&missing).warnings,
+        "steps.json",
+        "$.steps.build.prompt",
+        "not needed at the moment",
+    );
 }
 
 /// 変数マッピング契約: {uv-origin}
 #[test]
-fn a_variable_that_nobody_supplies_is_told_with_its_file() {
+fn an_undefined_variable_is_reported_with_its_file() {
     for (file, at, path) in [
         ("prompts/plan.md", "steps.json", "$.steps.plan.prompt"),
         ("prompts/steps/review/code/f_default.md", "steps.json", "$.steps.review.prompt"),
         ("prompts/system.md", "agent.json", "$.systemPrompt"),
     ] {
         let wrong = with_files(json!({}), json!({}), &[(file, "Go to {uv-origin}.")]);
-        told(&validate(&wrong).errors, at, path, &format!("{file} uses {{uv-origin}}"));
+        assert_reported(&validate(&wrong).errors, at, path, &format!("{file} uses {{uv-origin}}"));
     }
     let system = with_files(json!({}), json!({}), &[("prompts/system.md", "{uv-summary}")]);
-    told(&validate(&system).errors, "agent.json", "$.systemPrompt", "nothing supplies it");
+    assert_reported(&validate(&system).errors, "agent.json", "$.systemPrompt", "is not defined");
     let other = with_files(json!({}), json!({}), &[("prompts/plan.md", "{uv-summary}")]);
-    told(&validate(&other).errors, "steps.json", "$.steps.plan.prompt", "{uv-summary}");
+    assert_reported(&validate(&other).errors, "steps.json", "$.steps.plan.prompt", "{uv-summary}");
 }
 
 #[test]
-fn the_system_prompt_is_looked_at_though_nobody_names_it() {
+fn the_default_system_prompt_is_validated() {
     let wrong = with_files(json!({ "systemPrompt": null }), json!({}), &[("prompts/system.md", "{uv-x}")]);
-    told(&validate(&wrong).errors, "agent.json", "$.systemPrompt", "{uv-x}");
+    assert_reported(&validate(&wrong).errors, "agent.json", "$.systemPrompt", "{uv-x}");
 }
 
 #[test]
-fn what_has_no_value_in_the_first_iteration_is_told_of_the_entry_step_only() {
+fn variables_without_a_value_in_the_first_iteration_are_reported_for_the_entry_step_only() {
     for name in ["completed_iterations", "previous_summary", "previous_response"] {
         let text = format!("{{uv-{name}}}");
         let early = with_files(json!({}), json!({}), &[("prompts/plan.md", &text)]);
         let result = validate(&early);
         assert!(result.valid(), "{:?}", result.errors);
-        told(&result.warnings, "steps.json", "$.steps.plan.prompt", "no value in the first iteration");
+        assert_reported(
+            &result.warnings,
+            "steps.json",
+            "$.steps.plan.prompt",
+            "no value in the first iteration",
+        );
         assert_eq!(result.warnings.len(), 1);
     }
 }
@@ -105,6 +121,6 @@ fn what_has_no_value_in_the_first_iteration_is_told_of_the_entry_step_only() {
 fn standard_input_is_read_only_if_the_agent_says_so() {
     let files = [("prompts/build.md", "{uv-summary} {uv-input_text}")];
     let unread = with_files(json!({}), json!({}), &files);
-    told(&validate(&unread).warnings, "steps.json", "$.steps.build.prompt", "standard input");
-    fine(&with_files(json!({ "stdin": true }), json!({}), &files));
+    assert_reported(&validate(&unread).warnings, "steps.json", "$.steps.build.prompt", "standard input");
+    assert_valid(&with_files(json!({ "stdin": true }), json!({}), &files));
 }

@@ -1,29 +1,29 @@
-//! Each step by itself, and its sub-steps.
+//! Single steps and their sub-steps.
 
 use serde_json::{Value, json};
 
-use super::{Row, errors, fine, told, validate, warnings};
+use super::{ProblemRow, assert_reported, assert_valid, errors, validate, warnings};
 use crate::samples::{of_steps, patched};
 
-fn row(step: &str, over: Value, path: &'static str, words: &'static str) -> Row {
+fn row(step: &str, over: Value, path: &'static str, words: &'static str) -> ProblemRow {
     (json!({}), json!({ "steps": { step: over } }), "steps.json", path, words)
 }
 
 #[test]
-fn the_entry_step_exists_and_is_no_part_of_another() {
-    let entry = |name: &str, words| -> Row {
+fn the_entry_step_exists_and_is_not_a_sub_step() {
+    let entry = |name: &str, words| -> ProblemRow {
         (json!({}), json!({ "entryStep": name }), "steps.json", "$.entryStep", words)
     };
-    errors(vec![entry("nowhere", "no step of this name"), entry("format", "cannot come first")]);
+    errors(vec![entry("nowhere", "no step with this name"), entry("format", "cannot be the entry step")]);
 }
 
 #[test]
-fn what_is_wrong_with_a_step_is_told() {
+fn problems_of_a_step_are_reported() {
     errors(vec![
-        row("a.b", json!({ "prompt": "plan.md" }), "$.steps[\"a.b\"]", "name of a step"),
+        row("a.b", json!({ "prompt": "plan.md" }), "$.steps[\"a.b\"]", "not a valid step name"),
         row("plan", json!({ "prompt": null }), "$.steps.plan.prompt", "no prompt"),
         row("format", json!({ "prompt": null }), "$.steps.format.prompt", "no prompt"),
-        row("plan", json!({ "prompt": null }), "$.steps.plan.output", "nobody gives this answer"),
+        row("plan", json!({ "prompt": null }), "$.steps.plan.output", "cannot return an answer"),
         row(
             "plan",
             json!({ "output": { "type": "thing" } }),
@@ -35,13 +35,13 @@ fn what_is_wrong_with_a_step_is_told() {
             "plan",
             json!({ "output": { "$ref": "https://example.com/a.json" } }),
             "$.steps.plan.output",
-            "no JSON Schema",
+            "not a valid JSON Schema",
         ),
         row(
             "plan",
             json!({ "output": { "$ref": "file:///etc/passwd" } }),
             "$.steps.plan.output",
-            "no JSON Schema",
+            "not a valid JSON Schema",
         ),
         row(
             "build",
@@ -59,7 +59,7 @@ fn what_is_wrong_with_a_step_is_told() {
             "build",
             json!({ "actions": [{ "type": " ", "command": "a" }] }),
             "$.steps.build.actions[0].type",
-            "needs a name",
+            "has no name",
         ),
         row(
             "build",
@@ -79,24 +79,19 @@ fn what_is_wrong_with_a_step_is_told() {
             "$.steps.build.actions[0].timeLimit",
             "from 1 to 3600",
         ),
-        row(
-            "lint",
-            json!({ "check": { "keywords": [] } }),
-            "$.steps.lint.check.keywords",
-            "no word to look for",
-        ),
+        row("lint", json!({ "check": { "keywords": [] } }), "$.steps.lint.check.keywords", "no keywords"),
         row(
             "lint",
             json!({ "check": { "keywords": ["A", " "] } }),
             "$.steps.lint.check.keywords[1]",
             "blank",
         ),
-        row("lint", json!({ "prompt": null }), "$.steps.lint.check", "nobody can say a word"),
+        row("lint", json!({ "prompt": null }), "$.steps.lint.check", "no response to search"),
     ]);
 }
 
 #[test]
-fn a_step_may_do_no_more_than_the_agent() {
+fn a_step_cannot_have_more_access_than_its_agent() {
     let steps = json!({ "steps": { "plan": { "access": "write" } } });
     errors(vec![(
         json!({ "access": "read" }),
@@ -105,18 +100,23 @@ fn a_step_may_do_no_more_than_the_agent() {
         "$.steps.plan.access",
         "may only read",
     )]);
-    fine(&patched(json!({ "access": "write" }), steps));
+    assert_valid(&patched(json!({ "access": "write" }), steps));
 }
 
 #[test]
-fn what_is_wrong_with_an_input_is_told() {
+fn problems_of_an_input_are_reported() {
     let input = |name: &str, from: &str| json!({ "inputs": { name: { "from": from } } });
     errors(vec![
-        row("build", input("x", "nowhere.a"), "$.steps.build.inputs.x.from", "no step of this name"),
-        row("build", input("x", "plan."), "$.steps.build.inputs.x.from", "the field has no name"),
-        row("build", input("x", "repair.a"), "$.steps.build.inputs.x.from", "repair has no fields"),
-        row("build", input("2x", "plan"), "$.steps.build.inputs.2x", "name of a variable"),
-        row("build", input("visit", "plan"), "$.steps.build.inputs.visit", "supplied in every run"),
+        row("build", input("x", "nowhere.a"), "$.steps.build.inputs.x.from", "no step with this name"),
+        row("build", input("x", "plan."), "$.steps.build.inputs.x.from", "the field name is empty"),
+        row("build", input("x", "repair.a"), "$.steps.build.inputs.x.from", "repair has no `output`"),
+        row("build", input("2x", "plan"), "$.steps.build.inputs.2x", "not a valid variable name"),
+        row(
+            "build",
+            input("visit", "plan"),
+            "$.steps.build.inputs.visit",
+            "reserved for a variable of the run",
+        ),
         row("build", input("issue", "plan"), "$.steps.build.inputs.issue", "has the same name"),
         row("build", input("HOME_TEAM", "plan"), "$.steps.build.inputs.HOME_TEAM", "has the same name"),
     ]);
@@ -133,47 +133,52 @@ fn a_gateway_must_branch_and_only_a_gateway_does() {
             "$.steps.review",
             "`onPass` and `onFail`",
         ),
-        row("plan", json!({ "branch": branch }), "$.steps.plan.branch", "only a gateway branches"),
+        row("plan", json!({ "branch": branch }), "$.steps.plan.branch", "only a gateway can branch"),
         row(
             "review",
             json!({ "branch": { "targets": { "good": null, "bad": null } } }),
             "$.steps.review.branch.targets",
-            "leads nowhere",
+            "has no targets",
         ),
         row(
             "review",
             json!({ "branch": { "targets": { "bad": "nowhere" } } }),
             "$.steps.review.branch.targets.bad",
-            "no step of this name",
+            "no step with this name",
         ),
         row(
             "review",
             json!({ "branch": { "default": "nowhere" } }),
             "$.steps.review.branch.default",
-            "no step of this name",
+            "no step with this name",
         ),
         row(
             "review",
             json!({ "branch": { "from": "nowhere" } }),
             "$.steps.review.branch.from",
-            "no step of this name",
+            "no step with this name",
         ),
         row(
             "review",
             json!({ "branch": { "from": "repair" } }),
             "$.steps.review.branch.from",
-            "repair has no fields",
+            "repair has no `output`",
         ),
-        row("review", json!({ "branch": { "field": "a..b" } }), "$.steps.review.branch.field", "no name"),
+        row(
+            "review",
+            json!({ "branch": { "field": "a..b" } }),
+            "$.steps.review.branch.field",
+            "name is empty",
+        ),
         row(
             "review",
             json!({ "output": null }),
             "$.steps.review.branch",
-            "its own answer, and that has no fields",
+            "its own answer, but has no `output`",
         ),
-        row("review", json!({ "prompt": null }), "$.steps.review.branch", "no prompt to give one"),
+        row("review", json!({ "prompt": null }), "$.steps.review.branch", "but has no prompt"),
     ]);
-    fine(&patched(
+    assert_valid(&patched(
         json!({}),
         json!({ "steps": {
         "review": { "branch": null, "output": null, "check": {
@@ -183,7 +188,7 @@ fn a_gateway_must_branch_and_only_a_gateway_does() {
 }
 
 #[test]
-fn values_that_an_answer_cannot_have_are_told() {
+fn values_that_an_answer_cannot_have_are_reported() {
     warnings(vec![
         row(
             "review",
@@ -201,9 +206,9 @@ fn values_that_an_answer_cannot_have_are_told() {
             "review",
             json!({ "output": { "properties": { "verdict": { "enum": ["good", "bad", "ugly"] } } } }),
             "$.steps.review.branch.targets",
-            "lead nowhere: ugly",
+            "have no target: ugly",
         ),
-        row("review", json!({ "next": "build" }), "$.steps.review.next", "where its branch leads"),
+        row("review", json!({ "next": "build" }), "$.steps.review.next", "follows its branch"),
     ]);
 }
 
@@ -214,16 +219,21 @@ fn sub_steps_are_run_one_after_the_other() {
         "polish",
         json!({ "sequential": false }),
         "$.steps.polish.sequential",
-        "several agents, as a fleet does",
+        "start several agents",
     )]);
-    fine(&patched(json!({}), json!({ "steps": { "polish": { "sequential": true } } })));
+    assert_valid(&patched(json!({}), json!({ "steps": { "polish": { "sequential": true } } })));
 }
 
 /// SubStep契約: subStep: 親ステップの一部として実行
 #[test]
 fn a_sub_step_is_part_of_exactly_one_step() {
     errors(vec![
-        row("lone", json!({ "type": "subStep", "prompt": "plan.md" }), "$.steps.lone.type", "no step has it"),
+        row(
+            "lone",
+            json!({ "type": "subStep", "prompt": "plan.md" }),
+            "$.steps.lone.type",
+            "no step lists it",
+        ),
         row(
             "repair",
             json!({ "subSteps": ["lint"] }),
@@ -246,17 +256,17 @@ fn a_sub_step_is_part_of_exactly_one_step() {
             "polish",
             json!({ "subSteps": ["format", "lint", "x"] }),
             "$.steps.polish.subSteps[2]",
-            "no step of this name",
+            "no step with this name",
         ),
-        row("review", json!({ "subSteps": ["format"] }), "$.steps.review.subSteps", "has no sub-steps"),
-        row("format", json!({ "next": "review" }), "$.steps.format.next", "leads nowhere by itself"),
+        row("review", json!({ "subSteps": ["format"] }), "$.steps.review.subSteps", "cannot have sub-steps"),
+        row("format", json!({ "next": "review" }), "$.steps.format.next", "cannot have a next step"),
         row(
             "lint",
             json!({ "check": { "onPass": { "next": "review" } } }),
             "$.steps.lint.check.onPass.next",
-            "leads nowhere by itself",
+            "cannot have a next step",
         ),
-        row("format", json!({ "subSteps": ["lint"] }), "$.steps.format.subSteps", "no sub-steps of its own"),
+        row("format", json!({ "subSteps": ["lint"] }), "$.steps.format.subSteps", "cannot have sub-steps"),
         row(
             "format",
             json!({ "branch": { "field": "a", "targets": { "a": "build" } } }),
@@ -269,7 +279,7 @@ fn a_sub_step_is_part_of_exactly_one_step() {
 #[test]
 fn nothing_else_leads_to_a_sub_step() {
     errors(vec![
-        row("plan", json!({ "next": "format" }), "$.steps.plan.next", "as a part of its own step"),
+        row("plan", json!({ "next": "format" }), "$.steps.plan.next", "as a part of its parent step"),
         row(
             "build",
             json!({ "check": { "onPass": { "next": "format" } } }),
@@ -298,16 +308,16 @@ fn nothing_else_leads_to_a_sub_step() {
 }
 
 #[test]
-fn an_agent_has_not_too_many_steps() {
+fn the_number_of_steps_is_limited() {
     let many = |count: usize| {
         let steps = (0..count).map(|number| (format!("a{number}"), json!({ "prompt": "plan.md" })));
         validate(&of_steps(json!({}), Value::Object(steps.collect())))
     };
-    told(
+    assert_reported(
         &many(501).errors,
         "steps.json",
         "$.steps",
-        "there are 501 steps, and an agent may have at most 500",
+        "there are 501 steps; an agent can have at most 500",
     );
     assert!(many(500).errors.iter().all(|error| error.path != "$.steps"));
 }

@@ -1,52 +1,48 @@
-//! Where steps lead, how they are tried again, and whom they call for help.
+//! Transitions, retries and escalations.
 
 use serde_json::{Value, json};
 
-use super::{Row, errors, fine, warnings};
+use super::{ProblemRow, assert_valid, errors, warnings};
 use crate::samples::patched;
 
-fn build(over: Value, path: &'static str, words: &'static str) -> Row {
+fn build(over: Value, path: &'static str, words: &'static str) -> ProblemRow {
     (json!({}), json!({ "steps": { "build": over } }), "steps.json", path, words)
 }
 
-fn on_pass(over: Value, path: &'static str, words: &'static str) -> Row {
+fn on_pass(over: Value, path: &'static str, words: &'static str) -> ProblemRow {
     build(json!({ "check": { "onPass": over } }), path, words)
 }
 
-fn on_fail(over: Value, path: &'static str, words: &'static str) -> Row {
+fn on_fail(over: Value, path: &'static str, words: &'static str) -> ProblemRow {
     build(json!({ "check": { "onFail": over } }), path, words)
 }
 
 /// StepTransitionContract: next で指定されたステップは registry.steps に存在すること
 #[test]
-fn every_step_that_is_led_to_exists() {
+fn every_target_exists() {
     errors(vec![
-        build(json!({ "next": "x" }), "$.steps.build.next", "no step of this name"),
-        on_pass(json!({ "next": "x" }), "$.steps.build.check.onPass.next", "no step of this name"),
+        build(json!({ "next": "x" }), "$.steps.build.next", "no step with this name"),
+        on_pass(json!({ "next": "x" }), "$.steps.build.check.onPass.next", "no step with this name"),
         on_fail(
             json!({ "retry": null, "next": "x" }),
             "$.steps.build.check.onFail.next",
-            "no step of this name",
+            "no step with this name",
         ),
         on_fail(
             json!({ "retry": { "fallbackStep": "x" } }),
             "$.steps.build.check.onFail.retry.fallbackStep",
-            "no step of this name",
+            "no step with this name",
         ),
     ]);
 }
 
 #[test]
-fn a_transition_leads_to_exactly_one_place() {
+fn a_transition_has_exactly_one_target() {
     errors(vec![
-        on_pass(json!({ "next": null }), "$.steps.build.check.onPass", "leads nowhere"),
-        on_pass(json!({ "complete": true }), "$.steps.build.check.onPass", "more than one place"),
-        on_fail(json!({ "next": "plan" }), "$.steps.build.check.onFail", "more than one place"),
-        on_pass(
-            json!({ "next": null, "retry": true }),
-            "$.steps.build.check.onPass.retry",
-            "is not tried again",
-        ),
+        on_pass(json!({ "next": null }), "$.steps.build.check.onPass", "has no target"),
+        on_pass(json!({ "complete": true }), "$.steps.build.check.onPass", "more than one target"),
+        on_fail(json!({ "next": "plan" }), "$.steps.build.check.onFail", "more than one target"),
+        on_pass(json!({ "next": null, "retry": true }), "$.steps.build.check.onPass.retry", "is not retried"),
     ]);
 }
 
@@ -57,7 +53,7 @@ fn a_fallback_needs_its_step() {
         on_fail(
             json!({ "retry": { "fallbackStep": null } }),
             "$.steps.build.check.onFail.retry.fallbackStep",
-            "needs the step",
+            "needs a step",
         ),
         on_fail(
             json!({ "retry": { "maxRetries": 1001 } }),
@@ -69,7 +65,7 @@ fn a_fallback_needs_its_step() {
     let mut steps = json!({ "steps": lead });
     steps["steps"]["build"] = json!({ "check": { "onFail": { "retry": { "onExhausted": "skip" } } } });
     let path = "$.steps.build.check.onFail.retry.fallbackStep";
-    warnings(vec![(json!({}), steps, "steps.json", path, "never gone to")]);
+    warnings(vec![(json!({}), steps, "steps.json", path, "never used")]);
 }
 
 #[test]
@@ -77,30 +73,33 @@ fn a_failed_check_may_end_the_step_at_once() {
     let mut steps = json!({ "steps": { "build": { "check": { "onFail": null } } } });
     steps["steps"]["plan"] =
         json!({ "check": { "type": "keyword", "keywords": ["X"], "onFail": { "next": "repair" } } });
-    fine(&patched(json!({}), steps.clone()));
+    assert_valid(&patched(json!({}), steps.clone()));
     steps["steps"]["repair"] =
         json!({ "check": { "type": "keyword", "keywords": ["X"], "onFail": { "retry": false } } });
-    fine(&patched(json!({}), steps));
+    assert_valid(&patched(json!({}), steps));
 }
 
 /// エスカレーション契約: in_agent: 別のステップにジャンプ; webhook: 外部サービスに通知
 #[test]
-fn who_is_called_for_help_can_be_called() {
-    let call = |over: Value, words| {
+fn the_target_of_an_escalation_is_valid() {
+    let escalate = |over: Value, words| {
         let mut steps = json!({ "steps": { "build": { "escalation": over } } });
         steps["steps"]["help"] = Value::Null;
         (json!({}), steps, "steps.json", "$.steps.build.escalation.escalateTo", words)
     };
     errors(vec![
-        call(json!({ "escalateTo": "build" }), "cannot call itself"),
-        call(json!({ "escalateTo": "nobody", "notificationMethod": "in_agent" }), "no step of this name"),
-        call(json!({ "escalateTo": "plan", "notificationMethod": "webhook" }), "relative URL"),
-        call(json!({ "escalateTo": "http://example.com/x" }), "must be reached by https"),
-        call(json!({ "escalateTo": "http://localhost.example.com/x" }), "must be reached by https"),
-        call(json!({ "escalateTo": "ftp://example.com/x" }), "ftp is not https"),
-        call(json!({ "escalateTo": "https://" }), "empty host"),
-        call(json!({ "escalateTo": "https://a:b@example.com" }), "a name or a password"),
-        call(json!({ "escalateTo": " " }), "nobody is named"),
+        escalate(json!({ "escalateTo": "build" }), "cannot escalate to itself"),
+        escalate(
+            json!({ "escalateTo": "nobody", "notificationMethod": "in_agent" }),
+            "no step with this name",
+        ),
+        escalate(json!({ "escalateTo": "plan", "notificationMethod": "webhook" }), "relative URL"),
+        escalate(json!({ "escalateTo": "http://example.com/x" }), "must use https"),
+        escalate(json!({ "escalateTo": "http://localhost.example.com/x" }), "must use https"),
+        escalate(json!({ "escalateTo": "ftp://example.com/x" }), "ftp is not https"),
+        escalate(json!({ "escalateTo": "https://" }), "empty host"),
+        escalate(json!({ "escalateTo": "https://a:b@example.com" }), "a user name or a password"),
+        escalate(json!({ "escalateTo": " " }), "the target is blank"),
     ]);
     let many = json!({ "escalation": { "maxTimes": 101 } });
     errors(vec![build(many, "$.steps.build.escalation.maxTimes", "from 1 to 100")]);
@@ -113,6 +112,6 @@ fn who_is_called_for_help_can_be_called() {
     ] {
         let mut steps = json!({ "steps": { "build": { "escalation": { "escalateTo": to } } } });
         steps["steps"]["help"] = Value::Null;
-        fine(&patched(json!({}), steps));
+        assert_valid(&patched(json!({}), steps));
     }
 }

@@ -1,0 +1,328 @@
+//! The messages for people: outcomes, summaries and debug lines.
+
+use std::time::Duration;
+
+use autonoe_core::deliverable::DeliverableStatus;
+use autonoe_core::duration::format as format_duration;
+use autonoe_core::event::{AgentEvent, CheckPurpose};
+use autonoe_core::gate::ToolCall;
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::{RunOutcome, RunReport};
+use autonoe_core::redact::Redactor;
+use jiff::Timestamp;
+
+use super::console::MessageLevel;
+use super::time;
+
+/// Characters of messages and thinking shown in debug mode.
+const MAX_TEXT: usize = 200;
+
+/// Characters of tool arguments and results shown in debug mode.
+const MAX_TOOL: usize = 100;
+
+/// Tool arguments that describe a call best; the first one present is shown.
+const SUMMARY_ARGUMENTS: [&str; 9] = [
+    "command",
+    "file_path",
+    "notebook_path",
+    "pattern",
+    "url",
+    "skill",
+    "description",
+    "deliverableId",
+    "bash_id",
+];
+
+/// `$0.12` or `unknown`.
+pub fn cost(cost: Option<Usd>) -> String {
+    cost.map_or_else(|| "unknown".into(), |cost| cost.to_string())
+}
+
+/// `[PASS] User Auth (DL-001)`.
+pub fn status_line(status: DeliverableStatus, description: &str, id: &str) -> String {
+    format!("{} {description} ({id})", status_tag(status))
+}
+
+/// `[PASS]`, `[BLOCKED]`, `[PENDING]`.
+pub fn status_tag(status: DeliverableStatus) -> &'static str {
+    match status {
+        DeliverableStatus::Passed => "[PASS]",
+        DeliverableStatus::Blocked => "[BLOCKED]",
+        DeliverableStatus::Pending => "[PENDING]",
+    }
+}
+
+pub fn overall(command: &str, report: &RunReport) -> String {
+    let blocked = match report.deliverables_blocked {
+        0 => String::new(),
+        count => format!(" ({count} blocked)"),
+    };
+    let verified = match command {
+        "sync" => format!("{}/{} verified, ", report.verified, report.verified_total),
+        _ => String::new(),
+    };
+    let work = match &report.agent {
+        Some(agent) => format!("{} step(s) finished", agent.path.len()),
+        None => format!(
+            "{verified}{}/{} deliverables passed{blocked}",
+            report.deliverables_passed, report.deliverables_total
+        ),
+    };
+    format!(
+        "Overall: {} session(s), {work}, cost={}, duration={}",
+        report.iterations,
+        cost(report.cost_usd),
+        format_duration(report.duration),
+    )
+}
+
+/// `7 passed: 5 verified, 2 claimed`, with the number of doubted ones if any.
+pub fn assurance(report: &RunReport) -> String {
+    let counts =
+        passed(report.deliverables_passed, report.deliverables_verified, report.deliverables_claimed);
+    match report.deliverables_doubted {
+        0 => counts,
+        count => format!("{counts} ({count} doubted by the independent review)"),
+    }
+}
+
+pub fn passed(passed: usize, verified: usize, claimed: usize) -> String {
+    format!("{passed} passed: {verified} verified, {claimed} claimed")
+}
+
+pub fn checked(
+    deliverable: Option<&str>,
+    check: &str,
+    purpose: CheckPurpose,
+    passed: bool,
+    message: &str,
+) -> (MessageLevel, String) {
+    let owner = deliverable.map(|id| format!(" of {id}")).unwrap_or_default();
+    let (level, tag) = match (purpose, passed) {
+        (CheckPurpose::RedFirst, true) => (MessageLevel::Warning, "[VACUOUS]"),
+        (CheckPurpose::RedFirst, false) => (MessageLevel::Info, "[RED]"),
+        (CheckPurpose::Claim | CheckPurpose::Confirmation, true) => (MessageLevel::Info, "[CHECK]"),
+        (CheckPurpose::Claim | CheckPurpose::Confirmation, false) => (MessageLevel::Setback, "[FAILED]"),
+    };
+    (level, format!("{tag} {check}{owner}: {message}"))
+}
+
+pub fn waiting(remaining: Duration, resets_at: Option<Timestamp>) -> String {
+    let when = match resets_at {
+        Some(at) => {
+            let until = time::until(at).map(|until| format!(" (in {until})")).unwrap_or_default();
+            format!("Quota resets at: {}{until}", time::local_time(at))
+        }
+        None => "The reset time is unknown; retrying then".to_owned(),
+    };
+    format!("Quota exceeded, waiting {}... {when} (Ctrl-C to stop)", format_duration(remaining))
+}
+
+pub fn outage(tries: u32, pause: Duration, gives_up_at: Timestamp, message: &str) -> String {
+    let tried = if tries == 1 { String::new() } else { format!(" (try {tries})") };
+    format!(
+        "Waiting for the model service{tried}: {message} Next try in {}; giving up at {} (Ctrl-C to stop)",
+        format_duration(pause),
+        time::local_time(gives_up_at)
+    )
+}
+
+pub fn output_closed(why: &str) -> (MessageLevel, String, Option<String>) {
+    let text =
+        format!("Stopped: standard output was closed ({why}), so the run could no longer be followed.");
+    let hint = "Run again to continue where this run stopped. Keep the program that reads the output open, or redirect it to a file.";
+    (MessageLevel::Error, text, Some(hint.to_owned()))
+}
+
+/// The outcome as level, sentence and hint.
+pub fn ending(outcome: &RunOutcome) -> (MessageLevel, String, Option<String>) {
+    let text = |text: &str| text.to_owned();
+    match outcome {
+        RunOutcome::AllPassed => (MessageLevel::Good, text("All achievable deliverables passed."), None),
+        RunOutcome::ConditionMet { reason } => (MessageLevel::Good, format!("Done: {reason}"), None),
+        RunOutcome::AllVerified => (MessageLevel::Good, text("All deliverables verified."), None),
+        RunOutcome::AllBlocked => (
+            MessageLevel::Error,
+            text("All deliverables are blocked."),
+            Some(text(
+                ".autonoe-note.md says what blocks each one. Once that is resolved, set \"blocked\" to false in \
+                 .autonoe/status.json and run again.",
+            )),
+        ),
+        RunOutcome::MaxIterations { limit } => (
+            MessageLevel::Warning,
+            format!("Stopped: the limit of {limit} session(s) was reached."),
+            Some(text("Run again to continue where this run stopped.")),
+        ),
+        RunOutcome::BudgetExceeded { limit_usd } => (
+            MessageLevel::Warning,
+            format!("Stopped: the cost limit of {limit_usd} was reached."),
+            Some(text("Run again to continue where this run stopped; raise --max-cost if needed.")),
+        ),
+        RunOutcome::DurationExceeded { limit } => (
+            MessageLevel::Warning,
+            format!("Stopped: the time limit of {} was reached.", format_duration(*limit)),
+            Some(text("Run again to continue where this run stopped.")),
+        ),
+        RunOutcome::QuotaExceeded { message, resets_at } => {
+            let when = resets_at.map(|at| format!(" {}", time::reset(at))).unwrap_or_default();
+            let hint =
+                text("Run again after the reset, or use --wait-for-quota to wait for it.");
+            (MessageLevel::Error, format!("Stopped: the quota is used up ({message}).{when}"), Some(hint))
+        }
+        RunOutcome::Interrupted => {
+            (MessageLevel::Warning, text("Interrupted."), Some(text("Run again to continue where this run stopped.")))
+        }
+        RunOutcome::MaxRetriesExceeded { limit, fault } => (
+            MessageLevel::Error,
+            format!("Stopped after {} failed session(s) in a row: {}", limit + 1, fault.message),
+            fault.hint.clone(),
+        ),
+        RunOutcome::Outage { limit, fault } => (
+            MessageLevel::Error,
+            format!("Stopped after waiting {} for the model service: {}", format_duration(*limit), fault.message),
+            fault.hint.clone().or_else(|| {
+                Some(text("Run again once it is back. --max-outage sets how long a run waits; --fallback names other agents to try."))
+            }),
+        ),
+        RunOutcome::Stuck { idle_sessions } => (
+            MessageLevel::Error,
+            format!("Stuck: {idle_sessions} sessions in a row made no progress."),
+            Some(text(
+                "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
+            )),
+        ),
+        RunOutcome::Unverified { claimed } => (
+            MessageLevel::Error,
+            format!("Everything passed, but no valid check covers {}.", claimed.join(", ")),
+            Some(text(
+                "Add checks to SPEC.md or .autonoe/checks.json, or accept the checks that are waiting for your decision (`autonoe checks`), \
+                 then run again.",
+            )),
+        ),
+        RunOutcome::Failed { fault } => (MessageLevel::Error, fault.message.clone(), fault.hint.clone()),
+    }
+}
+
+/// Characters of a step's message that are shown.
+const MAX_STEP_MESSAGE: usize = 300;
+
+pub fn step_ended(step: &str, passed: bool, message: &str, next: Option<&str>) -> (MessageLevel, String) {
+    let (level, word) = if passed { (MessageLevel::Good, "PASS") } else { (MessageLevel::Setback, "FAIL") };
+    let next = next.map(|next| format!(" -> {next}")).unwrap_or_default();
+    (level, format!("[{word}] Step {step}: {}{next}", cut(message, MAX_STEP_MESSAGE)))
+}
+
+/// `> Bash cargo test`: the tool and its most descriptive argument.
+pub fn tool_line(call: &ToolCall, redactor: &Redactor) -> String {
+    let argument = SUMMARY_ARGUMENTS.iter().find_map(|name| call.input.get(name)?.as_str());
+    let what = argument.map(|text| format!(" {}", cut(&redactor.text(text), MAX_TOOL))).unwrap_or_default();
+    format!("> {}{what}", call.name)
+}
+
+/// `None` for events that are not shown in debug mode. Text is redacted before it is truncated.
+pub fn debug_line(event: &AgentEvent, redactor: &Redactor) -> Option<String> {
+    let cut = |text: &str, limit| cut(&redactor.text(text), limit);
+    let line = match event {
+        AgentEvent::Text { text } => cut(text, MAX_TEXT),
+        AgentEvent::Thinking { text } => format!("[thinking] {}", cut(text, MAX_TEXT)),
+        AgentEvent::ToolCall(call) => {
+            let input = redactor.json(&call.input).unwrap_or_default();
+            format!("[tool: {}] {}", call.name, cut(&input, MAX_TOOL))
+        }
+        AgentEvent::ToolResult { content, is_error: false, .. } => {
+            format!("[result] {}", cut(content, MAX_TOOL))
+        }
+        AgentEvent::ToolResult { content, is_error: true, .. } => {
+            format!("[result ERROR] {}", cut(content, MAX_TOOL))
+        }
+        AgentEvent::Usage(usage) => format!(
+            "[usage] {} in, {} out, cost={}",
+            usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
+            usage.output_tokens,
+            cost(usage.cost_usd)
+        ),
+        AgentEvent::Warning { message } => format!("[trouble] {message}"),
+        AgentEvent::HostRefused { message, .. } => format!("[network] {message}"),
+        AgentEvent::Answer { value } => {
+            format!("[answer] {}", cut(&redactor.json(value).unwrap_or_default(), MAX_TEXT))
+        }
+        AgentEvent::End { outcome } => format!("[session: {}]", outcome.name()),
+        AgentEvent::Working { .. }
+        | AgentEvent::ModelCallStarted { .. }
+        | AgentEvent::Chunk { .. }
+        | AgentEvent::ModelCallEnded { .. }
+        | AgentEvent::Conversation { .. } => return None,
+    };
+    Some(line)
+}
+
+/// The first `limit` characters on one line, with `...` if the text is longer.
+pub fn cut(text: &str, limit: usize) -> String {
+    let one_line = text.replace('\n', "⏎");
+    match one_line.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}...", &one_line[..end]),
+        None => one_line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut, debug_line, overall, status_line};
+    use autonoe_core::deliverable::DeliverableStatus;
+    use autonoe_core::event::AgentEvent;
+    use autonoe_core::money::Usd;
+    use autonoe_core::outcome::{RunOutcome, RunReport};
+    use autonoe_core::redact::Redactor;
+    use std::time::Duration;
+
+    #[test]
+    fn notice_lines_of_seed_000() {
+        for (status, line) in [
+            (DeliverableStatus::Passed, "[PASS] User Auth (DL-001)"),
+            (DeliverableStatus::Blocked, "[BLOCKED] User Auth (DL-001)"),
+            (DeliverableStatus::Pending, "[PENDING] User Auth (DL-001)"),
+        ] {
+            assert_eq!(status_line(status, "User Auth", "DL-001"), line);
+        }
+    }
+
+    #[test]
+    fn overall_counts_active_deliverables() {
+        let report = RunReport {
+            outcome: RunOutcome::AllPassed,
+            exit_code: 0,
+            iterations: 3,
+            deliverables_passed: 2,
+            deliverables_total: 3,
+            deliverables_blocked: 1,
+            deliverables_verified: 1,
+            deliverables_claimed: 1,
+            deliverables_doubted: 0,
+            verified: 3,
+            verified_total: 3,
+            duration: Duration::from_secs(90),
+            cost_usd: Some(Usd(0.5)),
+            agent: None,
+        };
+        assert_eq!(
+            overall("run", &report),
+            "Overall: 3 session(s), 2/3 deliverables passed (1 blocked), cost=$0.50, duration=1m 30s"
+        );
+        assert!(overall("sync", &report).contains("3/3 verified"));
+    }
+
+    #[test]
+    fn text_is_redacted_before_it_is_truncated() {
+        let redactor = Redactor::new(&["0123456789".repeat(3)]);
+        let text = format!("{}{}", "word ".repeat(39), "0123456789".repeat(3));
+        let line = debug_line(&AgentEvent::Text { text }, &redactor).expect("a line");
+        assert!(line.ends_with("word [reda..."), "{line}");
+    }
+
+    #[test]
+    fn truncation_counts_characters_not_bytes() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöüß", 3), "äöü...");
+    }
+}

@@ -1,0 +1,287 @@
+//! Difficult environments: a run works, or refuses before the first session with one sentence about the problem, which
+//! `doctor` reports too.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use autonoe_scripted::ScriptedServer;
+
+use super::support::{CliTestProject, RunOutput, always, has_bubblewrap, model, without_bubblewrap};
+
+fn committing_model() -> ScriptedServer {
+    model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo x > file && git add file && git commit -qm made" } }]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ))
+}
+
+fn project() -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    project
+}
+
+/// The search path for each available sandbox layer.
+fn layers(project: &CliTestProject) -> Vec<Option<PathBuf>> {
+    let mut layers = vec![Some(without_bubblewrap(project))];
+    layers.extend(has_bubblewrap().then_some(None));
+    layers
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|us| us.uid() == 0)
+}
+
+/// The id of a user that does not exist.
+const OTHER_UID: u32 = 61_234;
+
+fn chown_all(directory: &Path, uid: u32) {
+    chown(directory, Some(uid), Some(uid)).expect("given");
+    for entry in fs::read_dir(directory).expect("read").flatten() {
+        match entry.file_type().expect("type").is_dir() {
+            true => chown_all(&entry.path(), uid),
+            false => std::os::unix::fs::lchown(entry.path(), Some(uid), Some(uid)).expect("given"),
+        }
+    }
+}
+
+/// Asserts that `run` and `doctor` refuse with the same message and without a model request.
+#[track_caller]
+fn assert_refused(
+    project: &CliTestProject,
+    server: &ScriptedServer,
+    change: impl Fn(&mut Command),
+    parts: &[&str],
+) {
+    let mut run = project.command(server, &["run"]);
+    change(&mut run);
+    let run = run.output().expect("started");
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{stderr}");
+    let mut doctor = project.autonoe(Some(server));
+    change(doctor.arg("doctor"));
+    let doctor = doctor.output().expect("started");
+    let printed = output_text(&doctor);
+    assert_eq!(doctor.status.code(), Some(2), "{printed}");
+    for part in parts {
+        assert!(stderr.contains(part), "{part} is missing: {stderr}");
+        assert!(printed.contains(part), "{part} is missing: {printed}");
+    }
+    for text in [&*stderr, &printed] {
+        assert!(!text.contains("panicked"), "{text}");
+    }
+    assert!(
+        stderr.contains("hint:") && stderr.lines().filter(|line| line.contains("error:")).count() == 1,
+        "{stderr}"
+    );
+    assert_eq!(server.requests().len(), 0, "no model request was sent");
+}
+
+fn output_text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn root_is_refused_on_another_users_project() {
+    if !is_root() {
+        return;
+    }
+    let (project, server) = (project(), committing_model());
+    fs::remove_dir_all(project.path(".autonoe")).expect("removed");
+    chown_all(&project.root(), OTHER_UID);
+    for path in layers(&project) {
+        let change = |command: &mut Command| {
+            command.envs(path.as_ref().map(|path| ("PATH", path)));
+        };
+        let parts = ["it belongs to uid 61234 and you are root (uid 0)", "without root's privileges"];
+        assert_refused(&project, &server, change, &parts);
+        assert!(!project.path(".autonoe").exists(), "root leaves no files in another user's project");
+    }
+}
+
+/// In a container the project is often world-writable, but git still sees another owner.
+#[test]
+fn root_can_use_another_users_world_writable_project() {
+    if !is_root() {
+        return;
+    }
+    for number in 0..2 {
+        let (project, server) = (project(), committing_model());
+        let Some(path) = layers(&project).into_iter().nth(number) else { continue };
+        chown_all(&project.root(), OTHER_UID);
+        make_world_writable(&project.root());
+        let mut command = project.command(&server, &["run"]);
+        command.envs(path.map(|path| ("PATH", path)));
+        RunOutput::from(command.output().expect("started")).assert_ended("all_passed", 0);
+        let safe = format!("safe.directory={}", project.root().display());
+        assert_eq!(project.git(&["-c", &safe, "log", "-1", "--format=%s"]), "made");
+    }
+}
+
+fn make_world_writable(directory: &Path) {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).expect("opened");
+    for entry in fs::read_dir(directory).expect("read").flatten() {
+        match entry.file_type().expect("type").is_dir() {
+            true => make_world_writable(&entry.path()),
+            false => fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o666)).expect("opened"),
+        }
+    }
+}
+
+/// Without a sandbox, hooks and settings of another user's repository would run as the user.
+#[test]
+fn without_a_sandbox_git_refuses_dubious_ownership() {
+    if !is_root() {
+        return;
+    }
+    let (project, server) = (project(), committing_model());
+    chown_all(&project.root(), OTHER_UID);
+    let change = |command: &mut Command| {
+        command.env("AUTONOE_NO_SANDBOX", "1");
+    };
+    assert_refused(&project, &server, change, &["dubious ownership"]);
+}
+
+#[test]
+fn a_repository_that_requires_signatures_gets_unsigned_commits_and_a_warning() {
+    for number in 0..2 {
+        let (project, server) = (project(), committing_model());
+        let Some(path) = layers(&project).into_iter().nth(number) else { continue };
+        project.git(&["config", "commit.gpgSign", "true"]);
+        project.git(&["config", "gpg.program", "/bin/false"]);
+        let mut command = project.command(&server, &["run"]);
+        command.envs(path.as_ref().map(|path| ("PATH", path)));
+        let run = RunOutput::from(command.output().expect("started"));
+        run.assert_ended("all_passed", 0);
+        assert_eq!(project.git(&["log", "-1", "--format=%s"]), "made");
+        assert!(run.stderr.contains("their commits are unsigned"), "{}", run.stderr);
+        assert!(run.of_type("trouble").any(|event| event["message"].to_string().contains("signed commits")));
+        let mut doctor = project.autonoe(Some(&server));
+        let doctor = doctor.arg("doctor").envs(path.map(|path| ("PATH", path))).output().expect("started");
+        assert!(output_text(&doctor).contains("their commits are unsigned"), "{}", output_text(&doctor));
+        assert!(
+            project.git(&["config", "--local", "commit.gpgSign"]) == "true",
+            "the user's setting is unchanged"
+        );
+    }
+}
+
+#[test]
+fn a_failing_hook_is_reported_before_the_first_session() {
+    for number in 0..2 {
+        let (project, server) = (project(), committing_model());
+        let Some(path) = layers(&project).into_iter().nth(number) else { continue };
+        let hook = project.path(".git/hooks/pre-commit");
+        fs::create_dir_all(hook.parent().expect("parent")).expect("made");
+        fs::write(&hook, "#!/bin/sh\ntouch changed 2>/dev/null\necho 'lint is not installed' >&2\nexit 7\n")
+            .expect("written");
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("made executable");
+        let mut doctor = project.autonoe(Some(&server));
+        let doctor =
+            doctor.arg("doctor").envs(path.as_ref().map(|path| ("PATH", path))).output().expect("started");
+        assert!(
+            output_text(&doctor).contains("exit code 7: lint is not installed"),
+            "{}",
+            output_text(&doctor)
+        );
+        assert!(!project.path("changed").exists(), "doctor changes nothing");
+        let mut command = project.command(&server, &["run", "-n", "1"]);
+        command.envs(path.map(|path| ("PATH", path)));
+        let run = RunOutput::from(command.output().expect("started"));
+        let reported = run
+            .events
+            .iter()
+            .position(|event| event["message"].to_string().contains("exit code 7: lint is not installed"));
+        let begun = run.events.iter().position(|event| event["type"] == "session_started");
+        assert!(reported.is_some() && reported < begun, "{:?}", run.events);
+
+        fs::write(&hook, "#!/bin/sh\nexit 0\n").expect("written");
+        let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
+        assert!(!output_text(&doctor).contains("pre-commit"), "{}", output_text(&doctor));
+    }
+}
+
+#[test]
+fn an_unsupported_project_path_is_refused() {
+    let project = CliTestProject::empty();
+    for name in [&b"two\nlines"[..], b"not-utf8-\xff"] {
+        let directory = project.home().join(OsStr::from_bytes(name));
+        fs::create_dir(&directory).expect("made");
+        fs::write(directory.join("SPEC.md"), "# Spec\n").expect("written");
+        for args in [&["run"][..], &["doctor"], &["status"], &["mcp"]] {
+            let output = project.autonoe(None).args(args).current_dir(&directory).output().expect("started");
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {}", output_text(&output));
+            assert!(output_text(&output).contains("The project path"), "{args:?}: {}", output_text(&output));
+        }
+    }
+}
+
+#[test]
+fn a_relative_home_is_refused() {
+    let (project, server) = (project(), committing_model());
+    let change = |command: &mut Command| {
+        command.env("HOME", "home");
+    };
+    assert_refused(&project, &server, change, &["HOME is 'home', which is not an absolute path"]);
+    assert!(!project.path("home").exists());
+}
+
+/// Runs the binary under shell limits, as a user to whom they apply.
+fn limited<'a>(limits: &'a str, home: &'a Path) -> impl Fn(&mut Command) + 'a {
+    move |command: &mut Command| {
+        let program = command.get_program().to_owned();
+        let args: Vec<_> = command.get_args().map(OsStr::to_owned).collect();
+        let mut shell = if is_root() {
+            let mut as_other_user = Command::new("setpriv");
+            as_other_user.args([
+                format!("--reuid={OTHER_UID}"),
+                format!("--regid={OTHER_UID}"),
+                "--clear-groups".to_owned(),
+            ]);
+            as_other_user.arg("bash");
+            as_other_user
+        } else {
+            Command::new("bash")
+        };
+        shell.args(["-c", &format!("{limits}; exec \"$0\" \"$@\"")]).arg(program).args(args).env_clear();
+        let set = command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+        shell.envs(set.collect::<Vec<_>>()).env("HOME", home);
+        shell.current_dir(command.get_current_dir().expect("set"));
+        *command = shell;
+    }
+}
+
+#[test]
+fn resource_limits_that_are_too_low_are_reported() {
+    let (project, server) = (project(), committing_model());
+    // The user needs access to the whole directory.
+    chown_all(
+        project.root().parent().expect("parent"),
+        if is_root() { OTHER_UID } else { rustix::process::geteuid().as_raw() },
+    );
+    for (limits, part) in [
+        ("ulimit -u 12", "more threads could be started"),
+        ("ulimit -n 32", "The limit on open files is 32 (ulimit -n)"),
+        ("ulimit -f 100", "The file size limit is 100 KiB (ulimit -f)"),
+        ("ulimit -v 100000", "The memory limit is 97 MiB (ulimit -v)"),
+    ] {
+        assert_refused(&project, &server, limited(limits, &project.home()), &[part]);
+    }
+    // Sufficient limits are accepted, and a soft limit is raised.
+    let mut enough = project.command(&server, &["run"]);
+    limited("ulimit -S -n 32; ulimit -f 200000; ulimit -v 2000000; ulimit -u 200", &project.home())(
+        &mut enough,
+    );
+    RunOutput::from(enough.output().expect("started")).assert_ended("all_passed", 0);
+}

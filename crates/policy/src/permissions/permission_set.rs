@@ -1,0 +1,166 @@
+//! The permission rules in force, and which calls they cover in one project.
+
+use std::path::{Path, PathBuf};
+
+use autonoe_core::mode::Mode;
+
+use super::command_pattern::simple_commands;
+use super::files::FileTool;
+use super::path_pattern::{BaseDirs, PathExtent};
+use super::url_pattern::parse_web_url;
+use super::{PermissionRule, RuleScope};
+use crate::paths::is_toolchain;
+use crate::policy::PolicyOptions;
+use crate::tool_pattern::{MCP_PREFIX, ToolPattern};
+
+/// The permission rules in force: the baseline and the user's.
+///
+/// A tool whose rules take no pattern (`WebSearch` and MCP tools) is also covered by its name in `allowedTools`. `sync`
+/// has no network and no MCP servers, so rules for those cover nothing there.
+#[derive(Debug, Clone)]
+pub struct PermissionSet {
+    rules: Vec<PermissionRule>,
+    tools: Vec<ToolPattern>,
+    dirs: BaseDirs,
+    readable: Vec<PathBuf>,
+    mode: Mode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coverage {
+    None,
+    /// Covered by a rule for a related tool, which does not imply that this tool may be used.
+    RelatedTool,
+    ExactTool,
+}
+
+impl PermissionSet {
+    pub fn new(options: &PolicyOptions) -> Self {
+        let temp = options.temp.as_ref().map(|temp| temp.canonicalize().unwrap_or_else(|_| temp.clone()));
+        let agent = std::iter::once(options.root.clone()).chain(temp).collect();
+        Self {
+            rules: options.permissions.clone(),
+            tools: options.tools.clone(),
+            dirs: BaseDirs { agent, home: options.home.clone() },
+            readable: options.readable.iter().filter_map(|path| path.canonicalize().ok()).collect(),
+            mode: options.mode,
+        }
+    }
+
+    /// The paths outside the project that rules for reading tools name: the resolved part of their patterns before the
+    /// first wildcard. A bare `Read` names none.
+    pub fn readable_roots(&self) -> Vec<PathBuf> {
+        let mut roots = Vec::new();
+        for rule in &self.rules {
+            if let RuleScope::File(tool, Some(pattern)) = &rule.scope
+                && tool.only_reads()
+                && let Some(root) = pattern.outside(&self.dirs)
+                && !self.dirs.agent.iter().any(|dir| root.starts_with(dir))
+                && !roots.contains(&root)
+            {
+                roots.push(root);
+            }
+        }
+        roots
+    }
+
+    /// The hosts that WebFetch rules name, as `host`, or `host:port` if the port is not the scheme's default.
+    /// `WebFetch(*)` names none: it allows calls with any URL, but does not open the network to it. Empty in `sync`.
+    pub fn web_hosts(&self) -> Vec<String> {
+        let mut hosts = Vec::new();
+        for rule in self.rules.iter().filter(|_| self.has_network()) {
+            if let RuleScope::WebFetch(Some(pattern)) = &rule.scope
+                && !hosts.contains(&pattern.host())
+            {
+                hosts.push(pattern.host());
+            }
+        }
+        hosts
+    }
+
+    /// Whether a resolved path may be read without a rule.
+    pub(super) fn is_readable(&self, real: &Path) -> bool {
+        is_toolchain(real) || self.readable.iter().any(|path| real.starts_with(path))
+    }
+
+    /// Whether rules for web tools and MCP servers apply.
+    pub(super) fn has_network(&self) -> bool {
+        match self.mode {
+            Mode::Run => true,
+            Mode::Sync => false,
+        }
+    }
+
+    /// How the rules cover a file tool's use of a resolved path.
+    pub(super) fn file_coverage(&self, tool: FileTool, real: &Path, extent: PathExtent) -> Coverage {
+        let covered = self.rules.iter().filter_map(|rule| match &rule.scope {
+            RuleScope::File(named, pattern) if named.covers(tool) => {
+                let matches =
+                    pattern.as_ref().is_none_or(|pattern| pattern.matches(real, extent, &self.dirs));
+                matches.then_some(if *named == tool { Coverage::ExactTool } else { Coverage::RelatedTool })
+            }
+            RuleScope::File(..)
+            | RuleScope::Bash(_)
+            | RuleScope::WebFetch(_)
+            | RuleScope::WebSearch
+            | RuleScope::Mcp(_) => None,
+        });
+        covered.max().unwrap_or(Coverage::None)
+    }
+
+    /// Whether the rules cover a command: a bare `Bash` rule covers any, otherwise a rule must match each simple
+    /// command.
+    pub(super) fn covers_command(&self, command: &str) -> bool {
+        let patterns = || {
+            self.rules.iter().filter_map(|rule| match &rule.scope {
+                RuleScope::Bash(pattern) => Some(pattern.as_ref()),
+                RuleScope::File(..) | RuleScope::WebFetch(_) | RuleScope::WebSearch | RuleScope::Mcp(_) => {
+                    None
+                }
+            })
+        };
+        if patterns().any(|pattern| pattern.is_none()) {
+            return true;
+        }
+        simple_commands(command).is_some_and(|commands| {
+            commands.iter().all(|words| patterns().flatten().any(|pattern| pattern.matches(words)))
+        })
+    }
+
+    /// Whether the rules cover a URL, assuming there is a network.
+    pub(super) fn covers_url(&self, url: &str) -> bool {
+        self.rules.iter().any(|rule| match &rule.scope {
+            RuleScope::WebFetch(Some(pattern)) => pattern.matches(url),
+            RuleScope::WebFetch(None) => parse_web_url(url).is_some(),
+            RuleScope::File(..) | RuleScope::Bash(_) | RuleScope::WebSearch | RuleScope::Mcp(_) => false,
+        })
+    }
+
+    /// Whether the rules or `allowedTools` cover a tool without patterns by its name, assuming there is a network.
+    pub(super) fn covers_tool(&self, name: &str) -> bool {
+        let covered = self.rules.iter().any(|rule| match &rule.scope {
+            RuleScope::WebSearch => name == "WebSearch",
+            RuleScope::Mcp(tool) => tool.matches(name),
+            RuleScope::File(..) | RuleScope::Bash(_) | RuleScope::WebFetch(_) => false,
+        });
+        covered || self.tools.iter().any(|tool| tool.matches(name))
+    }
+
+    /// The rules for a tool as text, for messages.
+    pub(super) fn describe_rules_for(&self, tool: &str) -> String {
+        let is_for = |rule: &&PermissionRule| match &rule.scope {
+            RuleScope::File(named, _) => FileTool::from_name(tool).is_some_and(|tool| named.covers(tool)),
+            RuleScope::Bash(_) => tool == "Bash",
+            RuleScope::WebFetch(_) => tool == "WebFetch",
+            RuleScope::WebSearch => tool == "WebSearch",
+            RuleScope::Mcp(_) => tool.starts_with(MCP_PREFIX),
+        };
+        let rules: Vec<String> = self.rules.iter().filter(is_for).map(ToString::to_string).collect();
+        if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
+    }
+
+    /// The directory that relative paths in a call start from.
+    pub(super) fn root(&self) -> &Path {
+        self.dirs.agent.first().map_or(Path::new("/"), PathBuf::as_path)
+    }
+}

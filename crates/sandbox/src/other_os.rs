@@ -1,0 +1,73 @@
+//! Systems other than Linux: orphans cannot be adopted, so only the program's own process group is killed.
+
+use std::io;
+
+use crate::bounds::{Bounds, SandboxLayer};
+use crate::git_locks::InUse;
+use rustix::net::RecvFlags;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// Descriptors cannot be received with close-on-exec set here. Supervisors and rooms have no other thread that could fork
+/// in between.
+pub(crate) const RECEIVE: RecvFlags = RecvFlags::empty();
+
+pub(crate) const ADOPTS_ORPHANS: bool = false;
+
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn signal_descendants(main: Pid, signal: Signal) {
+    // An error means that the group is already empty.
+    let _ = kill_process_group(main, signal);
+}
+
+/// Whether the program's group has received SIGTERM.
+#[derive(Debug, Default)]
+pub(crate) struct Terminated(bool);
+
+impl Terminated {
+    /// Ignores the list: only the program's own group is signalled here.
+    pub(crate) fn excluding(_pids: impl IntoIterator<Item = Pid>) -> Self {
+        Self::default()
+    }
+}
+
+/// Sends SIGTERM to the program's group, once.
+pub(crate) fn terminate_descendants(main: Pid, terminated: &mut Terminated) {
+    if !std::mem::replace(&mut terminated.0, true) {
+        signal_descendants(main, Signal::TERM);
+    }
+}
+
+pub(crate) fn kill_orphans_of(_supervisor: Pid) {}
+
+pub(crate) fn count_descendants() -> u64 {
+    0
+}
+
+pub(crate) fn kill_descendants() {}
+
+/// Other processes cannot be inspected here.
+pub(crate) fn process_using(_file: (u64, u64), _owner: u32, _directories: &[(u64, u64)]) -> InUse {
+    InUse::Unknown
+}
+
+/// The layers of these systems are applied from outside the process.
+pub(crate) fn confine(_layer: SandboxLayer, _bounds: &Bounds, _egress_port: u16) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn landlock_is_available() -> Result<(), String> {
+    Err("this system has no Landlock".to_owned())
+}
+
+/// Not available here.
+pub(crate) fn ignored_signals() -> u64 {
+    0
+}
+
+/// Not available here.
+pub(crate) fn oom_kills() -> u64 {
+    0
+}

@@ -1,0 +1,186 @@
+//! The main function of a room's first process: `autonoe __room`.
+//!
+//! The processes of one session share a room: one set of bounds and, where the system supports them, one process namespace
+//! and one network. The process confines itself first, so that everything it starts is confined too, and then starts a
+//! supervisor for each socket it receives. Background processes live until the room is closed; then they receive SIGTERM
+//! and, after a moment, SIGKILL.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, getpid, wait};
+
+use crate::bounds::{RoomLimits, SandboxLayer};
+use crate::signals::Signals;
+use crate::supervisor::{EXIT_SUPERVISOR_FAILED, STOP_GRACE, SUPERVISOR_ARG};
+use crate::system;
+use crate::wire::{self, RoomEvent, RoomSetup};
+
+/// The first argument that makes our binary run as a room.
+pub const ROOM_ARG: &str = "__room";
+
+/// How often limits are checked while there are processes.
+const LIMIT_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How often to look for remaining processes while the room shuts down.
+const SHUTDOWN_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Runs the room and returns the exit code for the process. Its standard input must be a socket: the process receives the
+/// bounds over it, then a socket for each supervisor, and exits when it closes. Must be called before any thread is started.
+pub(crate) fn run_room() -> i32 {
+    match wire::inherited_socket().and_then(|socket| serve(&socket)) {
+        Ok(()) => 0,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "autonoe: the room failed: {error}");
+            EXIT_SUPERVISOR_FAILED
+        }
+    }
+}
+
+fn serve(socket: &UnixStream) -> io::Result<()> {
+    let Some((setup, _)) = wire::receive::<RoomSetup>(socket)? else {
+        return Err(io::Error::other(
+            "it received no bounds; autonoe starts this command itself, do not run it by hand",
+        ));
+    };
+    system::adopt_orphans()?;
+    let signals = Signals::install()?;
+    let own_binary = std::env::current_exe()?;
+    match prepare(&setup) {
+        Ok(listener) => wire::send(socket, &RoomEvent::Ready, &[listener.as_fd()])?,
+        Err(error) => return wire::send(socket, &RoomEvent::Failed(error.to_string()), &[]),
+    }
+    let mut room = RoomServer {
+        socket,
+        own_binary,
+        supervisors: HashSet::new(),
+        monitor: LimitMonitor { setup, free: 0 },
+    };
+    let ended = room.run(&signals);
+    room.shut_down(&signals);
+    ended
+}
+
+/// Opens the socket for the egress proxy, which belongs to this room's network, and confines this process.
+fn prepare(setup: &RoomSetup) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = listener.local_addr()?.port();
+    system::confine(setup.layer, &setup.bounds, port)?;
+    Ok(listener)
+}
+
+struct RoomServer<'a> {
+    socket: &'a UnixStream,
+    own_binary: PathBuf,
+    supervisors: HashSet<Pid>,
+    monitor: LimitMonitor,
+}
+
+impl RoomServer<'_> {
+    fn run(&mut self, signals: &Signals) -> io::Result<()> {
+        loop {
+            let busy = self.reap();
+            if signals.stop_requested() {
+                return Ok(());
+            }
+            if busy && let Some(why) = self.monitor.exceeded() {
+                wire::send(self.socket, &RoomEvent::Cleared(why), &[])?;
+                system::kill_descendants();
+            }
+            if signals.wait(Some(self.socket.as_fd()), busy.then_some(LIMIT_CHECK_INTERVAL))?
+                && !self.start_supervisor()?
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Starts a supervisor for each socket received. Returns false when our own socket has closed.
+    fn start_supervisor(&mut self) -> io::Result<bool> {
+        let Some(((), fds)) = wire::receive::<()>(self.socket)? else {
+            return Ok(false);
+        };
+        for fd in fds {
+            // If the supervisor cannot be started, the orchestrator sees the socket close.
+            let started = Command::new(&self.own_binary)
+                .arg(SUPERVISOR_ARG)
+                .env_clear()
+                .stdin(fd)
+                .stdout(Stdio::null())
+                .spawn();
+            match started {
+                Ok(supervisor) => {
+                    self.supervisors.insert(Pid::from_child(&supervisor));
+                }
+                Err(error) => {
+                    let _ = writeln!(io::stderr(), "autonoe: cannot start a supervisor: {error}");
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends SIGTERM to every process and, after [`STOP_GRACE`], SIGKILL to the rest. Supervisors exit with their programs.
+    fn shut_down(&mut self, signals: &Signals) {
+        let deadline = Instant::now() + STOP_GRACE;
+        let mut terminated = system::Terminated::excluding(self.supervisors.iter().copied());
+        while self.reap() {
+            system::terminate_descendants(getpid(), &mut terminated);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || signals.wait(None, Some(left.min(SHUTDOWN_POLL_INTERVAL))).is_err() {
+                system::kill_descendants();
+                return;
+            }
+        }
+    }
+
+    /// Reaps exited children. Returns whether any child is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    self.supervisors.remove(&pid);
+                    // A supervisor that was killed, by its program or for lack of memory, left its processes behind.
+                    if status.terminating_signal().is_some() {
+                        system::kill_orphans_of(pid);
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// Checks limits that the kernel cannot enforce.
+struct LimitMonitor {
+    setup: RoomSetup,
+    /// Free bytes on the project's disk at the last check.
+    free: u64,
+}
+
+impl LimitMonitor {
+    fn exceeded(&mut self) -> Option<String> {
+        if self.setup.layer == SandboxLayer::None {
+            return None;
+        }
+        let RoomLimits { processes, disk_reserve, .. } = self.setup.bounds.limits;
+        if system::count_descendants() > processes {
+            return Some(format!("more than {processes} processes were running"));
+        }
+        let disk = rustix::fs::statvfs(&self.setup.bounds.root).ok()?;
+        let free = disk.f_bavail * disk.f_frsize;
+        // Programs that free space on a full disk may continue.
+        let filling = free < disk_reserve && free < self.free;
+        self.free = free;
+        filling.then(|| format!("less than {} MiB was left on the project's disk", disk_reserve >> 20))
+    }
+}

@@ -1,0 +1,214 @@
+//! The registry of checks: checks proposed by agents, the baseline run of each check, and the accepted
+//! versions of the files that checks rely on. Agents cannot write it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use autonoe_core::check::Check;
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::{DOCUMENT_LIMIT, ReadError, open_beneath, read_bytes, read_opened, read_text};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::atomic;
+use crate::hash::sha256_hex;
+use crate::project::Project;
+
+/// Format version that this build reads and writes.
+const FORMAT_VERSION: u64 = 1;
+
+/// Maximum size of a protected file.
+pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Contents of `.autonoe/oracles.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckRegistry {
+    version: u64,
+    /// Checks that agents proposed. They are immutable once their session has ended.
+    #[serde(default)]
+    pub proposed: Vec<Check>,
+    /// Checks of SPEC.md without a deliverable that agents assigned to one, by name of the check.
+    #[serde(default)]
+    pub assigned: BTreeMap<String, CheckAssignment>,
+    /// Baseline of each check from before the work began, by check key.
+    #[serde(rename = "seen", default)]
+    pub baselines: BTreeMap<String, CheckBaseline>,
+    /// Globs whose files have been accepted. Files that appear under them later are not accepted.
+    #[serde(default)]
+    pub globs: BTreeSet<String>,
+    /// Accepted versions of protected files, by path in the project.
+    #[serde(default)]
+    pub files: BTreeMap<String, AcceptedFile>,
+    /// Protected files that differ from their accepted version, until the user decides.
+    #[serde(default)]
+    pub disputes: BTreeMap<String, Dispute>,
+}
+
+/// The deliverable that a check of SPEC.md was assigned to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckAssignment {
+    pub deliverable: String,
+    /// Acceptance criteria covered, counted from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<usize>,
+}
+
+/// The first run of a check, before the work on its deliverable began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckBaseline {
+    pub name: String,
+    pub state: CheckState,
+    /// The commit it ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    pub at: Timestamp,
+    /// Protected files that did not exist yet: an agent that creates them later would judge its own work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// Whether a check proves anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckState {
+    /// It failed before the work began.
+    Red,
+    /// It passed before the work began, so it proves nothing.
+    Vacuous,
+    /// The user accepted it.
+    Accepted,
+}
+
+impl CheckBaseline {
+    /// Whether a deliverable can be verified by the check.
+    pub fn is_proof(&self) -> bool {
+        self.state != CheckState::Vacuous && self.missing.is_empty()
+    }
+}
+
+/// An accepted version of a protected file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedFile {
+    /// Hash of the content, and name of the stored copy.
+    pub sha256: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub executable: bool,
+    pub at: Timestamp,
+}
+
+/// A protected file that differs from its accepted version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dispute {
+    /// Hash of the current content; `None` if the file is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    pub at: Timestamp,
+}
+
+impl Default for CheckRegistry {
+    fn default() -> Self {
+        Self {
+            version: FORMAT_VERSION,
+            proposed: Vec::new(),
+            assigned: BTreeMap::new(),
+            baselines: BTreeMap::new(),
+            globs: BTreeSet::new(),
+            files: BTreeMap::new(),
+            disputes: BTreeMap::new(),
+        }
+    }
+}
+
+impl CheckRegistry {
+    /// An absent file is an empty registry.
+    pub fn load(project: &Project) -> Result<Self, Fault> {
+        let path = path(project);
+        let wrong = |what: String| {
+            Fault::permanent(FaultLayer::Config, "check_book", format!("{} {what}.", path.display()))
+                .hint("Fix the file or restore it from version control; nothing was changed.")
+        };
+        let text = match read_text(&path, DOCUMENT_LIMIT) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(Self::default()),
+            Err(error) => return Err(wrong(format!("cannot be read: {error}")).hint(error.advice())),
+        };
+        let mut reader = serde_json::Deserializer::from_str(&text);
+        let registry: Self = serde_path_to_error::deserialize(&mut reader)
+            .map_err(|error| wrong(format!("cannot be read: field {}: {}", error.path(), error.inner())))?;
+        if registry.version != FORMAT_VERSION {
+            let version = registry.version;
+            return Err(wrong(format!(
+                "was written by a newer version (format {version}, this autonoe knows {FORMAT_VERSION})"
+            )));
+        }
+        Ok(registry)
+    }
+
+    pub fn save(&self, project: &Project) -> Result<(), Fault> {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        let path = path(project);
+        atomic::write(&path, text.as_bytes()).map_err(|error| write_fault(&path, &error))
+    }
+
+    /// Accepts the current content of a project file and stores a copy.
+    pub fn accept(&mut self, project: &Project, file: &str, at: Timestamp) -> Result<(), Fault> {
+        let read = || -> Result<(Vec<u8>, bool), ReadError> {
+            let opened = open_beneath(project.root(), Path::new(file))?;
+            let executable = is_executable(&opened.metadata()?);
+            Ok((read_opened(&opened, MAX_FILE_BYTES)?, executable))
+        };
+        let (content, executable) = read().map_err(|error| {
+            let message = format!("{file} cannot be accepted as a protected file: {error}.");
+            Fault::permanent(FaultLayer::Config, "oracle", message).hint(error.advice())
+        })?;
+        let sha256 = sha256_hex(&content);
+        let copy = copies(project).join(&sha256);
+        if !copy.exists() {
+            atomic::write(&copy, &content).map_err(|error| write_fault(&copy, &error))?;
+        }
+        self.files.insert(file.to_owned(), AcceptedFile { sha256, executable, at });
+        self.disputes.remove(file);
+        Ok(())
+    }
+
+    /// The accepted content of a file.
+    pub fn content(&self, project: &Project, accepted: &AcceptedFile) -> Result<Vec<u8>, Fault> {
+        let copy = copies(project).join(&accepted.sha256);
+        let wrong = |what: String| {
+            let message = format!("The accepted copy {} {what}.", copy.display());
+            Fault::permanent(FaultLayer::Config, "oracle", message).hint(
+                "Restore it from version control, or accept the file again: `autonoe checks accept FILE`.",
+            )
+        };
+        let content = match read_bytes(&copy, MAX_FILE_BYTES) {
+            Ok(Some(content)) => content,
+            Ok(None) => return Err(wrong("is missing".to_owned())),
+            Err(error) => return Err(wrong(format!("cannot be read: {error}"))),
+        };
+        if sha256_hex(&content) != accepted.sha256 {
+            return Err(wrong("differs from what was accepted".to_owned()));
+        }
+        Ok(content)
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode() & 0o111 != 0
+}
+
+fn path(project: &Project) -> PathBuf {
+    project.autonoe_dir().join("oracles.json")
+}
+
+fn copies(project: &Project) -> PathBuf {
+    project.autonoe_dir().join("oracles")
+}
+
+fn write_fault(path: &Path, error: &io::Error) -> Fault {
+    atomic::write_fault("check_book", path, error, "Then start again.")
+}

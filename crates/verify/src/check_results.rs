@@ -1,0 +1,71 @@
+//! Results of a set of checks, and their description for agents.
+
+use autonoe_core::check::{Assurance, Check};
+
+use crate::check_run::CheckRun;
+use crate::checkout::Checkout;
+use crate::evidence::{CheckEvidence, last};
+
+/// Maximum length of the output of a failed check shown to an agent, in bytes: its end.
+const SHOWN_BYTES: usize = 4_000;
+
+/// Results of the checks of one deliverable, or of the project.
+pub(crate) struct CheckResults {
+    pub(crate) assurance: Assurance,
+    pub(crate) evidence: Vec<CheckEvidence>,
+    /// Descriptions of failed checks, for the agent that has to fix them.
+    pub(crate) failures: Vec<String>,
+    /// Checks that passed but do not count, with the reason.
+    pub(crate) not_counted: Vec<String>,
+}
+
+/// Describes a failed check for an agent.
+pub(crate) fn failure(check: &Check, run: &CheckRun) -> String {
+    let output = last(&run.output, SHOWN_BYTES).trim_end();
+    let cut = if run.output.len() > SHOWN_BYTES {
+        format!(" (the last {SHOWN_BYTES} bytes)")
+    } else {
+        String::new()
+    };
+    let output = match output.is_empty() {
+        true => "It printed nothing.".to_owned(),
+        false => format!("Its output{cut}:\n{output}"),
+    };
+    format!("Check `{}` (`{}`): {}. {output}", check.name, check.command, run.sentence())
+}
+
+/// Describes the results of a deliverable's checks for an agent.
+pub(crate) fn summary(
+    checkout: &Checkout,
+    results: &CheckResults,
+    changed: &[(String, Option<String>)],
+) -> String {
+    let revision = &checkout.revision;
+    let mut parts = Vec::new();
+    match results.assurance {
+        Assurance::Verified => parts.push(format!("Its checks pass on {}: verified.", revision.describe())),
+        Assurance::Claimed => parts.push(format!(
+            "Its checks pass on {}, but none of them counts yet ({}), so it is claimed, not verified.",
+            revision.describe(),
+            results.not_counted.join("; ")
+        )),
+        Assurance::Failed => {
+            parts.push(format!("Its checks do not pass on a clean checkout of {}.", revision.describe()));
+            parts.extend(results.failures.iter().cloned());
+        }
+    }
+    if !changed.is_empty() {
+        let names: Vec<&str> = changed.iter().map(|(name, _)| name.as_str()).collect();
+        parts.push(format!(
+            "The checks use the accepted versions of these files, not the current ones: {}.",
+            names.join(", ")
+        ));
+    }
+    if results.assurance == Assurance::Failed {
+        if !revision.uncommitted.is_empty() {
+            parts.push(format!("Not committed, so not checked: {}.", revision.uncommitted.join(", ")));
+        }
+        parts.push("Fix it, commit, and set the status again.".to_owned());
+    }
+    parts.join("\n")
+}

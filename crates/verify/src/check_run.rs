@@ -1,0 +1,170 @@
+//! One run of a check in a room. Whatever goes wrong is a verdict other than a pass.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use autonoe_core::check::Check;
+use autonoe_core::duration::format as format_duration;
+use autonoe_sandbox::{BoundedCommand, CommandEnd, MAX_OUTPUT, OutputLimits, SessionSandbox};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::output;
+
+/// How much of the output is kept.
+const OUTPUT_LIMITS: OutputLimits = OutputLimits { head: 64 * 1024, tail: 192 * 1024 };
+
+/// Exit code of a shell if a program does not exist.
+const NOT_FOUND: i32 = 127;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckRun {
+    pub check: String,
+    #[serde(flatten)]
+    pub verdict: CheckVerdict,
+    /// `None` if the command did not run to its end.
+    pub exit: Option<i32>,
+    /// The middle is omitted if it is long.
+    pub output: String,
+    /// Hash of the whole output.
+    pub output_sha256: String,
+    /// Size of the whole output.
+    pub output_bytes: u64,
+    #[serde(rename = "seconds", with = "autonoe_core::duration::seconds")]
+    pub duration: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum CheckVerdict {
+    /// The result is as expected.
+    Passed,
+    /// Wrong exit code.
+    WrongExit {
+        expected: i32,
+    },
+    /// Wrong output.
+    MissingOutput {
+        /// The mismatch.
+        expected: String,
+    },
+    TimedOut {
+        #[serde(rename = "limit_seconds", with = "autonoe_core::duration::seconds")]
+        limit: Duration,
+    },
+    TooMuchOutput,
+    /// The check needs the network, and the user has not allowed that.
+    NetworkNotAllowed,
+    NotRun {
+        why: String,
+    },
+}
+
+impl CheckRun {
+    pub fn passed(&self) -> bool {
+        self.verdict == CheckVerdict::Passed
+    }
+
+    /// Whether the command ran at all: otherwise nothing is known.
+    pub(crate) fn was_run(&self) -> bool {
+        !matches!(self.verdict, CheckVerdict::NetworkNotAllowed | CheckVerdict::NotRun { .. })
+    }
+
+    pub(crate) fn not_run(check: &Check, verdict: CheckVerdict) -> Self {
+        Self {
+            check: check.name.clone(),
+            verdict,
+            exit: None,
+            output: String::new(),
+            output_sha256: hex(&Sha256::digest(b"")),
+            output_bytes: 0,
+            duration: Duration::ZERO,
+        }
+    }
+
+    /// The result in a clause about "it", the check.
+    pub fn sentence(&self) -> String {
+        match (&self.verdict, self.exit) {
+            (CheckVerdict::Passed, _) => "it passed".to_owned(),
+            (CheckVerdict::WrongExit { expected }, Some(NOT_FOUND)) => {
+                format!("its command was not found (expected exit {expected}, got {NOT_FOUND})")
+            }
+            (CheckVerdict::WrongExit { expected }, code) => {
+                let code = code.map_or_else(|| "none".to_owned(), |code| code.to_string());
+                format!("expected exit {expected}, got {code}")
+            }
+            (CheckVerdict::MissingOutput { expected }, _) => {
+                format!("wrong output: {expected}")
+            }
+            (CheckVerdict::TimedOut { limit }, _) => {
+                format!("it was killed after its time limit of {}", format_duration(*limit))
+            }
+            (CheckVerdict::TooMuchOutput, _) => {
+                format!("it was killed after it had printed {MAX_OUTPUT} bytes")
+            }
+            (CheckVerdict::NetworkNotAllowed, _) => {
+                "it needs the network, which you have not allowed; set `network = true` under \
+                                                [checks] in your config.toml"
+                    .to_owned()
+            }
+            (CheckVerdict::NotRun { why }, _) => format!("it could not be run: {why}"),
+        }
+    }
+}
+
+/// Nothing that the check started is left when this returns.
+pub(crate) async fn run(check: &Check, session_sandbox: &SessionSandbox, cwd: &Path) -> CheckRun {
+    let started = Instant::now();
+    let launch = match session_sandbox.shell(&check.command).await {
+        Ok(launch) => launch.cwd(cwd),
+        Err(error) => {
+            let why = format!("its room could not be opened ({error})");
+            return CheckRun::not_run(check, CheckVerdict::NotRun { why });
+        }
+    };
+    let bounded_command = BoundedCommand {
+        launch,
+        input: Vec::new(),
+        separate_stderr: false,
+        time_limit: check.time_limit,
+        output_limits: OUTPUT_LIMITS,
+    };
+    let mut hash = Sha256::new();
+    let ran = bounded_command.run(|bytes| hash.update(bytes)).await;
+    let mut output = ran.output.text();
+    let (verdict, exit) = match ran.ending {
+        CommandEnd::TimedOut => (CheckVerdict::TimedOut { limit: check.time_limit }, None),
+        CommandEnd::TooMuchOutput => (CheckVerdict::TooMuchOutput, None),
+        CommandEnd::NotRun { why } => (CheckVerdict::NotRun { why }, None),
+        CommandEnd::Exit(code) => (judge(check, code, &output), Some(code)),
+    };
+    let refused: Vec<String> =
+        session_sandbox.refusals().await.iter().map(|refusal| refusal.host.clone()).collect();
+    if !refused.is_empty() {
+        let _ = write!(output, "\n[autonoe: blocked network access to {}]", refused.join(", "));
+    }
+    CheckRun {
+        check: check.name.clone(),
+        verdict,
+        exit,
+        output,
+        output_sha256: hex(&hash.finalize()),
+        output_bytes: ran.output.bytes(),
+        duration: started.elapsed(),
+    }
+}
+
+fn judge(check: &Check, code: i32, printed: &str) -> CheckVerdict {
+    if code != check.exit {
+        return CheckVerdict::WrongExit { expected: check.exit };
+    }
+    match output::mismatch(printed, &check.output, check.exact) {
+        Some(expected) => CheckVerdict::MissingOutput { expected },
+        None => CheckVerdict::Passed,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,98 @@
+//! The checks of a project: from its specification, from the user, and proposed by agents.
+
+use std::collections::HashSet;
+
+use autonoe_core::check::{Check, CheckOrigin};
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::status::ProjectStatus;
+use autonoe_store::{CheckAssignment, CheckBaseline, CheckRegistry, CheckState, Project, sha256_hex};
+
+use crate::checks_file::read_checks_file;
+use crate::spec::read_spec;
+
+/// Maximum number of checks per project. Each runs before the work begins, whenever its deliverable is
+/// claimed, and at the end.
+pub const MAX_CHECKS: usize = 10_000;
+
+/// Message for too many checks, with what to do.
+pub(crate) fn too_many() -> String {
+    format!("a project may have at most {MAX_CHECKS} checks; let one check run a suite of tests")
+}
+
+/// Reads the checks that the user wrote in SPEC.md and `.autonoe/checks.json`.
+pub fn written_checks(project: &Project, spec: &str) -> Result<Vec<Check>, Fault> {
+    let from_spec = read_spec(spec).map_err(|what| {
+        Fault::permanent(FaultLayer::Config, "spec_checks", format!("{what}."))
+            .hint("docs/verification.md describes how to write checks.")
+    })?;
+    let written: Vec<Check> =
+        from_spec.into_iter().chain(read_checks_file(&project.checks_file())?).collect();
+    if written.len() > MAX_CHECKS {
+        let message = format!("SPEC.md and .autonoe/checks.json have {} checks.", written.len());
+        return Err(Fault::permanent(FaultLayer::Config, "too_many_checks", message)
+            .hint(format!("Remove some: {}.", too_many())));
+    }
+    Ok(written)
+}
+
+/// Written and proposed checks, assigned to their deliverables.
+pub fn all_checks(written: &[Check], book: &CheckRegistry) -> Vec<Check> {
+    let assigned = written.iter().cloned().map(|check| match book.assigned.get(&check.name) {
+        Some(CheckAssignment { deliverable, criteria })
+            if check.origin == CheckOrigin::Spec && check.deliverable.is_none() =>
+        {
+            Check { deliverable: Some(deliverable.clone()), criteria: criteria.clone(), ..check }
+        }
+        Some(_) | None => check,
+    });
+    assigned.chain(book.proposed.iter().cloned()).collect()
+}
+
+/// Checks of the project as a whole: those that name no deliverable, and the user's that name a deliverable
+/// that does not exist.
+pub fn of_project<'a>(checks: &'a [Check], status: &ProjectStatus) -> Vec<&'a Check> {
+    let active = status.active().map(|item| item.id.as_str()).collect();
+    checks.iter().filter(|check| is_of_project(check, &active)).collect()
+}
+
+/// `active`: ids of the existing deliverables.
+pub(crate) fn is_of_project(check: &Check, active: &HashSet<&str>) -> bool {
+    match &check.deliverable {
+        None => true,
+        Some(id) => check.origin != CheckOrigin::Proposed && !active.contains(id.as_str()),
+    }
+}
+
+pub fn checks_of<'a>(checks: &'a [Check], deliverable: &str) -> Vec<&'a Check> {
+    checks.iter().filter(|check| check.deliverable.as_deref() == Some(deliverable)).collect()
+}
+
+/// Identity of a check: independent of its name and of its deliverable.
+pub fn check_key(check: &Check) -> String {
+    let Check { command, exit, output, exact, time_limit, network, protect, origin, .. } = check;
+    let text = serde_json::json!([
+        command,
+        exit,
+        output,
+        exact,
+        time_limit.as_millis() as u64,
+        network,
+        protect,
+        origin
+    ]);
+    sha256_hex(text.to_string().as_bytes())[..16].to_owned()
+}
+
+/// Why the check cannot verify a deliverable; `None` if it can.
+pub fn why_not_counted(check: &Check, book: &CheckRegistry) -> Option<String> {
+    match book.baselines.get(&check_key(check)) {
+        None => Some("it was not run before the work began".to_owned()),
+        Some(CheckBaseline { state: CheckState::Vacuous, .. }) => {
+            Some("it passed before the work began, so it proves nothing".to_owned())
+        }
+        Some(CheckBaseline { missing, .. }) if !missing.is_empty() => {
+            Some(format!("files it relies on did not exist: {}", missing.join(", ")))
+        }
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,66 @@
+//! Queries of the project's own repository, from a room that may read it. An agent may have written its
+//! settings, which can make git run programs, so nothing else of that room is used.
+
+use std::path::PathBuf;
+
+use autonoe_core::fault::Fault;
+use autonoe_sandbox::SessionSandbox;
+use tempfile::TempDir;
+
+use crate::git::{output, script};
+
+/// Maximum number of uncommitted files listed.
+const MAX_LISTED: usize = 20;
+
+/// Prints a commit, its hash format and its tree.
+const COMMIT: &str = r#"exec 2>/dev/null
+cd "$1" && commit=$(git rev-parse --verify --quiet "$2^{commit}") && echo "$commit" &&
+git rev-parse --show-object-format "$commit^{tree}""#;
+
+/// Lists uncommitted files.
+const UNCOMMITTED: &str = r#"exec 2>/dev/null
+cd "$1" && git status --porcelain | head -n 50"#;
+
+/// A room with the repository, and the project's root in it.
+pub(crate) struct RepositoryQuery {
+    pub(crate) root: PathBuf,
+    pub(crate) session_sandbox: SessionSandbox,
+    // Last, so that the room is closed before its directory is gone.
+    pub(crate) directory: TempDir,
+}
+
+pub(crate) struct CommitInfo {
+    pub(crate) commit: String,
+    pub(crate) tree: String,
+    pub(crate) format: String,
+}
+
+impl RepositoryQuery {
+    /// The inner error says why there is no such commit.
+    pub(crate) async fn commit(&self, commit: &str) -> Result<Result<CommitInfo, &'static str>, Fault> {
+        let (code, output) = self.run(COMMIT, commit).await?;
+        let mut lines = output.lines().map(str::to_owned);
+        Ok(match (lines.next(), lines.next(), lines.next()) {
+            (Some(commit), Some(format), Some(tree)) if code == 0 => Ok(CommitInfo { commit, tree, format }),
+            _ if code == 127 => Err("git is not installed"),
+            _ => Err(NOTHING_COMMITTED),
+        })
+    }
+
+    /// Uncommitted files, without Autonoe's own.
+    pub(crate) async fn uncommitted(&self) -> Result<Vec<String>, Fault> {
+        let (_, output) = self.run(UNCOMMITTED, "").await?;
+        let names = output.lines().filter_map(|line| line.get(3..));
+        let names = names.filter(|name| !name.starts_with(".autonoe/"));
+        Ok(names.take(MAX_LISTED).map(str::to_owned).collect())
+    }
+
+    async fn run(&self, query: &str, commit: &str) -> Result<(i32, String), Fault> {
+        let shell =
+            script(&self.session_sandbox, query).await?.args([self.root.as_os_str(), commit.as_ref()]);
+        output(shell.cwd(self.directory.path().join("tree"))).await
+    }
+}
+
+/// Reason for copying the files of a repository without commits.
+pub(crate) const NOTHING_COMMITTED: &str = "nothing is committed yet";
