@@ -39,7 +39,7 @@ pub(crate) struct ProposedDeliverable {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ProposedCheck {
-    /// The name of a check in SPEC.md that belongs to this deliverable. Then only `criteria` may be added.
+    /// The name of a check in SPEC.md that belongs to this deliverable. It needs nothing else except `criteria`.
     pub(crate) spec: Option<String>,
     /// Name of the check; the deliverable's id and a number if not given.
     pub(crate) name: Option<String>,

@@ -19,7 +19,7 @@ const MAX_LISTED_IN_PLANNING: usize = 400;
 /// `None` if there is nothing to report. Without a status the deliverables are yet to be created.
 pub(crate) fn briefing(
     checks: &[Check],
-    book: &CheckRegistry,
+    registry: &CheckRegistry,
     status: Option<&ProjectStatus>,
     project_failures: &[String],
 ) -> Option<String> {
@@ -49,8 +49,8 @@ pub(crate) fn briefing(
     if open.len() > MAX_LISTED {
         text.push_str(&format!("- and {} more\n", open.len() - MAX_LISTED));
     }
-    if !book.files.is_empty() {
-        let files: Vec<&str> = book.files.keys().take(MAX_LISTED).map(String::as_str).collect();
+    if !registry.files.is_empty() {
+        let files: Vec<&str> = registry.files.keys().take(MAX_LISTED).map(String::as_str).collect();
         text.push_str(&format!(
             "\nThese files belong to the checks and cannot be changed: {}.\n",
             files.join(", ")

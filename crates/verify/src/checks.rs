@@ -36,8 +36,8 @@ pub fn written_checks(project: &Project, spec: &str) -> Result<Vec<Check>, Fault
 }
 
 /// Written and proposed checks, assigned to their deliverables.
-pub fn all_checks(written: &[Check], book: &CheckRegistry) -> Vec<Check> {
-    let assigned = written.iter().cloned().map(|check| match book.assigned.get(&check.name) {
+pub fn all_checks(written: &[Check], registry: &CheckRegistry) -> Vec<Check> {
+    let assigned = written.iter().cloned().map(|check| match registry.assigned.get(&check.name) {
         Some(CheckAssignment { deliverable, criteria })
             if check.origin == CheckOrigin::Spec && check.deliverable.is_none() =>
         {
@@ -45,7 +45,7 @@ pub fn all_checks(written: &[Check], book: &CheckRegistry) -> Vec<Check> {
         }
         Some(_) | None => check,
     });
-    assigned.chain(book.proposed.iter().cloned()).collect()
+    assigned.chain(registry.proposed.iter().cloned()).collect()
 }
 
 /// Checks of the project as a whole: those that name no deliverable, and the user's that name a deliverable
@@ -84,8 +84,8 @@ pub fn check_key(check: &Check) -> String {
 }
 
 /// Why the check cannot verify a deliverable; `None` if it can.
-pub fn why_not_counted(check: &Check, book: &CheckRegistry) -> Option<String> {
-    match book.baselines.get(&check_key(check)) {
+pub fn why_not_counted(check: &Check, registry: &CheckRegistry) -> Option<String> {
+    match registry.baselines.get(&check_key(check)) {
         None => Some("it was not run before the work began".to_owned()),
         Some(CheckBaseline { state: CheckState::Vacuous, .. }) => {
             Some("it passed before the work began, so it proves nothing".to_owned())

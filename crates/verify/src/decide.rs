@@ -14,10 +14,10 @@ use crate::oracles;
 /// Accepts a check by name, or the current version of a protected file by path. Returns a message for the
 /// user.
 pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp) -> Result<String, Fault> {
-    let mut book = CheckRegistry::load(project)?;
-    let checks = all_checks(written, &book);
+    let mut registry = CheckRegistry::load(project)?;
+    let checks = all_checks(written, &registry);
     let message = if let Some(check) = checks.iter().find(|check| check.name == target) {
-        let missing = oracles::freeze(&mut book, project, &check.protect, now)?;
+        let missing = oracles::freeze(&mut registry, project, &check.protect, now)?;
         if !missing.is_empty() {
             let message =
                 format!("The check '{target}' relies on files that do not exist: {}.", missing.join(", "));
@@ -30,32 +30,32 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
             at: now,
             missing: Vec::new(),
         };
-        book.baselines.insert(check_key(check), baseline);
+        registry.baselines.insert(check_key(check), baseline);
         format!("The check '{target}' now counts.")
-    } else if book.files.contains_key(target) || book.disputes.contains_key(target) {
+    } else if registry.files.contains_key(target) || registry.disputes.contains_key(target) {
         if project.root().join(target).exists() {
-            book.accept(project, target, now)?;
+            registry.accept(project, target, now)?;
             format!("Accepted the current version of {target}.")
         } else {
-            book.files.remove(target);
-            book.disputes.remove(target);
+            registry.files.remove(target);
+            registry.disputes.remove(target);
             format!("{target} is no longer a protected file.")
         }
     } else {
-        return Err(unknown(target, &checks, &book));
+        return Err(unknown(target, &checks, &registry));
     };
-    book.save(project)?;
+    registry.save(project)?;
     Ok(message)
 }
 
 /// Rejects a proposed check by name, or a change of a protected file by path. Returns a message for the user.
 pub fn reject(project: &Project, written: &[Check], target: &str) -> Result<String, Fault> {
-    let mut book = CheckRegistry::load(project)?;
-    let checks = all_checks(written, &book);
+    let mut registry = CheckRegistry::load(project)?;
+    let checks = all_checks(written, &registry);
     let message = match checks.iter().find(|check| check.name == target) {
         Some(check) if check.origin == CheckOrigin::Proposed => {
-            book.baselines.remove(&check_key(check));
-            book.proposed.retain(|check| check.name != target);
+            registry.baselines.remove(&check_key(check));
+            registry.proposed.retain(|check| check.name != target);
             format!("Removed the check '{target}', which an agent had proposed.")
         }
         Some(check) => {
@@ -63,10 +63,10 @@ pub fn reject(project: &Project, written: &[Check], target: &str) -> Result<Stri
                 format!("You wrote the check '{target}' yourself: remove it from {}.", check.origin);
             return Err(Fault::permanent(FaultLayer::Config, "checks", message));
         }
-        None if book.disputes.remove(target).is_some() => {
-            let restored = match book.files.get(target) {
+        None if registry.disputes.remove(target).is_some() => {
+            let restored = match registry.files.get(target) {
                 Some(accepted) => {
-                    let content = book.content(project, accepted)?;
+                    let content = registry.content(project, accepted)?;
                     oracles::write_within(project.root(), target, &content, accepted.executable)
                 }
                 None => fs::remove_file(project.root().join(target)),
@@ -80,9 +80,9 @@ pub fn reject(project: &Project, written: &[Check], target: &str) -> Result<Stri
             })?;
             format!("Restored the accepted version of {target}.")
         }
-        None => return Err(unknown(target, &checks, &book)),
+        None => return Err(unknown(target, &checks, &registry)),
     };
-    book.save(project)?;
+    registry.save(project)?;
     Ok(message)
 }
 
@@ -90,9 +90,9 @@ fn ignore_not_found(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-fn unknown(target: &str, checks: &[Check], book: &CheckRegistry) -> Fault {
+fn unknown(target: &str, checks: &[Check], registry: &CheckRegistry) -> Fault {
     let names =
-        checks.iter().map(|check| check.name.as_str()).chain(book.disputes.keys().map(String::as_str));
+        checks.iter().map(|check| check.name.as_str()).chain(registry.disputes.keys().map(String::as_str));
     let names: Vec<&str> = names.collect();
     let fault = Fault::permanent(
         FaultLayer::Config,

@@ -60,8 +60,8 @@ pub struct ProjectExaminer {
 }
 
 impl ProjectExaminer {
-    fn checks(&self, book: &CheckRegistry) -> Vec<Check> {
-        all_checks(&self.written, book)
+    fn checks(&self, registry: &CheckRegistry) -> Vec<Check> {
+        all_checks(&self.written, registry)
     }
 
     async fn emit(&self, event: RunEvent) -> Result<(), Fault> {
@@ -73,7 +73,7 @@ impl ProjectExaminer {
     /// Runs checks one after another, each with the accepted protected files.
     async fn run_checks(
         &self,
-        book: &CheckRegistry,
+        registry: &CheckRegistry,
         checkout: &Checkout,
         checks: &[&Check],
         purpose: CheckPurpose,
@@ -85,8 +85,8 @@ impl ProjectExaminer {
             not_counted: Vec::new(),
         };
         for check in checks {
-            let run = self.run_check(book, checkout, check).await?;
-            let reason = why_not_counted(check, book);
+            let run = self.run_check(registry, checkout, check).await?;
+            let reason = why_not_counted(check, registry);
             let message = match (&reason, run.passed(), purpose) {
                 (Some(reason), true, CheckPurpose::Claim | CheckPurpose::Confirmation) => {
                     format!("it passed, but does not count: {reason}")
@@ -122,11 +122,11 @@ impl ProjectExaminer {
 
     async fn run_check(
         &self,
-        book: &CheckRegistry,
+        registry: &CheckRegistry,
         checkout: &Checkout,
         check: &Check,
     ) -> Result<CheckRun, Fault> {
-        oracles::restore(book, &self.project, &checkout.root)?;
+        oracles::restore(registry, &self.project, &checkout.root)?;
         Ok(match checkout.session_sandbox(check.network) {
             None => CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed),
             Some(session_sandbox) => check_run::run(check, session_sandbox, &checkout.root).await,
@@ -186,11 +186,11 @@ impl ProjectExaminer {
 
     /// Accepts the protected files of new checks and runs each check once: one that passes now proves
     /// nothing.
-    async fn run_new_checks(&self, book: &mut CheckRegistry) -> Result<(), Fault> {
+    async fn run_new_checks(&self, registry: &mut CheckRegistry) -> Result<(), Fault> {
         let new: Vec<Check> = self
-            .checks(book)
+            .checks(registry)
             .into_iter()
-            .filter(|check| !book.baselines.contains_key(&check_key(check)))
+            .filter(|check| !registry.baselines.contains_key(&check_key(check)))
             .collect();
         if new.is_empty() {
             return Ok(());
@@ -198,11 +198,11 @@ impl ProjectExaminer {
         let now = self.clock.now();
         let mut missing = Vec::new();
         for check in &new {
-            missing.push(oracles::freeze(book, &self.project, &check.protect, now)?);
+            missing.push(oracles::freeze(registry, &self.project, &check.protect, now)?);
         }
         let checkout = self.checkouts.check_out(None).await?;
         for (check, missing) in new.iter().zip(missing) {
-            let run = self.run_check(book, &checkout, check).await?;
+            let run = self.run_check(registry, &checkout, check).await?;
             let state = if run.passed() { CheckState::Vacuous } else { CheckState::Red };
             let commit = checkout.revision.commit.clone();
             let message = match (state, missing.is_empty()) {
@@ -221,7 +221,7 @@ impl ProjectExaminer {
             // A check that could not run has not failed; but missing protected files are recorded.
             if run.was_run() || !missing.is_empty() {
                 let baseline = CheckBaseline { name: check.name.clone(), state, commit, at: now, missing };
-                book.baselines.insert(check_key(check), baseline);
+                registry.baselines.insert(check_key(check), baseline);
             }
             self.emit(RunEvent::Checked {
                 deliverable: check.deliverable.clone(),
@@ -233,15 +233,15 @@ impl ProjectExaminer {
             .await?;
         }
         checkout.close().await;
-        book.save(&self.project)
+        registry.save(&self.project)
     }
 
     /// Records which protected files were changed.
-    async fn record_disputes(&self, book: &mut CheckRegistry) -> Result<(), Fault> {
-        let before = book.disputes.clone();
-        let new = oracles::record_disputes(book, self.project.root(), self.clock.now())?;
-        if book.disputes != before {
-            book.save(&self.project)?;
+    async fn record_disputes(&self, registry: &mut CheckRegistry) -> Result<(), Fault> {
+        let before = registry.disputes.clone();
+        let new = oracles::record_disputes(registry, self.project.root(), self.clock.now())?;
+        if registry.disputes != before {
+            registry.save(&self.project)?;
         }
         for path in new {
             let message = format!(
@@ -254,9 +254,9 @@ impl ProjectExaminer {
     }
 
     /// Protects the accepted files from now on.
-    fn protect(&self, book: &CheckRegistry) {
+    fn protect(&self, registry: &CheckRegistry) {
         let root = self.project.root();
-        let mut files: Vec<_> = book.files.keys().map(|file| root.join(file)).collect();
+        let mut files: Vec<_> = registry.files.keys().map(|file| root.join(file)).collect();
         if self.written.iter().any(|check| check.origin == CheckOrigin::Spec) {
             files.push(root.join("SPEC.md"));
         }
@@ -289,29 +289,29 @@ impl ProjectExaminer {
 impl Examiner for ProjectExaminer {
     async fn prepare(&self) -> Result<(), Fault> {
         let _working = self.working.lock().await;
-        let mut book = CheckRegistry::load(&self.project)?;
-        self.record_disputes(&mut book).await?;
-        self.run_new_checks(&mut book).await?;
-        self.protect(&book);
+        let mut registry = CheckRegistry::load(&self.project)?;
+        self.record_disputes(&mut registry).await?;
+        self.run_new_checks(&mut registry).await?;
+        self.protect(&registry);
         Ok(())
     }
 
     async fn propose(&self, ids: &[String], proposals: Vec<Proposal>) -> Result<Result<(), String>, Fault> {
         let _working = self.working.lock().await;
-        let mut book = CheckRegistry::load(&self.project)?;
-        let before = book.clone();
-        let mut names: HashSet<String> = self.checks(&book).into_iter().map(|check| check.name).collect();
+        let mut registry = CheckRegistry::load(&self.project)?;
+        let before = registry.clone();
+        let mut names: HashSet<String> = self.checks(&registry).into_iter().map(|check| check.name).collect();
         for proposal in proposals {
             match proposal {
                 Proposal::FromSpec { name, deliverable, criteria } => {
                     let is_free = |check: &&Check| {
                         check.name == name && check.origin == CheckOrigin::Spec && check.deliverable.is_none()
                     };
-                    if book.assigned.contains_key(&name) || self.written.iter().find(is_free).is_none() {
+                    if registry.assigned.contains_key(&name) || self.written.iter().find(is_free).is_none() {
                         return Ok(Err(format!("SPEC.md has no unassigned check '{name}'")));
                     }
                     let assigned = autonoe_store::CheckAssignment { deliverable, criteria };
-                    book.assigned.insert(name, assigned);
+                    registry.assigned.insert(name, assigned);
                 }
                 Proposal::New(mut check) => {
                     check.origin = CheckOrigin::Proposed;
@@ -324,12 +324,12 @@ impl Examiner for ProjectExaminer {
                     if names.len() > MAX_CHECKS {
                         return Ok(Err(too_many()));
                     }
-                    book.proposed.push(check);
+                    registry.proposed.push(check);
                 }
             }
         }
         if self.is_strict {
-            let checks = self.checks(&book);
+            let checks = self.checks(&registry);
             let lacking = ids.iter().filter(|id| checks_of(&checks, id).is_empty());
             let lacking: Vec<&str> = lacking.map(String::as_str).collect();
             if !lacking.is_empty() {
@@ -339,16 +339,16 @@ impl Examiner for ProjectExaminer {
                 )));
             }
         }
-        if book != before {
-            book.save(&self.project)?;
+        if registry != before {
+            registry.save(&self.project)?;
         }
         Ok(Ok(()))
     }
 
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault> {
         let _working = self.working.lock().await;
-        let mut book = CheckRegistry::load(&self.project)?;
-        let checks = self.checks(&book);
+        let mut registry = CheckRegistry::load(&self.project)?;
+        let checks = self.checks(&registry);
         let checks = checks_of(&checks, &deliverable.id);
         if checks.is_empty() {
             let finding =
@@ -356,7 +356,7 @@ impl Examiner for ProjectExaminer {
             let message = "It has no check, so it counts as claimed, not verified.".to_owned();
             return Ok(Examination { finding, message });
         }
-        self.record_disputes(&mut book).await?;
+        self.record_disputes(&mut registry).await?;
         let checkout = self.checkouts.check_out(None).await?;
         let results = match checkout.revision.copied {
             Some(NOTHING_COMMITTED) => CheckResults {
@@ -366,13 +366,13 @@ impl Examiner for ProjectExaminer {
                 not_counted: Vec::new(),
             },
             Some(_) | None => {
-                let checking = self.run_checks(&book, &checkout, &checks, CheckPurpose::Claim);
+                let checking = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Claim);
                 let (results, tree) = tokio::join!(checking, self.checkouts.verify_tree(&checkout));
                 tree?;
                 results?
             }
         };
-        let changed = oracles::differences(&book, self.project.root())?;
+        let changed = oracles::differences(&registry, self.project.root())?;
         let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim).await?;
         let message = summary(&checkout, &results, &changed);
         checkout.close().await;
@@ -381,12 +381,12 @@ impl Examiner for ProjectExaminer {
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {
         let _working = self.working.lock().await;
-        let mut book = CheckRegistry::load(&self.project)?;
-        let checks = self.checks(&book);
+        let mut registry = CheckRegistry::load(&self.project)?;
+        let checks = self.checks(&registry);
         let Some(status) = self.status.load().await?.filter(|_| !checks.is_empty()) else {
             return Ok(Confirmation::default());
         };
-        self.record_disputes(&mut book).await?;
+        self.record_disputes(&mut registry).await?;
         let mut confirmation = Confirmation::default();
         let checkout = self.checkouts.check_out(None).await?;
         self.checkouts.verify_tree(&checkout).await?;
@@ -396,7 +396,7 @@ impl Examiner for ProjectExaminer {
             if checks.is_empty() {
                 continue;
             }
-            let results = self.run_checks(&book, &checkout, &checks, CheckPurpose::Confirmation).await?;
+            let results = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
             let tree = Some(&checkout.revision.tree);
             let is_known =
                 |found: &Finding| found.assurance == results.assurance && found.tree.as_ref() == tree;
@@ -412,7 +412,7 @@ impl Examiner for ProjectExaminer {
             }
         }
         let whole = of_project(&checks, &status);
-        let results = self.run_checks(&book, &checkout, &whole, CheckPurpose::Confirmation).await?;
+        let results = self.run_checks(&registry, &checkout, &whole, CheckPurpose::Confirmation).await?;
         checkout.close().await;
         let failed = results.evidence.iter().filter(|check| !check.run.passed());
         confirmation.project = failed.map(|failed| failed.check.name.clone()).collect();
@@ -422,11 +422,11 @@ impl Examiner for ProjectExaminer {
 
     async fn review_briefing(&self) -> Result<Option<String>, Fault> {
         let _working = self.working.lock().await;
-        let book = CheckRegistry::load(&self.project)?;
+        let registry = CheckRegistry::load(&self.project)?;
         let Some(status) = self.status.load().await? else {
             return Ok(None);
         };
-        let Some(deliverables) = review::briefing(&status, &self.checks(&book)) else {
+        let Some(deliverables) = review::briefing(&status, &self.checks(&registry)) else {
             return Ok(None);
         };
         let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -446,9 +446,9 @@ impl Examiner for ProjectExaminer {
     }
 
     async fn briefing(&self) -> Result<Option<String>, Fault> {
-        let book = CheckRegistry::load(&self.project)?;
+        let registry = CheckRegistry::load(&self.project)?;
         let status = self.status.load().await?;
         let failures = self.project_failures.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(briefing(&self.checks(&book), &book, status.as_ref(), &failures))
+        Ok(briefing(&self.checks(&registry), &registry, status.as_ref(), &failures))
     }
 }

@@ -98,24 +98,24 @@ fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet, 
 
 /// Accepts the current files of new globs. Returns the globs that match nothing.
 pub(crate) fn freeze(
-    book: &mut CheckRegistry,
+    registry: &mut CheckRegistry,
     project: &Project,
     globs: &[String],
     now: Timestamp,
 ) -> Result<Vec<String>, Fault> {
     let mut missing = Vec::new();
     for glob in globs {
-        if !book.globs.insert(glob.clone()) {
+        if !registry.globs.insert(glob.clone()) {
             continue;
         }
         let files = matching(project.root(), [glob])?;
         if files.is_empty() {
-            book.globs.remove(glob);
+            registry.globs.remove(glob);
             missing.push(glob.clone());
         }
         for file in files {
-            if !book.files.contains_key(&file) {
-                book.accept(project, &file, now)?;
+            if !registry.files.contains_key(&file) {
+                registry.accept(project, &file, now)?;
             }
         }
     }
@@ -124,17 +124,20 @@ pub(crate) fn freeze(
 
 /// Files below `root` that differ from their accepted version, are not accepted at all, or are gone; with the
 /// hash of their current content.
-pub(crate) fn differences(book: &CheckRegistry, root: &Path) -> Result<Vec<(String, Option<String>)>, Fault> {
-    let found = matching(root, &book.globs)?;
+pub(crate) fn differences(
+    registry: &CheckRegistry,
+    root: &Path,
+) -> Result<Vec<(String, Option<String>)>, Fault> {
+    let found = matching(root, &registry.globs)?;
     // Anything that is not a regular file differs.
     let now = |file: &str| {
         let content = read_bytes_beneath(root, Path::new(file), MAX_FILE_BYTES).ok()?;
         Some(sha256_hex(&content))
     };
-    let all = found.iter().chain(book.files.keys()).collect::<BTreeSet<_>>();
+    let all = found.iter().chain(registry.files.keys()).collect::<BTreeSet<_>>();
     let differing = all.into_iter().filter_map(|file| {
         let now = now(file);
-        let accepted = book.files.get(file).map(|accepted| accepted.sha256.clone());
+        let accepted = registry.files.get(file).map(|accepted| accepted.sha256.clone());
         let is_there = fs::symlink_metadata(root.join(file)).is_ok();
         (now != accepted || (is_there && now.is_none())).then(|| (file.clone(), now))
     });
@@ -143,12 +146,12 @@ pub(crate) fn differences(book: &CheckRegistry, root: &Path) -> Result<Vec<(Stri
 
 /// Records what differs in the working tree. Returns the new differences.
 pub(crate) fn record_disputes(
-    book: &mut CheckRegistry,
+    registry: &mut CheckRegistry,
     root: &Path,
     now: Timestamp,
 ) -> Result<Vec<String>, Fault> {
-    let differing = differences(book, root)?;
-    let before = std::mem::take(&mut book.disputes);
+    let differing = differences(registry, root)?;
+    let before = std::mem::take(&mut registry.disputes);
     let mut new = Vec::new();
     for (file, sha256) in differing {
         let known = before.get(&file).filter(|dispute| dispute.sha256 == sha256);
@@ -156,24 +159,24 @@ pub(crate) fn record_disputes(
             new.push(file.clone());
         }
         let dispute = known.cloned().unwrap_or(Dispute { sha256, at: now });
-        book.disputes.insert(file, dispute);
+        registry.disputes.insert(file, dispute);
     }
     Ok(new)
 }
 
 /// Restores the accepted files in a tree where nothing runs, and removes files that are not accepted.
-pub(crate) fn restore(book: &CheckRegistry, project: &Project, tree: &Path) -> Result<(), Fault> {
+pub(crate) fn restore(registry: &CheckRegistry, project: &Project, tree: &Path) -> Result<(), Fault> {
     let wrong = |file: &str, error: &io::Error| {
         let message = format!("{file} cannot be restored in the checkout: {error}.");
         Fault::transient(FaultLayer::System, "oracle", message)
     };
-    for file in matching_paths(tree, &book.globs)? {
-        if file.to_str().is_none_or(|file| !book.files.contains_key(file)) {
+    for file in matching_paths(tree, &registry.globs)? {
+        if file.to_str().is_none_or(|file| !registry.files.contains_key(file)) {
             fs::remove_file(tree.join(&file)).map_err(|error| wrong(&file.to_string_lossy(), &error))?;
         }
     }
-    for (file, accepted) in &book.files {
-        let content = book.content(project, accepted)?;
+    for (file, accepted) in &registry.files {
+        let content = registry.content(project, accepted)?;
         write_within(tree, file, &content, accepted.executable).map_err(|error| wrong(file, &error))?;
     }
     Ok(())

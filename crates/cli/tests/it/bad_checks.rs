@@ -188,7 +188,7 @@ fn invalid_checks_stop_the_run_and_are_named() {
         (
             "SPEC.md",
             "# Calc\n\n```check A\nno command\n```\n",
-            &["SPEC.md, line 4", "begins with a command"][..],
+            &["SPEC.md, line 4", "start with a command"][..],
         ),
         ("SPEC.md", "# Calc\n\n```check A time=soon\n$ true\n```\n", &["SPEC.md, line 3", "soon"]),
         ("SPEC.md", "# Calc\n\n```check A\n$ true\n", &["SPEC.md, line 3", "never closed"]),
