@@ -1,7 +1,7 @@
-//! `cargo xtask docs`: generates documents from the binary.
+//! `cargo xtask docs`: generates documents from the binary and the manifests.
 //!
 //! docs/cli.md has the help of every command, docs/man/ one page per top-level command, docs/schemas/ the JSON Schemas of the
-//! files that users write. `--check` compares instead of writing, so that no document falls behind the binary.
+//! files that users write; ARCHITECTURE.md has a table of crates. `--check` compares instead of writing, so that no document falls behind the binary.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::Result;
+use crate::crate_table;
 use crate::workspace::{build_autonoe, root};
 
 const MAN_DIRECTORY: &str = "docs/man";
@@ -69,6 +70,7 @@ fn generate(autonoe: &Path) -> Result<Documents> {
         let schema = output(autonoe, &["agent", "schema", file])?;
         documents.insert(format!("docs/schemas/{file}.schema.json").into(), schema);
     }
+    documents.extend([crate_table::architecture()?]);
     Ok(documents)
 }
 

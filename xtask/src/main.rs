@@ -3,6 +3,7 @@
 //! This file parses the arguments; each task is one file.
 
 mod bench;
+mod crate_table;
 mod docs;
 mod hermetic;
 mod lines;
