@@ -30,7 +30,7 @@ use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_files::WriteFailure;
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{PolicyOptions, gates_for, path_rules_for};
-use autonoe_sandbox::RoomConfig;
+use autonoe_sandbox::{RoomConfig, rooms_closed};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{AcpAgentConfig, LockHolder, Project, SqliteJournal, StatusStore};
@@ -42,14 +42,14 @@ pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command};
 use self::job::{JobPlan, PlanContext, PreparedJob, RunTitle};
 use self::setup::{
     NativeTools, create_outputs_dir, last_conversation, mcp_tool_patterns, native_tools, outputs_dir, policy,
-    secrets, socket_path,
+    secrets,
 };
 use self::status_setup::StatusSetup;
 use crate::arguments::CommonArgs;
 use crate::backend_factory::BackendFactory;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
-use crate::lock_project::lock_project;
+use crate::lock_project::{lock_project, socket_path};
 use crate::preflight;
 use crate::present::{
     self, Console, JsonSink, MessageLevel, OutputStream, Presenter, SignalNotice, Verbosity,
@@ -59,6 +59,9 @@ use crate::resolve_backends::{ResolvedBackend, resolve_backends, resolve_verifie
 use crate::room_config;
 use crate::stop::StopSignal;
 use crate::system::{SystemClock, outlives_its_terminal, runtime, watch_signals};
+
+/// Maximum time to wait at the end of a run for rooms that are still shutting down.
+const ROOM_LIMIT: Duration = Duration::from_secs(3);
 
 /// Maximum time to wait at the end of a run for the telemetry collector.
 const TELEMETRY_LIMIT: Duration = Duration::from_secs(2);
@@ -188,6 +191,7 @@ pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, F
             .map(Some)
     });
     console.stop();
+    runtime.block_on(rooms_closed(ROOM_LIMIT));
     runtime.shutdown_timeout(Duration::from_millis(200));
     let Some((report, result)) = ended? else {
         return Ok(exit::INTERRUPTED);

@@ -1,13 +1,16 @@
 //! Locks a project and recovers what killed processes left behind.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::Fault;
 use autonoe_policy::GitLocks;
 use autonoe_sandbox::{GitLock, InUse, Repository, recover_rooms, stale_locks};
-use autonoe_store::{LockHolder, Project, ProjectLock};
+use autonoe_store::{LockHolder, Project, ProjectLock, sha256_hex};
 
 use crate::scratch::sweep_leftovers;
+
+/// Bytes; safely below the system's limit for Unix socket paths.
+const MAX_SOCKET_PATH: usize = 100;
 
 pub struct LockedProject {
     _lock: ProjectLock,
@@ -21,9 +24,21 @@ pub fn lock_project(project: &Project, holder: &LockHolder) -> Result<LockedProj
     project.make_directory()?;
     messages.extend(recover_rooms(&project.rooms_dir()));
     project.remove_leftovers();
+    // A process that was killed leaves its socket, and nobody answers there.
+    let _ = std::fs::remove_file(socket_path(project));
     sweep_leftovers();
     messages.extend(describe_locks(project));
     Ok(LockedProject { _lock: lock, messages })
+}
+
+/// The socket for `autonoe mcp`: in the state directory, or in the temporary directory if that path would be too long.
+pub fn socket_path(project: &Project) -> PathBuf {
+    let usual = project.state_dir().join("calls.sock");
+    if usual.as_os_str().len() <= MAX_SOCKET_PATH {
+        return usual;
+    }
+    let hash = sha256_hex(project.state_dir().as_os_str().as_encoded_bytes());
+    std::env::temp_dir().join(format!("autonoe-{}.sock", &hash[..16]))
 }
 
 /// The git lock files that an agent may remove: those of the project's repository, including one created during the session.

@@ -61,7 +61,7 @@ pub use launch::{Exit, Launch, STOP_LIMIT, SandboxedChild, StdioTarget};
 pub use open::{NoSandbox, OpenError, Sandbox};
 pub use program::{BoundedLines, MAX_LINE_BYTES, PipedProgram, Pipes};
 pub use record::{recover_rooms, stale_locks};
-pub use room::Room;
+pub use room::{Room, rooms_closed};
 pub use room_process::ROOM_ARG;
 pub use session_sandbox::{RoomConfig, SessionSandbox};
 pub use signals::is_ignored;

@@ -5,15 +5,27 @@ use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
+use tokio_util::task::TaskTracker;
 
 use crate::launch::{Launch, STOP_LIMIT, SupervisorClient};
 use crate::record::{CleanupPlan, RoomRecord};
 use crate::room_handle::RoomHandle;
 use crate::system;
+
+/// Shutdowns of rooms that were dropped and not closed.
+static SHUTDOWNS: LazyLock<TaskTracker> = LazyLock::new(TaskTracker::new);
+
+/// Waits until every room that was dropped has ended and is cleaned up, but not longer than `limit`. A process that exits before
+/// leaves that to the next start.
+pub async fn rooms_closed(limit: Duration) {
+    SHUTDOWNS.close();
+    let _ = tokio::time::timeout(limit, SHUTDOWNS.wait()).await;
+    SHUTDOWNS.reopen();
+}
 
 /// The supervisor of a room. When it is asked to stop, or when we are gone, it kills the room and everything in it.
 #[derive(Debug)]
@@ -127,7 +139,7 @@ impl Drop for Room {
             shutdown.supervisor.request_stop();
             // Without a runtime nothing can wait for the room; the next start cleans up.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(shutdown.run());
+                SHUTDOWNS.spawn_on(shutdown.run(), &runtime);
             }
         }
     }

@@ -9,7 +9,7 @@ use autonoe_model::Provider;
 use autonoe_policy::{PermissionSet, PolicyOptions, ToolPattern};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
-use autonoe_store::{Project, UserConfig, sha256_hex};
+use autonoe_store::{Project, UserConfig};
 use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
 
 use super::RunRequest;
@@ -18,9 +18,6 @@ use crate::environment::Environment;
 use crate::lock_project::removable_locks;
 use crate::permissions::{allowed_tools, permission_rules};
 use crate::programs::{find_program, installation};
-
-/// Bytes; safely below the system's limit for Unix socket paths.
-const MAX_SOCKET_PATH: usize = 100;
 
 /// Configuration of the native agent's tools.
 pub struct NativeTools {
@@ -132,14 +129,4 @@ pub fn policy(
         git_locks: removable_locks(project),
         ..PolicyOptions::new(request.job.mode(), project.root())
     })
-}
-
-/// The socket for `autonoe mcp`: in the state directory, or in the temporary directory if that path would be too long.
-pub fn socket_path(project: &Project) -> PathBuf {
-    let usual = project.state_dir().join("calls.sock");
-    if usual.as_os_str().len() <= MAX_SOCKET_PATH {
-        return usual;
-    }
-    let hash = sha256_hex(project.state_dir().as_os_str().as_encoded_bytes());
-    std::env::temp_dir().join(format!("autonoe-{}.sock", &hash[..16]))
 }

@@ -251,6 +251,17 @@ fn every_journal_point_has_a_test() {
     }
 }
 
+/// A run that was killed after its end was recorded is not run again; whatever locks the project next removes its socket.
+#[test]
+fn the_socket_of_a_killed_run_is_removed() {
+    let (project, model) = (CliTestProject::new(), model(&builder()));
+    assert!(killed(&project, &model, &["run"], "run-ended:1"));
+    let socket = project.journal().with_file_name("calls.sock");
+    assert!(socket.exists());
+    project.autonoe(None).args(["checks", "reject", "nothing"]).output().expect("started");
+    assert!(!socket.exists());
+}
+
 #[test]
 fn a_kill_during_a_command_leaves_no_process() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
