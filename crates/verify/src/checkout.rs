@@ -29,7 +29,7 @@ use crate::repository_query::{CommitInfo, RepositoryQuery};
 const MAX_COPIED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// Checks out the tree `$1`.
-const FILL: &str = r#"git read-tree "$1" && git checkout-index --all --offline"#;
+const FILL: &str = r#"git read-tree "$1" && git checkout-index --all --quiet"#;
 
 /// Creates checkouts of a project.
 #[derive(Debug, Clone)]
