@@ -393,22 +393,13 @@ impl Runner<'_> {
     }
 
     fn report(&self, outcome: RunOutcome, state: &RunState, start: Duration) -> RunReport {
-        let progress = self.plan.progress();
         RunReport {
             exit_code: outcome.exit_code(),
             outcome,
             iterations: state.iterations,
-            deliverables_passed: progress.tally.passed,
-            deliverables_total: progress.tally.total,
-            deliverables_blocked: progress.tally.blocked,
-            deliverables_verified: progress.tally.verified,
-            deliverables_claimed: progress.tally.claimed(),
-            deliverables_doubted: progress.tally.doubted,
-            verified: progress.progress.verified,
-            verified_total: progress.progress.total,
             duration: self.elapsed(state, start),
             cost_usd: state.spent.total(),
-            agent: progress.agent,
+            plan: self.plan.report(),
         }
     }
 

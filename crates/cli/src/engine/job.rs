@@ -22,7 +22,6 @@ use autonoe_verify::{CheckoutFactory, CurrentBuilder, ProjectExaminer, last_comm
 use autonoe_workflow::{AgentResult, CreatedAgent, HostEffects, StartOptions, StartedAgent};
 
 use crate::backend_name::BackendWithModel;
-use crate::resolve_backends::ResolvedBackend;
 
 pub enum RunJob<'a> {
     /// `autonoe run`.
@@ -214,7 +213,7 @@ impl PlanContext<'_> {
     pub async fn plan(
         self,
         job: PreparedJob,
-        verifier: Option<&ResolvedBackend>,
+        is_reviewed: bool,
         room_config: &RoomConfig,
     ) -> Result<JobPlan, Fault> {
         let on_event = {
@@ -253,7 +252,7 @@ impl PlanContext<'_> {
                     Mode::Run => {
                         let plan = DeliverablePlan::new(self.status, instructions)
                             .examined_by(Arc::clone(&examiner), job.is_strict);
-                        Box::new(if verifier.is_some() { plan.with_review() } else { plan })
+                        Box::new(if is_reviewed { plan.with_review() } else { plan })
                     }
                     Mode::Sync => Box::new(SyncPlan::new(self.status, self.journal as _, instructions)),
                 };

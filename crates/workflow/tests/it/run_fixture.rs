@@ -208,7 +208,7 @@ impl FinishedRun {
 
     /// The steps in the order in which they ended.
     pub fn path(&self) -> Vec<String> {
-        self.report.agent.as_ref().expect("an agent").path.clone()
+        self.report.plan.steps().expect("an agent").path.clone()
     }
 }
 
