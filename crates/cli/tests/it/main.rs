@@ -36,6 +36,7 @@ mod mcp;
 mod native;
 mod outages;
 mod outcomes;
+mod plain_words;
 mod policy;
 mod project_lock;
 mod quota;
