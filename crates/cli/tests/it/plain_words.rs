@@ -69,7 +69,7 @@ fn literals(source: &str) -> Vec<String> {
             rest = text.get(end + 1..).unwrap_or_default();
         } else {
             // A character literal such as '"', which is not the start of a string.
-            rest = if after.starts_with("'\"'") { &after[3..] } else { &after[1..] };
+            rest = after.strip_prefix("'\"'").unwrap_or(&after[1..]);
         }
     }
     found
