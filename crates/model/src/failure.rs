@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
-use autonoe_core::quota;
 use genai::webc::StreamTimeout;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -15,6 +14,7 @@ use crate::code::ModelErrorCode::{self, *};
 use crate::frames::StreamNotes;
 use crate::provider::{Provider, ProviderKind};
 use crate::provider_error::{ProviderError, first_line};
+use crate::quota_message::read_quota_message;
 use crate::retry_after;
 use crate::web_page::{self, WebPage};
 
@@ -296,7 +296,7 @@ fn out_of_quota(
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let rejected = header("anthropic-ratelimit-unified-status") == Some("rejected");
     let daily = error.daily && code == RateLimited;
-    let notice = quota::read(&error.message, context.now, &TimeZone::UTC);
+    let notice = read_quota_message(&error.message, context.now, &TimeZone::UTC);
     let long_wait = retry_after.filter(|wait| code == RateLimited && *wait > LONGEST_RATE_LIMIT);
     if !rejected && !daily && code != QuotaExceeded && notice.is_none() && long_wait.is_none() {
         return None;

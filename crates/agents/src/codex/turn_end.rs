@@ -2,7 +2,7 @@
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
-use autonoe_core::quota;
+use autonoe_model::read_quota_message;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -55,7 +55,7 @@ impl CodexTurnEnd {
     }
 
     fn quota(&self, limits: Option<&Value>) -> Option<SessionEnd> {
-        let notice = quota::read(&self.message, Timestamp::now(), &TimeZone::system());
+        let notice = read_quota_message(&self.message, Timestamp::now(), &TimeZone::system());
         let is_limited = self.code == "usageLimitExceeded" || notice.is_some();
         let resets_at = limits.and_then(reset).or_else(|| notice.as_ref()?.resets.at());
         is_limited.then(|| SessionEnd::QuotaExceeded { message: self.message.clone(), resets_at })
