@@ -2,6 +2,7 @@
 //! our gates; the settings of Claude Code, of the user and of the repository are ignored.
 
 mod message;
+mod profile;
 mod session_result;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,8 @@ use crate::vendor::{
 };
 use message::{AssistantBlock, ClaudeMessage, ClaudeToolRequest, ClaudeToolResult};
 use session_result::ClaudeResult;
+
+pub use profile::PROFILE;
 
 pub const NAME: &str = "claude";
 

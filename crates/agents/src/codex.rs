@@ -8,6 +8,7 @@ mod exec;
 mod item;
 mod item_events;
 mod message;
+mod profile;
 mod shell;
 mod strict;
 mod turn_end;
@@ -43,6 +44,8 @@ use config::ApprovalMode;
 pub use config::UserProvider;
 use item::CodexAction;
 use message::CodexMessage;
+
+pub use profile::PROFILE;
 
 pub const NAME: &str = "codex";
 

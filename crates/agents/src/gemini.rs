@@ -2,6 +2,8 @@
 //! about some calls; our policy file makes it ask about every call and disables the tools that our gates do
 //! not know.
 
+mod profile;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,6 +15,8 @@ use serde_json::{Value, json};
 
 use crate::acp::{AcpQuirks, RefusalStyle, open};
 use crate::vendor::{SERVER, ServiceAccess, VendorSettings};
+
+pub use profile::PROFILE;
 
 pub const NAME: &str = "gemini";
 

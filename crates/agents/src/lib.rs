@@ -7,7 +7,7 @@ pub mod codex;
 mod emit;
 pub mod gemini;
 mod guides;
-mod native;
+pub mod native;
 pub mod replay;
 mod vendor;
 
@@ -16,4 +16,4 @@ pub use claude::ClaudeBackend;
 pub use codex::{CodexBackend, UserProvider};
 pub use gemini::GeminiBackend;
 pub use native::{NativeBackend, NativeSettings, PhaseRules};
-pub use vendor::{ModelService, VendorLogin, VendorSettings};
+pub use vendor::{KeyPlacement, ModelService, VendorLogin, VendorProfile, VendorSettings, Version};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use autonoe_agents::replay::{Cassette, ReplayBackend};
 use autonoe_agents::{
-    AcpBackend, ClaudeBackend, CodexBackend, GeminiBackend, ModelService, NativeBackend, NativeSettings,
-    UserProvider, VendorLogin, VendorSettings, codex,
+    AcpBackend, ClaudeBackend, CodexBackend, GeminiBackend, KeyPlacement, ModelService, NativeBackend,
+    NativeSettings, UserProvider, VendorLogin, VendorProfile, VendorSettings, claude, codex, gemini,
 };
 use autonoe_core::agent::Backend;
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -21,7 +21,7 @@ use crate::command_line::CommandLine;
 use crate::environment::Environment;
 use crate::programs::{find_program, installation};
 use crate::recordings::read_cassette;
-use crate::vendors::{CLAUDE, CODEX, GEMINI, KeyPlacement, VendorProfile};
+use crate::vendors;
 
 /// Everything that a backend needs except the deliverable tools, which exist only while the run does.
 pub enum BackendSettings {
@@ -61,13 +61,13 @@ impl SettingsReader<'_> {
         Ok(match name {
             BackendName::Native => BackendSettings::Native(self.native.clone()),
             BackendName::Claude => {
-                let service = service(name, &CLAUDE, self.environment);
-                BackendSettings::Claude(self.vendor_settings(name, &CLAUDE, service)?)
+                let service = service(name, &claude::PROFILE, self.environment);
+                BackendSettings::Claude(self.vendor_settings(name, &claude::PROFILE, service)?)
             }
             BackendName::Codex => BackendSettings::Codex(self.codex_settings()?),
             BackendName::Gemini => {
-                let service = service(name, &GEMINI, self.environment);
-                BackendSettings::Gemini(self.vendor_settings(name, &GEMINI, service)?)
+                let service = service(name, &gemini::PROFILE, self.environment);
+                BackendSettings::Gemini(self.vendor_settings(name, &gemini::PROFILE, service)?)
             }
             BackendName::Replay(file) => BackendSettings::Replay(read_cassette(file)?),
             BackendName::Acp(CommandLine { env, words }) => {
@@ -116,14 +116,15 @@ impl SettingsReader<'_> {
 
     /// Falls back to the model provider of the user's Codex configuration if the environment names none.
     fn codex_settings(&self) -> Result<VendorSettings, Fault> {
-        let provider = CODEX.directory(self.environment).map(|directory| UserProvider::read(&directory));
+        let provider = vendors::directory(&codex::PROFILE, self.environment)
+            .map(|directory| UserProvider::read(&directory));
         let provider = provider.unwrap_or_default();
-        let service = service(&BackendName::Codex, &CODEX, self.environment).or_else(|| {
+        let service = service(&BackendName::Codex, &codex::PROFILE, self.environment).or_else(|| {
             let base_url = Some(provider.base_url()?.to_owned());
             let key = provider.key_variable().and_then(|name| self.environment.variable(name));
             Some(ModelService { route: codex::NAME.to_owned(), base_url, key })
         });
-        let mut settings = self.vendor_settings(&BackendName::Codex, &CODEX, service)?;
+        let mut settings = self.vendor_settings(&BackendName::Codex, &codex::PROFILE, service)?;
         for name in provider.header_variables() {
             settings.env.extend(self.environment.variable(&name).map(|value| (name, value)));
         }
@@ -154,7 +155,7 @@ impl SettingsReader<'_> {
             command: vec![program.display().to_string()],
             home: room_config.bounds.home.join(vendor.home.1),
             room_config,
-            login: VendorLogin { directory: vendor.directory(environment), files: vendor.home.2 },
+            login: VendorLogin { directory: vendors::directory(vendor, environment), files: vendor.home.2 },
             service,
             env,
             calls: self.calls.clone(),
