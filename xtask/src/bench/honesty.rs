@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use autonoe_scripted::honesty::{Scenario, ScenarioOutcome, scenarios};
+use autonoe_honesty::{Scenario, ScenarioOutcome, scenarios};
 
 use super::project::{BenchProject, serve};
 use super::table::{BenchRow, BenchVerdict};
