@@ -76,10 +76,12 @@ mod tests {
     use std::sync::Arc;
 
     use autonoe_core::gate::{Decision, Gate, GateRuling, ToolCall, ask_in};
+    use autonoe_core::mode::Mode;
     use serde_json::json;
 
     use super::BashGate;
-    use crate::policy::{CommandPolicy, Mode, PolicyOptions};
+    use crate::policy::CommandPolicy;
+    use crate::policy_options::PolicyOptions;
 
     async fn check(name: &str, input: serde_json::Value) -> Decision {
         let policy = CommandPolicy::new(PolicyOptions::new(Mode::Run, std::env::temp_dir()));

@@ -6,11 +6,15 @@ use std::path::PathBuf;
 
 use autonoe_core::gate::{Decision, Gate, GateRuling, ToolCall, ask};
 use autonoe_core::instruction::Phase;
+use autonoe_core::mode::Mode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{PermissionGate, PermissionRule, PermissionSet};
-use crate::policy::{Mode, PolicyOptions};
+use super::PermissionGate;
+use crate::permission_set::PermissionSet;
+use crate::permissions::permission_rule::PermissionRule;
+use crate::permissions::rule_error::RuleError;
+use crate::policy_options::PolicyOptions;
 
 const BASELINE: [&str; 6] =
     ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];
@@ -70,7 +74,7 @@ fn call(name: &str, input: Value) -> ToolCall {
 }
 
 fn rule(text: &str) -> Result<PermissionRule, String> {
-    text.parse().map_err(|error: super::RuleError| error.to_string())
+    text.parse().map_err(|error: RuleError| error.to_string())
 }
 
 #[test]
