@@ -16,14 +16,14 @@ use tokio::time::{Instant, timeout_at};
 use crate::conversation::Conversation;
 use crate::failure::{
     CallContext, ModelFailure, WINDOW_FULL, broken, classify, cut_off, empty, keep_alives_only,
-    noted_failure, too_long,
+    noted_failure, page_instead_of_stream, too_long,
 };
 use crate::frames::{FrameWatch, StreamNotes};
 use crate::price::{PriceList, resolve_alias};
 use crate::provider::{Provider, ProviderKind};
 use crate::reply::{FinishReason, Reply};
 use crate::retry::{FIRST_PAUSE, MAX_RETRIES, pause};
-use crate::web_page::ended_early;
+use crate::web_page::WebPage;
 use crate::{dialect, endpoint, thinking, window};
 
 /// One attempt is aborted after this, even if data is still arriving.
@@ -246,7 +246,19 @@ impl Model {
             }
             update.into_iter().for_each(progress);
         }
-        Err(ended_early(&frames.notes(), self.target.endpoint.base_url(), self.context()).await)
+        Err(self.ended_early(&frames.notes()).await)
+    }
+
+    /// A stream that ended before the reply did. If it contained no part of a reply, the URL is fetched to see
+    /// whether it serves a web page.
+    async fn ended_early(&self, notes: &StreamNotes) -> ModelFailure {
+        if !notes.was_not_a_stream() {
+            return cut_off(self.context());
+        }
+        match WebPage::at(self.target.endpoint.base_url()).await {
+            Some(page) => page_instead_of_stream(&page, self.context()),
+            None => cut_off(self.context()),
+        }
     }
 
     /// Checks that the reply is complete: the library also reports an end when the service just stops

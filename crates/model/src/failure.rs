@@ -143,12 +143,19 @@ pub(crate) fn classify(error: &genai::Error, notes: &StreamNotes, context: CallC
 /// The failure that the service reported in the stream and the library dropped.
 pub(crate) fn noted_failure(notes: &StreamNotes, context: CallContext<'_>) -> Option<ModelFailure> {
     if let Some(page) = &notes.page {
-        return Some(web_page::instead_of_stream(page, context));
+        return Some(page_instead_of_stream(page, context));
     }
     match &notes.error {
         Some(error) => Some(broken_off(&ProviderError::from_value(error), context)),
         None => notes.broken.then(|| broken_json("a frame of the stream is truncated", context)),
     }
+}
+
+pub(crate) fn page_instead_of_stream(page: &WebPage, context: CallContext<'_>) -> ModelFailure {
+    let message =
+        format!("The model service answered with {} (HTML), not with a model's reply.", page.describe());
+    let fault = Fault::transient(FaultLayer::Model, InvalidResponse.as_str(), message);
+    ModelFailure::Retryable(fault.hint(web_page::hint(context.provider)))
 }
 
 pub(crate) fn cut_off(context: CallContext<'_>) -> ModelFailure {
@@ -240,10 +247,11 @@ fn answered_by_page(
     );
     if code.is_retried() {
         let fault = Fault::transient(FaultLayer::Model, code.as_str(), message).retry_after(retry_after);
-        return ModelFailure::Retryable(fault.hint(web_page::hint(context)));
+        return ModelFailure::Retryable(fault.hint(web_page::hint(context.provider)));
     }
     let code = if code == ModelNotFound { ProviderNotConfigured } else { code };
-    let fault = Fault::permanent(FaultLayer::Config, code.as_str(), message).hint(web_page::hint(context));
+    let fault =
+        Fault::permanent(FaultLayer::Config, code.as_str(), message).hint(web_page::hint(context.provider));
     ModelFailure::Final(SessionEnd::ExecutionError { fault })
 }
 

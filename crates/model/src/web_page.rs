@@ -3,13 +3,9 @@
 
 use std::time::Duration;
 
-use autonoe_core::fault::{Fault, FaultLayer};
+use crate::provider::Provider;
 
-use crate::code::ModelErrorCode;
-use crate::failure::{CallContext, ModelFailure, cut_off};
-use crate::frames::StreamNotes;
-
-/// How long the follow-up request may take.
+/// How long a request for a page may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 const MAX_PAGE_BYTES: usize = 64 * 1024;
@@ -32,6 +28,12 @@ impl WebPage {
         is_page.then(|| Self { title: title(text) })
     }
 
+    /// The page that a URL serves; `None` if it serves something else or does not answer in time.
+    pub async fn at(url: &str) -> Option<Self> {
+        let text = tokio::time::timeout(FETCH_TIMEOUT, fetch(url)).await.ok().flatten();
+        text.as_deref().and_then(Self::read)
+    }
+
     /// `a web page, 'Sign in to Guest Wi-Fi'`.
     pub fn describe(&self) -> String {
         self.title.as_ref().map_or_else(|| "a web page".to_owned(), |title| format!("a web page, '{title}'"))
@@ -39,13 +41,13 @@ impl WebPage {
 }
 
 /// What a person can do about it.
-pub(crate) fn hint(context: CallContext<'_>) -> String {
-    let shown = context.provider.base_url.as_deref().and_then(without_secrets);
+pub(crate) fn hint(provider: &Provider) -> String {
+    let shown = provider.base_url.as_deref().and_then(without_secrets);
     let base_url = shown.map_or_else(|| "the base URL".to_owned(), |url| format!("the base URL {url}"));
     format!(
         "Check {base_url} of the provider '{}', and whether a proxy or a network login is in between. Open it in a \
          browser to see the page.",
-        context.provider.name
+        provider.name
     )
 }
 
@@ -56,26 +58,6 @@ fn without_secrets(url: &str) -> Option<String> {
     url.set_fragment(None);
     url.set_password(None).and_then(|()| url.set_username("")).ok()?;
     Some(url.to_string().trim_end_matches('/').to_owned())
-}
-
-pub(crate) fn instead_of_stream(page: &WebPage, context: CallContext<'_>) -> ModelFailure {
-    let message =
-        format!("The model service answered with {} (HTML), not with a model's reply.", page.describe());
-    let fault = Fault::transient(FaultLayer::Model, ModelErrorCode::InvalidResponse.as_str(), message);
-    ModelFailure::Retryable(fault.hint(hint(context)))
-}
-
-/// A stream that ended before the reply did. If it contained no part of a reply, the URL is fetched to see
-/// whether it serves a web page.
-pub(crate) async fn ended_early(notes: &StreamNotes, url: &str, context: CallContext<'_>) -> ModelFailure {
-    if !notes.was_not_a_stream() {
-        return cut_off(context);
-    }
-    let text = tokio::time::timeout(FETCH_TIMEOUT, fetch(url)).await.ok().flatten();
-    match text.as_deref().and_then(WebPage::read) {
-        Some(page) => instead_of_stream(&page, context),
-        None => cut_off(context),
-    }
 }
 
 /// Fetches a URL without credentials and without following redirects.
