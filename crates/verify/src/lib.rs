@@ -3,6 +3,7 @@
 
 mod briefing;
 mod changes;
+mod check_limit;
 mod check_results;
 mod check_run;
 mod checkout;
