@@ -19,6 +19,7 @@ mod preflight;
 mod present;
 mod probe;
 mod programs;
+mod project_checks;
 mod providers;
 mod recordings;
 mod report;

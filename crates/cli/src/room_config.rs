@@ -258,7 +258,8 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     let repository =
         if found.above.as_ref().is_some_and(around_home) { Repository::default() } else { found };
     bounds.protected = read_only_names().map(|name| root.join(name)).chain(repository.hooks()).collect();
-    bounds.read = repository.above.iter().cloned().chain(PermissionSet::new(policy).readable_paths()).collect();
+    bounds.read =
+        repository.above.iter().cloned().chain(PermissionSet::new(policy).readable_paths()).collect();
     let outside = repository.directories.into_iter().filter(|directory| !directory.starts_with(root));
     bounds.write = user.sandbox.write.iter().cloned().chain(outside).filter(|path| path.exists()).collect();
     bounds.hidden = vec![environment.state_home.clone()];

@@ -16,11 +16,11 @@ use clap::Args;
 
 use crate::arguments::ProjectArgs;
 use crate::backend_name::ALL;
-use crate::commands::checks::project_checks;
 use crate::environment::Environment;
 use crate::lock_project::describe_locks;
 use crate::present;
 use crate::probe;
+use crate::project_checks::project_checks;
 use crate::providers;
 use crate::resources;
 use crate::room_config;

@@ -16,9 +16,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
-use crate::commands::checks::{project_checks, state};
 use crate::environment::Environment;
 use crate::present::{self, assurance, local_time, status_tag};
+use crate::project_checks::{project_checks, state};
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
