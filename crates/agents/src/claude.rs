@@ -54,8 +54,8 @@ const ENVIRONMENT: [(&str, &str); 7] = [
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// The timeout of our hook.
-const GATE_SECONDS: u32 = 60;
+/// The timeout of our hook; longer than the longest hook of a project, for which our gates wait.
+const GATE_SECONDS: u32 = 660;
 
 /// The file with the MCP servers. Their headers may be secret, and other users can read arguments.
 const SERVERS: &str = "autonoe-servers.json";

@@ -7,6 +7,7 @@ pub mod codex;
 mod emit;
 pub mod gemini;
 mod guides;
+mod hook_room;
 pub mod native;
 pub mod replay;
 mod vendor;

@@ -121,6 +121,7 @@ impl VendorSettings {
         };
         let vendor_session = VendorSession {
             name: name.to_owned(),
+            root: self.root.clone(),
             server: self.server(&calls),
             deliverables: Arc::clone(deliverables),
             session_sandbox,

@@ -14,6 +14,7 @@ use autonoe_core::backend_chain::{BackendChain, ChainEntry, PhaseModels};
 use autonoe_core::clock::Clock;
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, JournalRecord};
@@ -23,7 +24,7 @@ use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_files::WriteFailure;
-use autonoe_policy::gates_for;
+use autonoe_policy::{HookGate, gates_for};
 use autonoe_sandbox::rooms_closed;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{LockHolder, SqliteJournal, StatusStore};
@@ -222,7 +223,13 @@ impl Screen {
             plan: plan.plan(),
             backend_chain: BackendChain::new(first, entries.collect())
                 .reviewed_by(verifier.as_ref().map(chain_entry)),
-            gates: &|phase| gates_for(phase, &policy),
+            gates: &|phase, session| {
+                let mut gates = gates_for(phase, &policy);
+                // Last: a hook runs only for what no other gate denies.
+                let hooks = HookGate::new(&policy, format!("run-{}-session-{session}", begun.run));
+                gates.extend(hooks.map(|hooks| Arc::new(hooks) as Arc<dyn Gate>));
+                gates
+            },
             journal: journal.as_ref(),
             sinks: &sinks,
             clock: clock.as_ref(),

@@ -257,7 +257,8 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     let found = Repository::around(root);
     let repository =
         if found.above.as_ref().is_some_and(around_home) { Repository::default() } else { found };
-    bounds.protected = read_only_names().map(|name| root.join(name)).chain(repository.hooks()).collect();
+    let read_only = read_only_names().map(|name| root.join(name)).chain(repository.hooks());
+    bounds.protected = read_only.chain(policy.hook_files.iter().cloned()).collect();
     bounds.read =
         repository.above.iter().cloned().chain(PermissionSet::new(policy).readable_paths()).collect();
     let outside = repository.directories.into_iter().filter(|directory| !directory.starts_with(root));

@@ -64,8 +64,8 @@ impl Default for RunOptions {
 pub struct Runner<'a> {
     pub plan: &'a mut dyn Plan,
     pub backend_chain: BackendChain<'a>,
-    /// The gates for each phase.
-    pub gates: &'a (dyn Fn(Phase) -> Vec<Arc<dyn Gate>> + Send + Sync),
+    /// The gates of a session, by its phase and number.
+    pub gates: &'a (dyn Fn(Phase, u32) -> Vec<Arc<dyn Gate>> + Send + Sync),
     pub journal: &'a dyn Journal,
     pub sinks: &'a Sinks,
     pub clock: &'a dyn Clock,
@@ -199,7 +199,7 @@ impl Runner<'_> {
             model,
             thinking: self.options.thinking,
             answer_schema,
-            gates: (self.gates)(instruction.name),
+            gates: (self.gates)(instruction.name, number),
             stop: self.interrupt.child_token(),
         };
         let finished = session.run(spec, instruction).await?;

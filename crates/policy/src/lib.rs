@@ -2,11 +2,14 @@
 //!
 //! [`ToolGate`] decides which tools exist. [`PathGate`] checks the paths of file tools against [`PathRules`], which the
 //! tools apply again when they open a file. [`BashGate`] checks shell commands against [`CommandPolicy`].
-//! [`PermissionGate`] checks calls against the permission rules in a [`PermissionSet`].
+//! [`PermissionGate`] checks calls against the permission rules in a [`PermissionSet`]. [`HookGate`] runs the project's own
+//! commands, which may deny a call that all others allow.
 
 mod bash_gate;
 mod directory_flow;
 mod glob_prefix;
+mod hook_rule;
+mod hooks;
 mod path_gate;
 mod path_rules;
 mod paths;
@@ -34,6 +37,8 @@ use autonoe_core::instruction::Phase;
 pub use autonoe_core::mode::Mode;
 pub use autonoe_core::profile::Profile;
 pub use bash_gate::BashGate;
+pub use hook_rule::{HookMatcher, HookRule};
+pub use hooks::HookGate;
 pub use path_gate::PathGate;
 pub use path_rules::PathRules;
 pub use paths::{WriteScope, read_only_names};

@@ -7,6 +7,7 @@ use autonoe_core::files::ProtectedFiles;
 use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
 
+use crate::hook_rule::HookRule;
 use crate::permissions::permission_rule::PermissionRule;
 use crate::tool_pattern::ToolPattern;
 
@@ -25,6 +26,10 @@ pub struct PolicyOptions {
     pub permissions: Vec<PermissionRule>,
     /// Allowed tools, including the baseline.
     pub tools: Vec<ToolPattern>,
+    /// Commands that decide about the calls of sessions.
+    pub hooks: Vec<HookRule>,
+    /// Files of the project that hooks run; no agent may write them. Canonical.
+    pub hook_files: Vec<PathBuf>,
     /// The project root, canonical.
     pub root: PathBuf,
     /// The session's temporary directory.
@@ -50,6 +55,8 @@ impl PolicyOptions {
             pkill_targets: Vec::new(),
             permissions: Vec::new(),
             tools: Vec::new(),
+            hooks: Vec::new(),
+            hook_files: Vec::new(),
             root: root.into(),
             temp: None,
             home: None,
@@ -60,7 +67,8 @@ impl PolicyOptions {
     }
 
     pub(crate) fn guarded_files(&self) -> Vec<PathBuf> {
-        self.guarded.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let guarded = self.guarded.read().unwrap_or_else(PoisonError::into_inner);
+        guarded.iter().chain(&self.hook_files).cloned().collect()
     }
 
     /// Whether the commands of a language are allowed.

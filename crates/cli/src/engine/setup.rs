@@ -16,7 +16,7 @@ use super::RunRequest;
 use crate::browser;
 use crate::environment::Environment;
 use crate::lock_project::removable_locks;
-use crate::permissions::{allowed_tools, permission_rules};
+use crate::permissions::{allowed_tools, hook_files, hook_rules, permission_rules};
 use crate::programs::{find_program, installation};
 
 /// Configuration of the native agent's tools.
@@ -121,6 +121,8 @@ pub fn policy(
     Ok(PolicyOptions {
         permissions: permission_rules(config, &in_force, project)?,
         tools: allowed_tools(config, &in_force, project)?,
+        hooks: hook_rules(&in_force, project)?,
+        hook_files: hook_files(&in_force, project),
         profiles: in_force.profiles,
         allow_destructive: request.allow_destructive,
         allow_commands: [in_force.commands, request.allow_commands.clone()].concat(),

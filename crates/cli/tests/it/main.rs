@@ -29,6 +29,7 @@ mod gemini;
 mod git_locks;
 mod hanging_programs;
 mod honesty;
+mod hooks;
 mod interrupt;
 mod kill;
 mod matrix;

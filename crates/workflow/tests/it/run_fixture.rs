@@ -279,7 +279,7 @@ impl RunFixture {
         let runner = Runner {
             plan: started.plan(),
             backend_chain: BackendChain::new(ChainEntry { backend: self, models }, Vec::new()),
-            gates: &|_| Vec::new(),
+            gates: &|_, _| Vec::new(),
             journal: self,
             sinks: &sinks,
             clock: self,
