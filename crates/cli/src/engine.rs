@@ -248,7 +248,8 @@ impl Screen {
                 self.warn(&problem);
             }
         }
-        Ok((report, plan.stop()))
+        let result = plan.stop(&report.outcome);
+        Ok((report, result))
     }
 
     fn deliverables(

@@ -87,7 +87,7 @@ impl CodexTurnEnd {
                 | "responseStreamDisconnected"
                 | "responseTooManyFailedAttempts",
                 None,
-            ) => outage("connection_lost"),
+            ) => outage("network_error"),
             _ => Fault::transient(FaultLayer::Agent, "agent_failed", message),
         }
     }
@@ -130,7 +130,7 @@ mod tests {
             (json!("serverOverloaded"), "overloaded", true),
             (json!("internalServerError"), "service_failed", true),
             (http("httpConnectionFailed", json!(500)), "service_failed", true),
-            (http("responseStreamDisconnected", Value::Null), "connection_lost", true),
+            (http("responseStreamDisconnected", Value::Null), "network_error", true),
             (json!("somethingNew"), "agent_failed", true),
             (Value::Null, "agent_failed", true),
         ] {

@@ -11,6 +11,7 @@ use autonoe_core::files::ProtectedFiles;
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
+use autonoe_core::outcome::RunOutcome;
 use autonoe_core::plan::Plan;
 use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::sink::Sinks;
@@ -193,11 +194,11 @@ impl JobPlan {
         }
     }
 
-    /// Stops a declarative agent and returns its result; `None` for deliverables.
-    pub fn stop(self) -> Option<AgentResult> {
+    /// Stops a declarative agent whose run has ended, and returns its result; `None` for deliverables.
+    pub fn stop(self, outcome: &RunOutcome) -> Option<AgentResult> {
         match self {
             Self::Deliverables { .. } => None,
-            Self::Agent(started) => Some(started.stop()),
+            Self::Agent(started) => Some(started.stop(outcome)),
         }
     }
 

@@ -294,7 +294,8 @@ impl RunFixture {
             resume: None,
         };
         let report = runner.run(RunState { sessions, ..RunState::default() }).await;
-        Ok(FinishedRun { report, result: started.stop() })
+        let result = started.stop(&report.outcome);
+        Ok(FinishedRun { report, result })
     }
 
     /// Counts a write; fails if the process is killed before it.
