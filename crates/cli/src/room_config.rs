@@ -297,9 +297,11 @@ fn egress(
         for domain in Profile::active(&policy.profiles).into_iter().flat_map(registries) {
             allow.extend([pattern(domain)?, pattern(&format!("*.{domain}"))?]);
         }
-        for host in user.network.allow.iter().chain(&PermissionSet::new(policy).web_hosts()) {
+        let permissions = PermissionSet::new(policy);
+        for host in user.network.allow.iter().chain(&permissions.web_hosts()) {
             allow.push(pattern(host)?);
         }
+        allow.extend(permissions.allows_any_host().then(HostPattern::any_public));
     }
     let upstream =
         environment.upstream.as_ref().map(|(url, except)| UpstreamProxy::new(url, except)).transpose();

@@ -72,7 +72,7 @@ impl PermissionSet {
     }
 
     /// The hosts that WebFetch rules name, as `host`, or `host:port` if the port is not the scheme's default.
-    /// `WebFetch(*)` names none: it allows calls with any URL, but does not open the network to it. Empty in `sync`.
+    /// `WebFetch(*)` names none, see [`Self::allows_any_host`]. Empty in `sync`.
     pub fn web_hosts(&self) -> Vec<String> {
         let mut hosts = Vec::new();
         for rule in self.rules.iter().filter(|_| self.has_network()) {
@@ -83,6 +83,11 @@ impl PermissionSet {
             }
         }
         hosts
+    }
+
+    /// Whether a rule allows WebFetch for every URL. Never in `sync`.
+    pub fn allows_any_host(&self) -> bool {
+        self.has_network() && self.rules.iter().any(|rule| matches!(rule.scope, RuleScope::WebFetch(None)))
     }
 
     /// Whether a resolved path may be read without a rule.
