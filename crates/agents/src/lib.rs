@@ -4,6 +4,7 @@ pub mod acp;
 mod answer;
 pub mod claude;
 pub mod codex;
+mod effort;
 mod emit;
 pub mod gemini;
 mod guides;

@@ -3,6 +3,7 @@
 use autonoe_core::duration::format as format_duration;
 
 use super::resolve::ResolvedRun;
+use crate::backend_name::BackendName;
 use crate::present::{Console, MessageLevel};
 
 pub fn print_banner(run: &ResolvedRun, console: &Console) {
@@ -27,7 +28,10 @@ pub fn print_banner(run: &ResolvedRun, console: &Console) {
     }
     lines.push(("Sandbox", run.room_config.sandbox.layer().name().to_owned()));
     let (options, limits) = (&run.options, &run.options.limits);
-    lines.extend(options.thinking.map(|budget| ("Thinking", format!("{budget} tokens"))));
+    let thinking = options.thinking.zip(run.backends.first());
+    lines.extend(
+        thinking.and_then(|(budget, first)| Some(("Thinking", thinking_line(budget, &first.name)?))),
+    );
     lines.extend(limits.max_iterations.map(|count| ("Max iterations", count.to_string())));
     lines.extend(limits.max_cost.map(|cost| ("Max cost", cost.to_string())));
     lines.extend(limits.max_duration.map(|duration| ("Max duration", format_duration(duration))));
@@ -37,4 +41,17 @@ pub fn print_banner(run: &ResolvedRun, console: &Console) {
         print(&format!("  {name}: {value}"));
     }
     print("");
+}
+
+/// `None` where the budget has no effect.
+fn thinking_line(budget: u32, backend: &BackendName) -> Option<String> {
+    match backend {
+        BackendName::Native | BackendName::Claude | BackendName::Codex | BackendName::Gemini => {
+            Some(format!("{budget} tokens"))
+        }
+        BackendName::Acp(_) | BackendName::Configured(_) => {
+            Some(format!("{budget} tokens, if the agent offers such a setting"))
+        }
+        BackendName::Replay(_) => None,
+    }
 }

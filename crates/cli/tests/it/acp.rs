@@ -208,3 +208,15 @@ const HOSTILE: &str = r#"
   [[conversation.turn]]
   text = "done"
 "#;
+
+#[test]
+fn thinking_is_set_as_the_agent_offers_it() {
+    let Some(codex) = codex() else { return };
+    for (budget, effort) in [("1024", "low"), ("32000", "high")] {
+        let project = CliTestProject::with_status(&[("A", "pending")]);
+        let model = model(&with_own_tool_names(&coding("A", "passed")));
+        let run = run(&codex, &project, &model, &["run", "--backend", "mine", "--thinking", budget]);
+        run.assert_ended("all_passed", 0);
+        assert_eq!(model.requests()[0].request["reasoning"]["effort"], effort, "{budget}");
+    }
+}

@@ -5,7 +5,7 @@ use autonoe_core::hook_runner::{HookEnd, HookRun};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::HookRule;
+use crate::hook_rule::HookRule;
 
 /// The exit code that denies a call, with standard error as the reason.
 const EXIT_DENY: i32 = 2;

@@ -6,8 +6,10 @@ use autonoe_core::gate::{Decision, Gate, GateContext, ToolCall};
 use autonoe_core::hook_runner::{HookEnd, HookRun, HookRunner};
 use serde_json::{Value, json};
 
-use super::{HookGate, HookMatcher, HookRule};
-use crate::policy::{Mode, PolicyOptions};
+use super::HookGate;
+use crate::hook_rule::{HookMatcher, HookRule};
+use crate::policy_options::PolicyOptions;
+use autonoe_core::mode::Mode;
 
 /// Answers commands that are written as `EXIT:STDOUT:STDERR`.
 #[derive(Default)]
