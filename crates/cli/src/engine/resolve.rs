@@ -21,8 +21,8 @@ use autonoe_verify::CheckoutFactory;
 use super::RunRequest;
 use super::job::{PreparedJob, RunJob, RunTitle};
 use super::setup::{
-    NativeTools, create_outputs_dir, last_conversation, mcp_tool_patterns, native_tools, outputs_dir, policy,
-    secrets,
+    NativeTools, create_outputs_dir, last_conversation, mcp_tool_patterns, native_tools, no_web_search,
+    outputs_dir, policy, secrets,
 };
 use crate::arguments::CommonArgs;
 use crate::backend_name::BackendName;
@@ -121,6 +121,7 @@ impl ResolvedRun {
                 home.display()
             )
         }));
+        notices.extend(chain.iter().filter_map(|resolved| no_web_search(&resolved.backend, &policy)));
         policy.temp = room_config::temporary(sandbox.layer(), &project);
         let mut room_config =
             room_config::build(&project, environment, &user, &policy, sandbox, &host.identity)?;

@@ -13,6 +13,7 @@ use autonoe_store::{Project, UserConfig};
 use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
 
 use super::RunRequest;
+use crate::backend_name::BackendName;
 use crate::browser;
 use crate::environment::Environment;
 use crate::lock_project::removable_locks;
@@ -86,6 +87,27 @@ pub fn mcp_tool_patterns(config: &AgentConfig, mode: Mode, user: &UserConfig) ->
     let of_project = config.mcp_servers.iter().flatten().map(|(name, _)| name);
     let names = of_project.chain(user.mcp_servers.keys()).filter(|_| mode == Mode::Run);
     names.filter_map(|name| format!("mcp__{name}__*").parse().ok()).collect()
+}
+
+/// A warning if the tool WebSearch is allowed and this agent has none.
+pub fn no_web_search(backend: &BackendName, policy: &PolicyOptions) -> Option<String> {
+    let is_allowed = policy.mode == Mode::Run && policy.tools.iter().any(|tool| tool.matches("WebSearch"));
+    let has_none = match backend {
+        // Codex searches without asking, so its search is off.
+        BackendName::Native | BackendName::Codex => true,
+        BackendName::Claude
+        | BackendName::Gemini
+        | BackendName::Acp(_)
+        | BackendName::Configured(_)
+        | BackendName::Replay(_) => false,
+    };
+    (is_allowed && has_none).then(|| {
+        let name = backend.name();
+        format!(
+            "allowedTools has WebSearch, but the agent '{name}' has no such tool; claude and gemini have one, and an MCP \
+             server can offer one to every agent."
+        )
+    })
 }
 
 /// The conversation for `--resume`; a fault if there is none.
