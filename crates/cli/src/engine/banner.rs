@@ -29,9 +29,8 @@ pub fn print_banner(run: &ResolvedRun, console: &Console) {
     lines.push(("Sandbox", run.room_config.sandbox.layer().name().to_owned()));
     let (options, limits) = (&run.options, &run.options.limits);
     let thinking = options.thinking.zip(run.backends.first());
-    lines.extend(
-        thinking.and_then(|(budget, first)| Some(("Thinking", thinking_line(budget, &first.name)?))),
-    );
+    lines
+        .extend(thinking.and_then(|(budget, first)| Some(("Thinking", thinking_line(budget, &first.name)?))));
     lines.extend(limits.max_iterations.map(|count| ("Max iterations", count.to_string())));
     lines.extend(limits.max_cost.map(|cost| ("Max cost", cost.to_string())));
     lines.extend(limits.max_duration.map(|duration| ("Max duration", format_duration(duration))));
