@@ -9,8 +9,6 @@ mod bad_checks;
 mod bad_input;
 mod binary;
 mod browser;
-mod check_runner;
-mod checkouts;
 mod checks;
 mod claude;
 mod codex;

@@ -1,0 +1,86 @@
+//! What a claim is judged by: the checks, on a clean checkout of the last commit.
+
+use autonoe_core::check::Assurance;
+use autonoe_core::deliverable::DeliverableStatus;
+use autonoe_core::event::CheckPurpose;
+use autonoe_core::examiner::Examiner;
+
+use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
+
+#[tokio::test]
+async fn a_claim_whose_check_fails_is_refused_with_its_output() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    let commit = fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
+    let words = ["do not pass", &commit[..10], "expected `30`, got `5`", "Its output:\n5", "Fix it, commit"];
+    let examination = examiner.assert_claim("A", Assurance::Failed, &words).await;
+    assert_eq!(examination.finding.commit, Some(commit));
+    let verdicts: Vec<bool> =
+        examiner.checked(CheckPurpose::Claim).into_iter().map(|(passed, _)| passed).collect();
+    assert_eq!(verdicts, [true, false], "one failed check is enough");
+    assert_eq!(fixture.evidence("A"), None);
+    assert_eq!(examiner.deliverable("A").await.status, DeliverableStatus::Pending);
+
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &["verified"]).await;
+}
+
+#[tokio::test]
+async fn uncommitted_work_is_not_checked_and_is_named() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
+    fixture.write("calc.sh", ADDS);
+    examiner.assert_claim("A", Assurance::Failed, &["Not committed, so not checked: calc.sh."]).await;
+    fixture.commit(&[]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+
+    // The other way around: the commit is right, whatever the working tree contains.
+    fixture.write("calc.sh", PRINTS_FIVE);
+    fixture.write("notes.txt", "to do\n");
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    let evidence = fixture.evidence("A").unwrap();
+    assert_eq!(evidence["uncommitted"], serde_json::json!(["calc.sh", "notes.txt"]));
+}
+
+#[tokio::test]
+async fn before_the_first_commit_nothing_is_verified() {
+    let fixture = VerifyFixture::without_repository(SPEC);
+    fixture.git(&["init", "-q", "-b", "main", "."]);
+    let examiner = fixture.prepared().await;
+    fixture.write("calc.sh", ADDS);
+    examiner.assert_claim("A", Assurance::Failed, &["Nothing is committed yet"]).await;
+    assert_eq!(fixture.evidence("A"), None);
+}
+
+#[tokio::test]
+async fn without_a_repository_a_copy_of_the_files_is_checked() {
+    let fixture = VerifyFixture::without_repository(SPEC);
+    let examiner = fixture.prepared().await;
+    fixture.write("calc.sh", ADDS);
+    let words = ["a copy of the files (there is no git repository)", "verified"];
+    let examination = examiner.assert_claim("A", Assurance::Verified, &words).await;
+    assert_eq!(examination.finding.commit, None);
+    fixture.write("calc.sh", PRINTS_FIVE);
+    let broken = examiner.assert_claim("A", Assurance::Failed, &[]).await;
+    assert_ne!(broken.finding.tree, examination.finding.tree);
+}
+
+#[tokio::test]
+async fn without_a_check_a_deliverable_is_claimed() {
+    let fixture = VerifyFixture::new("# Spec\n");
+    let examiner = fixture.prepared().await;
+    examiner.assert_claim("A", Assurance::Claimed, &["It has no check"]).await;
+    assert_eq!(fixture.evidence("A"), None);
+}
+
+#[tokio::test]
+async fn the_briefing_lists_the_checks_of_what_is_open() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    let briefing = examiner.briefing().await.unwrap().unwrap();
+    assert!(briefing.contains("`A`: check `adding` runs `sh calc.sh add 2 3`"), "{briefing}");
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.claim("A").await;
+    assert_eq!(examiner.briefing().await.unwrap(), None, "nothing with a check is open");
+}

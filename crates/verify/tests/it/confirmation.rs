@@ -1,0 +1,98 @@
+//! The last look: everything that passed is checked once more before a run believes that it is done.
+
+use autonoe_core::check::Assurance;
+use autonoe_core::deliverable::DeliverableStatus;
+use autonoe_core::event::{CheckPurpose, RunEvent};
+use autonoe_core::examiner::{Confirmation, Examiner};
+use autonoe_core::instruction::Phase;
+use autonoe_core::sink::Sink;
+use autonoe_core::span::{SpanContext, TraceId};
+use autonoe_verify::Builder;
+
+use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
+
+#[tokio::test]
+async fn what_still_passes_is_confirmed_and_its_evidence_kept() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.claim("A").await;
+    let (finding, evidence) = (examiner.deliverable("A").await.finding, fixture.evidence("A"));
+    assert!(examiner.confirm().await.unwrap().is_clean());
+    assert_eq!(examiner.checked(CheckPurpose::Confirmation).len(), 2, "the checks have run again");
+    assert_eq!((examiner.deliverable("A").await.finding, fixture.evidence("A")), (finding, evidence));
+
+    let commit = fixture.commit(&[("notes.txt", "more\n")]);
+    assert!(examiner.confirm().await.unwrap().is_clean());
+    assert_eq!(examiner.deliverable("A").await.finding.unwrap().commit.as_ref(), Some(&commit));
+    assert_eq!(fixture.evidence("A").unwrap()["commit"], commit, "the evidence is of what there is now");
+}
+
+#[tokio::test]
+async fn what_breaks_after_its_claim_becomes_pending_again() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.claim("A").await;
+    examiner.claim("B").await;
+    fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
+    let confirmation = examiner.confirm().await.unwrap();
+    assert_eq!(confirmation, Confirmation { regressed: vec!["A".to_owned()], project: Vec::new() });
+    let broken = examiner.deliverable("A").await;
+    assert_eq!(broken.status, DeliverableStatus::Pending);
+    assert_eq!(broken.finding.unwrap().assurance, Assurance::Failed);
+    assert_eq!(examiner.deliverable("B").await.status, DeliverableStatus::Passed, "it has no check");
+    assert!(examiner.events().iter().any(|event| matches!(event, RunEvent::StatusChanged(_))));
+}
+
+#[tokio::test]
+async fn a_claim_that_no_check_confirmed_is_not_confirmed_by_looking_again() {
+    let fixture = VerifyFixture::new("# Spec\n\n- Check: `true` for A\n");
+    let examiner = fixture.prepared().await;
+    examiner.claim("A").await;
+    assert!(examiner.confirm().await.unwrap().is_clean());
+    assert_eq!(examiner.deliverable("A").await.finding.unwrap().assurance, Assurance::Claimed);
+    assert_eq!(fixture.evidence("A"), None);
+}
+
+#[tokio::test]
+async fn checks_of_the_project_as_a_whole_fail_the_confirmation() {
+    // A check whose deliverable does not exist would otherwise never run.
+    let spec = "# Spec\n\n- Check: `test -f README.md`\n- Check: `test -f calc.sh` for OTHER\n";
+    let fixture = VerifyFixture::new(spec);
+    let examiner = fixture.prepared().await;
+    let confirmation = examiner.confirm().await.unwrap();
+    assert_eq!(confirmation.project, ["spec", "spec-2"]);
+    assert!(!confirmation.is_clean());
+    let briefing = examiner.briefing().await.unwrap().unwrap();
+    assert_eq!(briefing.matches("The project as a whole fails").count(), 2, "{briefing}");
+
+    fixture.commit(&[("README.md", "Read.\n"), ("calc.sh", ADDS)]);
+    assert!(examiner.confirm().await.unwrap().is_clean());
+    let briefing = examiner.briefing().await.unwrap().unwrap();
+    assert!(!briefing.contains("as a whole fails"), "{briefing}");
+}
+
+#[tokio::test]
+async fn the_evidence_keeps_the_builder_of_the_claim() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    let session = |backend: &str| {
+        let started = RunEvent::SessionStarted {
+            number: 1,
+            instruction: Phase::Coding,
+            step: None,
+            backend: backend.to_owned(),
+            model: "m".to_owned(),
+        };
+        examiner.builders.on(&SpanContext::run(1, TraceId(1)), &(&started).into());
+    };
+    session("builder");
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.claim("A").await;
+    session("somebody else");
+    fixture.commit(&[("notes.txt", "more\n")]);
+    examiner.confirm().await.unwrap();
+    let builder: Builder = serde_json::from_value(fixture.evidence("A").unwrap()["builder"].clone()).unwrap();
+    assert_eq!(builder.backend, "builder");
+}

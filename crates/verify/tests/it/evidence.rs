@@ -1,0 +1,94 @@
+//! Evidence: written for what is verified, and reproduced from nothing but the repository.
+
+use autonoe_core::check::Assurance;
+use autonoe_sandbox::RoomLimits;
+use autonoe_verify::{CheckVerdict, Evidence, Reproduction, reproduce};
+use serde_json::json;
+
+use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
+
+async fn verified() -> (VerifyFixture, Evidence) {
+    let fixture = VerifyFixture::new(&SPEC.replace("check A", "check A criteria=1"));
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    drop(examiner);
+    let evidence = Evidence::load(&fixture.project, "A").unwrap().unwrap();
+    (fixture, evidence)
+}
+
+async fn reproduced(fixture: &VerifyFixture, evidence: &Evidence) -> Reproduction {
+    let checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
+    reproduce(&fixture.project, &checkouts, evidence).await.unwrap()
+}
+
+#[tokio::test]
+async fn evidence_says_what_was_run_on_what_and_with_which_result() {
+    let (fixture, evidence) = verified().await;
+    assert_eq!(evidence.commit, Some(fixture.git(&["rev-parse", "HEAD"])));
+    assert_eq!(evidence.tree, fixture.git(&["rev-parse", "HEAD^{tree}"]));
+    let json = fixture.evidence("A").unwrap();
+    assert_eq!(
+        json["criteria"],
+        json!([{ "text": "it works", "checks": ["adding", "adding-2"] }, { "text": "it is fast", "checks": [] }])
+    );
+    let [first, second] = &evidence.checks[..] else { panic!("two checks: {json:#}") };
+    assert!(first.counts && second.counts);
+    assert_eq!((&first.run.verdict, first.run.exit), (&CheckVerdict::Passed, Some(0)));
+    assert_eq!((first.run.output.as_str(), second.run.output.as_str()), ("5\n", "30\n"));
+    assert_eq!(first.run.output_sha256, autonoe_store::sha256_hex(b"5\n"));
+    assert!(evidence.environment.tools.contains_key("bash"), "{:?}", evidence.environment);
+    assert_eq!(evidence.at.to_string(), "2026-01-02T12:00:00Z");
+}
+
+#[tokio::test]
+async fn evidence_is_reproduced_on_its_own_commit() {
+    let (fixture, evidence) = verified().await;
+    // What came later does not matter.
+    fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
+    let reproduction = reproduced(&fixture, &evidence).await;
+    assert!(reproduction.holds(), "{reproduction:?}");
+    let outputs: Vec<&str> = reproduction.runs.iter().map(|(_, now)| now.output.as_str()).collect();
+    assert_eq!(outputs, ["5\n", "30\n"]);
+}
+
+#[tokio::test]
+async fn forged_evidence_does_not_hold() {
+    let (fixture, evidence) = verified().await;
+    let wrong = fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
+    let other_commit = Evidence { commit: Some(wrong.clone()), ..evidence.clone() };
+    let reproduction = reproduced(&fixture, &other_commit).await;
+    assert!(!reproduction.holds() && !reproduction.same_tree, "{reproduction:?}");
+    let tree = fixture.git(&["rev-parse", "HEAD^{tree}"]);
+    let reproduction = reproduced(&fixture, &Evidence { tree, ..other_commit }).await;
+    assert!(!reproduction.holds() && reproduction.same_tree, "a check fails: {reproduction:?}");
+    let nothing = Evidence { checks: Vec::new(), ..evidence };
+    assert!(!reproduced(&fixture, &nothing).await.holds(), "no check at all proves nothing");
+}
+
+#[tokio::test]
+async fn a_commit_that_no_longer_exists_is_reported() {
+    let (fixture, evidence) = verified().await;
+    let gone = Evidence { commit: Some("1".repeat(40)), ..evidence };
+    let checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
+    let fault = reproduce(&fixture.project, &checkouts, &gone).await.unwrap_err();
+    assert_eq!(fault.code, "no_commit");
+}
+
+#[tokio::test]
+async fn a_later_failure_leaves_the_evidence_of_the_earlier_commit() {
+    let (fixture, evidence) = verified().await;
+    let examiner = fixture.examiner().await;
+    fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
+    examiner.assert_claim("A", Assurance::Failed, &[]).await;
+    assert_eq!(Evidence::load(&fixture.project, "A").unwrap().unwrap(), evidence);
+}
+
+#[tokio::test]
+async fn unreadable_evidence_is_a_fault_and_missing_evidence_is_not() {
+    let fixture = VerifyFixture::new(SPEC);
+    assert_eq!(Evidence::load(&fixture.project, "A").unwrap(), None);
+    fixture.write(".autonoe/evidence/A.json", "{ \"deliverable\": \"A\" }");
+    let fault = Evidence::load(&fixture.project, "A").unwrap_err();
+    assert!(fault.message.contains("A.json"), "{}", fault.message);
+}

@@ -1,0 +1,14 @@
+//! Verification on temporary repositories: real git, real rooms, no agent and no command line.
+#![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
+
+mod bad_checks;
+mod checkouts;
+mod claims;
+mod confirmation;
+mod decisions;
+mod evidence;
+mod fixture;
+mod forgeries;
+mod proposals;
+mod protected_files;
+mod red_first;

@@ -1,0 +1,80 @@
+//! Checks that agents propose with new deliverables.
+
+use autonoe_core::check::{Assurance, CheckOrigin};
+use autonoe_core::event::CheckPurpose;
+use autonoe_core::examiner::{Examiner, Proposal};
+use autonoe_store::CheckRegistry;
+use serde_json::json;
+
+use super::fixture::{ADDS, ExaminerFixture, VerifyFixture, check};
+
+const PLAIN: &str = "# Calc\n\nIt adds two numbers.\n";
+
+fn new(name: &str, command: &str) -> Proposal {
+    Proposal::New(check(command, json!({ "name": name, "deliverable": "A" })))
+}
+
+fn from_spec(deliverable: &str) -> Proposal {
+    Proposal::FromSpec { name: "sums".to_owned(), deliverable: deliverable.to_owned(), criteria: vec![1] }
+}
+
+async fn refused(examiner: &ExaminerFixture, proposals: Vec<Proposal>) -> String {
+    let before = CheckRegistry::load(&examiner.project).unwrap();
+    let reason = examiner.propose(&["A".to_owned()], proposals).await.unwrap().unwrap_err();
+    assert_eq!(CheckRegistry::load(&examiner.project).unwrap(), before, "a refusal registers nothing");
+    reason
+}
+
+#[tokio::test]
+async fn a_proposed_check_must_fail_first_too() {
+    let fixture = VerifyFixture::new(PLAIN);
+    let examiner = fixture.prepared().await;
+    let proposals = vec![new("real", "[ \"$(sh calc.sh add 10 20)\" = 30 ]"), new("empty", "exit 0")];
+    examiner.propose(&["A".to_owned()], proposals).await.unwrap().unwrap();
+    let proposed = CheckRegistry::load(&fixture.project).unwrap().proposed;
+    assert!(proposed.iter().all(|check| check.origin == CheckOrigin::Proposed), "{proposed:?}");
+    examiner.prepare().await.unwrap();
+    let red: Vec<bool> =
+        examiner.checked(CheckPurpose::RedFirst).into_iter().map(|(passed, _)| passed).collect();
+    assert_eq!(red, [false, true]);
+    examiner.assert_claim("A", Assurance::Failed, &["`real`"]).await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn a_check_of_the_specification_is_assigned_once() {
+    let fixture = VerifyFixture::new("# Calc\n\n## Sums\n\n- Check: `test -f calc.sh`\n");
+    let examiner = fixture.examiner().await;
+    examiner.propose(&["A".to_owned()], vec![from_spec("A")]).await.unwrap().unwrap();
+    assert!(refused(&examiner, vec![from_spec("B")]).await.contains("no unassigned check 'sums'"));
+    examiner.prepare().await.unwrap();
+    examiner.assert_claim("A", Assurance::Failed, &["`sums`"]).await;
+    examiner.assert_claim("B", Assurance::Claimed, &["no check"]).await;
+}
+
+#[tokio::test]
+async fn invalid_proposals_are_refused_with_the_reason() {
+    let fixture = VerifyFixture::new(PLAIN);
+    let examiner = fixture.examiner().await;
+    examiner.propose(&["A".to_owned()], vec![new("one", "false")]).await.unwrap().unwrap();
+    for (proposals, words) in [
+        (vec![new("one", "true")], "a check 'one' already exists"),
+        (vec![new("two", "true"), new("two", "false")], "a check 'two' already exists"),
+        (vec![new("three", "  ")], "has no command"),
+        (vec![from_spec("A")], "no unassigned check"),
+    ] {
+        let reason = refused(&examiner, proposals).await;
+        assert!(reason.contains(words), "{words}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_strict_run_wants_a_check_for_each_deliverable() {
+    let fixture = VerifyFixture::new(PLAIN);
+    let examiner = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    let ids = ["A".to_owned(), "B".to_owned()];
+    let reason = examiner.propose(&ids, vec![new("one", "false")]).await.unwrap().unwrap_err();
+    assert!(reason.ends_with("missing for: B"), "{reason}");
+    examiner.propose(&ids[..1], vec![new("one", "false")]).await.unwrap().unwrap();
+}

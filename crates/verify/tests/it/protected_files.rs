@@ -1,0 +1,117 @@
+//! Files that checks rely on: accepted before the work, restored before each check, disputed when they change.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use autonoe_core::check::Assurance;
+use autonoe_core::examiner::Examiner;
+use autonoe_store::CheckRegistry;
+
+use super::fixture::{ADDS, PRINTS_FIVE, TEST, TESTED, VerifyFixture};
+
+/// Makes every test in it pass.
+const WEAK: &str = "echo all good\n";
+
+#[tokio::test]
+async fn the_checks_use_the_accepted_version_of_a_changed_test() {
+    let fixture = VerifyFixture::tested();
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("tests/add.sh", WEAK)]);
+    let words = ["do not pass", "the accepted versions of these files, not the current ones: tests/add.sh"];
+    examiner.assert_claim("A", Assurance::Failed, &words).await;
+    assert_eq!(examiner.disputed(), ["tests/add.sh"]);
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &["tests/add.sh"]).await;
+}
+
+#[tokio::test]
+async fn deleted_and_added_files_are_put_right() {
+    let loads = "[ ! -f tests/setup.sh ] || . ./tests/setup.sh\n".to_owned() + TEST;
+    let fixture = VerifyFixture::with_files(TESTED, &[("tests/add.sh", &loads)]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("tests/setup.sh", "echo all good; exit\n")]);
+    examiner.assert_claim("A", Assurance::Failed, &["tests/setup.sh"]).await;
+
+    fs::remove_dir_all(fixture.path("tests")).unwrap();
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &["tests/add.sh"]).await;
+}
+
+#[tokio::test]
+async fn links_in_place_of_tests_are_replaced_and_not_followed() {
+    let fixture = VerifyFixture::tested();
+    let examiner = fixture.prepared().await;
+    let outside = fixture.home().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("add.sh"), WEAK).unwrap();
+    fs::remove_dir_all(fixture.path("tests")).unwrap();
+    symlink(&outside, fixture.path("tests")).unwrap();
+    fixture.commit(&[("calc.sh", "echo 4\n")]);
+    examiner.assert_claim("A", Assurance::Failed, &["do not pass"]).await;
+    assert_eq!(fs::read_to_string(outside.join("add.sh")).unwrap(), WEAK, "nothing is written through it");
+}
+
+#[tokio::test]
+async fn each_check_gets_the_accepted_files_again() {
+    let spec = "# Calc\n\n```check A protect=tests/**\n$ echo 'echo all good' > tests/add.sh; test -f calc.sh\n\
+                $ sh tests/add.sh\nall good\n```\n";
+    let fixture = VerifyFixture::with_files(spec, &[("tests/add.sh", TEST)]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 4\n")]);
+    examiner.assert_claim("A", Assurance::Failed, &["`sh tests/add.sh`"]).await;
+}
+
+#[tokio::test]
+async fn a_dispute_is_reported_once_for_each_content() {
+    let fixture = VerifyFixture::tested();
+    let examiner = fixture.prepared().await;
+    fixture.write("tests/add.sh", WEAK);
+    fixture.write("tests/more.sh", WEAK);
+    examiner.prepare().await.unwrap();
+    examiner.prepare().await.unwrap();
+    assert_eq!(examiner.disputed(), ["tests/add.sh", "tests/more.sh"]);
+    let registry = CheckRegistry::load(&fixture.project).unwrap();
+    assert_eq!(registry.disputes.len(), 2);
+    assert_eq!(registry.files.len(), 1, "what appears later is not accepted");
+
+    fixture.write("tests/add.sh", "echo other\n");
+    examiner.prepare().await.unwrap();
+    assert_eq!(examiner.disputed()[2..], ["tests/add.sh"]);
+    fixture.write("tests/add.sh", TEST);
+    fs::remove_file(fixture.path("tests/more.sh")).unwrap();
+    examiner.prepare().await.unwrap();
+    assert!(CheckRegistry::load(&fixture.project).unwrap().disputes.is_empty(), "it is settled");
+}
+
+#[tokio::test]
+async fn accepted_files_and_the_specification_are_protected_from_agents() {
+    let fixture = VerifyFixture::tested();
+    let examiner = fixture.prepared().await;
+    let protected = examiner.protected.read().unwrap().clone();
+    assert_eq!(protected, [fixture.path("tests/add.sh"), fixture.path("SPEC.md")]);
+}
+
+#[tokio::test]
+async fn executable_files_are_restored_as_such() {
+    use std::os::unix::fs::PermissionsExt;
+    let fixture = VerifyFixture::without_repository(
+        "# Calc\n\n```check A protect=tests/**\n$ ./tests/add.sh\nall good\n```\n",
+    );
+    fixture.write("tests/add.sh", &format!("#!/bin/sh\n{TEST}"));
+    fs::set_permissions(fixture.path("tests/add.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let examiner = fixture.prepared().await;
+    fixture.write("calc.sh", ADDS);
+    fs::remove_file(fixture.path("tests/add.sh")).unwrap();
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn a_forged_copy_of_an_accepted_file_stops_the_examination() {
+    let fixture = VerifyFixture::tested();
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
+    let copy = fs::read_dir(fixture.path(".autonoe/oracles")).unwrap().next().unwrap().unwrap().path();
+    fs::write(copy, WEAK).unwrap();
+    let fault = examiner.examine(&examiner.deliverable("A").await).await.unwrap_err();
+    assert!(fault.message.contains("differs from what was accepted"), "{}", fault.message);
+}
