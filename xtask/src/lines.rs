@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::result::Result;
 use crate::workspace::root;
 
+/// A crate for tests only.
+const TEST_KIT: &str = "crates/test-kit";
+
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct LineCount {
     production: usize,
@@ -40,7 +43,8 @@ fn count_crate(directory: &Path) -> Result<LineCount> {
     let source = directory.join("src");
     let mut lines = LineCount::default();
     for (file, text) in &texts {
-        let is_test = !file.starts_with(&source) && !file.ends_with("build.rs")
+        let is_test = directory.ends_with(TEST_KIT)
+            || !file.starts_with(&source) && !file.ends_with("build.rs")
             || test_modules.iter().any(|module| file.with_extension("").starts_with(module));
         let LineCount { production, test } = count(text);
         match is_test {

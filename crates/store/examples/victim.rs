@@ -4,14 +4,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_trait::async_trait;
-use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{LockHolder, Project, ProjectLock, SqliteJournal, StatusStore};
+use autonoe_test_kit::RealTimeClock;
 use jiff::Timestamp;
 
 /// Hash of the specification, as in the tests.
@@ -37,7 +35,7 @@ async fn open_store(project: &Project, crash: Option<String>) -> StatusStore {
         JournalOptions { crash: crash.map(|text| text.parse().unwrap()), ..JournalOptions::default() };
     let path = project.journal_file();
     let (journal, _) = SqliteJournal::begin(&path, "run", SPEC, Timestamp::now(), options).await.unwrap();
-    StatusStore::open(project, journal, Arc::new(VictimClock)).await.unwrap()
+    StatusStore::open(project, journal, Arc::new(RealTimeClock)).await.unwrap()
 }
 
 fn hold_the_lock(project: &Project) {
@@ -79,28 +77,5 @@ async fn fill_the_disk(store: &StatusStore) {
                 return;
             }
         }
-    }
-}
-
-struct VictimClock;
-
-#[async_trait]
-impl Clock for VictimClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
-
-    fn monotonic(&self) -> Duration {
-        static START: std::sync::LazyLock<std::time::Instant> =
-            std::sync::LazyLock::new(std::time::Instant::now);
-        START.elapsed()
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
-
-    fn jitter(&self) -> f64 {
-        0.5
     }
 }

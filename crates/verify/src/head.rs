@@ -43,24 +43,9 @@ fn is_hash(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::process::Command;
+    use autonoe_test_kit::git;
 
     use super::last_commit;
-
-    fn git(directory: &Path, args: &[&str]) -> String {
-        let output = Command::new("git")
-            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
-            .args(args)
-            .current_dir(directory)
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", directory)
-            .output()
-            .expect("git");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    }
 
     #[test]
     fn the_last_commit_matches_git() {

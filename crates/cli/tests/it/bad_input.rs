@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Output, Stdio};
 
-use super::support::{CliTestProject, always, model, wait_until};
+use super::support::{CliTestProject, always, model, until};
 
 fn run(project: &CliTestProject, args: &[&str]) -> Output {
     let mut command = project.autonoe(None);
@@ -194,7 +194,7 @@ fn a_status_file_damaged_during_a_session_stops_the_run_and_is_kept() {
     ));
     let mut command = project.command(&model, &["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the session runs", || project.path("ready.txt").exists());
+    until("the session runs", || project.path("ready.txt").exists());
     project.write(".autonoe/status.json", "garbage\n");
     project.write("go.txt", "");
     let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));

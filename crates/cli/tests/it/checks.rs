@@ -5,9 +5,7 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::support::{
-    CliTestProject, always, assert_script_followed, model, processes_in, signal, wait_until,
-};
+use super::support::{CliTestProject, always, assert_script_followed, model, processes_in, signal, until};
 
 const SPEC: &str =
     "# Calc\n\n## Adding\n\n```check A\n$ sh calc.sh add 2 3\n5\n$ sh calc.sh add 10 20\n30\n```\n";
@@ -361,12 +359,12 @@ fn a_kill_during_a_check_leaves_nothing_behind() {
     let mut command = project.command(&server, &["run"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
     let state = project.home().join(".local/state");
-    wait_until("the check runs", || {
+    until("the check runs", || {
         state.exists() && processes_in(&state).iter().any(|line| line.contains("sleep 300"))
     });
     child.kill().expect("killed");
     child.wait().expect("ended");
-    wait_until("nothing runs any more", || processes_in(&state).is_empty());
+    until("nothing runs any more", || processes_in(&state).is_empty());
     assert_eq!(project.statuses(), [("A".to_owned(), "pending")], "its status is unchanged");
 
     // The user fixes the check.
@@ -391,13 +389,13 @@ fn an_interrupt_does_not_wait_for_a_check() {
     let mut command = project.command(&server, &["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     let state = project.home().join(".local/state");
-    wait_until("the check runs", || {
+    until("the check runs", || {
         state.exists() && processes_in(&state).iter().any(|line| line.contains("sleep 300"))
     });
     signal(&child, Signal::INT);
     super::support::RunOutput::from(child.wait_with_output().expect("ended"))
         .assert_ended("interrupted", 130);
-    wait_until("nothing runs any more", || processes_in(&state).is_empty());
+    until("nothing runs any more", || processes_in(&state).is_empty());
 }
 
 #[test]

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use super::support::{
-    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, coding, model,
-    wait_until,
+    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, coding, model, until,
 };
 use super::vendors::{TestVendor, kill_in, killed_in_a_tool, vendor};
 
@@ -125,7 +124,7 @@ fn claude_is_restarted_after_a_crash() {
     let model = model(&[LONG_COMMAND_ONCE, &coding("A", "passed")].concat());
     let mut command = claude.command(&project, &model, &["run", "--backend", "claude"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     kill_in(&project, |line| line.contains("--input-format"));
     let run = RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("all_passed", 0);

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use super::native::MCP_SERVER;
 use super::support::{
-    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, model, wait_until,
+    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, model, until,
 };
 use super::vendors::{TestVendor, kill_in, vendor};
 use autonoe_scripted::ScriptedServer;
@@ -160,7 +160,7 @@ fn codex_is_restarted_after_a_crash() {
     let model = model(&script);
     let mut command = codex.command(&project, &model, &["run", "--backend", "codex"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     kill_in(&project, |line| line.ends_with("codex app-server "));
     let run = RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("all_passed", 0);

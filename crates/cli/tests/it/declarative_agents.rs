@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::claude::claude;
 use super::codex;
 use super::support::{
-    CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, model, signal, wait_until,
+    CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, model, signal, until,
 };
 use super::vendors::{TestVendor, interrupted_in_a_tool};
 
@@ -681,7 +681,7 @@ fn an_interrupted_agent_resumes_and_a_finished_one_does_not() {
     );
     let mut command = project.command(&server, &["agent", "run", "worker"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     signal(&child, Signal::INT);
     RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
     assert_no_processes_left(&project);

@@ -6,8 +6,7 @@ use autonoe_scripted::ScriptedServer;
 
 use super::acp::WAITING_ONCE;
 use super::support::{
-    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, coding, model,
-    wait_until,
+    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, coding, model, until,
 };
 use super::vendors::{TestVendor, kill_in, vendor};
 
@@ -46,7 +45,7 @@ fn gemini_is_restarted_after_a_crash() {
     let model = model(&with_own_tool_names(&[WAITING_ONCE, &coding("A", "passed")].concat()));
     let mut command = command(&gemini, &project, &model, &["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     kill_in(&project, |line| line.contains("--admin-policy") && line.contains("node"));
     let run = RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("all_passed", 0);

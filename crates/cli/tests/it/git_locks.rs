@@ -9,7 +9,7 @@ use autonoe_scripted::ScriptedServer;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::support::{
-    CliTestProject, RunOutput, always, assert_no_processes_left, has_bubblewrap, model, signal, wait_until,
+    CliTestProject, RunOutput, always, assert_no_processes_left, has_bubblewrap, model, signal, until,
     without_bubblewrap,
 };
 
@@ -75,7 +75,7 @@ fn stopped_at_any_moment(path: impl Fn(&CliTestProject) -> Option<PathBuf>) {
         project.write("script.sh", COMMITS);
         let _ = fs::remove_file(project.path("made"));
         let child = started(&project, &server, path.as_deref());
-        wait_until("something is committed", || project.path("made").exists());
+        until("something is committed", || project.path("made").exists());
         std::thread::sleep(MOMENT.mul_f64(fastrand::f64()));
         signal(&child, if stop % 2 == 0 { Signal::INT } else { Signal::TERM });
         let run = RunOutput::from(child.wait_with_output().expect("ended"));
@@ -132,12 +132,12 @@ fn locks_of_a_killed_run_are_removed_by_the_next() {
     let (project, server) = (project(), runs_the_script());
     project.write("script.sh", HOLDS_A_LOCK);
     let mut child = started(&project, &server, None);
-    wait_until("the locks are there", || project.path("ready.txt").exists());
+    until("the locks are there", || project.path("ready.txt").exists());
     signal(&child, Signal::KILL);
     child.wait().expect("reaped");
     assert_no_processes_left(&project);
     for name in [".claude", ".codex", ".cursor", ".gemini"] {
-        wait_until("the placeholder is gone", || !project.path(name).exists());
+        until("the placeholder is gone", || !project.path(name).exists());
     }
     assert_goes_on(&project, &server);
 }
@@ -148,7 +148,7 @@ fn locks_are_removed_even_if_all_processes_were_killed() {
     let (project, server) = (project(), runs_the_script());
     project.write("script.sh", HOLDS_A_LOCK);
     let mut child = started(&project, &server, None);
-    wait_until("the locks are there", || project.path("ready.txt").exists());
+    until("the locks are there", || project.path("ready.txt").exists());
     for pid in descendants(child.id()) {
         let _ = kill_process(Pid::from_raw(pid).expect("pid"), Signal::KILL);
     }
@@ -180,7 +180,7 @@ fn a_lock_held_by_the_users_git_is_kept_and_reported() {
         "sh -c 'echo x > editing; while test -e editing; do sleep 0.01; done; echo mine > \"$1\"' --";
     commit.env("GIT_EDITOR", editor).current_dir(project.root()).stdout(Stdio::null());
     let mut users = commit.spawn().expect("started");
-    wait_until("the editor is open", || project.path("editing").exists());
+    until("the editor is open", || project.path("editing").exists());
 
     let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
     let printed = String::from_utf8_lossy(&doctor.stdout);

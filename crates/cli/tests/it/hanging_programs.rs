@@ -2,11 +2,11 @@
 
 use std::process::{Child, Stdio};
 
+use autonoe_test_kit::processes_with;
 use rustix::process::Signal;
 
 use super::support::{
-    CliTestProject, RunOutput, always, assert_no_processes_left, builder, model, processes_in,
-    processes_with, signal, wait_until,
+    CliTestProject, RunOutput, always, assert_no_processes_left, builder, model, processes_in, signal, until,
 };
 
 /// Configures a provider whose key command is this shell script.
@@ -37,7 +37,7 @@ fn an_interrupt_ends_a_hanging_key_command_and_its_children() {
         let mark = format!("mark-{}", fastrand::u64(..));
         configured(&project, "http://127.0.0.1:9", &hanging(&mark));
         let child = start(&project, &["run"]);
-        wait_until("the command runs", || project.path("hanging.txt").exists());
+        until("the command runs", || project.path("hanging.txt").exists());
         for _ in 0..times {
             signal(&child, kind);
         }
@@ -47,7 +47,7 @@ fn an_interrupt_ends_a_hanging_key_command_and_its_children() {
             assert_eq!(output.status.code(), Some(130), "{printed}");
             assert!(printed.contains("stopping..."), "{printed}");
         }
-        wait_until("nothing of it is left", || {
+        until("nothing of it is left", || {
             processes_with(&[&mark]).is_empty() && processes_in(&project.root()).is_empty()
         });
     }
@@ -65,7 +65,7 @@ fn a_hanging_key_command_is_shown_with_its_time_limit() {
     assert_eq!(line, "Waiting for `sh` (the key of the provider 'mine'), up to 1m...\n");
     signal(&child, Signal::INT);
     assert_eq!(child.wait().expect("ended").code(), Some(130));
-    wait_until("nothing of it is left", || processes_with(&[&mark]).is_empty());
+    until("nothing of it is left", || processes_with(&[&mark]).is_empty());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use rustix::process::Signal;
 
 use super::support::{
-    CliTestProject, assert_no_processes_left, builder, has_bubblewrap, model, signal, wait_until,
+    CliTestProject, assert_no_processes_left, builder, has_bubblewrap, model, signal, until,
 };
 
 const LONG_COMMAND: &str = "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
@@ -19,7 +19,7 @@ fn a_signal_stops_a_running_command() {
         let model = model(LONG_COMMAND);
         let mut command = project.command(&model, &["run"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        wait_until("the command runs", || project.path("ready.txt").exists());
+        until("the command runs", || project.path("ready.txt").exists());
         signal(&child, kind);
         let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
         run.assert_ended("interrupted", 130);
@@ -36,7 +36,7 @@ fn a_second_signal_ends_it_at_once() {
     let model = model(LONG_COMMAND);
     let mut command = project.command(&model, &["run"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     signal(&child, Signal::INT);
     signal(&child, Signal::INT);
     assert_eq!(child.wait().expect("ended").code(), Some(130));
@@ -98,7 +98,7 @@ fn signals_ignored_at_the_start_stay_ignored() {
         started.arg(autonoe.get_program()).args(autonoe.get_args()).current_dir(project.root());
         started.env_clear().envs(autonoe.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let child = started.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        wait_until("the command runs", || project.path("ready.txt").exists());
+        until("the command runs", || project.path("ready.txt").exists());
         signal(&child, kind);
         signal(&child, kind);
         project.write("go.txt", "");
@@ -134,7 +134,7 @@ fn a_second_run_reports_the_process_that_holds_the_lock() {
     let model = model(LONG_COMMAND);
     let mut command = project.command(&model, &["run"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     let second = project.command(&model, &["sync"]).output().expect("started");
     let stderr = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!(second.status.code(), Some(2), "{stderr}");
@@ -169,11 +169,12 @@ fn a_killed_sandbox_is_reported_and_the_session_continues() {
     );
     let mut command = project.command(&model, &["run", "-n", "1"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     // Kills the outermost process of the sandbox, as the OOM killer might.
     let root = project.root().canonicalize().expect("path").display().to_string();
-    let rooms = super::support::processes_with(&["bwrap", "__room", &root]);
+    let rooms = autonoe_test_kit::processes_with(&["bwrap", "__room", &root]);
     for room in rooms {
+        let room = rustix::process::Pid::from_raw(room).expect("pid");
         rustix::process::kill_process(room, Signal::KILL).expect("killed");
     }
     let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use super::declarative_agents::kill_agent_at;
 use super::support::{
     CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, builder, coding, model,
-    signal, wait_until,
+    signal, until,
 };
 use super::sync;
 
@@ -275,7 +275,7 @@ fn a_kill_during_a_command_leaves_no_process() {
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     signal(&child, Signal::KILL);
     child.wait().expect("reaped");
     assert_no_processes_left(&project);

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use super::collector::{SpanCollector, assert_healthy};
 use super::support::{
     CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, builder, coding,
-    has_bubblewrap, model, signal, wait_until,
+    has_bubblewrap, model, signal, until,
 };
 use super::vendors::{TestVendor, interrupted_in_a_tool, killed_in_a_tool};
 use super::{acp, claude, codex, gemini};
@@ -276,7 +276,7 @@ fn interrupted_call(backend: MatrixBackend) {
     let mut command = pair.command(&project, &model);
     collector.watch(&mut command);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the model was called", || !model.requests().is_empty());
+    until("the model was called", || !model.requests().is_empty());
     signal(&child, Signal::INT);
     RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
     let spans = collector.spans();

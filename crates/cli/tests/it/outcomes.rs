@@ -4,9 +4,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::support::{
-    CliTestProject, always, assert_script_followed, builder, coding, model, signal, wait_until,
-};
+use super::support::{CliTestProject, always, assert_script_followed, builder, coding, model, signal, until};
 
 const IDLE: &str = "[[conversation.turn]]\ntext = 'Nothing to do.'";
 const SILENT: &str = "[[conversation.turn]]\nfault = { kind = 'silence' }\n[[conversation.turn]]\ntext = 'x'";
@@ -152,7 +150,7 @@ fn interrupted_exits_130() {
     let model = model(&always(SILENT));
     let mut command = project.command(&model, &["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the model was asked", || !model.requests().is_empty());
+    until("the model was asked", || !model.requests().is_empty());
     signal(&child, Signal::INT);
     let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("interrupted", 130);

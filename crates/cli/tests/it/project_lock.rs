@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::Signal;
 
-use super::support::{CliTestProject, model, signal, wait_until};
+use super::support::{CliTestProject, model, signal, until};
 
 const WAITING: &str = "[[conversation]]\n[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = \
      'echo ready > ready.txt; sleep 300' } }]\n[[conversation.turn]]\ntext = 'x'";
@@ -16,7 +16,7 @@ fn project_with_run(server: &autonoe_scripted::ScriptedServer) -> (CliTestProjec
     let project = CliTestProject::with_status(&[("A", "pending")]);
     let mut command = project.command(server, &["run"]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     (project, child)
 }
 

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::support::{CliTestProject, RunOutput, always, model, signal, wait_until};
+use super::support::{CliTestProject, RunOutput, always, model, signal, until};
 
 /// A model whose quota resets at the given Unix time.
 pub fn out_of_quota(resets_at: i64) -> String {
@@ -80,7 +80,7 @@ fn a_reset_that_has_passed_waits_only_the_margin() {
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    wait_until("the model is called", || !model.requests().is_empty());
+    until("the model is called", || !model.requests().is_empty());
     std::thread::sleep(std::time::Duration::from_millis(300));
     signal(&child, Signal::TERM);
     let mut output = String::new();

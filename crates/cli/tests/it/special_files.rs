@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::support::{CliTestProject, coding, model, wait_until};
+use super::support::{CliTestProject, coding, model, until};
 
 /// What is put in place of a file, and how it is reported.
 const SPECIAL: [(&str, &str); 4] = [
@@ -43,7 +43,7 @@ fn run_to_end(project: &CliTestProject, command: &str) -> (Option<i32>, String) 
     started.args(command.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = started.spawn().expect("started");
     // The output fits into a pipe, so it can be read afterwards.
-    wait_until(&format!("`autonoe {command}` ends"), || child.try_wait().expect("asked").is_some());
+    until(&format!("`autonoe {command}` ends"), || child.try_wait().expect("asked").is_some());
     let output = child.wait_with_output().expect("ended");
     let printed = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8_lossy(&printed).into_owned())

@@ -5,15 +5,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_trait::async_trait;
 use autonoe_agents::{
     ClaudeBackend, CodexBackend, GeminiBackend, ModelService, NativeBackend, NativeSettings, VendorLogin,
     VendorSettings,
 };
 use autonoe_core::agent::{Backend, Instruction, SessionSpec};
-use autonoe_core::clock::Clock;
 use autonoe_core::event::AgentEvent;
 use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
@@ -25,6 +22,7 @@ use autonoe_sandbox::{Bounds, EgressRules, Key, RoomConfig, Route, Sandbox, Sand
 use autonoe_scripted::ScriptedServer;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Project, SqliteJournal, StatusStore};
+use autonoe_test_kit::{PATH, RealTimeClock};
 use autonoe_tools::ToolOptions;
 use futures::StreamExt;
 use jiff::Timestamp;
@@ -35,8 +33,6 @@ use super::codex_exec;
 use super::support::{CliTestProject, always, assert_script_followed, model};
 use super::vendors::TestVendor;
 use super::{claude, codex, gemini};
-
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AgentKind {
@@ -67,29 +63,6 @@ fn open() -> Value {
 }
 
 const FITS: &str = r#"{"passed":true,"reason":"it runs"}"#;
-
-struct RealTimeClock;
-
-#[async_trait]
-impl Clock for RealTimeClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
-
-    fn monotonic(&self) -> Duration {
-        static START: std::sync::LazyLock<std::time::Instant> =
-            std::sync::LazyLock::new(std::time::Instant::now);
-        START.elapsed()
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        tokio::time::sleep(duration).await;
-    }
-
-    fn jitter(&self) -> f64 {
-        0.5
-    }
-}
 
 struct AgentFixture {
     test_project: CliTestProject,

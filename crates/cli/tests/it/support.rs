@@ -1,27 +1,30 @@
 //! A project in a temporary directory, a scripted model, and the binary started hermetically.
 
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use autonoe_scripted::{ModelScript, ScriptedServer};
+use autonoe_test_kit::{PATH, TestDirectory};
+pub use autonoe_test_kit::{has_bubblewrap, until};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// A project in a temporary directory, with its own HOME.
-pub struct CliTestProject {
-    directory: TempDir,
+pub struct CliTestProject(TestDirectory);
+
+impl Deref for CliTestProject {
+    type Target = TestDirectory;
+
+    fn deref(&self) -> &TestDirectory {
+        &self.0
+    }
 }
 
 impl CliTestProject {
     pub fn empty() -> Self {
-        let directory = TempDir::new().expect("temporary directory");
-        let project = Self { directory };
-        fs::create_dir_all(project.home()).expect("home");
-        fs::create_dir_all(project.root()).expect("project");
-        project
+        Self(TestDirectory::default())
     }
 
     pub fn new() -> Self {
@@ -49,28 +52,6 @@ impl CliTestProject {
         project
     }
 
-    pub fn home(&self) -> PathBuf {
-        self.directory.path().join("home")
-    }
-
-    pub fn root(&self) -> PathBuf {
-        self.directory.path().join("project")
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.root().join(name)
-    }
-
-    pub fn write(&self, name: &str, content: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("parent")).expect("directory");
-        fs::write(path, content).expect("written");
-    }
-
-    pub fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
     pub fn statuses(&self) -> Vec<(String, &'static str)> {
         let json: Value =
             serde_json::from_str(&self.read(".autonoe/status.json")).expect("status.json is JSON");
@@ -90,30 +71,12 @@ impl CliTestProject {
         entries.next().expect("one project").join("journal.db")
     }
 
-    pub fn git_in(&self, directory: &Path, args: &[&str]) -> String {
-        let output = Command::new("git")
-            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
-            .args(args)
-            .current_dir(directory)
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", self.home())
-            .output()
-            .expect("git");
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    }
-
-    pub fn git(&self, args: &[&str]) -> String {
-        self.git_in(&self.root(), args)
-    }
-
     /// The binary, in the project, with a minimal environment.
     pub fn autonoe(&self, model: Option<&ScriptedServer>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_autonoe"));
         command
             .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("PATH", PATH)
             .env("HOME", self.home())
             .env("TZ", "UTC")
             .current_dir(self.root())
@@ -188,10 +151,6 @@ impl RunOutput {
     }
 }
 
-pub fn has_bubblewrap() -> bool {
-    Path::new("/usr/bin/bwrap").exists()
-}
-
 /// A search path with common programs, but without bubblewrap.
 pub fn without_bubblewrap(project: &CliTestProject) -> PathBuf {
     let bin = project.home().join("bin");
@@ -261,16 +220,6 @@ pub fn assert_script_followed(model: &ScriptedServer) {
     assert_eq!(model.problems(), Vec::<String>::new());
 }
 
-/// Waits up to 30 seconds.
-#[track_caller]
-pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(30), "timed out waiting: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Processes whose working directory is at or below `directory`, each as its id and command line.
 pub fn processes_in(directory: &Path) -> Vec<String> {
     let directory = directory.canonicalize().expect("exists");
@@ -288,22 +237,9 @@ pub fn processes_in(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Processes whose command line contains all of these.
-pub fn processes_with(words: &[&str]) -> Vec<rustix::process::Pid> {
-    let entries = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
-    let found = entries.filter(|entry| {
-        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).into_owned();
-        words.iter().all(|word| command.contains(word))
-    });
-    found
-        .filter_map(|entry| rustix::process::Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
-        .collect()
-}
-
 #[track_caller]
 pub fn assert_no_processes_left(project: &CliTestProject) {
-    wait_until("processes of the project are gone", || processes_in(&project.root()).is_empty());
+    until("processes of the project are gone", || processes_in(&project.root()).is_empty());
 }
 
 pub fn signal(child: &Child, signal: rustix::process::Signal) {

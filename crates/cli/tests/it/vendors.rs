@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use autonoe_scripted::ScriptedServer;
+use autonoe_test_kit::npm_package;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::support::{CliTestProject, RunOutput, assert_no_processes_left, processes_in, signal, wait_until};
+use super::support::{CliTestProject, RunOutput, assert_no_processes_left, processes_in, signal, until};
 
 pub struct TestVendor {
     name: &'static str,
@@ -16,13 +17,7 @@ pub struct TestVendor {
 
 /// The program `path` below `node_modules`; `None`, with a notice, if the packages are not installed.
 pub fn vendor(name: &'static str, path: &str) -> Option<TestVendor> {
-    let Some(packages) = std::env::var_os("AUTONOE_TEST_NPM") else {
-        assert!(std::env::var_os("CI").is_none(), "{name}: the npm packages must be installed under CI");
-        eprintln!("SKIPPED: {name} is not installed; `cargo xtask test` installs it");
-        return None;
-    };
-    let program = PathBuf::from(packages).join("node_modules").join(path);
-    assert!(program.exists(), "{} is missing", program.display());
+    let program = npm_package(path)?;
     Some(TestVendor { name, program })
 }
 
@@ -75,7 +70,7 @@ impl TestVendor {
 #[track_caller]
 pub fn interrupted_in_a_tool(project: &CliTestProject, mut command: Command) {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.path("ready.txt").exists());
     signal(&child, Signal::INT);
     RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
     assert_no_processes_left(project);
@@ -85,7 +80,7 @@ pub fn interrupted_in_a_tool(project: &CliTestProject, mut command: Command) {
 #[track_caller]
 pub fn killed_in_a_tool(project: &CliTestProject, mut command: Command, ready: impl Fn() -> bool) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    wait_until("the command runs", || project.path("ready.txt").exists() && ready());
+    until("the command runs", || project.path("ready.txt").exists() && ready());
     child.kill().expect("killed");
     child.wait().expect("ended");
     assert_no_processes_left(project);

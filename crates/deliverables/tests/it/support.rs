@@ -2,15 +2,13 @@
 
 use std::fs;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use async_trait::async_trait;
-use autonoe_core::clock::Clock;
 use autonoe_core::instruction::Phase;
 use autonoe_core::status::StatusChange;
 use autonoe_deliverables::{CallResult, DeliverableService};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Project, SqliteJournal, StatusStore};
+use autonoe_test_kit::FixedClock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -53,7 +51,7 @@ impl ServiceFixture {
         let path = project.journal_file();
         let (journal, _) =
             SqliteJournal::begin(&path, "sync", "spec", Timestamp::now(), options).await.unwrap();
-        let status = StatusStore::open(&project, Arc::clone(&journal), Arc::new(NoonClock)).await.unwrap();
+        let status = StatusStore::open(&project, Arc::clone(&journal), Arc::new(FixedClock)).await.unwrap();
         let notified = Arc::new(Mutex::new(Vec::new()));
         let notify = {
             let notified = Arc::clone(&notified);
@@ -103,24 +101,4 @@ impl ServiceFixture {
 
 pub fn deliverable(id: &str) -> Value {
     json!({ "id": id, "description": format!("What {id} is"), "acceptanceCriteria": ["It works", "It is fast"] })
-}
-
-/// Noon on 2 January 2026, UTC.
-struct NoonClock;
-
-#[async_trait]
-impl Clock for NoonClock {
-    fn now(&self) -> Timestamp {
-        "2026-01-02T12:00:00Z".parse().unwrap()
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    async fn sleep(&self, _: Duration) {}
-
-    fn jitter(&self) -> f64 {
-        0.5
-    }
 }

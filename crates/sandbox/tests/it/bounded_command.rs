@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use autonoe_sandbox::{BoundedCommand, CommandEnd, CommandResult, MAX_OUTPUT, OutputLimits};
 
-use crate::support::{THREE_DESCENDANTS, TestRoom, assert_gone, three};
+use autonoe_test_kit::assert_gone;
+
+use crate::support::{THREE_DESCENDANTS, TestRoom, three};
 
 /// Far above what any test here needs.
 const LONG: Duration = Duration::from_secs(120);

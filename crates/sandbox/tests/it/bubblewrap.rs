@@ -6,7 +6,9 @@ use std::path::Path;
 
 use autonoe_sandbox::{Bounds, SandboxLayer};
 
-use crate::support::{TestRoom, running_with, until};
+use autonoe_test_kit::{processes_with, until};
+
+use crate::support::TestRoom;
 
 async fn test_room(change: impl FnOnce(&mut Bounds)) -> Option<TestRoom> {
     TestRoom::with_layer(SandboxLayer::Bubblewrap, change).await
@@ -93,7 +95,7 @@ async fn no_process_outside_can_be_signalled_and_the_room_cannot_be_killed() {
     test_room.run(&format!("kill -9 {}; kill -9 1; kill -STOP 1; true", bystander.id())).await;
     // Signals every process that it can see: this kills its own supervisor, but not the room.
     test_room.script("kill -9 -1; exec sleep 300").spawn().unwrap().wait().await.unwrap_err();
-    assert_eq!(running_with(&format!("sleep\0{mark}")), 1);
+    assert_eq!(processes_with(&[&format!("sleep\0{mark}")]).len(), 1);
     bystander.kill().unwrap();
     bystander.wait().unwrap();
     assert!(test_room.room.is_open());
@@ -274,7 +276,7 @@ async fn nothing_outlives_the_room() {
     );
     test_room.succeeds(&text).await;
     let sleeping = format!("sleep\0{mark}");
-    until("both sleep", || running_with(&sleeping) == 2);
+    until("both sleep", || processes_with(&[&sleeping]).len() == 2);
     test_room.room.close().await;
-    assert_eq!(running_with(&sleeping), 0);
+    assert_eq!(processes_with(&[&sleeping]).len(), 0);
 }

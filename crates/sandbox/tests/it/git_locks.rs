@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 
 use autonoe_sandbox::{GitLock, InUse, Repository, Sandbox};
 
-use crate::support::{PATH, SUPERVISOR, git, until, with_record};
+use autonoe_test_kit::{git, until};
+
+use crate::support::{PATH, SUPERVISOR, with_record};
 
 /// A project with a commit, in a temporary directory.
 fn project() -> (tempfile::TempDir, PathBuf) {

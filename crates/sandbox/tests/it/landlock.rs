@@ -4,7 +4,9 @@ use std::fs;
 
 use autonoe_sandbox::SandboxLayer;
 
-use crate::support::{TestRoom, running_with};
+use autonoe_test_kit::processes_with;
+
+use crate::support::TestRoom;
 
 async fn test_room() -> Option<TestRoom> {
     TestRoom::with_layer(SandboxLayer::Landlock, |_| {}).await
@@ -52,7 +54,7 @@ async fn the_orchestrator_cannot_be_inspected_or_signalled() {
     let mark = format!("7{:06}", us);
     let mut bystander = std::process::Command::new("sleep").arg(&mark).spawn().unwrap();
     test_room.fails(&format!("kill -9 {}", bystander.id())).await;
-    assert_eq!(running_with(&format!("sleep\0{mark}")), 1);
+    assert_eq!(processes_with(&[&format!("sleep\0{mark}")]).len(), 1);
     bystander.kill().unwrap();
     bystander.wait().unwrap();
 }
@@ -87,7 +89,7 @@ async fn nothing_outlives_the_room() {
     let mark = format!("8{:06}", std::process::id());
     test_room.succeeds(&format!("(setsid sleep {mark} > /dev/null 2>&1 &); sleep {mark} & sleep 0.05")).await;
     test_room.room.close().await;
-    assert_eq!(running_with(&format!("sleep\0{mark}")), 0);
+    assert_eq!(processes_with(&[&format!("sleep\0{mark}")]).len(), 0);
 }
 
 #[tokio::test]

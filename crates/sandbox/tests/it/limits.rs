@@ -4,7 +4,9 @@ use std::fs;
 
 use autonoe_sandbox::{Bounds, SandboxLayer};
 
-use crate::support::{TestRoom, running_with};
+use autonoe_test_kit::{processes_with, until};
+
+use crate::support::TestRoom;
 
 const MIB: u64 = 1 << 20;
 
@@ -23,7 +25,7 @@ async fn a_fork_bomb_is_killed_and_the_room_survives() {
         tokio::time::timeout(std::time::Duration::from_secs(60), child.wait()).await.expect("it ends");
     let error = ended.expect_err("it was killed");
     assert!(error.to_string().contains("more than 60 processes"), "{error}");
-    crate::support::until("all are gone", || running_with(&format!("sleep\0{mark}")) == 0);
+    until("all are gone", || processes_with(&[&format!("sleep\0{mark}")]).is_empty());
     test_room.succeeds("true").await;
 }
 

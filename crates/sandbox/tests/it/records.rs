@@ -7,7 +7,9 @@ use std::process::Command;
 
 use autonoe_sandbox::{Bounds, Sandbox, SandboxLayer, recover_rooms};
 
-use crate::support::{LAYERS, Orchestrator, PATH, SUPERVISOR, git, until};
+use autonoe_test_kit::{git, until};
+
+use crate::support::{LAYERS, Orchestrator, PATH, SUPERVISOR};
 
 fn records(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory.join("rooms")).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()

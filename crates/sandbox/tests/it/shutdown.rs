@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::support::{LAYERS, Orchestrator, TestRoom, running_with, until};
+use autonoe_test_kit::{processes_with, until};
+
+use crate::support::{LAYERS, Orchestrator, TestRoom};
 
 /// A program that creates `ready-NAME`, and `cleaned-NAME` on SIGTERM. `mark` is unique to its command line.
 fn cleans_up(name: &str, mark: &str) -> String {
@@ -36,7 +38,7 @@ async fn programs_clean_up_when_their_room_is_closed() {
         for name in NAMES {
             assert!(project.join(format!("cleaned-{name}")).exists(), "{layer:?}: {name} did not clean up");
         }
-        assert_eq!(running_with(&mark), 0, "{layer:?}");
+        assert_eq!(processes_with(&[&mark]).len(), 0, "{layer:?}");
         drop(child);
     }
 }
@@ -54,7 +56,7 @@ async fn programs_clean_up_when_the_orchestrator_is_killed() {
         };
         until("all are ready", || all_in(&project, "ready", &NAMES));
         orchestrator.kill();
-        until("no program is running", || running_with(&mark) == 0);
+        until("no program is running", || processes_with(&[&mark]).is_empty());
         for name in NAMES {
             assert!(project.join(format!("cleaned-{name}")).exists(), "{layer:?}: {name} did not clean up");
         }

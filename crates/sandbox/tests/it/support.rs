@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use autonoe_sandbox::{
     Bounds, Exit, Launch, Repository, Room, RoomLimits, Sandbox, SandboxLayer, StdioTarget,
 };
+use autonoe_test_kit::pid_in;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
@@ -17,7 +18,6 @@ pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// Far above what any test here needs: reaching it is a failure, not a measurement.
 const DEADLINE: Duration = Duration::from_secs(20);
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The layers that this machine may support.
 pub const LAYERS: [SandboxLayer; 3] = [SandboxLayer::None, SandboxLayer::Bubblewrap, SandboxLayer::Landlock];
@@ -119,21 +119,6 @@ impl TestRoom {
     }
 }
 
-/// Calls git outside every room, without the user's settings.
-pub fn git(directory: &Path, args: &[&str]) {
-    let mut git = Command::new("git");
-    git.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "protocol.file.allow=always"])
-        .args(args);
-    let output = git
-        .current_dir(directory)
-        .env_clear()
-        .env("PATH", PATH)
-        .env("HOME", "/nonexistent")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
 /// An orchestrator in a separate process, so that it can be killed: the calling test, started again with an environment
 /// variable. It opens a room with a record around `directory/project` and runs a script in it.
 pub struct Orchestrator(pub Child);
@@ -226,42 +211,4 @@ pub const THREE_DESCENDANTS: &str = r#"
 /// Waits for the three descendants and returns their ids.
 pub fn three(dir: &Path) -> Vec<i32> {
     ["a", "b", "c"].iter().map(|name| pid_in(&dir.join(name))).collect()
-}
-
-/// Waits for a file with a process id in it.
-pub fn pid_in(file: &Path) -> i32 {
-    let mut pid = None;
-    until(&format!("{} holds a process id", file.display()), || {
-        pid = fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok());
-        pid.is_some()
-    });
-    pid.unwrap()
-}
-
-pub fn assert_gone(pids: &[i32]) {
-    for &pid in pids {
-        until(&format!("process {pid} is gone"), || !is_running(pid));
-    }
-}
-
-pub fn is_running(pid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-        !matches!(state, Some('Z' | 'X'))
-    })
-}
-
-/// The number of processes on the machine with this text in their arguments; process ids inside a room are different ones.
-pub fn running_with(mark: &str) -> usize {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let arguments = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-    arguments.filter(|arguments| String::from_utf8_lossy(arguments).contains(mark)).count()
-}
-
-pub fn until(description: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + DEADLINE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "timed out waiting until {description}");
-        std::thread::sleep(POLL_INTERVAL);
-    }
 }

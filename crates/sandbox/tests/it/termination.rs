@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use autonoe_sandbox::{Exit, SandboxLayer};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{
-    THREE_DESCENDANTS, TestRoom, assert_gone, is_running, pid_in, running_with, three, until,
-};
+use autonoe_test_kit::{assert_gone, is_running, pid_in, processes_with, until};
+
+use crate::support::{THREE_DESCENDANTS, TestRoom, three};
 
 #[tokio::test]
 async fn descendants_are_killed_when_the_program_exits() {
@@ -159,11 +159,12 @@ async fn killing_the_orchestrator_kills_everything() {
             .unwrap();
         let sleeping = format!("sleep\0{mark}");
         until("both sleep", || {
-            running_with(&sleeping) == 2 || orchestrator.try_wait().is_ok_and(|ended| ended.is_some())
+            processes_with(&[&sleeping]).len() == 2
+                || orchestrator.try_wait().is_ok_and(|ended| ended.is_some())
         });
         kill_process(Pid::from_child(&orchestrator), Signal::KILL).unwrap();
         orchestrator.wait().unwrap();
-        until("no process sleeps", || running_with(&sleeping) == 0);
+        until("no process sleeps", || processes_with(&[&sleeping]).is_empty());
     }
 }
 

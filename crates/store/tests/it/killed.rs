@@ -3,7 +3,6 @@
 
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{self, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
 
@@ -11,6 +10,7 @@ use autonoe_core::deliverable::DeliverableStatus::Passed;
 use autonoe_core::plan::StatusReader;
 use autonoe_store::journal::history::History;
 use autonoe_store::{JournalPoint, StatusStore};
+use autonoe_test_kit::example;
 
 use crate::support::{StoreFixture, create};
 
@@ -24,13 +24,13 @@ pub struct VictimProcess {
 
 impl VictimProcess {
     pub fn start(fixture: &StoreFixture, task: &str) -> Self {
-        Self::spawn(Command::new(victim()), fixture, task, None)
+        Self::spawn(Command::new(example("victim")), fixture, task, None)
     }
 
     /// Started through another program that gets the command line; `None` if that is not installed.
     pub fn start_by(mut command: Command, fixture: &StoreFixture, task: &str) -> Option<Self> {
         let is_installed = Command::new(command.get_program()).arg("--version").output().is_ok();
-        command.arg(victim());
+        command.arg(example("victim"));
         is_installed.then(|| Self::spawn(command, fixture, task, None))
     }
 
@@ -78,17 +78,6 @@ impl Drop for VictimProcess {
     }
 }
 
-fn victim() -> PathBuf {
-    let executable = std::env::current_exe().unwrap();
-    let victim = executable.ancestors().nth(2).unwrap().join("examples/victim");
-    assert!(
-        victim.exists(),
-        "{} is missing: build it with `cargo build -p autonoe-store --examples`",
-        victim.display()
-    );
-    victim
-}
-
 #[tokio::test]
 async fn a_change_survives_a_kill_at_every_point() {
     for point in [JournalPoint::StatusIntended, JournalPoint::StatusWritten, JournalPoint::StatusApplied] {
@@ -96,7 +85,7 @@ async fn a_change_survives_a_kill_at_every_point() {
         let store = fixture.store().await;
         create(&store, &["A"]).await.unwrap();
         drop(store);
-        let child = Command::new(victim());
+        let child = Command::new(example("victim"));
         let (output, signal) =
             VictimProcess::spawn(child, &fixture, "pass_a_deliverable", Some(point)).finish();
         assert_eq!(signal, Some(SIGKILL), "{point:?}: {output:?}");
@@ -115,7 +104,7 @@ async fn a_change_survives_a_kill_at_every_point() {
 async fn a_full_disk_is_a_fault_and_loses_nothing_that_was_acknowledged() {
     let fixture = StoreFixture::new();
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", "trap '' XFSZ; ulimit -f 256; exec \"$0\" \"$@\""]).arg(victim());
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 256; exec \"$0\" \"$@\""]).arg(example("victim"));
     let (output, signal) = VictimProcess::spawn(shell, &fixture, "fill_the_disk", None).finish();
     assert_eq!(signal, None, "{output:?}");
     let created = output.iter().filter(|line| line.contains("created ")).count();

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
 use autonoe_core::event::Usage;
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -19,6 +17,7 @@ use autonoe_core::status::{ProjectStatus, Refusal, Tally};
 use autonoe_core::verification::VerificationProgress;
 use autonoe_store::journal::{JournalOptions, RunStart};
 use autonoe_store::{Project, SqliteJournal, StatusStore};
+use autonoe_test_kit::FixedClock;
 use jiff::Timestamp;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -107,26 +106,6 @@ impl StoreFixture {
             fs::read_dir(self.project.state_dir()).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         paths.into_iter().flat_map(|path| fs::read(path).unwrap()).collect()
-    }
-}
-
-/// Noon on 2 January 2026, UTC.
-pub struct FixedClock;
-
-#[async_trait]
-impl Clock for FixedClock {
-    fn now(&self) -> Timestamp {
-        "2026-01-02T12:00:00Z".parse().unwrap()
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    async fn sleep(&self, _: Duration) {}
-
-    fn jitter(&self) -> f64 {
-        0.5
     }
 }
 

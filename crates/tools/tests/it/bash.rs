@@ -7,7 +7,9 @@ use autonoe_tools::{MAX_OUTPUT_CHARS, ToolContext, ToolErrorCode, ToolOutput};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{ToolFixture, is_running, pid_in};
+use autonoe_test_kit::{is_running, pid_in, until};
+
+use crate::support::ToolFixture;
 
 /// A shell and a process in a session of its own, both ignoring SIGTERM, with their ids in `a` and `b`.
 const STUBBORN: &str = r#"
@@ -113,7 +115,7 @@ async fn a_background_server_can_keep_writing() {
     assert!(fixture.ok("Bash", json!({"command": server})).await.contains("started"));
     let lines = || std::fs::read_to_string(fixture.path("alive")).unwrap_or_default().lines().count();
     let before = lines();
-    crate::support::until("it has kept writing", || lines() > before + 20);
+    until("it has kept writing", || lines() > before + 20);
 }
 
 #[tokio::test]
@@ -153,7 +155,7 @@ async fn dropping_a_call_kills_everything() {
     let (a, b) = (fixture.path("a"), fixture.path("b"));
     let pids = tokio::task::spawn_blocking(move || [pid_in(&a), pid_in(&b)]).await.unwrap();
     call.abort();
-    let gone = move || crate::support::until("all are gone", || !pids.iter().any(|&p| is_running(p)));
+    let gone = move || until("all are gone", || !pids.iter().any(|&p| is_running(p)));
     tokio::task::spawn_blocking(gone).await.unwrap();
 }
 

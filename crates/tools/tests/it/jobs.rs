@@ -4,7 +4,9 @@
 use autonoe_tools::{MAX_JOBS, ToolErrorCode};
 use serde_json::json;
 
-use crate::support::{ToolFixture, is_running, pid_in};
+use autonoe_test_kit::{is_running, pid_in, until};
+
+use crate::support::ToolFixture;
 
 async fn begin(fixture: &ToolFixture, command: &str) -> String {
     let output = fixture.call("Bash", json!({"command": command, "run_in_background": true})).await;
@@ -97,7 +99,7 @@ async fn it_is_killed_when_its_tools_are_dropped() {
     let pid = tokio::task::spawn_blocking(move || pid_in(&path)).await.unwrap();
     let session_sandbox = fixture.session_sandbox.clone();
     drop(fixture);
-    let gone = move || crate::support::until("it is gone", || !is_running(pid));
+    let gone = move || until("it is gone", || !is_running(pid));
     tokio::task::spawn_blocking(gone).await.unwrap();
     drop(session_sandbox);
 }

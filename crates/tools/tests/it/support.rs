@@ -3,17 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use autonoe_core::files::{FileAccess, FileRules};
 use autonoe_sandbox::{Bounds, RoomConfig, Sandbox, SandboxLayer, SessionSandbox};
+use autonoe_test_kit::example;
 use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOptions, ToolOutput, Workspace, builtin};
 use serde_json::Value;
 use tempfile::TempDir;
-
-/// Far above what any test here needs: reaching it is a failure, not a measurement.
-const DEADLINE: Duration = Duration::from_secs(20);
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub struct ToolFixture {
     pub dir: TempDir,
@@ -128,42 +124,4 @@ impl FileRules for AllFiles {
 
 fn supervisor() -> PathBuf {
     example("supervisor")
-}
-
-/// The path of an example, which cargo builds along with the tests of this package.
-pub fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let example = test.ancestors().nth(2).unwrap().join("examples").join(name);
-    assert!(
-        example.exists(),
-        "{} is missing: run the tests with `cargo test -p autonoe-tools` or `cargo nextest run`, \
-         which build it, or build it with `cargo build -p autonoe-tools --examples`",
-        example.display()
-    );
-    example
-}
-
-pub fn until(description: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + DEADLINE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "timed out waiting until {description}");
-        std::thread::sleep(POLL_INTERVAL);
-    }
-}
-
-/// Waits for a file with a process id in it.
-pub fn pid_in(file: &Path) -> i32 {
-    let mut pid = None;
-    until(&format!("{} holds a process id", file.display()), || {
-        pid = fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok());
-        pid.is_some()
-    });
-    pid.unwrap()
-}
-
-pub fn is_running(pid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-        !matches!(state, Some('Z' | 'X'))
-    })
 }

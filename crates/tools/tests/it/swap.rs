@@ -14,7 +14,9 @@ use autonoe_policy::{PathRules, WriteScope};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{ToolFixture, example};
+use autonoe_test_kit::example;
+
+use crate::support::ToolFixture;
 
 const SECRET: &str = "the secret\n";
 const CHANGED: &str = "changed while it was being opened; try again.";

@@ -7,7 +7,9 @@ use autonoe_tools::{MAX_RESULT_CHARS, Outputs, ProgressReporter, ToolContext, To
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{McpFixture, call, echo, names, problems_until, tool, until};
+use autonoe_test_kit::until_async;
+
+use crate::support::{McpFixture, call, echo, names, problems_until, tool};
 
 #[tokio::test]
 async fn a_tool_has_the_description_of_its_server() {
@@ -101,7 +103,7 @@ async fn progress_is_reported() {
     });
     let (tool, cx) = (tool(&servers, "mcp__x__echo"), ToolContext { progress, ..ToolContext::default() });
     let calling = tokio::spawn(async move { tool.call(json!({}), &cx).await });
-    until("all reports have arrived", || reports.lock().unwrap().len() == expected.len()).await;
+    until_async("all reports have arrived", || reports.lock().unwrap().len() == expected.len()).await;
     assert_eq!(*reports.lock().unwrap(), expected);
     fixture.go();
     assert_eq!(calling.await.unwrap().output, "done");
@@ -114,7 +116,7 @@ async fn cancelling_a_call_notifies_the_server() {
     let cancel = CancellationToken::new();
     let (tool, cx) = (tool(&servers, "mcp__x__echo"), ToolContext::new(cancel.clone()));
     let calling = tokio::spawn(async move { tool.call(json!({}), &cx).await });
-    until("it was called", || fixture.count("call") == 1).await;
+    until_async("it was called", || fixture.count("call") == 1).await;
     cancel.cancel();
     let output = calling.await.unwrap();
     assert!(output.is_error() && output.output.starts_with("Cancelled "), "{}", output.output);
@@ -127,7 +129,7 @@ async fn dropping_a_call_notifies_the_server() {
     let servers = fixture.settled(fixture.misbehaving("hangs")).await;
     let tool = tool(&servers, "mcp__x__echo");
     let calling = tokio::spawn(async move { tool.call(json!({}), &ToolContext::default()).await });
-    until("it was called", || fixture.count("call") == 1).await;
+    until_async("it was called", || fixture.count("call") == 1).await;
     calling.abort();
     assert_cancelled(&fixture).await;
 }
@@ -145,7 +147,7 @@ async fn a_call_that_times_out_notifies_the_server() {
 }
 
 async fn assert_cancelled(fixture: &McpFixture) {
-    until("it was cancelled", || fixture.count("cancelled") == 1).await;
+    until_async("it was cancelled", || fixture.count("cancelled") == 1).await;
     let events = fixture.events();
     let id = |prefix: &str| events.iter().find_map(|event| event.strip_prefix(prefix)).unwrap().to_owned();
     assert_eq!(id("call "), id("cancelled "));

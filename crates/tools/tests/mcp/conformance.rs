@@ -5,7 +5,9 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::support::{example, package, path};
+use autonoe_test_kit::example;
+
+use crate::support::{package, path};
 
 /// The core suite of version 0.1.16: every scenario of a published protocol version.
 const CORE: [&str; 18] = [

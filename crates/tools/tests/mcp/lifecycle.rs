@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{McpFixture, echo, is_running, names, problems_until, until};
+use autonoe_test_kit::{processes_with, until_async};
+
+use crate::support::{McpFixture, echo, names, problems_until};
 
 #[tokio::test]
 async fn a_server_that_never_responds_times_out_and_is_killed() {
@@ -14,7 +16,7 @@ async fn a_server_that_never_responds_times_out_and_is_killed() {
     assert_eq!(servers.problems(), ["MCP server `x` could not be started: it did not respond within 0.3 s."]);
     assert!(servers.tools().is_empty());
     assert_eq!(fixture.count("start"), 1, "it is not restarted");
-    assert!(!is_running(fixture.log_file().to_str().unwrap()));
+    assert!(processes_with(&[fixture.log_file().to_str().unwrap()]).is_empty());
 }
 
 #[tokio::test]
@@ -103,7 +105,7 @@ async fn closing_lets_a_server_exit_by_itself_and_kills_one_that_does_not() {
         let servers = fixture.settled(fixture.misbehaving(behavior)).await;
         servers.close().await;
         assert_eq!(fixture.count("closed"), 1, "its input was closed");
-        assert!(!is_running(fixture.log_file().to_str().unwrap()), "{behavior}");
+        assert!(processes_with(&[fixture.log_file().to_str().unwrap()]).is_empty(), "{behavior}");
         assert!(servers.problems().is_empty());
         let late = echo(&servers).await;
         assert!(late.is_error(), "{}", late.output);
@@ -114,9 +116,9 @@ async fn closing_lets_a_server_exit_by_itself_and_kills_one_that_does_not() {
 async fn closing_does_not_wait_for_a_server_that_is_still_starting() {
     let fixture = McpFixture::new();
     let servers = fixture.start([("x", fixture.misbehaving("mute"))]);
-    until("it was started", || fixture.count("start") == 1).await;
+    until_async("it was started", || fixture.count("start") == 1).await;
     servers.close().await;
-    until("it is gone", || !is_running(fixture.log_file().to_str().unwrap())).await;
+    until_async("it is gone", || processes_with(&[fixture.log_file().to_str().unwrap()]).is_empty()).await;
 }
 
 #[tokio::test]
@@ -124,7 +126,7 @@ async fn dropping_the_servers_kills_them() {
     let fixture = McpFixture::new();
     let servers = fixture.settled(fixture.misbehaving("stubborn")).await;
     drop(servers);
-    until("it is gone", || !is_running(fixture.log_file().to_str().unwrap())).await;
+    until_async("it is gone", || processes_with(&[fixture.log_file().to_str().unwrap()]).is_empty()).await;
 }
 
 #[tokio::test]

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{McpFixture, call, names, package, path, tool, until};
+use autonoe_test_kit::until_async;
+
+use crate::support::{McpFixture, call, names, package, path, tool};
 
 fn node(entry: &str, args: Value) -> Option<Value> {
     let entry = package(entry)?;
@@ -25,8 +27,10 @@ async fn everything_over_standard_streams() {
     let servers = fixture.settled(config).await;
     use_everything(&servers).await;
     // It gets the root and shows it.
-    until("it has asked for the roots", || names(&servers).contains(&"mcp__x__get-roots-list".to_owned()))
-        .await;
+    until_async("it has asked for the roots", || {
+        names(&servers).contains(&"mcp__x__get-roots-list".to_owned())
+    })
+    .await;
     let roots = call(&servers, "mcp__x__get-roots-list", json!({})).await;
     assert!(roots.output.contains(fixture.root().to_str().unwrap()), "{}", roots.output);
     servers.close().await;

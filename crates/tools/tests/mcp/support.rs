@@ -5,19 +5,16 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use autonoe_sandbox::{Bounds, RoomConfig, RoomLimits, Sandbox, SandboxLayer, SessionSandbox};
+use autonoe_test_kit::{example, npm_package, until_async};
 use autonoe_tools::{McpHost, McpServers, ServerConfig, Tool, ToolContext, ToolOutput};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Far above what any test here needs: reaching it is a failure, not a measurement.
 const DEADLINE: Duration = Duration::from_secs(30);
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
-
-/// The variable with the directory into which `cargo xtask test` installs the public servers and the suite.
-const NPM: &str = "AUTONOE_TEST_NPM";
 
 pub struct McpFixture {
     pub dir: TempDir,
@@ -124,40 +121,12 @@ pub async fn echo(servers: &McpServers) -> ToolOutput {
 /// Waits for a problem and returns all problems until then.
 pub async fn problems_until(servers: &McpServers, part: &str) -> Vec<String> {
     let mut problems = Vec::new();
-    until(part, || {
+    until_async(part, || {
         problems.extend(servers.problems());
         problems.iter().any(|problem| problem.contains(part))
     })
     .await;
     problems
-}
-
-pub async fn until(description: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + DEADLINE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "timed out waiting until: {description}");
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
-}
-
-/// The path of an example, which cargo builds along with the tests of this package.
-pub fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let example = test.ancestors().nth(2).unwrap().join("examples").join(name);
-    assert!(
-        example.exists(),
-        "{} is missing: build it with `cargo build -p autonoe-tools --examples`",
-        example.display()
-    );
-    example
-}
-
-/// Whether a process with this text in its command line is running.
-pub fn is_running(part: &str) -> bool {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    processes
-        .filter_map(|process| fs::read(process.path().join("cmdline")).ok())
-        .any(|line| String::from_utf8_lossy(&line).replace('\0', " ").contains(part))
 }
 
 /// The test's own PATH, which servers get too, since node may be installed anywhere.
@@ -167,12 +136,5 @@ pub fn path() -> String {
 
 /// The path of an installed package's script; `None` if the npm packages are not installed.
 pub fn package(entry: &str) -> Option<PathBuf> {
-    let Some(directory) = std::env::var_os(NPM).map(PathBuf::from) else {
-        assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{NPM} is not set");
-        eprintln!("skipped: {NPM} is not set; `cargo xtask test` installs the packages and sets it");
-        return None;
-    };
-    let entry = directory.join("node_modules/@modelcontextprotocol").join(entry);
-    assert!(entry.exists(), "{} is missing", entry.display());
-    Some(entry)
+    npm_package(&format!("@modelcontextprotocol/{entry}"))
 }

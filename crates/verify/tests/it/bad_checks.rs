@@ -3,10 +3,11 @@
 use std::fs;
 
 use autonoe_sandbox::RoomLimits;
+use autonoe_test_kit::{has_bubblewrap, processes_with, until};
 use autonoe_verify::CheckVerdict;
 use serde_json::json;
 
-use super::fixture::{VerifyFixture, check, has_bubblewrap, until};
+use super::fixture::{VerifyFixture, check};
 
 const MIB: u64 = 1 << 20;
 
@@ -26,7 +27,7 @@ async fn a_hanging_check_is_ended_with_its_children() {
         fixture.run_check(RoomLimits::default(), check(&command, json!({ "timeLimit": "1s" }))).await;
     assert!(matches!(result.verdict, CheckVerdict::TimedOut { .. }), "{result:?}");
     assert_eq!(result.sentence(), "it was killed after its time limit of 1s");
-    until("all are gone", || running_with(&mark) == 0);
+    until("all are gone", || processes_with(&[&mark]).is_empty());
 }
 
 #[tokio::test]
@@ -42,7 +43,7 @@ async fn a_checks_leftovers_are_gone_before_the_next_check() {
     let runs: Vec<_> = reproduction.runs.iter().map(|(_, now)| now).collect();
     assert!(runs[0].passed(), "{:?}", runs[0]);
     assert!(!runs[1].passed(), "it must not find the other check's process: {:?}", runs[1]);
-    until("it is gone", || running_with(&mark) == 0);
+    until("it is gone", || processes_with(&[&mark]).is_empty());
 }
 
 #[tokio::test]
@@ -57,7 +58,7 @@ async fn a_fork_bomb_is_ended() {
     let result = fixture.run_check(limits, check(&command, json!({ "timeLimit": "60s" }))).await;
     assert!(result.sentence().contains("more than 60 processes"), "{result:?}");
     assert!(!result.passed());
-    until("all are gone", || running_with(&mark) == 0);
+    until("all are gone", || processes_with(&[&mark]).is_empty());
 }
 
 #[tokio::test]
@@ -100,10 +101,4 @@ async fn a_missing_command_is_reported() {
     assert_eq!(result.sentence(), "its command was not found (expected exit 0, got 127)");
     let result = fixture.run_check(RoomLimits::default(), check("sh missing.sh", json!({ "exit": 0 }))).await;
     assert!(!result.passed() && result.output.contains("missing.sh"), "{result:?}");
-}
-
-fn running_with(part: &str) -> usize {
-    let entries = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
-    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    lines.filter(|line| String::from_utf8_lossy(line).split('\0').any(|word| word == part)).count()
 }

@@ -55,12 +55,15 @@ async fn evidence_is_reproduced_on_its_own_commit() {
 #[tokio::test]
 async fn forged_evidence_does_not_hold() {
     let (fixture, evidence) = verified().await;
-    let wrong = fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
-    let other_commit = Evidence { commit: Some(wrong.clone()), ..evidence.clone() };
-    let reproduction = reproduced(&fixture, &other_commit).await;
-    assert!(!reproduction.holds() && !reproduction.same_tree, "{reproduction:?}");
+    let passing = fixture.commit(&[("notes.txt", "more\n")]);
+    let other_files = Evidence { commit: Some(passing), ..evidence.clone() };
+    let reproduction = reproduced(&fixture, &other_files).await;
+    assert!(reproduction.runs.iter().all(|(_, now)| now.passed()), "{reproduction:?}");
+    assert!(!reproduction.holds(), "the checks pass, but on other files: {reproduction:?}");
+    let failing = fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
     let tree = fixture.git(&["rev-parse", "HEAD^{tree}"]);
-    let reproduction = reproduced(&fixture, &Evidence { tree, ..other_commit }).await;
+    let reproduction =
+        reproduced(&fixture, &Evidence { commit: Some(failing), tree, ..evidence.clone() }).await;
     assert!(!reproduction.holds() && reproduction.same_tree, "a check fails: {reproduction:?}");
     let nothing = Evidence { checks: Vec::new(), ..evidence };
     assert!(!reproduced(&fixture, &nothing).await.holds(), "no check at all proves nothing");

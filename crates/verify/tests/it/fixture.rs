@@ -4,13 +4,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use autonoe_core::check::{Assurance, Check};
-use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::{Examination, Examiner};
@@ -18,17 +14,11 @@ use autonoe_core::plan::StatusReader;
 use autonoe_sandbox::{Bounds, EgressRules, RoomConfig, RoomLimits, Sandbox};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Project, SqliteJournal, StatusStore};
+use autonoe_test_kit::{FixedClock, PATH, TestDirectory, example};
 use autonoe_verify::{
     CheckRun, CheckoutFactory, Evidence, ProjectExaminer, Reproduction, reproduce, written_checks,
 };
-use jiff::Timestamp;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// Far above what any test here needs: reaching it is a failure, not a measurement.
-const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The checks of deliverable A: it adds.
 pub const SPEC: &str =
@@ -44,19 +34,25 @@ pub const ADDS: &str = "echo $(($2 + $3))\n";
 pub const PRINTS_FIVE: &str = "echo 5\n";
 
 pub struct VerifyFixture {
-    dir: TempDir,
+    directory: TestDirectory,
     pub project: Project,
+}
+
+impl Deref for VerifyFixture {
+    type Target = TestDirectory;
+
+    fn deref(&self) -> &TestDirectory {
+        &self.directory
+    }
 }
 
 impl VerifyFixture {
     /// A project without a repository.
     pub fn without_repository(spec: &str) -> Self {
-        let dir = TempDir::new().unwrap();
-        for name in ["project", "home", "scratch"] {
-            fs::create_dir(dir.path().join(name)).unwrap();
-        }
-        let project = Project::open(&dir.path().join("project"), &dir.path().join("home/state")).unwrap();
-        let fixture = Self { dir, project };
+        let directory = TestDirectory::default();
+        let project = Project::open(&directory.root(), &directory.home().join("state")).unwrap();
+        let fixture = Self { directory, project };
+        fs::create_dir(fixture.scratch()).unwrap();
         fixture.write("SPEC.md", spec);
         fixture
     }
@@ -79,58 +75,13 @@ impl VerifyFixture {
         Self::with_files(TESTED, &[("tests/add.sh", TEST)])
     }
 
-    pub fn home(&self) -> PathBuf {
-        self.dir.path().join("home")
-    }
-
     pub fn scratch(&self) -> PathBuf {
-        self.dir.path().join("scratch")
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.project.root().join(name)
-    }
-
-    pub fn write(&self, name: &str, content: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
-
-    pub fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    pub fn git_in(&self, directory: &Path, args: &[&str]) -> String {
-        let output = Command::new("git")
-            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
-            .args(args)
-            .current_dir(directory)
-            .env_clear()
-            .envs([("PATH", PATH.as_ref()), ("HOME", self.home().as_os_str())])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    }
-
-    pub fn git(&self, args: &[&str]) -> String {
-        self.git_in(self.project.root(), args)
-    }
-
-    /// Writes files and commits everything. Returns the commit.
-    pub fn commit(&self, files: &[(&str, &str)]) -> String {
-        for (name, content) in files {
-            self.write(name, content);
-        }
-        self.git(&["add", "--all", ".", ":!.autonoe"]);
-        self.git(&["commit", "-q", "--allow-empty", "-m", "work"]);
-        self.git(&["rev-parse", "HEAD"])
+        self.home().join("scratch")
     }
 
     pub async fn checkouts(&self, root: &Path, limits: RoomLimits) -> CheckoutFactory {
         let scratch = self.scratch();
-        let sandbox = Sandbox::find(&supervisor(), OsStr::new(PATH), &scratch).await.unwrap();
+        let sandbox = Sandbox::find(&example("verify_supervisor"), OsStr::new(PATH), &scratch).await.unwrap();
         let room_config = RoomConfig {
             sandbox,
             bounds: Bounds { limits, ..Bounds::new(&scratch, &scratch, &scratch) },
@@ -149,7 +100,7 @@ impl VerifyFixture {
         let proof = |check: &Check| json!({ "check": check, "seen": seen, "counts": true });
         let evidence = json!({
             "deliverable": "A", "description": "", "criteria": [], "commit": null, "tree": "", "autonoe": "",
-            "environment": { "os": "", "architecture": "", "sandbox": "", "tools": {} }, "at": NOON,
+            "environment": { "os": "", "architecture": "", "sandbox": "", "tools": {} }, "at": FixedClock::NOON,
             "checks": checks.iter().map(proof).collect::<Vec<_>>(),
         });
         let evidence: Evidence = serde_json::from_value(evidence).unwrap();
@@ -177,8 +128,9 @@ impl VerifyFixture {
         }
         let options = JournalOptions::default();
         let file = self.project.journal_file();
-        let (journal, _) = SqliteJournal::begin(&file, "run", "spec", NOON, options).await.unwrap();
-        let clock = Arc::new(NoonClock);
+        let (journal, _) =
+            SqliteJournal::begin(&file, "run", "spec", FixedClock::NOON, options).await.unwrap();
+        let clock = Arc::new(FixedClock);
         let status =
             StatusStore::open(&self.project, Arc::clone(&journal), Arc::clone(&clock) as _).await.unwrap();
         let events = Arc::new(Mutex::new(Vec::new()));
@@ -313,50 +265,4 @@ pub fn check(command: &str, more: Value) -> Check {
 /// The rules of a network that allows nothing but is there.
 pub fn network() -> Option<Arc<EgressRules>> {
     Some(Arc::default())
-}
-
-pub fn has_bubblewrap() -> bool {
-    Path::new("/usr/bin/bwrap").exists()
-}
-
-/// The supervisor, which cargo builds along with the tests of this package.
-fn supervisor() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let supervisor = test.ancestors().nth(2).unwrap().join("examples/verify_supervisor");
-    assert!(
-        supervisor.exists(),
-        "{} is missing: build it with `cargo build -p autonoe-verify --examples`",
-        supervisor.display()
-    );
-    supervisor
-}
-
-pub fn until(description: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + DEADLINE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "timed out waiting until {description}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-const NOON: Timestamp = Timestamp::constant(1_767_355_200, 0);
-
-/// Noon on 2 January 2026, UTC.
-struct NoonClock;
-
-#[async_trait]
-impl Clock for NoonClock {
-    fn now(&self) -> Timestamp {
-        NOON
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    async fn sleep(&self, _: Duration) {}
-
-    fn jitter(&self) -> f64 {
-        0.5
-    }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use autonoe_workflow::HostEffects;
 use serde_json::json;
 
-use crate::host_fixture::{HostFixture, LONG, is_running};
+use autonoe_test_kit::processes_with;
+
+use crate::host_fixture::{HostFixture, LONG};
 
 #[tokio::test]
 async fn a_command_runs_with_a_shell_in_the_project() {
@@ -38,7 +40,7 @@ async fn a_command_over_its_time_limit_is_killed_with_its_children() {
     let outcome = fixture.host.command(&command, Duration::from_secs(1)).await;
     assert_eq!((outcome.exit, outcome.output.as_str()), (None, "begun\n"));
     assert_eq!(outcome.summary, "it was killed after its time limit of 1s");
-    assert!(!is_running(&mark));
+    assert!(processes_with(&[&mark]).is_empty());
 }
 
 #[tokio::test]

@@ -2,17 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_sandbox::{Bounds, RoomConfig, RoomLimits, Sandbox, SandboxLayer, SessionSandbox};
+use autonoe_test_kit::{PATH, example, write_program};
 use autonoe_workflow::system_host::{GithubIssues, SystemHost, WebhookTiming, Webhooks};
 use tempfile::TempDir;
-
-pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Far above what anything here needs.
 pub const LONG: Duration = Duration::from_secs(120);
@@ -82,34 +79,6 @@ impl HostFixture {
     }
 }
 
-/// Writes an executable shell script in another process. If we wrote it ourselves, a child that another test just forked
-/// could still have it open for writing, and executing it would fail.
-pub fn write_program(path: &Path, script: &str) {
-    let mut writer = Command::new("/bin/sh")
-        .args(["-c", r#"cat > "$0" && chmod 755 "$0""#])
-        .arg(path)
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    write!(writer.stdin.take().unwrap(), "#!/bin/sh\n{script}\n").unwrap();
-    assert!(writer.wait().unwrap().success());
-}
-
-/// The example binary, which cargo builds along with the tests of this package.
 fn supervisor() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let supervisor = test.ancestors().nth(2).unwrap().join("examples/workflow_supervisor");
-    assert!(
-        supervisor.exists(),
-        "{} is missing: build it with `cargo build -p autonoe-workflow --examples`",
-        supervisor.display()
-    );
-    supervisor
-}
-
-/// Whether a process with this argument exists.
-pub fn is_running(mark: &str) -> bool {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let mut arguments = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-    arguments.any(|arguments| String::from_utf8_lossy(&arguments).contains(mark))
+    example("workflow_supervisor")
 }

@@ -2,7 +2,9 @@ use std::fs;
 
 use autonoe_workflow::HostEffects;
 
-use crate::host_fixture::{HostFixture, PATH, write_program};
+use autonoe_test_kit::{PATH, write_program};
+
+use crate::host_fixture::HostFixture;
 
 /// A fixture whose `gh` is this script.
 fn fixture(script: &str) -> HostFixture {

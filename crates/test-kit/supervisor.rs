@@ -1,4 +1,5 @@
-//! The supervisor and the room alone, for this crate's tests. In the product the `autonoe` binary itself is both.
+//! The supervisor and the room process, built as an example of each crate whose tests open rooms. In production the
+//! `autonoe` binary itself is both.
 
 use autonoe_sandbox::{EXIT_SUPERVISOR_FAILED, run_helper_process};
 
