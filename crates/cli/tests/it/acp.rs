@@ -1,15 +1,12 @@
 //! Real agents that speak the Agent Client Protocol, started by command line, on a scripted model.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use autonoe_scripted::ScriptedServer;
 
-use super::codex::{WRITES, out_of_usage};
-use super::support::{
-    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, coding, model, until,
-};
-use super::vendors::{TestVendor, kill_in, vendor};
+use super::support::{CliTestProject, RunOutput, always, assert_script_followed, coding, model};
+use super::vendors::{TestVendor, vendor};
 
 pub fn codex() -> Option<TestVendor> {
     vendor("codex-acp", "@zed-industries/codex-acp-linux-x64/bin/codex-acp")
@@ -75,70 +72,6 @@ pub fn with_own_tool_names(script: &str) -> String {
 }
 
 #[test]
-fn unapproved_actions_are_cut_off_and_explained() {
-    let Some(codex) = codex() else { return };
-    let project = CliTestProject::with_status(&[("A", "pending")]);
-    let model = model(&always(HOSTILE));
-    let run = run(&codex, &project, &model, &["run", "--backend", "mine"]);
-    run.assert_ended("all_passed", 0);
-    let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
-    assert_eq!(denied, 4, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
-    assert!(!project.path("../outside.txt").exists());
-    // How far each action got before it was cut off depends on timing.
-    let requests: Vec<String> = model.requests().iter().map(|logged| logged.request.to_string()).collect();
-    for reason in
-        ["autonoe's rules, not a person, refused", "Direct writes to .autonoe/", "'curl' is not in the list"]
-    {
-        assert!(requests.iter().any(|request| request.contains(reason)), "{reason}");
-    }
-}
-
-#[test]
-fn writes_in_sync_are_refused() {
-    let Some(codex) = codex() else { return };
-    let project = CliTestProject::with_status(&[("A", "passed")]);
-    let model = model(&always(WRITES));
-    let run = run(&codex, &project, &model, &["sync", "--backend", "mine", "-n", "1"]);
-    let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
-    assert_eq!(denied, 2, "{:#?}", run.events);
-    assert_script_followed(&model);
-}
-
-#[test]
-fn the_fallback_takes_over_when_its_quota_is_exhausted() {
-    let Some(codex) = codex() else { return };
-    let project = CliTestProject::with_status(&[("A", "pending")]);
-    let (spent, working) = (model(&out_of_usage()), model(&coding("A", "passed")));
-    let mut command =
-        command(&codex, &project, &spent, &["run", "--backend", "mine", "--fallback", "native"]);
-    command.env("ANTHROPIC_BASE_URL", working.base_url());
-    let run = RunOutput::from(command.output().expect("started"));
-    run.assert_ended("all_passed", 0);
-    let backends: Vec<_> = run.of_type("session_started").map(|event| event["backend"].clone()).collect();
-    assert_eq!(backends, ["mine", "native"], "{:#?}", run.of_type("session_ended").collect::<Vec<_>>());
-    assert_eq!(run.of_type("backend_changed").next().expect("a change")["reason"], "quota_exceeded");
-    assert_script_followed(&working);
-}
-
-#[test]
-fn it_is_restarted_after_a_crash() {
-    let Some(codex) = codex() else { return };
-    let project = CliTestProject::with_status(&[("A", "pending")]);
-    let model = model(&with_own_tool_names(&[WAITING_ONCE, &coding("A", "passed")].concat()));
-    let mut command = command(&codex, &project, &model, &["run", "--backend", "mine"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
-    kill_in(&project, |line| line.trim_end().ends_with("codex-acp"));
-    let run = RunOutput::from(child.wait_with_output().expect("ended"));
-    run.assert_ended("all_passed", 0);
-    assert_eq!(run.of_type("retrying").count(), 1);
-    let first = run.of_type("session_ended").next().expect("a session");
-    assert_eq!(first["fault"]["code"], "agent_crashed", "{first}");
-    assert_no_processes_left(&project);
-    assert_script_followed(&model);
-}
-
-#[test]
 fn an_agents_environment_can_be_given_on_the_command_line() {
     let Some(codex) = codex() else { return };
     let project = CliTestProject::with_status(&[("A", "pending")]);
@@ -190,22 +123,6 @@ pub const WAITING_ONCE: &str = r#"
   call = [{ tool = "Bash", input = { command = "echo ready > ready.txt; tail -f ready.txt" } }]
   [[conversation.turn]]
   text = "never"
-"#;
-
-/// A write to `.autonoe`, a dangerous command, a denied command in a chain, a write outside the project.
-const HOSTILE: &str = r#"
-  [[conversation.turn]]
-  call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: .autonoe/other.json\n+{}\n*** End Patch\n" }]
-  [[conversation.turn]]
-  call = [{ tool = "exec_command", input = { cmd = "rm -rf ~" } }]
-  [[conversation.turn]]
-  call = [{ tool = "exec_command", input = { cmd = "ls && curl http://127.0.0.1:1/" } }]
-  [[conversation.turn]]
-  call = [{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: ../outside.txt\n+x\n*** End Patch\n" }]
-  [[conversation.turn]]
-  call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-  [[conversation.turn]]
-  text = "done"
 "#;
 
 #[test]

@@ -30,7 +30,7 @@ const ADDS: &str = "echo $(($2 + $3))";
 const PASSES: &str = r#"[[conversation.turn]]
     call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]"#;
 
-fn project() -> CliTestProject {
+pub fn project() -> CliTestProject {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write("SPEC.md", SPEC);
     project
@@ -138,54 +138,25 @@ fn protected_files_cannot_be_changed() {
     assert_eq!(status["deliverables"][0]["verification"]["assurance"], "failed");
 }
 
-/// An agent that claims too early, is refused, and fixes it; `shell` formats a shell call for the agent.
-fn too_early(shell: impl Fn(&str) -> String) -> String {
+/// An agent that claims too early, is refused, and fixes it.
+pub fn too_early() -> String {
     let commands = [
         "echo 'echo $(($2 + $3))' > calc.sh && git init -q -b main && git add SPEC.md && git commit -qm begin",
         "git add calc.sh && git commit -qm calc",
     ];
-    let [write, commit] =
-        commands.map(|command| format!("[[conversation.turn]]\ncall = [{}]", shell(command)));
-    always(
-        &[
-            write.as_str(),
-            PASSES,
-            &commit.replace("call", "expect = [\"do not pass\", \"Not committed\", \"calc.sh\"]\ncall"),
-            PASSES,
-            "[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"",
-        ]
-        .join("\n"),
-    )
-}
-
-#[track_caller]
-fn assert_refused_then_verified(run: &super::support::RunOutput) {
-    run.assert_ended("all_passed", 0);
-    assert_eq!(run.outcome()["deliverables_verified"], 1);
-    let claims = run.of_type("checked").filter(|event| event["purpose"] == "claim");
-    let verdicts: Vec<bool> = claims.filter_map(|event| event["passed"].as_bool()).collect();
-    assert_eq!(verdicts, [false, false, true, true]);
-}
-
-#[test]
-fn a_false_claim_by_claude_is_refused() {
-    let Some(claude) = super::claude::claude() else { return };
-    let project = project();
-    let model =
-        model(&too_early(|command| format!("{{ tool = \"Bash\", input = {{ command = \"{command}\" }} }}")));
-    assert_refused_then_verified(&claude.run(&project, &model, &["run", "--backend", "claude"]));
-    assert_script_followed(&model);
-}
-
-#[test]
-fn a_false_claim_by_codex_is_refused() {
-    let Some(codex) = super::codex::codex() else { return };
-    let project = project();
-    let model = model(&too_early(|command| {
-        format!("{{ tool = \"exec_command\", input = {{ cmd = \"{command}\" }} }}")
-    }));
-    assert_refused_then_verified(&codex.run(&project, &model, &["run", "--backend", "codex"]));
-    assert_script_followed(&model);
+    let [write, commit] = commands.map(|command| {
+        format!(
+            "[[conversation.turn]]\ncall = [{{ tool = \"Bash\", input = {{ command = \"{command}\" }} }}]"
+        )
+    });
+    let turns = [
+        &write,
+        PASSES,
+        &commit.replace("call", "expect = [\"do not pass\", \"Not committed\", \"calc.sh\"]\ncall"),
+        PASSES,
+        "[[conversation.turn]]\nexpect = \"verified\"\ntext = \"done\"",
+    ];
+    always(&turns.join("\n"))
 }
 
 #[test]
@@ -317,34 +288,6 @@ fn the_user_accepts_or_rejects_changed_files() {
     let output = project.autonoe(None).args(["checks", "accept", "nothing"]).output().expect("started");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("There is no check or disputed file 'nothing'"));
-}
-
-#[test]
-fn a_false_claim_by_gemini_is_refused() {
-    let Some(gemini) = super::gemini::gemini() else { return };
-    let project = project();
-    let shell = |command: &str| {
-        format!(
-            "{{ tool = \"run_shell_command\", input = {{ command = \"{command}\", description = \"work\" }} }}"
-        )
-    };
-    let model = model(&too_early(shell));
-    let mut command = super::gemini::command(&gemini, &project, &model, &["run", "-n", "2"]);
-    let run = super::support::RunOutput::from(command.output().expect("started"));
-    assert_refused_then_verified(&run);
-    assert_script_followed(&model);
-}
-
-#[test]
-fn a_false_claim_by_a_configured_agent_is_refused() {
-    let Some(codex) = super::acp::codex() else { return };
-    let project = project();
-    let model = model(&too_early(|command| {
-        format!("{{ tool = \"exec_command\", input = {{ cmd = \"{command}\" }} }}")
-    }));
-    let mut command = super::acp::command(&codex, &project, &model, &["run", "--backend", "mine", "-n", "2"]);
-    assert_refused_then_verified(&super::support::RunOutput::from(command.output().expect("started")));
-    assert_script_followed(&model);
 }
 
 #[test]

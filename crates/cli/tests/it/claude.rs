@@ -3,49 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Stdio;
 
-use super::support::{
-    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, coding, model, until,
-};
-use super::vendors::{TestVendor, kill_in, killed_in_a_tool, vendor};
+use super::support::{CliTestProject, assert_script_followed, coding, model};
+use super::vendors::{TestVendor, killed_in_a_tool, vendor};
 
 pub fn claude() -> Option<TestVendor> {
     vendor("claude", "@anthropic-ai/claude-code-linux-x64/claude")
-}
-
-#[test]
-fn claude_goes_through_the_same_gates() {
-    let Some(claude) = claude() else { return };
-    let project = CliTestProject::with_status(&[("A", "pending")]);
-    let model = model(&always(HOSTILE));
-    let run = claude.run(&project, &model, &["run", "--backend", "claude"]);
-    run.assert_ended("all_passed", 0);
-    let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
-    assert_eq!(denied, 4, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
-    assert!(!project.path("../outside.txt").exists());
-    assert_script_followed(&model);
-}
-
-#[test]
-fn claude_changes_nothing_in_sync() {
-    let Some(claude) = claude() else { return };
-    let project = CliTestProject::with_status(&[("A", "passed")]);
-    let model = model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "Write", input = { file_path = "src.txt", content = "x" } }]
-          [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "echo x > other.txt" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ));
-    let run = claude.run(&project, &model, &["sync", "--backend", "claude", "-n", "1"]);
-    let denied = run.of_type("tool_result").filter(|event| event["denied_by"].is_string()).count();
-    assert_eq!(denied, 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
-    assert!(!project.path("src.txt").exists() && !project.path("other.txt").exists());
-    assert_script_followed(&model);
 }
 
 #[test]
@@ -57,32 +20,6 @@ fn claude_can_block_a_deliverable() {
     run.assert_ended("all_passed", 0);
     assert_eq!(project.statuses(), [("A".to_owned(), "blocked"), ("B".to_owned(), "passed")]);
     assert_script_followed(&model);
-}
-
-#[test]
-fn the_fallback_takes_over_when_claude_is_out_of_quota() {
-    let Some(claude) = claude() else { return };
-    let (spent, working) = (model(QUOTA_EXHAUSTED), model(&coding("A", "passed")));
-    let run = |args: &[&str]| {
-        let project = CliTestProject::with_status(&[("A", "pending")]);
-        let config = format!("[providers.other]\nbase_url = '{}'\n", working.base_url());
-        project.write("../home/.config/autonoe/config.toml", &config);
-        let mut command = claude.command(&project, &spent, args);
-        command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "test-token-never-real");
-        RunOutput::from(command.output().expect("started"))
-    };
-    let alone = run(&["run", "--backend", "claude"]);
-    alone.assert_ended("quota_exceeded", 5);
-    assert_eq!(alone.outcome()["resets_at"], "2100-01-01T00:00:00Z");
-
-    let helped = run(&["run", "--backend", "claude", "--fallback", "native:other/any"]);
-    helped.assert_ended("all_passed", 0);
-    let changes: Vec<_> = helped.of_type("backend_changed").collect();
-    assert_eq!(changes.len(), 1);
-    assert_eq!((&changes[0]["from"], &changes[0]["to"]), (&"claude".into(), &"native".into()));
-    assert_eq!(changes[0]["reason"], "quota_exceeded");
-    assert!(helped.stderr.contains("switching to native"), "{}", helped.stderr);
-    assert_script_followed(&working);
 }
 
 #[test]
@@ -118,24 +55,6 @@ const SUB_AGENT: &str = r#"
 "#;
 
 #[test]
-fn claude_is_restarted_after_a_crash() {
-    let Some(claude) = claude() else { return };
-    let project = CliTestProject::with_status(&[("A", "pending")]);
-    let model = model(&[LONG_COMMAND_ONCE, &coding("A", "passed")].concat());
-    let mut command = claude.command(&project, &model, &["run", "--backend", "claude"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
-    kill_in(&project, |line| line.contains("--input-format"));
-    let run = RunOutput::from(child.wait_with_output().expect("ended"));
-    run.assert_ended("all_passed", 0);
-    let first = run.of_type("session_ended").next().expect("a session");
-    assert_eq!(first["outcome"], "execution_error", "{first}");
-    assert_eq!(first["fault"]["code"], "agent_crashed", "{first}");
-    assert_no_processes_left(&project);
-    assert_script_followed(&model);
-}
-
-#[test]
 fn resume_continues_a_claude_conversation_after_a_kill() {
     let Some(claude) = claude() else { return };
     let project = CliTestProject::with_status(&[("A", "pending")]);
@@ -167,20 +86,6 @@ fn records(project: &CliTestProject) -> BTreeMap<PathBuf, String> {
 }
 
 #[test]
-fn a_rejected_claude_key_is_reported_with_a_hint() {
-    let Some(claude) = claude() else { return };
-    let project = CliTestProject::with_status(&[("A", "pending")]);
-    let model = model(&always(
-        "[[conversation.turn]]\nfault = { kind = 'status', status = 401, message = 'invalid x-api-key', times = 99 }\n\
-         [[conversation.turn]]\ntext = 'never'",
-    ));
-    let run = claude.run(&project, &model, &["run", "--backend", "claude"]);
-    run.assert_ended("failed", 2);
-    assert_eq!(run.outcome()["fault"]["code"], "not_logged_in");
-    assert!(run.stderr.contains("/login"), "{}", run.stderr);
-}
-
-#[test]
 fn a_missing_claude_is_reported_with_a_hint() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     let output = project.autonoe(None).args(["run", "--backend", "claude"]).output().expect("started");
@@ -196,7 +101,7 @@ const LONG_COMMAND_ONCE: &str = "[[conversation]]\nplays = 1\n[[conversation.tur
      [[conversation.turn]]\ntext = 'done'\n";
 
 /// The service's answer to a subscriber who has used up the five-hour limit.
-const QUOTA_EXHAUSTED: &str = "[[conversation]]\n[[conversation.turn]]\nfault = { kind = 'status', status = 429, times = 99, \
+pub const QUOTA_EXHAUSTED: &str = "[[conversation]]\n[[conversation.turn]]\nfault = { kind = 'status', status = 429, times = 99, \
      message = 'usage limit', headers = { \
      'anthropic-ratelimit-unified-status' = 'rejected', 'anthropic-ratelimit-unified-reset' = '4102444800', \
      'anthropic-ratelimit-unified-representative-claim' = 'five_hour', \
@@ -204,20 +109,3 @@ const QUOTA_EXHAUSTED: &str = "[[conversation]]\n[[conversation.turn]]\nfault = 
      'anthropic-ratelimit-unified-overage-status' = 'rejected', \
      'anthropic-ratelimit-unified-overage-disabled-reason' = 'org_level_disabled' } }\n\
      [[conversation.turn]]\ntext = 'never'";
-
-const HOSTILE: &str = r#"
-  [[conversation.turn]]
-  call = [{ tool = "Write", input = { file_path = ".autonoe/status.json", content = "{}" } }]
-  [[conversation.turn]]
-  expect = "Direct writes to .autonoe/"
-  call = [{ tool = "Bash", input = { command = "rm -rf ~" } }]
-  [[conversation.turn]]
-  call = [{ tool = "Bash", input = { command = "ls && curl http://127.0.0.1:1/" } }]
-  [[conversation.turn]]
-  expect = "'curl' is not in the list"
-  call = [{ tool = "Write", input = { file_path = "../outside.txt", content = "x" } }]
-  [[conversation.turn]]
-  call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-  [[conversation.turn]]
-  text = "done"
-"#;

@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 
-use super::support::{CliTestProject, RunOutput, builder, model};
-use super::{claude, codex, gemini};
+use super::support::RunOutput;
 
 /// Describes every event that is out of order in its session.
 fn out_of_order(run: &RunOutput) -> Vec<String> {
@@ -52,35 +51,7 @@ fn out_of_order(run: &RunOutput) -> Vec<String> {
 }
 
 #[track_caller]
-fn assert_in_order(run: &RunOutput) {
-    run.assert_ended("all_passed", 0);
+pub fn assert_in_order(run: &RunOutput) {
     assert_eq!(out_of_order(run), Vec::<String>::new());
     assert!(run.of_type("model_asked").count() >= 4, "each session calls the model");
-}
-
-#[test]
-fn seed_003_native() {
-    assert_in_order(&CliTestProject::new().run(&model(&builder()), &["run"]));
-}
-
-#[test]
-fn seed_003_claude() {
-    let Some(claude) = claude::claude() else { return };
-    assert_in_order(&claude.run(&CliTestProject::new(), &model(&builder()), &["run", "--backend", "claude"]));
-}
-
-#[test]
-fn seed_003_codex() {
-    let Some(codex) = codex::codex() else { return };
-    let model = model(&codex::with_own_tool_names(&builder()));
-    assert_in_order(&codex.run(&CliTestProject::new(), &model, &["run", "--backend", "codex"]));
-}
-
-#[test]
-fn seed_003_gemini() {
-    let Some(gemini) = gemini::gemini() else { return };
-    let model = model(&gemini::with_own_tool_names(&builder()));
-    let output =
-        gemini::command(&gemini, &CliTestProject::new(), &model, &["run"]).output().expect("started");
-    assert_in_order(&RunOutput::from(output));
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::codex::PASS;
-use super::matrix::{MatrixBackend, MatrixLayer, Pair};
+use super::matrix::Pair;
 use super::support::{
     CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, model,
 };
@@ -41,22 +41,9 @@ fn denied_by_hooks(run: &RunOutput) -> Vec<&str> {
     denied.map(|event| event["name"].as_str().expect("a name")).collect()
 }
 
-/// A write with the backend's own tool.
-fn write(backend: MatrixBackend, file: &str) -> String {
-    match backend {
-        MatrixBackend::Codex | MatrixBackend::CodexAcp => format!(
-            r#"{{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch\n" }}"#
-        ),
-        MatrixBackend::Native | MatrixBackend::Claude | MatrixBackend::Gemini => {
-            format!(r#"{{ tool = "Write", input = {{ file_path = "{file}", content = "x" }} }}"#)
-        }
-    }
-}
-
 /// A hook that denies a path, one that takes too long, one that prints garbage, one that does not exist; and calls that
 /// none of them objects to.
-fn denials(backend: MatrixBackend, layer: MatrixLayer) {
-    let Some(pair) = Pair::find(backend, layer) else { return };
+pub fn hook_denials(pair: &Pair) {
     let hooks = [
         hook("Write|Edit", "sh .autonoe/protect.sh", 60),
         hook("Bash", r#"case "$(cat)" in *slowly*) sleep 300;; esac"#, 5),
@@ -84,11 +71,11 @@ fn denials(backend: MatrixBackend, layer: MatrixLayer) {
           call = [{{ tool = "Bash", input = {{ command = "echo plain >> ran.txt" }} }}]
           {PASS}
         "#,
-        secret = write(backend, "secret.txt"),
-        open = write(backend, "open.txt"),
+        secret = pair.write("secret.txt", "x"),
+        open = pair.write("open.txt", "x"),
     );
     let model = model(&pair.with_own_tool_names(&always(&script)));
-    let run = pair.run(&project, &model);
+    let run = pair.run(&project, &model, &["run"]);
     run.assert_ended("all_passed", 0);
     pair.assert_layer(&run);
     assert_eq!(denied_by_hooks(&run), ["Write", "Bash", "Bash", "Bash"]);
@@ -97,51 +84,6 @@ fn denials(backend: MatrixBackend, layer: MatrixLayer) {
     assert_eq!(project.read("ran.txt"), "plain\n");
     assert_no_processes_left(&project);
     assert_script_followed(&model);
-}
-
-#[test]
-fn hooks_decide_about_the_native_agent() {
-    denials(MatrixBackend::Native, MatrixLayer::Bubblewrap);
-}
-
-#[test]
-fn hooks_decide_about_the_native_agent_with_landlock() {
-    denials(MatrixBackend::Native, MatrixLayer::Landlock);
-}
-
-#[test]
-fn hooks_decide_about_the_native_agent_without_a_sandbox() {
-    denials(MatrixBackend::Native, MatrixLayer::None);
-}
-
-#[test]
-fn hooks_decide_about_claude() {
-    denials(MatrixBackend::Claude, MatrixLayer::Bubblewrap);
-}
-
-#[test]
-fn hooks_decide_about_claude_with_landlock() {
-    denials(MatrixBackend::Claude, MatrixLayer::Landlock);
-}
-
-#[test]
-fn hooks_decide_about_codex() {
-    denials(MatrixBackend::Codex, MatrixLayer::Bubblewrap);
-}
-
-#[test]
-fn hooks_decide_about_codex_with_landlock() {
-    denials(MatrixBackend::Codex, MatrixLayer::Landlock);
-}
-
-#[test]
-fn hooks_decide_about_gemini() {
-    denials(MatrixBackend::Gemini, MatrixLayer::Bubblewrap);
-}
-
-#[test]
-fn hooks_decide_about_gemini_with_landlock() {
-    denials(MatrixBackend::Gemini, MatrixLayer::Landlock);
 }
 
 /// The block after `start` in the section about hooks.

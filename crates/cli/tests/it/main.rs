@@ -19,7 +19,6 @@ mod declarative_agents;
 mod deleted_status;
 mod demo;
 mod disk_errors;
-mod endurance;
 mod environments;
 mod event_order;
 mod full_disk;

@@ -354,30 +354,10 @@ fn tools_run_in_parallel_and_in_sub_agents_and_unknown_ones_are_answered() {
 }
 
 #[test]
-fn resume_continues_a_conversation() {
+fn resume_without_a_conversation_is_refused() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
-    let first = model(&always("[[conversation.turn]]\ntext = \"remember the word barbarossa\"\n"));
-    let run = project.run(&first, &["run", "--max-iterations", "1"]);
-    run.assert_ended("max_iterations", 4);
-    let second = model(&always(
-        r#"
-          [[conversation.turn]]
-          text = "remember the word barbarossa"
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ));
-    let run = project.run(&second, &["run", "--resume"]);
-    run.assert_ended("all_passed", 0);
-    let requests: Vec<_> = second.requests();
-    assert!(
-        requests[0].request.to_string().contains("barbarossa"),
-        "the first request includes the conversation"
-    );
-    let nothing = CliTestProject::with_status(&[("A", "pending")]);
-    let run = nothing.command(&second, &["run", "--resume"]).output().expect("started");
+    let model = model(&always("[[conversation.turn]]\ntext = 'never sent'"));
+    let run = project.command(&model, &["run", "--resume"]).output().expect("started");
     assert_eq!(run.status.code(), Some(2));
 }
 
