@@ -7,6 +7,7 @@ use autonoe_core::examiner::{Confirmation, Examiner};
 use autonoe_core::instruction::Phase;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::{SpanContext, TraceId};
+use autonoe_core::status::ProjectStatus;
 use autonoe_verify::Builder;
 
 use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
@@ -43,6 +44,21 @@ async fn what_breaks_after_its_claim_becomes_pending_again() {
     assert_eq!(broken.finding.unwrap().assurance, Assurance::Failed);
     assert_eq!(examiner.deliverable("B").await.status, DeliverableStatus::Passed, "it has no check");
     assert!(examiner.events().iter().any(|event| matches!(event, RunEvent::StatusChanged(_))));
+}
+
+#[tokio::test]
+async fn a_status_set_to_passed_after_a_failure_is_refuted() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    let failure = examiner.assert_claim("A", Assurance::Failed, &[]).await.finding;
+    // As if status.json had been edited.
+    let change = |status: &mut ProjectStatus, _| {
+        let changed = status.set_status("A", DeliverableStatus::Passed)?;
+        status.set_finding("A", failure)?;
+        Ok(((), vec![changed]))
+    };
+    examiner.status.change(Box::new(change)).await.unwrap().unwrap();
+    assert_eq!(examiner.confirm().await.unwrap().regressed, ["A"], "although the failure is known");
 }
 
 #[tokio::test]

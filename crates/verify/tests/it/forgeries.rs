@@ -59,4 +59,10 @@ async fn filters_and_replacements_of_the_repository_are_not_used() {
     fixture.git(&["replace", "HEAD:calc.sh", &right]);
     assert_eq!(fixture.git(&["show", "HEAD:calc.sh"]), ADDS.trim(), "git itself shows the other one");
     examiner.assert_claim("A", Assurance::Failed, &["expected `30`"]).await;
+
+    let wrong = fixture.git(&["rev-parse", "HEAD"]);
+    let right = fixture.commit(&[(".gitattributes", ""), ("calc.sh", ADDS)]);
+    fixture.git(&["reset", "-q", "--hard", &wrong]);
+    fixture.git(&["replace", "HEAD", &right]);
+    examiner.assert_claim("A", Assurance::Failed, &["expected `30`"]).await;
 }
