@@ -20,7 +20,7 @@ use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{DeliverableService, answer_message};
-use autonoe_tools::McpTransport;
+use autonoe_mcp::McpTransport;
 use serde_json::{Value, json};
 
 use crate::answer::{AnswerCheck, ExpectedAnswer};

@@ -17,9 +17,10 @@ use autonoe_core::files::FileRules;
 use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{DeliverableService, tools_for};
+use autonoe_mcp::{McpHost, McpServers, ServerConfig};
 use autonoe_model::{Conversation, ModelChoice, ModelClient, Provider, Tuning};
 use autonoe_sandbox::{RoomConfig, SessionSandbox};
-use autonoe_tools::{McpHost, McpServers, ServerConfig, ToolOptions, Workspace, builtin};
+use autonoe_tools::{ToolOptions, Workspace, builtin};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

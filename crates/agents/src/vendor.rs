@@ -17,9 +17,9 @@ use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, RELAY_ARG};
 use autonoe_files::WriteFailure;
+use autonoe_mcp::ServerConfig;
 use autonoe_model::PriceList;
 use autonoe_sandbox::{Exit, Launch, RoomConfig, SessionSandbox, SocketRoute};
-use autonoe_tools::ServerConfig;
 
 pub(crate) use json_lines::{JsonLineProcess, ProcessOutput};
 pub use login::VendorLogin;

@@ -87,7 +87,8 @@ impl Tool for BashTool {
             Ok(args) => args,
             Err(failure) => return failure.into(),
         };
-        let title = args.description.clone().unwrap_or_else(|| cap::line(&args.command, MAX_TITLE_CHARS));
+        let title =
+            args.description.clone().unwrap_or_else(|| cap::truncate_line(&args.command, MAX_TITLE_CHARS));
         cx.metadata(&title, Map::new());
         let result = if args.run_in_background {
             start_job(&self.workspace, &args).await

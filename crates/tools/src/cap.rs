@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 const MAX_CHAR_BYTES: usize = 4;
 
 /// The first `limit` characters of a line, with a note on what is missing.
-pub(crate) fn line(text: &str, limit: usize) -> String {
+pub fn truncate_line(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -150,7 +150,7 @@ fn last_chars(text: &str, count: usize) -> &str {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{CappedText, HeadTail, line};
+    use super::{CappedText, HeadTail, truncate_line};
 
     fn capped(limit: usize, chunks: &[&[u8]]) -> CappedText {
         let mut kept = HeadTail::new(limit);
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn short_text_is_unchanged() {
         assert_eq!(capped(4, &[b"ab", b"cd"]), whole("abcd"));
-        assert_eq!(line("äöü", 3), "äöü");
+        assert_eq!(truncate_line("äöü", 3), "äöü");
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(capped(4, &[b"a\nb\nc\nd\n"]), lines);
         let many = "ä".repeat(1000);
         assert_eq!(capped(4, &[many.as_bytes()]), cut("ää", 996, "ää"));
-        assert_eq!(line("äöüß", 1), "ä … 3 characters cut …");
+        assert_eq!(truncate_line("äöüß", 1), "ä … 3 characters cut …");
     }
 
     #[test]

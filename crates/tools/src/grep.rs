@@ -197,7 +197,7 @@ struct FileSearch<'a> {
 impl FileSearch<'_> {
     fn line(&self, mark: char, number: Option<u64>, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
-        let text = cap::line(text.trim_end_matches(['\r', '\n']), MAX_GREP_LINE_CHARS);
+        let text = cap::truncate_line(text.trim_end_matches(['\r', '\n']), MAX_GREP_LINE_CHARS);
         match number.filter(|_| self.line_numbers) {
             Some(number) => format!("{}{mark}{number}{mark}{text}", self.path),
             None => format!("{}{mark}{text}", self.path),

@@ -3,11 +3,11 @@
 /// The maximum size of an attached image: the providers' limit, before base64 encoding.
 pub const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024 * 3 / 4;
 
-/// The number of bytes that [`media_type`] needs.
+/// The number of bytes that [`image_media_type`] needs.
 pub(crate) const PROBE_BYTES: usize = 12;
 
 /// The media type of an image that starts with these bytes; `None` if it is not a supported image.
-pub(crate) fn media_type(head: &[u8]) -> Option<&'static str> {
+pub fn image_media_type(head: &[u8]) -> Option<&'static str> {
     match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

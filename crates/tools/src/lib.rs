@@ -1,4 +1,4 @@
-//! Tools for the native agent: the tool contract, the built-in tools, and the MCP client.
+//! Tools for the native agent: the tool contract and the built-in tools.
 //!
 //! Names and parameters are those of Claude Code's tools, since models know them. Gates decide elsewhere whether a call is
 //! *permitted*; this crate executes it, and checks the file rules again for every file that it actually opens. A tool never
@@ -25,7 +25,6 @@ mod image;
 mod job_log;
 mod jobs;
 mod kill_shell;
-mod mcp;
 mod multi_edit;
 mod notebook;
 mod notebook_edit;
@@ -48,6 +47,7 @@ use std::sync::Arc;
 
 pub use bash::{BashTool, DEFAULT_TIMEOUT, MAX_TIMEOUT};
 pub use bash_output::BashOutputTool;
+pub use cap::truncate_line;
 pub use change::MAX_EDIT_BYTES;
 pub use context::{ProgressReporter, ToolContext};
 pub use edit::EditTool;
@@ -56,13 +56,9 @@ pub use glob::{GlobTool, MAX_GLOB_FILES};
 pub use grep::{DEFAULT_HEAD_LIMIT, GrepTool, MAX_GREP_BYTES, MAX_GREP_LINE_CHARS};
 pub use helper_main::run_helper_process;
 pub use helper_process::{FETCH_ARG, PDF_ARG};
-pub use image::MAX_IMAGE_BYTES;
+pub use image::{MAX_IMAGE_BYTES, image_media_type};
 pub use jobs::MAX_JOBS;
 pub use kill_shell::KillShellTool;
-pub use mcp::{
-    DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, McpHost, McpServers, McpTransport, OAuthLogin, Registration,
-    Secrets, ServerConfig, ServerConfigError,
-};
 pub use multi_edit::MultiEditTool;
 pub use notebook_edit::NotebookEditTool;
 pub use output::{Attachment, ToolErrorCode, ToolOutput};

@@ -65,7 +65,7 @@ impl Notebook {
             let (id, kind) = (id_of(cell, index), kind_of(cell));
             let mut text = format!("--- Cell {id} ({kind}) ---\n{}\n", joined(&cell["source"]).trim_end());
             for output in cell["outputs"].as_array().into_iter().flatten() {
-                let output = cap::line(output_text(output).trim_end(), MAX_OUTPUT_CHARS);
+                let output = cap::truncate_line(output_text(output).trim_end(), MAX_OUTPUT_CHARS);
                 text.push_str(&format!("--- Output of {id} ---\n{output}\n"));
             }
             text

@@ -143,7 +143,7 @@ fn inspect(
             Ok(FileContent::Pdf { file, shown })
         };
     }
-    if let Some(media_type) = image::media_type(head) {
+    if let Some(media_type) = image::image_media_type(head) {
         return attach(opened, &shown, media_type).map(FileContent::Page);
     }
     if notebook::is_notebook(&shown)
@@ -311,7 +311,7 @@ impl BoundedLine {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
         if self.chars_dropped == 0 {
-            return cap::line(text, MAX_LINE_CHARS);
+            return cap::truncate_line(text, MAX_LINE_CHARS);
         }
         let shown: String = text.chars().take(MAX_LINE_CHARS).collect();
         let cut = text.chars().count() - shown.chars().count() + self.chars_dropped;

@@ -141,7 +141,7 @@ fn read_skill(root: &Path, path: &Path) -> Option<SkillEntry> {
     let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     (is_valid && !description.is_empty()).then(|| SkillEntry {
         name,
-        description: cap::line(&description, MAX_DESCRIPTION_CHARS),
+        description: cap::truncate_line(&description, MAX_DESCRIPTION_CHARS),
         directory,
     })
 }

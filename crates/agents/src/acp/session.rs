@@ -1,6 +1,6 @@
 //! Parameters of the requests that start a session, and their responses.
 
-use autonoe_tools::McpTransport;
+use autonoe_mcp::McpTransport;
 use serde_json::{Value, json};
 
 use crate::effort::effort;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use autonoe_files::{SETTINGS_LIMIT, read_text};
-use autonoe_tools::McpTransport;
+use autonoe_mcp::McpTransport;
 use serde_json::{Map, Value, json};
 
 use crate::vendor::{SERVER, ServerCommand, ServiceAccess, VendorSettings};

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use autonoe_core::gate::{Gate, GateContext, GateRuling, ToolCall, ask_in};
+use autonoe_mcp::{DEFAULT_START_LIMIT, McpServers};
 use autonoe_model::ToolDefinition;
-use autonoe_tools::{
-    DEFAULT_START_LIMIT, McpServers, Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace,
-};
+use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

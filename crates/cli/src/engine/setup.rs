@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
+use autonoe_mcp::ServerConfig;
 use autonoe_model::Provider;
 use autonoe_policy::{PermissionSet, PolicyOptions, ToolPattern};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
 use autonoe_store::{Project, UserConfig};
-use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
+use autonoe_tools::{Outputs, ToolOptions};
 
 use super::RunRequest;
 use crate::backend_name::BackendName;

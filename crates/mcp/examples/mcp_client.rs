@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use autonoe_mcp::{McpHost, McpServers, OAuthLogin, Registration, ServerConfig};
 use autonoe_sandbox::{Bounds, RoomConfig, Sandbox, SessionSandbox};
-use autonoe_tools::{McpHost, McpServers, OAuthLogin, Registration, ServerConfig, ToolContext};
+use autonoe_tools::ToolContext;
 use serde_json::{Map, Value, json};
 
 /// The client metadata document that the suite expects.

@@ -7,25 +7,25 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 /// Why a server failed: a clause whose subject is the server, such as "it exited with code 1".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ServerError {
-    pub(super) why: String,
-    pub(super) is_transient: bool,
+pub(crate) struct ServerError {
+    pub(crate) why: String,
+    pub(crate) is_transient: bool,
 }
 
 impl ServerError {
     /// A second attempt would fail too.
-    pub(super) fn permanent(why: impl Into<String>) -> Self {
+    pub(crate) fn permanent(why: impl Into<String>) -> Self {
         Self { why: why.into(), is_transient: false }
     }
 
     /// A second attempt may succeed.
-    pub(super) fn transient(why: impl Into<String>) -> Self {
+    pub(crate) fn transient(why: impl Into<String>) -> Self {
         Self { why: why.into(), is_transient: true }
     }
 }
 
 /// The message of a failed request, without type names.
-pub(super) fn plain(error: &ServiceError) -> String {
+pub(crate) fn plain(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => error.message.to_string(),
         ServiceError::TransportSend(error) => causes(error.error.as_ref()),
@@ -34,7 +34,7 @@ pub(super) fn plain(error: &ServiceError) -> String {
 }
 
 /// An error with its chain of causes, without repetitions.
-pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut next = Some(error);
     while let Some(error) = next {

@@ -86,7 +86,7 @@ fn run(part: &[&str]) -> Option<SuiteRun> {
     let dir = TempDir::new().unwrap();
     let run = Command::new("node")
         .arg("--import")
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/node20.mjs"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/node20.mjs"))
         .arg(entry)
         .arg("client")
         .args(part)

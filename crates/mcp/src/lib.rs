@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_sandbox::SessionSandbox;
+use autonoe_tools::Tool;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +30,6 @@ use tokio_util::sync::CancellationToken;
 pub use config::{DEFAULT_CALL_LIMIT, McpTransport, Secrets, ServerConfig, ServerConfigError};
 pub use login::{OAuthLogin, Registration};
 
-use crate::Tool;
 use registry::ServerRegistry;
 use server::McpServer;
 use tool::ServerStatus;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 /// The maximum length that every provider accepts.
-pub(super) const MAX_NAME_CHARS: usize = 64;
+pub(crate) const MAX_NAME_CHARS: usize = 64;
 /// The maximum length of the server part, so that enough is left for the tool.
 const MAX_SERVER_CHARS: usize = 32;
 
@@ -14,7 +14,7 @@ const PREFIX: &str = "mcp__";
 const SEPARATOR: &str = "__";
 
 /// The prefix of each server's tool names.
-pub(super) fn prefixes<'a>(servers: impl IntoIterator<Item = &'a String>) -> BTreeMap<String, String> {
+pub(crate) fn prefixes<'a>(servers: impl IntoIterator<Item = &'a String>) -> BTreeMap<String, String> {
     let servers: Vec<&str> = servers.into_iter().map(String::as_str).collect();
     let parts = distinct(&servers, MAX_SERVER_CHARS, |part| {
         // The end of the server part must be unambiguous.
@@ -25,7 +25,7 @@ pub(super) fn prefixes<'a>(servers: impl IntoIterator<Item = &'a String>) -> BTr
 }
 
 /// The names of one server's tools, in the order of the list.
-pub(super) fn tools(prefix: &str, tools: &[&str]) -> Vec<String> {
+pub(crate) fn tools(prefix: &str, tools: &[&str]) -> Vec<String> {
     let parts = distinct(tools, MAX_NAME_CHARS.saturating_sub(prefix.len()), |_| true);
     parts.into_iter().map(|part| format!("{prefix}{part}")).collect()
 }

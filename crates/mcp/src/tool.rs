@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, truncate_line};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ProgressNotificationParam,
     ServerResult,
@@ -13,9 +14,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 
-use super::call_result;
-use super::server_error::plain;
-use crate::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, cap};
+use crate::call_result;
+use crate::server_error::plain;
 
 /// The number of characters of a description shown to the model.
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
@@ -24,7 +24,7 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 const CANCELLED: &str = "Cancelled before it finished. The server was notified.";
 
 #[derive(Clone)]
-pub(super) enum ServerStatus {
+pub(crate) enum ServerStatus {
     /// Being started or restarted.
     Starting,
     Ready(ServerHandle),
@@ -34,13 +34,13 @@ pub(super) enum ServerStatus {
 
 /// A connected server.
 #[derive(Clone)]
-pub(super) struct ServerHandle {
-    pub(super) peer: Peer<RoleClient>,
-    pub(super) progress: broadcast::Sender<ProgressNotificationParam>,
+pub(crate) struct ServerHandle {
+    pub(crate) peer: Peer<RoleClient>,
+    pub(crate) progress: broadcast::Sender<ProgressNotificationParam>,
 }
 
 /// One tool of one server.
-pub(super) struct McpTool {
+pub(crate) struct McpTool {
     spec: ToolSpec,
     server: Arc<str>,
     /// The server's own name for the tool.
@@ -57,7 +57,7 @@ enum CallError {
 
 impl McpTool {
     /// The tool that the server lists as `listed`, under the name `name`.
-    pub(super) fn new(
+    pub(crate) fn new(
         name: String,
         listed: &rmcp::model::Tool,
         server: &Arc<str>,
@@ -71,7 +71,7 @@ impl McpTool {
         let hints = listed.annotations.as_ref();
         let spec = ToolSpec {
             name,
-            description: cap::line(description, MAX_DESCRIPTION_CHARS),
+            description: truncate_line(description, MAX_DESCRIPTION_CHARS),
             input_schema: Value::Object(schema),
             read_only: hints.and_then(|hints| hints.read_only_hint).unwrap_or(false),
         };

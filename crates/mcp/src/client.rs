@@ -23,17 +23,17 @@ const QUEUED_REPORTS: usize = 64;
 
 /// Handles the requests and notifications of one server.
 #[derive(Debug, Clone)]
-pub(super) struct McpClient {
+pub(crate) struct McpClient {
     root: String,
     /// Notified when the server's list of tools has changed.
-    pub(super) stale: Arc<Notify>,
+    pub(crate) stale: Arc<Notify>,
     /// Progress reports of all calls to this server.
-    pub(super) progress: broadcast::Sender<ProgressNotificationParam>,
+    pub(crate) progress: broadcast::Sender<ProgressNotificationParam>,
 }
 
 impl McpClient {
     /// `root` is the URL of the project directory.
-    pub(super) fn new(root: String) -> Self {
+    pub(crate) fn new(root: String) -> Self {
         Self { root, stale: Arc::default(), progress: broadcast::Sender::new(QUEUED_REPORTS) }
     }
 }

@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use autonoe_tools::Tool;
 use tokio::sync::watch;
-
-use crate::Tool;
 
 /// The maximum number of unread problems; further ones are dropped.
 const MAX_PROBLEMS: usize = 100;
 
 /// Shared by all servers, which write it, and the session, which reads it.
-pub(super) struct ServerRegistry {
+pub(crate) struct ServerRegistry {
     state: Mutex<RegistryState>,
     generation: watch::Sender<u64>,
     /// Servers that have not listed their tools yet.
@@ -25,7 +24,7 @@ struct RegistryState {
 }
 
 impl ServerRegistry {
-    pub(super) fn new(servers: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn new(servers: impl IntoIterator<Item = String>) -> Self {
         Self {
             state: Mutex::default(),
             generation: watch::Sender::new(0),
@@ -34,7 +33,7 @@ impl ServerRegistry {
     }
 
     /// Replaces the tools of `server`.
-    pub(super) fn offer(&self, server: &str, tools: Vec<Arc<dyn Tool>>) {
+    pub(crate) fn offer(&self, server: &str, tools: Vec<Arc<dyn Tool>>) {
         let has_changed = {
             let mut state = self.state();
             let before = state.tools.insert(server.to_owned(), tools);
@@ -49,30 +48,30 @@ impl ServerRegistry {
     }
 
     /// Marks `server` as no longer pending.
-    pub(super) fn settle(&self, server: &str) {
+    pub(crate) fn settle(&self, server: &str) {
         self.pending.send_if_modified(|pending| pending.remove(server));
     }
 
-    pub(super) fn problem(&self, sentence: String) {
+    pub(crate) fn problem(&self, sentence: String) {
         let mut state = self.state();
         if state.problems.len() < MAX_PROBLEMS {
             state.problems.push(sentence);
         }
     }
 
-    pub(super) fn tools(&self) -> Vec<Arc<dyn Tool>> {
+    pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.state().tools.values().flatten().cloned().collect()
     }
 
-    pub(super) fn take_problems(&self) -> Vec<String> {
+    pub(crate) fn take_problems(&self) -> Vec<String> {
         std::mem::take(&mut self.state().problems)
     }
 
-    pub(super) fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         *self.generation.borrow()
     }
 
-    pub(super) async fn changed(&self, since: u64) -> u64 {
+    pub(crate) async fn changed(&self, since: u64) -> u64 {
         let mut generations = self.generation.subscribe();
         match generations.wait_for(|generation| *generation != since).await {
             Ok(generation) => *generation,
@@ -81,12 +80,12 @@ impl ServerRegistry {
     }
 
     /// Waits until no server is pending except these.
-    pub(super) async fn settled(&self, except: &BTreeSet<String>) {
+    pub(crate) async fn settled(&self, except: &BTreeSet<String>) {
         // We own the sender, so this cannot fail.
         let _ = self.pending.subscribe().wait_for(|pending| pending.is_subset(except)).await;
     }
 
-    pub(super) fn pending(&self) -> BTreeSet<String> {
+    pub(crate) fn pending(&self) -> BTreeSet<String> {
         self.pending.borrow().clone()
     }
 

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use autonoe_mcp::{McpHost, McpServers, ServerConfig};
 use autonoe_sandbox::{Bounds, RoomConfig, RoomLimits, Sandbox, SandboxLayer, SessionSandbox};
 use autonoe_test_kit::{example, npm_package, until_async};
-use autonoe_tools::{McpHost, McpServers, ServerConfig, Tool, ToolContext, ToolOutput};
+use autonoe_tools::{Tool, ToolContext, ToolOutput};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -23,12 +24,12 @@ pub struct McpFixture {
 
 impl McpFixture {
     pub fn new() -> Self {
-        Self::of(Sandbox::none(example("supervisor")), |_| {})
+        Self::of(Sandbox::none(example("mcp_supervisor")), |_| {})
     }
 
     /// A project with a bubblewrap room; `None` if the machine does not support it.
     pub fn with_bubblewrap(change: impl FnOnce(&mut Bounds)) -> Option<Self> {
-        match Sandbox::with_layer(&example("supervisor"), SandboxLayer::Bubblewrap, OsStr::new(&path())) {
+        match Sandbox::with_layer(&example("mcp_supervisor"), SandboxLayer::Bubblewrap, OsStr::new(&path())) {
             Ok(sandbox) => Some(Self::of(sandbox, change)),
             Err(why) => {
                 eprintln!("skipped: {why}");

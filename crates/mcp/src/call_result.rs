@@ -1,14 +1,12 @@
 //! Converts the result of a call from a server to an output for the model.
 
+use autonoe_tools::{MAX_IMAGE_BYTES, ToolErrorCode, ToolOutput, image_media_type};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde::Serialize;
 
-use crate::image::{self, MAX_IMAGE_BYTES};
-use crate::{ToolErrorCode, ToolOutput};
-
-pub(super) fn output(result: CallToolResult) -> ToolOutput {
+pub(crate) fn output(result: CallToolResult) -> ToolOutput {
     let mut content = ResultContent::default();
     for block in result.content {
         content.add_block(block);
@@ -79,7 +77,7 @@ impl ResultContent {
             return;
         };
         let size = bytes.len();
-        match image::media_type(&bytes).filter(|_| size as u64 <= MAX_IMAGE_BYTES) {
+        match image_media_type(&bytes).filter(|_| size as u64 <= MAX_IMAGE_BYTES) {
             Some(media_type) => {
                 self.texts.push(format!("[{label}, {media_type}, {size} bytes, attached]"));
                 self.images.push((media_type, bytes));
@@ -91,12 +89,12 @@ impl ResultContent {
 
 #[cfg(test)]
 mod tests {
+    use autonoe_tools::ToolOutput;
     use base64::Engine;
     use rmcp::model::CallToolResult;
     use serde_json::{Value, json};
 
     use super::output;
-    use crate::ToolOutput;
 
     fn converted(result: Value) -> ToolOutput {
         output(serde_json::from_value::<CallToolResult>(result).unwrap())

@@ -43,7 +43,7 @@ pub struct Registration {
 
 /// An HTTP client for one server, which logs in when the server requires it.
 #[derive(Clone)]
-pub(super) struct AuthorizingClient {
+pub(crate) struct AuthorizingClient {
     http: reqwest::Client,
     url: Arc<str>,
     login: Option<Arc<dyn OAuthLogin>>,
@@ -60,7 +60,7 @@ type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl AuthorizingClient {
-    pub(super) fn new(http: reqwest::Client, url: &str, login: Option<Arc<dyn OAuthLogin>>) -> Self {
+    pub(crate) fn new(http: reqwest::Client, url: &str, login: Option<Arc<dyn OAuthLogin>>) -> Self {
         Self { http, url: url.into(), login, auth: Arc::default() }
     }
 

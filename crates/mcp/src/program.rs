@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use autonoe_sandbox::{Exit, MAX_LINE_BYTES, PipedProgram, Pipes, SessionSandbox};
 
-use super::config::Secrets;
-use super::server_error::ServerError;
+use crate::config::Secrets;
+use crate::server_error::ServerError;
 
 /// How long a program may take to exit when its input has been closed.
-pub(super) const EXIT_LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const EXIT_LIMIT: Duration = Duration::from_secs(2);
 /// How long to wait for the exit of a program that has closed its output.
 const END_LIMIT: Duration = Duration::from_millis(500);
 
 /// Starts `command` in the room, in `dir`.
-pub(super) async fn start(
+pub(crate) async fn start(
     session_sandbox: &SessionSandbox,
     command: &str,
     args: &[String],
@@ -29,7 +29,7 @@ pub(super) async fn start(
 
 /// Stops the program if it is still running. Replaces the reason with the exit code if the program ended by itself, and adds
 /// the end of its stderr.
-pub(super) async fn add_exit_details(mut program: PipedProgram, mut error: ServerError) -> ServerError {
+pub(crate) async fn add_exit_details(mut program: PipedProgram, mut error: ServerError) -> ServerError {
     let overflowed = program.overflowed();
     if overflowed {
         error.why = format!("it sent a message of more than {} MiB", MAX_LINE_BYTES >> 20);

@@ -1,6 +1,6 @@
 //! Servers over HTTP: the requests they receive, and the problems that are reported.
 
-use autonoe_tools::McpServers;
+use autonoe_mcp::McpServers;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

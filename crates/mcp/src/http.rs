@@ -10,16 +10,16 @@ use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use super::config::Secrets;
-use super::login::{AuthorizingClient, OAuthLogin};
-use super::server_error::causes;
+use crate::config::Secrets;
+use crate::login::{AuthorizingClient, OAuthLogin};
+use crate::server_error::causes;
 
 /// How long connecting to a server may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 5;
 
 /// A connection to `url`, opened when it is first used.
-pub(super) fn transport(
+pub(crate) fn transport(
     url: &str,
     headers: &Secrets,
     login: Option<Arc<dyn OAuthLogin>>,

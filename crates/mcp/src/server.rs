@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_sandbox::{MAX_LINE_BYTES, PipedProgram};
+use autonoe_tools::Tool;
 use rmcp::ServiceExt;
 use rmcp::model::{PaginatedRequestParams, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError};
@@ -17,14 +18,13 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::client::McpClient;
-use super::config::{McpTransport, ServerConfig};
-use super::program::{self, EXIT_LIMIT};
-use super::registry::ServerRegistry;
-use super::server_error::{ServerError, causes, plain};
-use super::tool::{McpTool, ServerHandle, ServerStatus};
-use super::{McpHost, http, names};
-use crate::Tool;
+use crate::client::McpClient;
+use crate::config::{McpTransport, ServerConfig};
+use crate::program::{self, EXIT_LIMIT};
+use crate::registry::ServerRegistry;
+use crate::server_error::{ServerError, causes, plain};
+use crate::tool::{McpTool, ServerHandle, ServerStatus};
+use crate::{McpHost, http, names};
 
 /// How often a server that has ended is restarted.
 const RESTARTS: u32 = 1;
@@ -37,15 +37,15 @@ const CLOSED: &str = "it closed its connection";
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// One server of a session.
-pub(super) struct McpServer {
-    pub(super) name: Arc<str>,
+pub(crate) struct McpServer {
+    pub(crate) name: Arc<str>,
     /// The prefix of its tools' names.
-    pub(super) prefix: String,
-    pub(super) config: ServerConfig,
-    pub(super) host: Arc<McpHost>,
-    pub(super) registry: Arc<ServerRegistry>,
-    pub(super) closing: CancellationToken,
-    pub(super) status: watch::Sender<ServerStatus>,
+    pub(crate) prefix: String,
+    pub(crate) config: ServerConfig,
+    pub(crate) host: Arc<McpHost>,
+    pub(crate) registry: Arc<ServerRegistry>,
+    pub(crate) closing: CancellationToken,
+    pub(crate) status: watch::Sender<ServerStatus>,
 }
 
 /// A connection, and the server program if we started it.
@@ -56,7 +56,7 @@ struct Connection {
 
 impl McpServer {
     /// Runs the server until the session is closed or the server has failed for good.
-    pub(super) async fn run(self) {
+    pub(crate) async fn run(self) {
         let mut restarts_left = RESTARTS;
         loop {
             let Err(error) = self.serve().await else { break };
