@@ -122,7 +122,7 @@ impl Screen {
                 }
             }
         };
-        let console = Arc::new(Console::new(stream, run.secrets.clone(), on_error));
+        let console = Arc::new(Console::new(stream, &run.secrets, on_error));
         let verbosity = match args {
             CommonArgs { quiet: true, .. } => Verbosity::Quiet,
             CommonArgs { debug: true, .. } => Verbosity::Debug,

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::redact::SecretValues;
 use autonoe_sandbox::Toolchain;
 use autonoe_store::{CrashPoint, Project, UserConfig, check_path};
 use autonoe_telemetry::TelemetrySettings;
@@ -154,7 +155,7 @@ impl Environment {
     }
 
     /// The standard OTEL_* variables take precedence over the user's config.toml.
-    pub fn telemetry(&self, user: &UserConfig, secrets: Vec<String>) -> Result<TelemetrySettings, Fault> {
+    pub fn telemetry(&self, user: &UserConfig, secrets: SecretValues) -> Result<TelemetrySettings, Fault> {
         let configured = &user.telemetry;
         let settings = TelemetrySettings::from_variables(|name| {
             self.variable(name).or_else(|| match name {

@@ -13,6 +13,7 @@ mod values;
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -23,6 +24,38 @@ use values::Values;
 #[derive(Debug, Default)]
 pub struct Redactor {
     values: Values,
+    shared: SecretValues,
+}
+
+/// Values to redact. Clones share them, so that a value that is added during a run, such as a refreshed
+/// token, is redacted everywhere from then on. Very short values are ignored, since they are too common.
+#[derive(Debug, Clone, Default)]
+pub struct SecretValues(Arc<RwLock<Values>>);
+
+impl From<Vec<String>> for SecretValues {
+    fn from(values: Vec<String>) -> Self {
+        Self(Arc::new(RwLock::new(Values::new(&values))))
+    }
+}
+
+impl PartialEq for SecretValues {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || *self.values() == *other.values()
+    }
+}
+
+impl SecretValues {
+    pub fn add(&self, value: &str) {
+        let is_known = self.values().contains(value);
+        if !is_known {
+            self.0.write().unwrap_or_else(PoisonError::into_inner).add(value);
+        }
+    }
+
+    fn values(&self) -> RwLockReadGuard<'_, Values> {
+        // A panic cannot leave a partial value.
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A range of a text that must not be shown.
@@ -40,15 +73,22 @@ enum Secret {
 }
 
 impl Redactor {
-    /// `values` are searched in addition to all shapes; very short ones are ignored, since they are too
-    /// common.
+    /// `values` are searched in addition to all shapes.
     pub fn new(values: &[String]) -> Self {
-        Self { values: Values::new(values) }
+        Self { values: Values::new(values), shared: SecretValues::default() }
+    }
+
+    /// Searches these too, including values that are added later.
+    #[must_use]
+    pub fn sharing(mut self, values: &SecretValues) -> Self {
+        self.shared = values.clone();
+        self
     }
 
     /// Returns the text without its secrets, in time linear in its length.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut redactions = self.values.find(text);
+        redactions.extend(self.shared.values().find(text));
         redactions.extend(shapes::find(text));
         if redactions.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(redacted(text, redactions)) }
     }

@@ -18,7 +18,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::journal::{Journal, JournalRecord};
 use autonoe_core::plan::{Iteration, PlanMemory, RunState};
 use autonoe_core::plans::VerificationReader;
-use autonoe_core::redact::Redactor;
+use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_core::status::StatusChange;
 use autonoe_core::verification::Verification;
 use jiff::Timestamp;
@@ -51,7 +51,7 @@ pub enum ResumePolicy {
 pub struct JournalOptions {
     pub resume: ResumePolicy,
     /// Redacted in addition to everything that has the shape of a secret.
-    pub secrets: Vec<String>,
+    pub secrets: SecretValues,
     /// Kills the process at this point, in tests.
     pub crash: Option<CrashPoint>,
 }
@@ -134,7 +134,7 @@ impl SqliteJournal {
     }
 
     fn bind(writer: Writer, run: RunId, options: JournalOptions) -> Arc<Self> {
-        let redactor = Arc::new(Redactor::new(&options.secrets));
+        let redactor = Arc::new(Redactor::default().sharing(&options.secrets));
         Arc::new(Self { writer, run, redactor, crash: Arc::new(options.crash) })
     }
 

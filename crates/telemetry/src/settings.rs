@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use autonoe_core::redact::SecretValues;
 use url::Url;
 
 /// The timeout of one request to a collector.
@@ -28,7 +29,7 @@ pub struct TelemetrySettings {
     /// Whether prompts, replies, tool arguments and tool results are sent too.
     pub capture_content: bool,
     /// Values that must never be sent. Text that looks like a secret is redacted even if it is not listed here.
-    pub secrets: Vec<String>,
+    pub secrets: SecretValues,
 }
 
 impl Default for TelemetrySettings {
@@ -41,7 +42,7 @@ impl Default for TelemetrySettings {
             service_name: DEFAULT_SERVICE_NAME.to_owned(),
             resource: Vec::new(),
             capture_content: false,
-            secrets: Vec::new(),
+            secrets: SecretValues::default(),
         }
     }
 }

@@ -64,7 +64,9 @@ impl Telemetry {
                 (Some(meters), Some(stats))
             }
         };
-        let content_redactor = settings.capture_content.then(|| Redactor::new(&secrets(&settings)));
+        let content_redactor = settings
+            .capture_content
+            .then(|| Redactor::new(&header_values(&settings)).sharing(&settings.secrets));
         let sampler = settings.sampler;
         let sink =
             Arc::new(TelemetrySink { span_queue, meters, sampler, content_redactor, open: Mutex::default() });
@@ -138,9 +140,9 @@ fn resource(settings: &TelemetrySettings) -> Resource {
         .build()
 }
 
-/// The configured secrets, and the header values of the collectors, which are often keys.
-fn secrets(settings: &TelemetrySettings) -> Vec<String> {
+/// The header values of the collectors, which are often keys.
+fn header_values(settings: &TelemetrySettings) -> Vec<String> {
     let collectors = settings.traces.iter().chain(&settings.metrics);
     let headers = collectors.flat_map(|CollectorSettings { headers, .. }| headers);
-    headers.map(|header| header.value.clone()).chain(settings.secrets.iter().cloned()).collect()
+    headers.map(|header| header.value.clone()).collect()
 }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::redact::SecretValues;
 use percent_encoding::percent_decode_str;
 use reqwest::header::{HeaderName, HeaderValue};
 use url::Url;
@@ -61,7 +62,7 @@ impl TelemetrySettings {
             capture_content: variables
                 .choice("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", &CONTENT)?
                 .unwrap_or(false),
-            secrets: Vec::new(),
+            secrets: SecretValues::default(),
         })
     }
 }

@@ -9,6 +9,7 @@ use autonoe_core::backend_chain::PhaseModels;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::limits::Limits;
 use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
+use autonoe_core::redact::SecretValues;
 use autonoe_core::runner::RunOptions;
 use autonoe_model::Tuning;
 use autonoe_policy::{PolicyOptions, path_rules_for};
@@ -54,7 +55,7 @@ pub struct ResolvedRun {
     pub socket: PathBuf,
     pub telemetry: TelemetrySettings,
     /// Values to redact from output and files.
-    pub secrets: Vec<String>,
+    pub secrets: SecretValues,
     pub crash: Option<CrashPoint>,
     /// Printed before the banner.
     pub notices: Vec<String>,
@@ -101,7 +102,7 @@ impl ResolvedRun {
         let providers = providers::find(environment, &user).await?;
         let chain = resolve_backends(args, plan_model, environment, &providers, !job.is_over())?;
         let verifier = verifier.map(|verifier| resolve_verifier(verifier, &providers)).transpose()?;
-        let secrets = secrets(environment, &providers, &user);
+        let secrets = SecretValues::from(secrets(environment, &providers, &user));
         let telemetry = environment.telemetry(&user, secrets.clone())?;
 
         let mut notices: Vec<String> = warning.map(str::to_owned).into_iter().collect();

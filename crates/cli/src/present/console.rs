@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use autonoe_core::redact::Redactor;
+use autonoe_core::redact::{Redactor, SecretValues};
 use console::{Style, Term, truncate_str};
 
 use super::activity::ActivityState;
@@ -60,7 +60,7 @@ impl Console {
     /// be written.
     pub fn new(
         stream: OutputStream,
-        secrets: Vec<String>,
+        secrets: &SecretValues,
         on_closed: impl Fn(&io::Error) + Send + Sync + 'static,
     ) -> Self {
         let screen = ScreenState {
@@ -70,7 +70,7 @@ impl Console {
         };
         Self {
             stream,
-            redactor: Redactor::new(&secrets),
+            redactor: Redactor::default().sharing(secrets),
             screen: Mutex::new(screen),
             closed: AtomicBool::new(false),
             on_closed: Box::new(on_closed),

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::Redactor;
+use super::{Redactor, SecretValues};
 
 fn unmarked(text: &str) -> String {
     text.replace('¦', "")
@@ -277,11 +277,9 @@ fn overlapping_values_leave_nothing_behind() {
 fn short_values_are_too_common_to_be_secrets() {
     let redactor = Redactor::new(&["".to_owned(), "12345".to_owned(), "abcdef".to_owned()]);
     assert_eq!(redactor.text("12345 abcdef"), "12345 [redacted]");
-    assert_eq!(
-        format!("{redactor:?}"),
-        "Redactor { values: 1 values }",
-        "values do not appear in debug output"
-    );
+    let redactor = redactor.sharing(&SecretValues::from(vec!["ghijkl".to_owned()]));
+    let shown = format!("{redactor:?}");
+    assert!(shown.contains("1 values") && !shown.contains("abcdef") && !shown.contains("ghijkl"), "{shown}");
 }
 
 #[test]
@@ -335,6 +333,18 @@ fn json_stays_json_and_keeps_its_order() {
         })
     );
     assert!(text.starts_with("{\"z\":") && text.ends_with("\"[redacted: GitHub token]\":true}"), "{text}");
+}
+
+#[test]
+fn a_value_that_is_added_later_is_redacted_by_every_redactor_that_shares_it() {
+    let values = SecretValues::from(vec!["first-secret".to_owned()]);
+    let redactor = Redactor::new(&["own-secret".to_owned()]).sharing(&values);
+    values.clone().add("later-secret");
+    values.add("short");
+    assert_eq!(
+        redactor.text("own-secret first-secret later-secret short"),
+        "[redacted] [redacted] [redacted] short"
+    );
 }
 
 /// Text without shapes: short words and numbers.

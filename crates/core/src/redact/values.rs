@@ -16,7 +16,7 @@ const MIN_PART_DIVISOR: usize = 4;
 /// Marks where a text was truncated.
 const CUT_MARK: char = '…';
 
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct Values {
     values: Vec<String>,
     forms: Vec<String>,
@@ -24,12 +24,23 @@ pub(super) struct Values {
 
 impl Values {
     pub(super) fn new(values: &[String]) -> Self {
-        let values: Vec<String> =
-            values.iter().filter(|value| value.len() >= MIN_VALUE_BYTES).cloned().collect();
-        let mut forms: Vec<String> = values.iter().flat_map(|value| forms(value)).collect();
-        forms.sort();
-        forms.dedup();
-        Self { values, forms }
+        let mut new = Self::default();
+        values.iter().for_each(|value| new.add(value));
+        new
+    }
+
+    pub(super) fn contains(&self, value: &str) -> bool {
+        self.values.iter().any(|known| known == value)
+    }
+
+    pub(super) fn add(&mut self, value: &str) {
+        if value.len() < MIN_VALUE_BYTES || self.contains(value) {
+            return;
+        }
+        self.values.push(value.to_owned());
+        self.forms.extend(forms(value));
+        self.forms.sort();
+        self.forms.dedup();
     }
 
     /// All occurrences of all encodings, unordered.

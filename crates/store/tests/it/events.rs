@@ -48,7 +48,7 @@ async fn a_secret_never_reaches_the_disk() {
     };
     let fixture = StoreFixture::new();
     let options =
-        JournalOptions { secrets: secrets.map(str::to_owned).to_vec(), ..JournalOptions::default() };
+        JournalOptions { secrets: secrets.map(str::to_owned).to_vec().into(), ..JournalOptions::default() };
     let (journal, _) = fixture.try_begin("run", SPEC, Timestamp::now(), options).await.unwrap();
     journal.record(started(1)).await.unwrap();
     for secret in secrets {
@@ -127,7 +127,8 @@ async fn text_with_the_shape_of_a_secret_is_not_stored() {
 #[tokio::test]
 async fn redacted_events_are_still_events() {
     let fixture = StoreFixture::new();
-    let options = JournalOptions { secrets: vec!["hunter2-\"x\"".to_owned()], ..JournalOptions::default() };
+    let options =
+        JournalOptions { secrets: vec!["hunter2-\"x\"".to_owned()].into(), ..JournalOptions::default() };
     let (journal, start) = fixture.try_begin("run", SPEC, Timestamp::now(), options).await.unwrap();
     journal.record(started(1)).await.unwrap();
     journal.event(1, &text("it is hunter2-\"x\"!")).await.unwrap();

@@ -10,7 +10,7 @@ use crate::sample_events::{self, CONTENT, run, sample_run, show_session, timeout
 
 async fn export(capture_content: bool, show: impl FnOnce(&dyn autonoe_core::sink::Sink)) -> FakeCollector {
     let fake_collector = FakeCollector::start(Protocol::HttpProtobuf, CollectorBehavior::Accepts).await;
-    let secrets = vec!["hunter2hunter2".to_owned()];
+    let secrets = vec!["hunter2hunter2".to_owned()].into();
     let settings = TelemetrySettings { capture_content, secrets, ..fake_collector.settings() };
     let telemetry = Telemetry::from_settings(settings).expect("settings").expect("on");
     show(telemetry.sink().as_ref());
