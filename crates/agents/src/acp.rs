@@ -140,8 +140,10 @@ pub(crate) async fn open(
     env: impl FnOnce(Option<ServiceAccess>) -> Vec<(String, String)>,
 ) -> Result<Box<dyn Agent>, Fault> {
     let expected = ExpectedAnswer::new(spec.answer_schema)?;
+    let (settings, warnings) = settings.with_login_headers().await;
     let PreparedSession { launch, access, mut vendor_session } =
         settings.prepare(&quirks.display_name, spec.gates, spec.phase, deliverables).await?;
+    vendor_session.warnings = warnings;
     let process = match JsonLineProcess::start(launch.args(&quirks.args).envs(env(access))) {
         Ok(process) => process,
         Err(error) => {
@@ -151,14 +153,15 @@ pub(crate) async fn open(
         }
     };
     let history = spec.history.filter(|history| history["backend"] == quirks.backend.as_str());
-    let servers = std::iter::once(SERVER.to_owned()).chain(settings.servers.keys().cloned()).collect();
+    let servers =
+        std::iter::once(SERVER.to_owned()).chain(settings.servers.configs.keys().cloned()).collect();
     Ok(Box::new(AcpAgent {
         label: AgentLabel { name: quirks.display_name.clone(), log_in: quirks.log_in.clone() },
         earlier: history.and_then(|history| history["acp_session"].as_str().map(str::to_owned)),
         model: spec.model,
         thinking: spec.thinking,
         guides: guides::read(&settings.root),
-        settings: settings.clone(),
+        settings,
         quirks,
         expected,
         process,

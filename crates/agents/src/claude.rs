@@ -20,7 +20,7 @@ use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{DeliverableService, answer_message};
-use autonoe_mcp::McpTransport;
+use autonoe_mcp::{ConfiguredServers, McpTransport};
 use serde_json::{Value, json};
 
 use crate::answer::{AnswerCheck, ExpectedAnswer};
@@ -112,9 +112,9 @@ impl ClaudeBackend {
 
     /// The MCP servers in Claude Code's format. Messages for the deliverable tools come over the control
     /// protocol, so no process is started for them.
-    fn servers(&self) -> Value {
+    fn servers(servers_of_user: &ConfiguredServers) -> Value {
         let mut servers = BTreeMap::from([(SERVER.to_owned(), json!({ "type": "sdk", "name": SERVER }))]);
-        for (name, server) in &self.settings.servers {
+        for (name, server) in &servers_of_user.configs {
             let entry = match &server.transport {
                 McpTransport::Stdio { command, args, env, .. } => {
                     json!({ "type": "stdio", "command": command, "args": args, "env": env.0 })
@@ -136,14 +136,16 @@ impl Backend for ClaudeBackend {
     }
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
-        let (arguments, servers) = (self.arguments(&spec), self.servers());
+        let (settings, warnings) = self.settings.with_login_headers().await;
+        let arguments = self.arguments(&spec);
         let expected = ExpectedAnswer::new(spec.answer_schema)?;
         let PreparedSession { launch, access, mut vendor_session } =
-            self.settings.prepare("Claude Code", spec.gates, spec.phase, &self.deliverables).await?;
-        self.settings.write(SERVERS, &servers.to_string())?;
+            settings.prepare("Claude Code", spec.gates, spec.phase, &self.deliverables).await?;
+        vendor_session.warnings = warnings;
+        settings.write(SERVERS, &Self::servers(&settings.servers).to_string())?;
         let mut env: Vec<(&str, String)> =
             ENVIRONMENT.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        env.push(("CLAUDE_CONFIG_DIR", self.settings.home.display().to_string()));
+        env.push(("CLAUDE_CONFIG_DIR", settings.home.display().to_string()));
         if let Some(access) = access {
             env.extend(access.key.map(|key| ("ANTHROPIC_API_KEY", key)));
             env.extend(access.base_url.map(|url| ("ANTHROPIC_BASE_URL", url)));
@@ -160,9 +162,9 @@ impl Backend for ClaudeBackend {
             process,
             vendor_session,
             expected,
-            guides: guides::read(&self.settings.root),
+            guides: guides::read(&settings.root),
             state: ClaudeState::default(),
-            settings: self.settings.clone(),
+            settings,
             deliverables: Arc::clone(&self.deliverables),
         }))
     }

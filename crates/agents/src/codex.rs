@@ -84,13 +84,14 @@ impl Backend for CodexBackend {
 
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let expected = ExpectedAnswer::new(spec.answer_schema)?;
+        let (settings, warnings) = self.settings.with_login_headers().await;
         let PreparedSession { launch, access, mut vendor_session } =
-            self.settings.prepare("Codex", spec.gates, spec.phase, &self.deliverables).await?;
-        let config =
-            config::config(&self.settings, &vendor_session.server, access.as_ref(), ApprovalMode::Always);
-        self.settings.write("config.toml", &config)?;
-        remove_rules(&self.settings.home)?;
-        let env = env(&self.settings, access.as_ref());
+            settings.prepare("Codex", spec.gates, spec.phase, &self.deliverables).await?;
+        vendor_session.warnings = warnings;
+        let config = config::config(&settings, &vendor_session.server, access.as_ref(), ApprovalMode::Always);
+        settings.write("config.toml", &config)?;
+        remove_rules(&settings.home)?;
+        let env = env(&settings, access.as_ref());
         let process = match JsonLineProcess::start(launch.args(["app-server"]).envs(env)) {
             Ok(process) => process,
             Err(error) => {
@@ -104,13 +105,13 @@ impl Backend for CodexBackend {
             process,
             vendor_session,
             expected,
-            guides: guides::read(&self.settings.root),
+            guides: guides::read(&settings.root),
             history: history["codex_thread"].as_str().map(str::to_owned),
             phase: spec.phase,
             access,
             model: spec.model,
             effort: spec.thinking.map(effort),
-            settings: self.settings.clone(),
+            settings,
             state: CodexState { reported_usage: exec::reported_usage(&history), ..CodexState::default() },
         }))
     }
@@ -237,7 +238,7 @@ impl CodexAgent {
         let deadline = Instant::now() + SERVER_WAIT;
         let deliverables = Arc::clone(&self.vendor_session.deliverables);
         // The server of the deliverable tools is not in the settings.
-        while self.state.settled_servers.len() < self.settings.servers.len() + 1 {
+        while self.state.settled_servers.len() < self.settings.servers.configs.len() + 1 {
             let message = if self.vendor_session.has_tools() || self.state.tools_error.is_some() {
                 match tokio::time::timeout_at(deadline, self.next(emitter)).await {
                     Ok(message) => message,

@@ -108,7 +108,7 @@ impl GeminiBackend {
     }
 
     fn servers(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(SERVER).chain(self.settings.servers.keys().map(String::as_str))
+        std::iter::once(SERVER).chain(self.settings.servers.configs.keys().map(String::as_str))
     }
 
     /// The login method: the user's choice in the Gemini CLI, otherwise by the available credentials.

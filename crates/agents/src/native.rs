@@ -5,7 +5,6 @@ mod server_record;
 mod toolbox;
 mod turns;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use autonoe_core::files::FileRules;
 use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{DeliverableService, tools_for};
-use autonoe_mcp::{McpHost, McpServers, ServerConfig};
+use autonoe_mcp::{ConfiguredServers, McpHost, McpServers};
 use autonoe_model::{Conversation, ModelChoice, ModelClient, Provider, Tuning};
 use autonoe_sandbox::{RoomConfig, SessionSandbox};
 use autonoe_tools::{ToolOptions, Workspace, builtin};
@@ -50,7 +49,7 @@ pub struct NativeSettings {
     pub outputs: PathBuf,
     pub tools: ToolOptions,
     /// Started for each session.
-    pub mcp_servers: BTreeMap<String, ServerConfig>,
+    pub mcp_servers: ConfiguredServers,
 }
 
 pub type PhaseRules = Arc<dyn Fn(Phase) -> Arc<dyn FileRules> + Send + Sync>;
@@ -91,11 +90,10 @@ impl Backend for NativeBackend {
         self.deliverables.enter(spec.phase);
         let fixed =
             builtin(&workspace, &settings.tools).into_iter().chain(tools_for(spec.phase, &self.deliverables));
-        let servers = (!settings.mcp_servers.is_empty()).then(|| {
-            McpServers::start(
-                settings.mcp_servers.clone(),
-                McpHost::new(&settings.root, Arc::clone(&session_sandbox)),
-            )
+        let ConfiguredServers { configs, logins } = settings.mcp_servers.clone();
+        let servers = (!configs.is_empty()).then(|| {
+            let host = McpHost::new(&settings.root, Arc::clone(&session_sandbox));
+            McpServers::start(configs, McpHost { logins, ..host })
         });
         let tools = Toolbox::new(
             fixed.collect(),

@@ -17,7 +17,7 @@ use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, RELAY_ARG};
 use autonoe_files::WriteFailure;
-use autonoe_mcp::ServerConfig;
+use autonoe_mcp::ConfiguredServers;
 use autonoe_model::PriceList;
 use autonoe_sandbox::{Exit, Launch, RoomConfig, SessionSandbox, SocketRoute};
 
@@ -60,7 +60,7 @@ pub struct VendorSettings {
     /// The socket of the deliverable tools. Programs in a room reach it through the egress proxy.
     pub calls: PathBuf,
     /// The user's MCP servers.
-    pub servers: BTreeMap<String, ServerConfig>,
+    pub servers: ConfiguredServers,
     pub prices: Arc<PriceList>,
 }
 
@@ -93,6 +93,13 @@ pub(crate) struct ServerCommand {
 }
 
 impl VendorSettings {
+    /// The settings for one session, whose MCP servers have the headers of the user's logins, and warnings about logins that
+    /// cannot be used.
+    pub(crate) async fn with_login_headers(&self) -> (Self, Vec<String>) {
+        let (servers, warnings) = self.servers.with_login_headers().await;
+        (Self { servers, ..self.clone() }, warnings)
+    }
+
     /// Opens the room and copies the login. `name` is the agent's name in messages.
     pub(crate) async fn prepare(
         &self,
@@ -128,6 +135,7 @@ impl VendorSettings {
             gates,
             borrowed: Some(borrowed),
             denials: HashMap::new(),
+            warnings: Vec::new(),
             is_asking: false,
         };
         Ok(PreparedSession { launch, access, vendor_session })

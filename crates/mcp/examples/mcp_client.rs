@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use autonoe_mcp::{McpHost, McpServers, OAuthLogin, Registration, ServerConfig};
+use autonoe_mcp::{McpHost, McpServers, OAuthLogin, Registration, ServerConfig, VisitError};
 use autonoe_sandbox::{Bounds, RoomConfig, Sandbox, SessionSandbox};
 use autonoe_tools::ToolContext;
 use serde_json::{Map, Value, json};
@@ -83,12 +83,14 @@ impl OAuthLogin for AutoLogin {
         }
     }
 
-    async fn visit(&self, page: &str) -> Result<String, String> {
+    async fn visit(&self, page: &str) -> Result<String, VisitError> {
+        let failed = |error: reqwest::Error| VisitError::Failed(error.to_string());
         let no_redirects = reqwest::redirect::Policy::none();
-        let client =
-            reqwest::Client::builder().redirect(no_redirects).build().map_err(|error| error.to_string())?;
-        let response = client.get(page).send().await.map_err(|error| error.to_string())?;
+        let client = reqwest::Client::builder().redirect(no_redirects).build().map_err(failed)?;
+        let response = client.get(page).send().await.map_err(failed)?;
         let location = response.headers().get("location").and_then(|location| location.to_str().ok());
-        location.map(str::to_owned).ok_or_else(|| format!("{} without a location header", response.status()))
+        location
+            .map(str::to_owned)
+            .ok_or_else(|| VisitError::Failed(format!("{} without a location header", response.status())))
     }
 }

@@ -16,6 +16,8 @@ use thiserror::Error;
 /// The default time limit of one call.
 pub const DEFAULT_CALL_LIMIT: Duration = Duration::from_secs(600);
 
+const AUTHORIZATION: &str = "Authorization";
+
 /// The configuration of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
@@ -48,6 +50,19 @@ pub enum McpTransport {
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secrets(pub BTreeMap<String, String>);
+
+impl Secrets {
+    /// Whether there is a header that would compete with a login.
+    pub fn has_authorization(&self) -> bool {
+        self.0.keys().any(|name| name.eq_ignore_ascii_case(AUTHORIZATION))
+    }
+
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        let mut headers = self.clone();
+        headers.0.insert(AUTHORIZATION.to_owned(), format!("Bearer {token}"));
+        headers
+    }
+}
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,6 @@
 //! The transport to a server over streamable HTTP: headers, redirects and limits. The protocol itself is the library's.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_sandbox::MAX_LINE_BYTES;
@@ -10,19 +9,25 @@ use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use crate::authorizing_client::{AuthorizingClient, TokenSources};
 use crate::config::Secrets;
-use crate::login::{AuthorizingClient, OAuthLogin};
 use crate::server_error::causes;
 
 /// How long connecting to a server may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 5;
 
+/// A client for the server at `url`.
+pub(crate) fn client(url: &str, sources: TokenSources) -> Result<AuthorizingClient, String> {
+    let http = http_client().map_err(|error| causes(&error))?;
+    Ok(AuthorizingClient::new(http, url, sources))
+}
+
 /// A connection to `url`, opened when it is first used.
 pub(crate) fn transport(
+    client: AuthorizingClient,
     url: &str,
     headers: &Secrets,
-    login: Option<Arc<dyn OAuthLogin>>,
 ) -> Result<StreamableHttpClientTransport<AuthorizingClient>, String> {
     let mut config =
         StreamableHttpClientTransportConfig::with_uri(url.to_owned()).max_sse_event_size(MAX_LINE_BYTES);
@@ -46,11 +51,10 @@ pub(crate) fn transport(
     }
     config.auth_header = own_token;
     let config = config.custom_headers(custom);
-    let client = client().map_err(|error| causes(&error))?;
-    Ok(StreamableHttpClientTransport::with_client(AuthorizingClient::new(client, url, login), config))
+    Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-fn client() -> reqwest::Result<reqwest::Client> {
+fn http_client() -> reqwest::Result<reqwest::Client> {
     // Headers may be secrets, so they are only ever sent to the configured host.
     let same_host = Policy::custom(|attempt| {
         let origin = attempt.previous().first().map(|url| url.origin());

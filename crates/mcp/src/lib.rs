@@ -4,16 +4,21 @@
 //! problem with a server is reported in a sentence and never ends the session. Server programs run in the session's room
 //! like every other child; remote servers are connected to from our process, with their configured headers.
 
+mod authorizing_client;
 mod call_result;
 mod client;
 mod config;
 mod http;
+mod log_in;
 mod login;
+mod login_store;
+mod loopback;
 mod names;
 mod program;
 mod registry;
 mod server;
 mod server_error;
+mod stored_login;
 mod tool;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +33,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use config::{DEFAULT_CALL_LIMIT, McpTransport, Secrets, ServerConfig, ServerConfigError};
-pub use login::{OAuthLogin, Registration};
+pub use log_in::log_in;
+pub use login::{LoginError, OAuthLogin, Registration, VisitError};
+pub use login_store::{LoginStore, StoredLoginError};
+pub use loopback::{LOGIN_LIMIT, LoopbackLogin, PageOpener};
 
 use registry::ServerRegistry;
 use server::McpServer;
@@ -45,19 +53,45 @@ pub struct McpHost {
     pub session_sandbox: Arc<SessionSandbox>,
     /// How long a server may take to respond for the first time.
     pub start_limit: Duration,
-    /// Logs in to servers that require it; `None` makes such servers unusable.
+    /// The logins of the user; `None` means that there are none.
+    pub logins: Option<LoginStore>,
+    /// Logs in during the session to servers that require it. `None`, as in every unattended session, means that only
+    /// stored logins are used.
     pub login: Option<Arc<dyn OAuthLogin>>,
 }
 
 impl McpHost {
-    /// A host with the default start limit and no login.
+    /// A host with the default start limit and no logins.
     pub fn new(root: impl Into<PathBuf>, session_sandbox: Arc<SessionSandbox>) -> Self {
-        Self { root: root.into(), session_sandbox, start_limit: DEFAULT_START_LIMIT, login: None }
+        Self {
+            root: root.into(),
+            session_sandbox,
+            start_limit: DEFAULT_START_LIMIT,
+            logins: None,
+            login: None,
+        }
     }
 
     /// The project directory as a `file://` URL.
     fn root_url(&self) -> String {
         reqwest::Url::from_file_path(&self.root).map_or_else(|()| "file:///".to_owned(), String::from)
+    }
+}
+
+/// The servers of a configuration, and the user's logins to them.
+#[derive(Debug, Clone, Default)]
+pub struct ConfiguredServers {
+    pub configs: BTreeMap<String, ServerConfig>,
+    pub logins: Option<LoginStore>,
+}
+
+impl ConfiguredServers {
+    /// For agents that connect to the servers by themselves: the servers with the headers of the logins, and sentences about
+    /// logins that cannot be used.
+    pub async fn with_login_headers(&self) -> (Self, Vec<String>) {
+        let Some(logins) = &self.logins else { return (self.clone(), Vec::new()) };
+        let (configs, problems) = logins.add_headers(&self.configs).await;
+        (Self { configs, logins: Some(logins.clone()) }, problems)
     }
 }
 

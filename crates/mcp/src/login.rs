@@ -1,31 +1,28 @@
-//! Logs in to servers that require it (OAuth 2.1). The library handles discovery, registration, tokens and their refresh;
-//! this module decides when and how often to log in, and repeats the request afterwards.
+//! One login to a server (OAuth 2.1): discovery, registration, the authorization page, the exchange for tokens. The library
+//! has the protocol; this module has the order of the steps and the reasons why one can fail.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
-use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::ClientJsonRpcMessage;
-use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationRequest, OAuthState};
-use rmcp::transport::streamable_http_client::{
-    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+use autonoe_tools::truncate_line;
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource,
+    AuthorizationRequest, AuthorizationSession, CredentialStore, InMemoryCredentialStore, StoredCredentials,
 };
-use sse_stream::{Error as SseError, Sse};
-use tokio::sync::Mutex;
+use thiserror::Error;
 
-/// The maximum number of logins per server, over all requests to it.
-const MAX_LOGINS: u32 = 3;
+const CLIENT_NAME: &str = "autonoe";
+/// The number of characters of a server's own error message that we repeat.
+const MAX_MESSAGE_CHARS: usize = 300;
 
-/// Has a person consent on the authorization page. An unattended session has no implementation.
+/// Has a person consent on the authorization page.
 #[async_trait]
 pub trait OAuthLogin: Send + Sync {
     /// Our registration with the authorization server.
     fn registration(&self) -> Registration;
 
-    /// Visits the page and returns the URL that it redirects back to, or why that failed.
-    async fn visit(&self, page: &str) -> Result<String, String>;
+    /// Visits the page and returns the URL that it redirects back to.
+    async fn visit(&self, page: &str) -> Result<String, VisitError>;
 }
 
 /// Our registration with an authorization server. Without `client_id` and `metadata_url`, the client is registered
@@ -41,195 +38,145 @@ pub struct Registration {
     pub metadata_url: Option<String>,
 }
 
-/// An HTTP client for one server, which logs in when the server requires it.
-#[derive(Clone)]
-pub(crate) struct AuthorizingClient {
-    http: reqwest::Client,
-    url: Arc<str>,
-    login: Option<Arc<dyn OAuthLogin>>,
-    auth: Arc<Mutex<AuthState>>,
+/// Why nobody consented on the authorization page.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum VisitError {
+    /// With the error that the authorization server sent.
+    #[error("its authorization server refused: {0}")]
+    Refused(String),
+    #[error("the browser came back with a wrong `state`, which does not belong to this login")]
+    WrongState,
+    #[error("the browser did not come back within {}", autonoe_core::duration::format(*limit))]
+    TimedOut { limit: Duration },
+    #[error("the authorization page failed: {0}")]
+    Failed(String),
 }
 
-#[derive(Default)]
-struct AuthState {
-    manager: Option<AuthorizationManager>,
-    logins: u32,
+/// Why a login failed: a clause in which "it" is the server.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LoginError {
+    #[error("it does not ask for a login")]
+    NotRequired,
+    #[error("it requires a login but does not offer OAuth")]
+    NoOAuth,
+    #[error("its authorization server does not register clients")]
+    NoRegistration,
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("its authorization server cannot be used: {0}")]
+    BadAuthorizationServer(String),
+    #[error("its authorization server did not register this client: {0}")]
+    NotRegistered(String),
+    #[error(transparent)]
+    Visit(#[from] VisitError),
+    #[error("its authorization server issued no token: {0}")]
+    NoToken(String),
+    #[error("it rejected the token that its authorization server has just issued")]
+    TokenRejected,
+    #[error("the login could not be saved: {0}")]
+    NotSaved(String),
 }
 
-type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
-type Headers = HashMap<HeaderName, HeaderValue>;
-
-impl AuthorizingClient {
-    pub(crate) fn new(http: reqwest::Client, url: &str, login: Option<Arc<dyn OAuthLogin>>) -> Self {
-        Self { http, url: url.into(), login, auth: Arc::default() }
-    }
-
-    /// Sends a request with the current token, and again after each login.
-    async fn send<T, F>(
-        &self,
-        configured: Option<String>,
-        request: impl Fn(Option<String>) -> F,
-    ) -> HttpResult<T>
-    where
-        F: Future<Output = HttpResult<T>> + Send,
-    {
-        let mut token = match configured {
-            Some(token) => Some(token),
-            None => self.token().await?,
-        };
-        loop {
-            let error = match request(token.clone()).await {
-                Err(error) if error.auth_challenge().is_some() => error,
-                outcome => return outcome,
-            };
-            let (Some(login), Some(challenge)) = (&self.login, error.auth_challenge()) else {
-                return Err(error);
-            };
-            match self.log_in(login.as_ref(), challenge, token.as_deref()).await? {
-                Some(fresh) => token = Some(fresh),
-                None => return Err(error),
-            }
-        }
-    }
-
-    /// The token of the last login, refreshed if necessary; `None` before the first login.
-    async fn token(&self) -> Result<Option<String>, AuthError> {
-        let auth = self.auth.lock().await;
-        let Some(manager) = &auth.manager else { return Ok(None) };
-        match manager.get_access_token().await {
-            Ok(token) => Ok(Some(token)),
-            Err(AuthError::AuthorizationRequired) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// A token that the server has not rejected yet; `None` after [`MAX_LOGINS`] logins.
-    async fn log_in(
-        &self,
-        login: &dyn OAuthLogin,
-        challenge: &str,
-        rejected: Option<&str>,
-    ) -> Result<Option<String>, AuthError> {
-        let mut auth = self.auth.lock().await;
-        // Another request may have logged in in the meantime.
-        if let Some(manager) = &auth.manager
-            && let Ok(token) = manager.get_access_token().await
-            && Some(token.as_str()) != rejected
-        {
-            return Ok(Some(token));
-        }
-        if auth.logins == MAX_LOGINS {
-            return Ok(None);
-        }
-        auth.logins += 1;
-        let manager = authorize(&self.url, login, challenge).await?;
-        let token = manager.get_access_token().await?;
-        auth.manager = Some(manager);
-        Ok(Some(token))
-    }
+pub(crate) struct Authorized {
+    pub(crate) manager: AuthorizationManager,
+    pub(crate) credentials: StoredCredentials,
+    /// Some authorization servers give every client a secret. Refreshing needs it.
+    pub(crate) client_secret: Option<String>,
 }
 
-async fn authorize(
+/// `challenge` is the `WWW-Authenticate` header of the rejected request; `None` if no request was rejected.
+pub(crate) async fn authorize(
     url: &str,
     login: &dyn OAuthLogin,
-    challenge: &str,
-) -> Result<AuthorizationManager, AuthError> {
-    let registration = login.registration();
-    let mut request = AuthorizationRequest::new(registration.redirect_uri)
-        .with_initial_scope_selection()
-        .with_client_name("autonoe")
-        .with_challenge(challenge);
-    request.client_id = registration.client_id;
-    request.client_secret = registration.client_secret;
-    request.client_metadata_url = registration.metadata_url;
-    let mut state = OAuthState::new(url, None).await?;
-    state.start_authorization(request).await?;
-    let page = state.get_authorization_url().await?;
-    let callback_url = login.visit(&page).await.map_err(AuthError::AuthorizationFailed)?;
-    state.handle_callback_url(&callback_url).await?;
-    state.into_authorization_manager().ok_or(AuthError::AuthorizationRequired)
+    challenge: Option<&str>,
+) -> Result<Authorized, LoginError> {
+    let mut manager = manager(url).await.map_err(bad_server)?;
+    let resolution = manager.resolve_metadata_from_challenge(challenge).await.map_err(bad_server)?;
+    let is_published = resolution.source != AuthorizationMetadataSource::LegacyEndpointFallback;
+    if challenge.is_none() && resolution.source != AuthorizationMetadataSource::ProtectedResourceMetadata {
+        return Err(LoginError::NotRequired);
+    }
+    let Registration { redirect_uri, mut client_id, mut client_secret, metadata_url } = login.registration();
+    let metadata_url = metadata_url.filter(|_| accepts_metadata_documents(&resolution.metadata));
+    let can_register = resolution.metadata.registration_endpoint.is_some();
+    manager.set_metadata(resolution.metadata);
+    if client_id.is_none() && metadata_url.is_none() {
+        if !can_register {
+            return Err(LoginError::NoRegistration);
+        }
+        let scopes = manager.select_initial_scopes(&[]).await;
+        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let registered = manager.register_client(CLIENT_NAME, &redirect_uri, &scopes).await;
+        let registered = registered.map_err(|error| match is_published {
+            true => LoginError::NotRegistered(message(&error)),
+            // The endpoint was a guess, since the server publishes none.
+            false => LoginError::NoOAuth,
+        })?;
+        (client_id, client_secret) = (Some(registered.client_id), registered.client_secret);
+    }
+    let mut request = AuthorizationRequest::new(redirect_uri).with_initial_scope_selection();
+    request.client_id = client_id;
+    request.client_secret.clone_from(&client_secret);
+    request.client_metadata_url = metadata_url;
+    let store = InMemoryCredentialStore::new();
+    manager.set_credential_store(store.clone());
+    let session = AuthorizationSession::new(manager, request).await;
+    let session = session.map_err(|(_, error)| bad_server(error))?;
+    let callback_url = login.visit(session.get_authorization_url()).await?;
+    let exchanged = session.handle_callback_url(&callback_url).await;
+    exchanged.map_err(|error| LoginError::NoToken(message(&error)))?;
+    let credentials = store.load().await.map_err(bad_server)?;
+    let credentials = credentials.ok_or_else(|| LoginError::NoToken("an empty answer".to_owned()))?;
+    Ok(Authorized { manager: session.auth_manager, credentials, client_secret })
 }
 
-impl StreamableHttpClient for AuthorizingClient {
-    type Error = reqwest::Error;
+/// A manager that has not discovered anything yet.
+pub(crate) async fn manager(url: &str) -> Result<AuthorizationManager, AuthError> {
+    // The library builds its own client, which uses the cryptography provider that this installs.
+    let _ = autonoe_tls::client();
+    AuthorizationManager::new(url).await
+}
 
-    async fn post_message(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
-        token: Option<String>,
-        headers: Headers,
-    ) -> HttpResult<StreamableHttpPostResponse> {
-        self.post_message_with_max_sse_event_size(uri, message, session, token, headers, usize::MAX).await
+fn accepts_metadata_documents(metadata: &AuthorizationMetadata) -> bool {
+    let supported = metadata.additional_fields.get("client_id_metadata_document_supported");
+    supported.and_then(serde_json::Value::as_bool).unwrap_or(false)
+}
+
+fn bad_server(error: AuthError) -> LoginError {
+    LoginError::BadAuthorizationServer(message(&error))
+}
+
+/// The message of an error, without the library's prefix.
+pub(crate) fn message(error: &AuthError) -> String {
+    match error {
+        AuthError::AuthorizationFailed(text)
+        | AuthError::TokenExchangeFailed(text)
+        | AuthError::TokenRefreshFailed(text)
+        | AuthError::TokenRefreshRejected(text)
+        | AuthError::RegistrationFailed(text)
+        | AuthError::MetadataError(text)
+        | AuthError::OAuthError(text)
+        | AuthError::InternalError(text) => one_line(text),
+        error => one_line(&error.to_string()),
     }
+}
 
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
-        token: Option<String>,
-        headers: Headers,
-        limit: usize,
-    ) -> HttpResult<StreamableHttpPostResponse> {
-        let request = |token| {
-            let (uri, message) = (Arc::clone(&uri), message.clone());
-            self.http.post_message_with_max_sse_event_size(
-                uri,
-                message,
-                session.clone(),
-                token,
-                headers.clone(),
-                limit,
-            )
-        };
-        self.send(token, request).await
-    }
+/// Text of a server for a sentence of ours: no control characters, not too long, no full stop at its end.
+pub(crate) fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text
+        .split(|char: char| char.is_control() || char.is_whitespace())
+        .filter(|w| !w.is_empty())
+        .collect();
+    truncate_line(words.join(" ").trim_end_matches('.'), MAX_MESSAGE_CHARS)
+}
 
-    async fn delete_session(
-        &self,
-        uri: Arc<str>,
-        session: Arc<str>,
-        token: Option<String>,
-        headers: Headers,
-    ) -> HttpResult<()> {
-        let request =
-            |token| self.http.delete_session(Arc::clone(&uri), Arc::clone(&session), token, headers.clone());
-        self.send(token, request).await
-    }
+#[cfg(test)]
+mod tests {
+    use super::one_line;
 
-    async fn get_stream(
-        &self,
-        uri: Arc<str>,
-        session: Option<Arc<str>>,
-        last_event: Option<String>,
-        token: Option<String>,
-        headers: Headers,
-    ) -> HttpResult<BoxStream<'static, Result<Sse, SseError>>> {
-        self.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, usize::MAX).await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session: Option<Arc<str>>,
-        last_event: Option<String>,
-        token: Option<String>,
-        headers: Headers,
-        limit: usize,
-    ) -> HttpResult<BoxStream<'static, Result<Sse, SseError>>> {
-        let request = |token| {
-            let (uri, last_event) = (Arc::clone(&uri), last_event.clone());
-            self.http.get_stream_with_max_sse_event_size(
-                uri,
-                session.clone(),
-                last_event,
-                token,
-                headers.clone(),
-                limit,
-            )
-        };
-        self.send(token, request).await
+    #[test]
+    fn text_of_a_server_becomes_one_short_line() {
+        assert_eq!(one_line("no\n\u{1b}[2Jway \t out."), "no [2Jway out");
+        assert!(one_line(&"x".repeat(1000)).chars().count() < 350);
     }
 }

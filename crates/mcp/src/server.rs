@@ -18,8 +18,10 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::authorizing_client::TokenSources;
 use crate::client::McpClient;
-use crate::config::{McpTransport, ServerConfig};
+use crate::config::{McpTransport, Secrets, ServerConfig};
+use crate::login_store::REQUEST_MARGIN;
 use crate::program::{self, EXIT_LIMIT};
 use crate::registry::ServerRegistry;
 use crate::server_error::{ServerError, causes, plain};
@@ -46,6 +48,14 @@ pub(crate) struct McpServer {
     pub(crate) registry: Arc<ServerRegistry>,
     pub(crate) closing: CancellationToken,
     pub(crate) status: watch::Sender<ServerStatus>,
+}
+
+/// Where the token for a server comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TokenOrigin {
+    None,
+    Headers,
+    Login,
 }
 
 /// A connection, and the server program if we started it.
@@ -122,15 +132,19 @@ impl McpServer {
                 // Higher than our own limit, which reports an error: the library silently drops a message that is too long.
                 let transport =
                     AsyncRwTransport::new_client(output, input).with_max_line_length(2 * MAX_LINE_BYTES);
-                match self.initialize(client, transport).await {
+                match self.initialize(client, transport, TokenOrigin::None).await {
                     Ok(running) => Ok(Connection { running, program: Some(program) }),
                     Err(error) => Err(program::add_exit_details(program, error).await),
                 }
             }
             McpTransport::Http { url, headers } => {
-                let transport =
-                    http::transport(url, headers, self.host.login.clone()).map_err(ServerError::permanent)?;
-                let running = self.initialize(client, transport).await;
+                let origin = self.token_origin(url, headers).await?;
+                let store = self.host.logins.clone().filter(|_| origin == TokenOrigin::Login);
+                let sources = TokenSources { store, login: self.host.login.clone() };
+                let transport = http::client(url, sources)
+                    .and_then(|http_client| http::transport(http_client, url, headers))
+                    .map_err(ServerError::permanent)?;
+                let running = self.initialize(client, transport, origin).await;
                 // We cannot restart a remote server, so a second attempt would not help.
                 let running = running.map_err(|error| ServerError::permanent(error.why))?;
                 Ok(Connection { running, program: None })
@@ -138,10 +152,23 @@ impl McpServer {
         }
     }
 
+    /// Where the token for a server comes from; a header takes precedence over a login. A login that cannot be used is an
+    /// error, which names the remedy.
+    async fn token_origin(&self, url: &str, headers: &Secrets) -> Result<TokenOrigin, ServerError> {
+        if headers.has_authorization() {
+            return Ok(TokenOrigin::Headers);
+        }
+        let Some(logins) = &self.host.logins else { return Ok(TokenOrigin::None) };
+        let token = logins.access_token(url, REQUEST_MARGIN, None).await;
+        let token = token.map_err(|error| ServerError::permanent(error.with_advice(&self.name)))?;
+        Ok(if token.is_some() { TokenOrigin::Login } else { TokenOrigin::None })
+    }
+
     async fn initialize<T, E, A>(
         &self,
         client: McpClient,
         transport: T,
+        origin: TokenOrigin,
     ) -> Result<RunningService<RoleClient, McpClient>, ServerError>
     where
         T: IntoTransport<RoleClient, E, A>,
@@ -150,7 +177,7 @@ impl McpServer {
         let limit = self.host.start_limit;
         let running = match timeout(limit, client.serve(transport)).await {
             Ok(Ok(running)) => running,
-            Ok(Err(error)) => return Err(initialize_error(&error)),
+            Ok(Err(error)) => return Err(self.initialize_error(&error, origin)),
             Err(_) => {
                 let why = format!("it did not respond within {} s", limit.as_secs_f64());
                 return Err(ServerError::permanent(why));
@@ -162,6 +189,34 @@ impl McpServer {
                 ServerError::permanent(format!("it uses protocol version {version}, which is not supported")),
             ),
             _ => Ok(running),
+        }
+    }
+
+    fn initialize_error(&self, error: &ClientInitializeError, origin: TokenOrigin) -> ServerError {
+        match error {
+            ClientInitializeError::ConnectionClosed(_) => ServerError::transient(CLOSED),
+            ClientInitializeError::JsonRpcError(error) => {
+                ServerError::permanent(format!("it rejected the connection: {}", error.message))
+            }
+            error if error.is_authorization_required() => ServerError::permanent(match origin {
+                TokenOrigin::Headers => {
+                    "it rejected the `Authorization` header of its configuration".to_owned()
+                }
+                TokenOrigin::Login => {
+                    format!(
+                        "it rejected its stored login; log in again with `autonoe mcp login {}`",
+                        self.name
+                    )
+                }
+                TokenOrigin::None => format!(
+                    "it requires a login; log in with `autonoe mcp login {}`, or put a token into its headers",
+                    self.name
+                ),
+            }),
+            ClientInitializeError::TransportError { error, .. } => {
+                ServerError::transient(causes(error.error.as_ref()))
+            }
+            error => ServerError::transient(causes(error)),
         }
     }
 
@@ -194,7 +249,7 @@ impl McpServer {
     }
 }
 
-async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, ServiceError> {
+pub(crate) async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, ServiceError> {
     if peer.peer_info().is_none_or(|info| info.capabilities.tools.is_none()) {
         return Ok(Vec::new());
     }
@@ -212,20 +267,4 @@ async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, S
     let mut names = HashSet::new();
     tools.retain(|tool| names.insert(tool.name.clone()));
     Ok(tools)
-}
-
-fn initialize_error(error: &ClientInitializeError) -> ServerError {
-    match error {
-        ClientInitializeError::ConnectionClosed(_) => ServerError::transient(CLOSED),
-        ClientInitializeError::JsonRpcError(error) => {
-            ServerError::permanent(format!("it rejected the connection: {}", error.message))
-        }
-        error if error.is_authorization_required() => ServerError::permanent(
-            "it requires a login, which an unattended session cannot do; put a token into its headers",
-        ),
-        ClientInitializeError::TransportError { error, .. } => {
-            ServerError::transient(causes(error.error.as_ref()))
-        }
-        error => ServerError::transient(causes(error)),
-    }
 }

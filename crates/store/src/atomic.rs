@@ -12,15 +12,24 @@ pub(crate) const TEMPORARY: &str = ".tmp-";
 
 /// Writes to a temporary file beside `path`, syncs it, renames it over `path` and syncs the directory.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    write_with(path, content, |file| match fs::metadata(path) {
+        Ok(existing) => file.set_permissions(existing.permissions()),
+        Err(_) => set_ordinary_mode(file),
+    })
+}
+
+/// Like [`write`], but only this user may read the file, whatever its mode was before.
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    // Temporary files have mode 0600.
+    write_with(path, content, |_| Ok(()))
+}
+
+fn write_with(path: &Path, content: &[u8], set_mode: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::other("the path has no parent directory"))?;
     fs::create_dir_all(directory)?;
     let mut temporary = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(directory)?;
     temporary.write_all(content)?;
-    if let Ok(existing) = fs::metadata(path) {
-        temporary.as_file().set_permissions(existing.permissions())?;
-    } else {
-        set_ordinary_mode(temporary.as_file())?;
-    }
+    set_mode(temporary.as_file())?;
     temporary.as_file().sync_all()?;
     temporary.persist(path).map_err(|failed| failed.error)?;
     File::open(directory)?.sync_all()

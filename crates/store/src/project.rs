@@ -233,7 +233,7 @@ impl Project {
 }
 
 /// Creates a directory that only this user may read: the journal contains everything that happened.
-fn create_private(directory: &Path) -> io::Result<()> {
+pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::create_dir_all(directory)?;
     fs::set_permissions(directory, fs::Permissions::from_mode(0o700))

@@ -39,7 +39,7 @@ pub(super) fn session_params(
     let pairs = |pairs: &std::collections::BTreeMap<String, String>| -> Vec<Value> {
         pairs.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
     };
-    for (name, server) in &settings.servers {
+    for (name, server) in &settings.servers.configs {
         match &server.transport {
             McpTransport::Stdio { command, args, env, .. } => {
                 servers.push(json!({ "name": name, "command": command, "args": args, "env": pairs(&env.0) }))

@@ -222,7 +222,7 @@ fn servers(settings: &VendorSettings, deliverables: &ServerCommand, approval: Ap
         // `codex exec` does not report missing servers, so it must not start without them.
         "required": approval == ApprovalMode::Never,
     } });
-    for (name, server) in &settings.servers {
+    for (name, server) in &settings.servers.configs {
         let mut entry = match &server.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
                 let mut entry = json!({ "command": command, "args": args, "env": env.0 });

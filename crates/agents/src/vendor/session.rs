@@ -30,6 +30,8 @@ pub(crate) struct VendorSession {
     pub(super) borrowed: Option<BorrowedLogin>,
     /// The gates that refused calls, by call id, until the agent reports the results.
     pub(super) denials: HashMap<String, String>,
+    /// Reported when the session is closed.
+    pub warnings: Vec<String>,
     /// Whether a model call is open.
     pub(super) is_asking: bool,
 }
@@ -134,7 +136,8 @@ impl VendorSession {
 
     /// Stops all processes of the session and copies the login back. Returns warnings.
     pub(crate) async fn close(&mut self) -> Vec<String> {
-        let mut warnings = self.session_sandbox.close().await;
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(self.session_sandbox.close().await);
         if let Some(borrowed) = self.borrowed.take() {
             warnings.extend(borrowed.give_back().err());
         }

@@ -1,4 +1,6 @@
-//! `autonoe mcp`
+//! `autonoe mcp`: the deliverable tools over stdio. The logins to MCP servers are in `login`.
+
+mod login;
 
 use std::io;
 use std::sync::Arc;
@@ -10,8 +12,9 @@ use autonoe_core::outcome::exit;
 use autonoe_deliverables::{CallAddress, DeliverableService, relay_stdio, serve_stdio};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{LockHolder, Project, ProjectLock, SqliteJournal, StatusStore, sha256_hex};
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
+use self::login::{LoginArgs, LogoutArgs, cmd_login, cmd_logout};
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
@@ -23,13 +26,23 @@ use crate::system::{SystemClock, runtime};
 /// While a run is active in the project, the run answers the calls and its phase decides which tools exist, so that there is only ever
 /// one writer.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct McpArgs {
+    #[command(subcommand)]
+    command: Option<McpCommand>,
+
     #[command(flatten)]
     project: ProjectArgs,
 
     /// Phase whose tools to offer while no run is active
     #[arg(long, default_value = "coding")]
     phase: PhaseArg,
+}
+
+#[derive(Debug, Subcommand)]
+enum McpCommand {
+    Login(LoginArgs),
+    Logout(LogoutArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -58,8 +71,13 @@ impl From<PhaseArg> for Phase {
     }
 }
 
-/// Serves until the client disconnects.
+/// Serves until the client disconnects, unless a subcommand is given.
 pub fn cmd_mcp(args: &McpArgs, environment: Environment) -> Result<u8, Fault> {
+    match &args.command {
+        Some(McpCommand::Login(args)) => return cmd_login(args, &environment),
+        Some(McpCommand::Logout(args)) => return cmd_logout(args, &environment),
+        None => {}
+    }
     let project = environment.project(&args.project)?;
     match ProjectLock::holder(&project).and_then(|holder| holder.socket) {
         Some(socket) => relay_stdio(&CallAddress::Socket(socket)).map_err(|error| broken(&error))?,

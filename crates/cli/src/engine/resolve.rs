@@ -129,7 +129,7 @@ impl ResolvedRun {
         let warnings = preflight::check(&project, &room_config).await?;
         let checkouts =
             room_config::checkout_factory(&project, environment, &user, &room_config, "checkouts");
-        let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
+        let tools = native_tools(&config, mode, &project, environment, &user, &policy, &secrets)?;
         room_config.bounds.read.extend(tools.installed.iter().cloned());
         let NativeTools { options: tool_options, servers, installed: _ } = tools;
         let resume = if resume { last_conversation(&project)? } else { None };

@@ -1,16 +1,16 @@
 //! Derives a run's inputs from configuration and environment: policy, tools, MCP servers, secrets to redact and paths.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
-use autonoe_mcp::ServerConfig;
+use autonoe_core::redact::SecretValues;
+use autonoe_mcp::{ConfiguredServers, LoginStore, ServerConfig};
 use autonoe_model::Provider;
 use autonoe_policy::{PermissionSet, PolicyOptions, ToolPattern};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
-use autonoe_store::{Project, UserConfig};
+use autonoe_store::{LoginFiles, Project, UserConfig};
 use autonoe_tools::{Outputs, ToolOptions};
 
 use super::RunRequest;
@@ -26,7 +26,7 @@ pub struct NativeTools {
     /// Skill directories and web hosts.
     pub options: ToolOptions,
     /// MCP servers of the project and of the user.
-    pub servers: BTreeMap<String, ServerConfig>,
+    pub servers: ConfiguredServers,
     /// Paths that must be readable for the user's servers and the browser to start.
     pub installed: Vec<PathBuf>,
 }
@@ -41,6 +41,7 @@ pub fn secrets(environment: &Environment, providers: &[Provider], user: &UserCon
     environment.secrets().into_iter().chain(keys).chain(passed).chain(webhook_secret).collect()
 }
 
+/// Tokens of logins are added to `secrets` when they are used.
 pub fn native_tools(
     config: &AgentConfig,
     mode: Mode,
@@ -48,6 +49,7 @@ pub fn native_tools(
     environment: &Environment,
     user: &UserConfig,
     policy: &PolicyOptions,
+    secrets: &SecretValues,
 ) -> Result<NativeTools, Fault> {
     let mut servers = config.effective(mode).mcp_servers;
     let is_configured =
@@ -72,7 +74,9 @@ pub fn native_tools(
             format!("An MCP server is misconfigured: {error}"),
         )),
     };
-    let servers = servers.into_iter().map(read).collect::<Result<_, _>>()?;
+    let configs = servers.into_iter().map(read).collect::<Result<_, _>>()?;
+    let logins = LoginStore::new(LoginFiles::new(&environment.state_home), secrets.clone());
+    let servers = ConfiguredServers { configs, logins: Some(logins) };
     let root = project.root();
     let of_project =
         [".autonoe/skills", ".agents/skills", ".claude/skills"].map(|directory| root.join(directory));

@@ -1,7 +1,6 @@
 //! Answers that match a JSON Schema, from the real agents on a scripted model. No command requests such an answer on its own,
 //! so the agents are opened here, in a bubblewrap room.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::{CallServer, DeliverableService};
+use autonoe_mcp::ConfiguredServers;
 use autonoe_model::{PriceList, Provider, Tuning};
 use autonoe_policy::{PolicyOptions, path_rules_for};
 use autonoe_sandbox::{Bounds, EgressRules, Key, RoomConfig, Route, Sandbox, SandboxLayer};
@@ -126,7 +126,7 @@ impl AgentFixture {
             service: Some(service),
             env: Vec::new(),
             calls: self.calls.clone(),
-            servers: BTreeMap::new(),
+            servers: ConfiguredServers::default(),
             prices: Arc::new(PriceList::shipped().clone()),
         }
     }
@@ -146,7 +146,7 @@ impl AgentFixture {
             file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
             outputs: self.project.state_dir().join("outputs"),
             tools: ToolOptions::default(),
-            mcp_servers: BTreeMap::new(),
+            mcp_servers: ConfiguredServers::default(),
         }
     }
 

@@ -27,7 +27,7 @@ async fn connect(config: Value) -> McpServers {
 }
 
 #[tokio::test]
-async fn headers_are_sent_and_a_required_login_is_reported() {
+async fn headers_are_sent_and_their_rejection_is_reported() {
     let challenge = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n";
     let (url, request) = serve(challenge).await;
     let headers = json!({"X-Key": "secret", "Authorization": "Bearer token"});
@@ -39,8 +39,21 @@ async fn headers_are_sent_and_a_required_login_is_reported() {
     );
     assert_eq!(
         servers.problems(),
-        ["MCP server `x` could not be started: it requires a login, which an unattended session cannot do; \
-          put a token into its headers."]
+        ["MCP server `x` could not be started: it rejected the `Authorization` header of its configuration."]
+    );
+}
+
+#[tokio::test]
+async fn a_required_login_is_reported_with_the_command() {
+    let (url, _) =
+        serve("HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n").await;
+    let servers = connect(json!({"type": "http", "url": url})).await;
+    assert_eq!(
+        servers.problems(),
+        [
+            "MCP server `x` could not be started: it requires a login; log in with `autonoe mcp login x`, or put a \
+          token into its headers."
+        ]
     );
 }
 

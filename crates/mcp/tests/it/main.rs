@@ -6,5 +6,6 @@ mod calls;
 mod conformance;
 mod http;
 mod lifecycle;
+mod loopback;
 mod public;
 mod support;
