@@ -220,7 +220,7 @@ fn http(status: u16, headers: &HeaderMap, error: &ProviderError, context: CallCo
             let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("another address");
             format!("The model service answered {status} with a redirect to {to}.")
         }
-        _ => format!("The model service answered {status}: {}", error.message),
+        _ => format!("The model service answered {status}: {}", sentence(&error.message)),
     };
     ModelFailure::new(code, message, retry_after, context)
 }
@@ -252,7 +252,7 @@ fn broken_off(error: &ProviderError, context: CallContext<'_>) -> ModelFailure {
     if let Some(failure) = out_of_quota(code, &HeaderMap::new(), error.wait, error, context) {
         return failure;
     }
-    let message = format!("The model service reported an error: {}", error.message);
+    let message = format!("The model service reported an error: {}", sentence(&error.message));
     ModelFailure::new(code, message, error.wait, context)
 }
 
@@ -368,6 +368,12 @@ fn hint(code: ModelErrorCode, context: CallContext<'_>) -> Option<String> {
         | QuotaExceeded
         | Unknown => None,
     }
+}
+
+/// The text with a full stop, unless it ends with punctuation.
+fn sentence(text: &str) -> String {
+    let ends = text.ends_with(['.', '!', '?', '…', ':', ';']);
+    if ends { text.to_owned() } else { format!("{text}.") }
 }
 
 /// Reports the innermost cause, such as "Connection refused", which is the one a person understands.

@@ -44,3 +44,13 @@ async fn a_stream_of_comments_is_not_a_web_page() {
     let fault = fault(ask(&model).await);
     assert!(fault.message.contains("closed the stream"), "{fault}");
 }
+
+#[tokio::test]
+async fn a_refused_key_is_reported_as_a_sentence() {
+    let refused = r#"{"error":{"type":"authentication_error","message":"invalid key"}}"#;
+    let (address, _) = serve(vec![response("401 Unauthorized", "application/json", refused)]);
+    let (kind, name) = THINKERS[0];
+    let fault = fault(ask(&Model::open(&provider(kind, &address), name, &quick()).unwrap()).await);
+    assert_eq!(fault.remedy, Remedy::Person);
+    assert!(fault.message.ends_with("401: invalid key."), "{fault}");
+}
