@@ -9,28 +9,27 @@ use autonoe_core::outcome::SessionEnd;
 use futures::StreamExt;
 use genai::chat::{ChatOptions, ChatStreamEvent, StopReason, StreamEnd};
 use genai::resolver::AuthData;
-use genai::{Client, ModelIden, ServiceTarget, WebConfig};
+use genai::{Client, Headers, ModelIden, ServiceTarget, WebConfig};
 use jiff::Timestamp;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::conversation::Conversation;
 use crate::failure::{
     CallContext, ModelFailure, WINDOW_FULL, broken, classify, cut_off, empty, keep_alives_only,
-    noted_failure, too_long,
+    noted_failure, transport_failed,
 };
+use crate::frame_splitter::Framing;
 use crate::frames::{FrameWatch, StreamNotes};
 use crate::price::{PriceList, resolve_alias};
 use crate::provider::{Provider, ProviderKind};
 use crate::reply::{FinishReason, Reply};
 use crate::retry::{FIRST_PAUSE, MAX_RETRIES, pause};
-use crate::web_page::ended_early;
+use crate::transport::{Exchange, Service, TransportFailure};
+use crate::web_page::instead_of_stream;
 use crate::{dialect, endpoint, thinking, window};
 
 /// One attempt is aborted after this, even if data is still arriving.
 const MAX_ATTEMPT: Duration = Duration::from_secs(60 * 60);
-
-/// Limit for one attempt; the longest replies have a few hundred kilobytes.
-const MAX_STREAM_BYTES: usize = 64 << 20;
 
 /// Options of model calls.
 #[derive(Debug, Clone)]
@@ -82,23 +81,32 @@ pub enum ReplyProgress {
 /// Opens models that share one HTTP client and its connections.
 #[derive(Debug, Clone)]
 pub struct ModelClient {
-    client: Client,
+    http: reqwest::Client,
+    /// Connects to our own sockets only.
+    library: Client,
 }
 
 impl ModelClient {
-    /// The HTTP client does not retry by itself, and follows no redirects, since those could leak the key to
+    /// The HTTP clients do not retry by themselves, and follow no redirects, since those could leak the key to
     /// another host.
     pub fn new() -> Result<Self, Fault> {
-        let builder =
-            autonoe_tls::client().retry(reqwest::retry::never()).redirect(reqwest::redirect::Policy::none());
+        let builder = || {
+            autonoe_tls::client().retry(reqwest::retry::never()).redirect(reqwest::redirect::Policy::none())
+        };
         let failed = |error: String| Fault::permanent(FaultLayer::System, "http_client", error);
         let http = WebConfig::default()
-            .apply_to_builder(builder)
+            .apply_to_builder(builder())
             .build()
             .map_err(|error| failed(error.to_string()))?;
-        let client =
-            Client::builder().with_reqwest(http).build().map_err(|error| failed(error.to_string()))?;
-        Ok(Self { client })
+        let local = builder()
+            .no_proxy()
+            .no_gzip()
+            .pool_max_idle_per_host(0)
+            .build()
+            .map_err(|error| failed(error.to_string()))?;
+        let library =
+            Client::builder().with_reqwest(local).build().map_err(|error| failed(error.to_string()))?;
+        Ok(Self { http, library })
     }
 
     /// Opens a model by its full name or alias. Sends nothing yet.
@@ -109,14 +117,16 @@ impl ModelClient {
             ProviderKind::OpenAi | ProviderKind::OpenAiCompatible | ProviderKind::Ollama => name,
         };
         let endpoint::Endpoint { url, headers } = endpoint::of(provider, name)?;
-        let target = ServiceTarget {
-            endpoint: genai::resolver::Endpoint::from_owned(url.clone()),
-            auth: AuthData::RequestOverride { url, headers },
-            model: ModelIden::new(endpoint::adapter(provider.kind), name),
+        let service = Service {
+            http: self.http.clone(),
+            url,
+            headers,
+            framing: framing(provider.kind),
+            idle_timeout: tuning.idle_timeout,
         };
         Ok(Model {
-            client: self.client.clone(),
-            target,
+            client: self.clone(),
+            service,
             options: options(provider.kind, name, tuning),
             provider: provider.clone(),
             name: name.to_owned(),
@@ -127,8 +137,8 @@ impl ModelClient {
 
 #[derive(Debug)]
 pub struct Model {
-    client: Client,
-    target: ServiceTarget,
+    client: ModelClient,
+    service: Service,
     options: ChatOptions,
     provider: Provider,
     name: String,
@@ -169,14 +179,13 @@ impl Model {
     ) -> Result<Reply, SessionEnd> {
         let mut retry = 0;
         loop {
-            let failure = match tokio::time::timeout(MAX_ATTEMPT, self.attempt(conversation, progress)).await
-            {
+            let failure = match timeout(MAX_ATTEMPT, self.attempt(conversation, progress)).await {
                 Ok(Ok(reply)) => return Ok(reply),
                 Ok(Err(failure)) => failure,
-                Err(_) => too_long(
-                    &format!("took longer than {} minutes", MAX_ATTEMPT.as_secs() / 60),
-                    self.context(),
-                ),
+                Err(_) => {
+                    let excess = format!("took longer than {} minutes", MAX_ATTEMPT.as_secs() / 60);
+                    transport_failed(&TransportFailure::TooLong(excess), self.context())
+                }
             };
             let fault = match failure {
                 ModelFailure::Final(outcome) => return Err(outcome),
@@ -188,7 +197,7 @@ impl Model {
             retry += 1;
             let pause = pause(self.tuning.retry_pause, retry, fastrand::f64(), fault.retry_after);
             progress(ReplyProgress::Retrying { retry, pause, fault });
-            tokio::time::sleep(pause).await;
+            sleep(pause).await;
         }
     }
 
@@ -198,19 +207,39 @@ impl Model {
         progress: &(dyn Fn(ReplyProgress) + Send + Sync),
     ) -> Result<Reply, ModelFailure> {
         progress(ReplyProgress::Thinking);
+        let transport_failed = |failure| transport_failed(&failure, self.context());
+        let exchange = Exchange::open(&self.service).await.map_err(transport_failed)?;
+        let url = exchange.url().map_err(transport_failed)?;
+        tokio::select! {
+            biased;
+            reply = self.read(&exchange, url, conversation, progress) => reply,
+            failure = exchange.carry() => Err(transport_failed(failure)),
+        }
+    }
+
+    /// Has the library send the request to `url` and reads the stream that it returns.
+    async fn read(
+        &self,
+        exchange: &Exchange<'_>,
+        url: String,
+        conversation: &Conversation,
+        progress: &(dyn Fn(ReplyProgress) + Send + Sync),
+    ) -> Result<Reply, ModelFailure> {
         let kind = self.provider.kind;
         let frames = Arc::new(FrameWatch::new(kind));
         let mut options = self.options.clone().with_raw_frame_sink_arc(Arc::clone(&frames) as _);
         if kind == ProviderKind::OpenAi {
             options = options.with_prompt_cache_key(cache_key(conversation));
         }
-        let failed = |error: genai::Error| classify(&error, &frames.notes(), self.context());
+        let failed = |error: genai::Error| self.failed(&error, &frames.notes(), exchange);
+        let target = ServiceTarget {
+            endpoint: genai::resolver::Endpoint::from_owned(url.clone()),
+            auth: AuthData::RequestOverride { url, headers: Headers::default() },
+            model: ModelIden::new(endpoint::adapter(kind), self.name.as_str()),
+        };
         let request = dialect::request(conversation, kind);
-        let response = self
-            .client
-            .exec_chat_stream(self.target.clone(), request, Some(&options))
-            .await
-            .map_err(failed)?;
+        let response =
+            self.client.library.exec_chat_stream(target, request, Some(&options)).await.map_err(failed)?;
         let mut stream = response.stream;
         let mut responding = false;
         let mut content_deadline = Instant::now() + self.tuning.content_timeout;
@@ -219,14 +248,8 @@ impl Model {
                 return Err(keep_alives_only(self.tuning.content_timeout));
             };
             let Some(event) = event else { break };
-            if frames.bytes() > MAX_STREAM_BYTES {
-                return Err(too_long(
-                    &format!("sent more than {} MiB", MAX_STREAM_BYTES >> 20),
-                    self.context(),
-                ));
-            }
             let update = match event.map_err(failed)? {
-                ChatStreamEvent::End(_) if frames.notes().was_not_a_stream() => break,
+                ChatStreamEvent::End(_) if !frames.notes().has_events => break,
                 ChatStreamEvent::End(end) => return self.finish(end, &frames.notes()),
                 ChatStreamEvent::Chunk(chunk) => Some(ReplyProgress::Text(chunk.content)),
                 ChatStreamEvent::ReasoningChunk(chunk) => {
@@ -246,7 +269,17 @@ impl Model {
             }
             update.into_iter().for_each(progress);
         }
-        Err(ended_early(&frames.notes(), self.target.endpoint.base_url(), self.context()).await)
+        let instead = instead_of_stream(&frames.notes(), &exchange.start(), self.context());
+        Err(instead.unwrap_or_else(|| cut_off(self.context())))
+    }
+
+    /// Classifies an error of the library, which may be due to something that it did not see.
+    fn failed(&self, error: &genai::Error, notes: &StreamNotes, exchange: &Exchange<'_>) -> ModelFailure {
+        let context = self.context();
+        noted_failure(notes, context)
+            .or_else(|| instead_of_stream(notes, &exchange.start(), context))
+            .or_else(|| exchange.failure().map(|failure| transport_failed(&failure, context)))
+            .unwrap_or_else(|| classify(error, notes, context))
     }
 
     /// Checks that the reply is complete: the library also reports an end when the service just stops
@@ -295,15 +328,23 @@ fn failed_stop(stop: &StopReason, kind: ProviderKind) -> Option<&str> {
     .then_some(reason)
 }
 
+fn framing(kind: ProviderKind) -> Framing {
+    match kind {
+        ProviderKind::Anthropic
+        | ProviderKind::OpenAi
+        | ProviderKind::OpenAiCompatible
+        | ProviderKind::Gemini => Framing::Events,
+        ProviderKind::Ollama => Framing::Lines,
+    }
+}
+
 fn options(kind: ProviderKind, model: &str, tuning: &Tuning) -> ChatOptions {
     let thinking = thinking::request(kind, model, tuning.thinking);
     let mut options = ChatOptions::default()
         .with_capture_usage(true)
         .with_capture_content(true)
         .with_capture_reasoning_content(thinking.capture)
-        .with_capture_tool_calls(true)
-        .with_stream_header_timeout(tuning.idle_timeout)
-        .with_stream_read_timeout(tuning.idle_timeout);
+        .with_capture_tool_calls(true);
     options.reasoning_effort = thinking.effort;
     options.extra_body = thinking.extra_body;
     options

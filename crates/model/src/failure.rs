@@ -6,7 +6,6 @@ use std::time::Duration;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
 use autonoe_core::quota;
-use genai::webc::StreamTimeout;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::header::{HeaderMap, LOCATION};
@@ -16,6 +15,7 @@ use crate::frames::StreamNotes;
 use crate::provider::{Provider, ProviderKind};
 use crate::provider_error::{ProviderError, first_line};
 use crate::retry_after;
+use crate::transport::TransportFailure;
 use crate::web_page::{self, WebPage};
 
 /// A rate limit with a longer wait than this counts as an exhausted quota.
@@ -109,25 +109,14 @@ pub(crate) struct CallContext<'a> {
     pub now: Timestamp,
 }
 
-/// Classifies an error of the library, given what the stream contained.
+/// Classifies an error of the library.
 pub(crate) fn classify(error: &genai::Error, notes: &StreamNotes, context: CallContext<'_>) -> ModelFailure {
-    if let Some(failure) = noted_failure(notes, context) {
-        return failure;
-    }
     match error {
         genai::Error::WebStream { error, .. } => {
             if let Some(inner) = error.downcast_ref::<genai::Error>() {
                 return classify(inner, notes, context);
             }
-            match error.downcast_ref::<StreamTimeout>() {
-                Some(phase) => ModelFailure::new(
-                    Timeout,
-                    format!("The model service stopped responding: {phase}."),
-                    None,
-                    context,
-                ),
-                None => ModelFailure::new(NetworkError, connection_sentence(error.as_ref()), None, context),
-            }
+            ModelFailure::new(NetworkError, connection_sentence(error.as_ref()), None, context)
         }
         genai::Error::HttpError { status, body, headers, .. } => {
             http(status.as_u16(), headers, &ProviderError::from_body(body), context)
@@ -142,9 +131,6 @@ pub(crate) fn classify(error: &genai::Error, notes: &StreamNotes, context: CallC
 
 /// The failure that the service reported in the stream and the library dropped.
 pub(crate) fn noted_failure(notes: &StreamNotes, context: CallContext<'_>) -> Option<ModelFailure> {
-    if let Some(page) = &notes.page {
-        return Some(web_page::instead_of_stream(page, context));
-    }
     match &notes.error {
         Some(error) => Some(broken_off(&ProviderError::from_value(error), context)),
         None => notes.broken.then(|| broken_json("a frame of the stream is truncated", context)),
@@ -160,9 +146,16 @@ pub(crate) fn cut_off(context: CallContext<'_>) -> ModelFailure {
     )
 }
 
-/// `excess` completes the sentence "The model service … for one reply".
-pub(crate) fn too_long(excess: &str, context: CallContext<'_>) -> ModelFailure {
-    ModelFailure::new(Timeout, format!("The model service {excess} for one reply."), None, context)
+pub(crate) fn transport_failed(failure: &TransportFailure, context: CallContext<'_>) -> ModelFailure {
+    let (code, message) = match failure {
+        TransportFailure::Silent(limit) => {
+            let limit = autonoe_core::duration::format(*limit);
+            (Timeout, format!("The model service stopped responding: it sent nothing for {limit}."))
+        }
+        TransportFailure::Broken(error) => (NetworkError, connection_sentence(error.as_ref())),
+        TransportFailure::TooLong(excess) => (Timeout, format!("The model service {excess} for one reply.")),
+    };
+    ModelFailure::new(code, message, None, context)
 }
 
 /// A stream of keep-alives only. Not retried, since another attempt would take as long.

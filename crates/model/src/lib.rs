@@ -12,6 +12,7 @@ mod conversation;
 mod dialect;
 mod endpoint;
 mod failure;
+mod frame_splitter;
 mod frames;
 mod price;
 mod provider;
@@ -21,6 +22,7 @@ mod retry;
 mod retry_after;
 mod schema;
 mod thinking;
+mod transport;
 mod web_page;
 mod window;
 

@@ -1,18 +1,11 @@
 //! HTML where an API response is expected: a captive portal, a proxy's error page, a website at a wrong base
 //! URL.
 
-use std::time::Duration;
-
 use autonoe_core::fault::{Fault, FaultLayer};
 
 use crate::code::ModelErrorCode;
-use crate::failure::{CallContext, ModelFailure, cut_off};
+use crate::failure::{CallContext, ModelFailure};
 use crate::frames::StreamNotes;
-
-/// How long the follow-up request may take.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
-
-const MAX_PAGE_BYTES: usize = 64 * 1024;
 
 /// Longer titles are cut.
 const MAX_TITLE_CHARS: usize = 80;
@@ -58,38 +51,22 @@ fn without_secrets(url: &str) -> Option<String> {
     Some(url.to_string().trim_end_matches('/').to_owned())
 }
 
-pub(crate) fn instead_of_stream(page: &WebPage, context: CallContext<'_>) -> ModelFailure {
+/// What came in place of a model's reply, given the beginning of the body; `None` if there was a part of a reply
+/// or nothing that is known.
+pub(crate) fn instead_of_stream(
+    notes: &StreamNotes,
+    start: &str,
+    context: CallContext<'_>,
+) -> Option<ModelFailure> {
+    if notes.has_events {
+        return None;
+    }
+    let page = WebPage::read(start)?;
     let message =
-        format!("The model service answered with {} (HTML), not with a model's reply.", page.describe());
-    let fault = Fault::transient(FaultLayer::Model, ModelErrorCode::InvalidResponse.as_str(), message);
-    ModelFailure::Retryable(fault.hint(hint(context)))
-}
-
-/// A stream that ended before the reply did. If it contained no part of a reply, the URL is fetched to see
-/// whether it serves a web page.
-pub(crate) async fn ended_early(notes: &StreamNotes, url: &str, context: CallContext<'_>) -> ModelFailure {
-    if !notes.was_not_a_stream() {
-        return cut_off(context);
-    }
-    let text = tokio::time::timeout(FETCH_TIMEOUT, fetch(url)).await.ok().flatten();
-    match text.as_deref().and_then(WebPage::read) {
-        Some(page) => instead_of_stream(&page, context),
-        None => cut_off(context),
-    }
-}
-
-/// Fetches a URL without credentials and without following redirects.
-async fn fetch(url: &str) -> Option<String> {
-    let client = autonoe_tls::client().redirect(reqwest::redirect::Policy::none()).build().ok()?;
-    let mut response = client.get(url).send().await.ok()?;
-    let mut bytes = Vec::new();
-    while let Some(piece) = response.chunk().await.ok()? {
-        bytes.extend_from_slice(&piece);
-        if bytes.len() > MAX_PAGE_BYTES {
-            break;
-        }
-    }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+        format!("The model service answered with {} (HTML) in place of a model's reply.", page.describe());
+    let code = ModelErrorCode::InvalidResponse.as_str();
+    let fault = Fault::transient(FaultLayer::Model, code, message);
+    Some(ModelFailure::Retryable(fault.hint(hint(context))))
 }
 
 /// The title, with whitespace collapsed.
