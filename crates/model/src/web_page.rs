@@ -2,6 +2,7 @@
 //! URL.
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use serde::de::IgnoredAny;
 
 use crate::code::ModelErrorCode;
 use crate::failure::{CallContext, ModelFailure};
@@ -9,6 +10,9 @@ use crate::frames::StreamNotes;
 
 /// Longer titles are cut.
 const MAX_TITLE_CHARS: usize = 80;
+
+/// JSON that is shown is cut after this many characters.
+const MAX_JSON_CHARS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebPage {
@@ -61,9 +65,15 @@ pub(crate) fn instead_of_stream(
     if notes.has_events {
         return None;
     }
-    let page = WebPage::read(start)?;
-    let message =
-        format!("The model service answered with {} (HTML) in place of a model's reply.", page.describe());
+    let found = match WebPage::read(start) {
+        Some(page) => format!("{} (HTML)", page.describe()),
+        None => {
+            serde_json::from_str::<IgnoredAny>(start).ok()?;
+            let json = start.split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("JSON that is not a stream, '{}',", json.chars().take(MAX_JSON_CHARS).collect::<String>())
+        }
+    };
+    let message = format!("The model service answered with {found} in place of a model's reply.");
     let code = ModelErrorCode::InvalidResponse.as_str();
     let fault = Fault::transient(FaultLayer::Model, code, message);
     Some(ModelFailure::Retryable(fault.hint(hint(context))))

@@ -44,6 +44,17 @@ async fn a_stream_of_comments_is_not_a_web_page() {
 }
 
 #[tokio::test]
+async fn json_that_is_not_a_stream_is_named() {
+    for (kind, name) in THINKERS {
+        let (address, _) = serve(vec![response("200 OK", "application/json", "{\"hello\": 1}\n"); 4]);
+        let fault = fault(ask(&Model::open(&provider(kind, &address), name, &quick()).unwrap()).await);
+        assert!(fault.message.contains("JSON that is not a stream, '{\"hello\": 1}'"), "{kind}: {fault}");
+        let hint = fault.hint.unwrap_or_default();
+        assert!(hint.contains(&address) && hint.contains("proxy"), "{kind}: {hint}");
+    }
+}
+
+#[tokio::test]
 async fn a_refused_key_is_reported_as_a_sentence() {
     let refused = r#"{"error":{"type":"authentication_error","message":"invalid key"}}"#;
     let (address, _) = serve(vec![response("401 Unauthorized", "application/json", refused)]);
