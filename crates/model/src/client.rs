@@ -1,7 +1,8 @@
 //! The client: takes a conversation, returns a complete reply, and retries failures that may pass.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -84,6 +85,8 @@ pub struct ModelClient {
     http: reqwest::Client,
     /// Connects to our own sockets only.
     library: Client,
+    /// The names of the providers that have replied.
+    answered: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl ModelClient {
@@ -106,7 +109,7 @@ impl ModelClient {
             .map_err(|error| failed(error.to_string()))?;
         let library =
             Client::builder().with_reqwest(local).build().map_err(|error| failed(error.to_string()))?;
-        Ok(Self { http, library })
+        Ok(Self { http, library, answered: Arc::default() })
     }
 
     /// Opens a model by its full name or alias. Sends nothing yet.
@@ -180,7 +183,10 @@ impl Model {
         let mut retry = 0;
         loop {
             let failure = match timeout(MAX_ATTEMPT, self.attempt(conversation, progress)).await {
-                Ok(Ok(reply)) => return Ok(reply),
+                Ok(Ok(reply)) => {
+                    self.answered().insert(self.provider.name.clone());
+                    return Ok(reply);
+                }
                 Ok(Err(failure)) => failure,
                 Err(_) => {
                     let excess = format!("took longer than {} minutes", MAX_ATTEMPT.as_secs() / 60);
@@ -310,7 +316,12 @@ impl Model {
     }
 
     fn context(&self) -> CallContext<'_> {
-        CallContext { provider: &self.provider, model: &self.name, now: Timestamp::now() }
+        let has_answered = self.answered().contains(&self.provider.name);
+        CallContext { provider: &self.provider, model: &self.name, now: Timestamp::now(), has_answered }
+    }
+
+    fn answered(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.client.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

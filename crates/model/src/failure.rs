@@ -107,6 +107,8 @@ pub(crate) struct CallContext<'a> {
     pub provider: &'a Provider,
     pub model: &'a str,
     pub now: Timestamp,
+    /// Whether the provider has replied in this run.
+    pub has_answered: bool,
 }
 
 /// Classifies an error of the library.
@@ -211,7 +213,11 @@ fn http(status: u16, headers: &HeaderMap, error: &ProviderError, context: CallCo
         }
         ProviderNotConfigured => {
             let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("another address");
-            format!("The model service answered {status} with a redirect to {to}.")
+            let message = format!("The model service answered {status} with a redirect to {to}.");
+            if context.has_answered {
+                return intercepted(message, context);
+            }
+            message
         }
         _ => format!("The model service answered {status}: {}", sentence(&error.message)),
     };
@@ -232,12 +238,23 @@ fn answered_by_page(
         page.describe()
     );
     if code.is_retried() {
-        let fault = Fault::transient(FaultLayer::Model, code.as_str(), message).retry_after(retry_after);
+        let fault = if code.is_outage() { Fault::outage } else { Fault::transient };
+        let fault = fault(FaultLayer::Model, code.as_str(), message).retry_after(retry_after);
         return ModelFailure::Retryable(fault.hint(web_page::hint(context)));
+    }
+    // A proxy's page about a request that is too large is about the request.
+    if context.has_answered && code != ContextLengthExceeded {
+        return intercepted(message, context);
     }
     let code = if code == ModelNotFound { ProviderNotConfigured } else { code };
     let fault = Fault::permanent(FaultLayer::Config, code.as_str(), message).hint(web_page::hint(context));
     ModelFailure::Final(SessionEnd::ExecutionError { fault })
+}
+
+/// Something between us and a service that has replied before answers in its place, such as a network login.
+fn intercepted(message: String, context: CallContext<'_>) -> ModelFailure {
+    let fault = Fault::outage(FaultLayer::Model, NetworkError.as_str(), message);
+    ModelFailure::Retryable(fault.hint(web_page::hint(context)))
 }
 
 fn broken_off(error: &ProviderError, context: CallContext<'_>) -> ModelFailure {

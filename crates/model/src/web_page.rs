@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use crate::code::ModelErrorCode;
 use crate::failure::{CallContext, ModelFailure};
 use crate::frames::StreamNotes;
+use crate::provider::Provider;
 
 /// Longer titles are cut.
 const MAX_TITLE_CHARS: usize = 80;
@@ -37,7 +38,8 @@ impl WebPage {
 
 /// What a person can do about it.
 pub(crate) fn hint(context: CallContext<'_>) -> String {
-    let shown = context.provider.base_url.as_deref().and_then(without_secrets);
+    let Provider { base_url, kind, .. } = context.provider;
+    let shown = base_url.as_deref().or(kind.vendor_base_url()).and_then(without_secrets);
     let base_url = shown.map_or_else(|| "the base URL".to_owned(), |url| format!("the base URL {url}"));
     format!(
         "Check {base_url} of the provider '{}', and whether a proxy or a network login is in between. Open it in a \
@@ -75,8 +77,9 @@ pub(crate) fn instead_of_stream(
     };
     let message = format!("The model service answered with {found} in place of a model's reply.");
     let code = ModelErrorCode::InvalidResponse.as_str();
-    let fault = Fault::transient(FaultLayer::Model, code, message);
-    Some(ModelFailure::Retryable(fault.hint(hint(context))))
+    // A service that has replied before is cut off by something in between, such as a network login.
+    let fault = if context.has_answered { Fault::outage } else { Fault::transient };
+    Some(ModelFailure::Retryable(fault(FaultLayer::Model, code, message).hint(hint(context))))
 }
 
 /// The title, with whitespace collapsed.
