@@ -1,6 +1,6 @@
 //! The client: takes a conversation, returns a complete reply, and retries failures that may pass.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use genai::chat::{ChatOptions, ChatStreamEvent, StopReason, StreamEnd};
 use genai::resolver::AuthData;
 use genai::{Client, Headers, ModelIden, ServiceTarget, WebConfig};
 use jiff::Timestamp;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::conversation::Conversation;
 use crate::failure::{
     CallContext, ModelFailure, WINDOW_FULL, broken, classify, cut_off, empty, keep_alives_only,
-    noted_failure, transport_failed,
+    noted_failure, too_slow, transport_failed,
 };
 use crate::frame_splitter::Framing;
 use crate::frames::{FrameWatch, StreamNotes};
@@ -25,12 +25,9 @@ use crate::price::{PriceList, resolve_alias};
 use crate::provider::{Provider, ProviderKind};
 use crate::reply::{FinishReason, Reply};
 use crate::retry::{FIRST_PAUSE, MAX_RETRIES, pause};
-use crate::transport::{Exchange, Service, TransportFailure};
+use crate::transport::{Exchange, Service};
 use crate::web_page::instead_of_stream;
 use crate::{dialect, endpoint, thinking, window};
-
-/// One attempt is aborted after this, even if data is still arriving.
-const MAX_ATTEMPT: Duration = Duration::from_secs(60 * 60);
 
 /// Options of model calls.
 #[derive(Debug, Clone)]
@@ -41,6 +38,8 @@ pub struct Tuning {
     pub idle_timeout: Duration,
     /// The call fails if only keep-alives such as pings arrive for this long.
     pub content_timeout: Duration,
+    /// The call fails after this time, with all its retries, even if content is still arriving.
+    pub call_timeout: Duration,
     /// The pause before the first retry; each further one is twice as long.
     pub retry_pause: Duration,
     /// Context window in tokens, where it differs from the default for the model's name.
@@ -55,6 +54,7 @@ impl Default for Tuning {
             thinking: None,
             idle_timeout: Duration::from_secs(120),
             content_timeout: Duration::from_secs(10 * 60),
+            call_timeout: Duration::from_secs(60 * 60),
             retry_pause: FIRST_PAUSE,
             window: None,
             prices: None,
@@ -180,28 +180,26 @@ impl Model {
         conversation: &Conversation,
         progress: &(dyn Fn(ReplyProgress) + Send + Sync),
     ) -> Result<Reply, SessionEnd> {
+        let deadline = Instant::now() + self.tuning.call_timeout;
         let mut retry = 0;
         loop {
-            let failure = match timeout(MAX_ATTEMPT, self.attempt(conversation, progress)).await {
+            let failure = match timeout_at(deadline, self.attempt(conversation, progress)).await {
                 Ok(Ok(reply)) => {
                     self.answered().insert(self.provider.name.clone());
                     return Ok(reply);
                 }
                 Ok(Err(failure)) => failure,
-                Err(_) => {
-                    let excess = format!("took longer than {} minutes", MAX_ATTEMPT.as_secs() / 60);
-                    transport_failed(&TransportFailure::TooLong(excess), self.context())
-                }
+                Err(_) => too_slow(self.tuning.call_timeout),
             };
             let fault = match failure {
                 ModelFailure::Final(outcome) => return Err(outcome),
-                ModelFailure::Retryable(fault) if retry == MAX_RETRIES => {
-                    return Err(SessionEnd::ExecutionError { fault });
-                }
                 ModelFailure::Retryable(fault) => fault,
             };
             retry += 1;
             let pause = pause(self.tuning.retry_pause, retry, fastrand::f64(), fault.retry_after);
+            if retry > MAX_RETRIES || Instant::now() + pause >= deadline {
+                return Err(SessionEnd::ExecutionError { fault });
+            }
             progress(ReplyProgress::Retrying { retry, pause, fault });
             sleep(pause).await;
         }
@@ -248,6 +246,7 @@ impl Model {
             self.client.library.exec_chat_stream(target, request, Some(&options)).await.map_err(failed)?;
         let mut stream = response.stream;
         let mut responding = false;
+        let mut argument_lengths = HashMap::new();
         let mut content_deadline = Instant::now() + self.tuning.content_timeout;
         loop {
             let Ok(event) = timeout_at(content_deadline, stream.next()).await else {
@@ -257,13 +256,22 @@ impl Model {
             let update = match event.map_err(failed)? {
                 ChatStreamEvent::End(_) if !frames.notes().has_events => break,
                 ChatStreamEvent::End(end) => return self.finish(end, &frames.notes()),
+                ChatStreamEvent::Chunk(chunk) if chunk.content.is_empty() => continue,
                 ChatStreamEvent::Chunk(chunk) => Some(ReplyProgress::Text(chunk.content)),
+                ChatStreamEvent::ReasoningChunk(chunk) if chunk.content.is_empty() => continue,
                 ChatStreamEvent::ReasoningChunk(chunk) => {
                     content_deadline = Instant::now() + self.tuning.content_timeout;
                     progress(ReplyProgress::Thought(chunk.content));
                     continue;
                 }
-                ChatStreamEvent::ToolCallChunk(_) => None,
+                ChatStreamEvent::ToolCallChunk(chunk) => {
+                    // The arguments received so far; without new ones it is a keep-alive.
+                    let length = chunk.tool_call.fn_arguments.as_str().map_or(0, str::len);
+                    if argument_lengths.insert(chunk.tool_call.call_id, length) == Some(length) {
+                        continue;
+                    }
+                    None
+                }
                 ChatStreamEvent::Start
                 | ChatStreamEvent::ThoughtSignatureChunk(_)
                 | ChatStreamEvent::Heartbeat => continue,

@@ -160,12 +160,19 @@ pub(crate) fn transport_failed(failure: &TransportFailure, context: CallContext<
     ModelFailure::new(code, message, None, context)
 }
 
-/// A stream of keep-alives only. Not retried, since another attempt would take as long.
+/// A stream of keep-alives only.
 pub(crate) fn keep_alives_only(limit: Duration) -> ModelFailure {
-    let message = format!(
-        "The model service sent nothing but keep-alives for {}.",
-        autonoe_core::duration::format(limit)
-    );
+    let limit = autonoe_core::duration::format(limit);
+    timed_out(format!("The model service sent nothing but keep-alives for {limit}."))
+}
+
+pub(crate) fn too_slow(limit: Duration) -> ModelFailure {
+    let limit = autonoe_core::duration::format(limit);
+    timed_out(format!("The model service did not complete its reply within {limit}."))
+}
+
+/// Not retried, since another attempt would take as long.
+fn timed_out(message: String) -> ModelFailure {
     ModelFailure::Final(SessionEnd::ExecutionError {
         fault: Fault::outage(FaultLayer::Model, Timeout.as_str(), message),
     })
