@@ -3,7 +3,7 @@
 mod banner;
 mod job;
 mod setup;
-mod status_setup;
+pub mod status_setup;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -160,7 +160,10 @@ pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, F
         policy.temp = room_config::temporary(sandbox.layer(), &project);
         let mut room_config =
             room_config::build(&project, environment, &user, &policy, sandbox, &host.identity)?;
-        let warnings = preflight::check(&project, &room_config).await?;
+        let checking = preflight::check(&project, &room_config);
+        let Some(warnings) = stop.token().run_until_cancelled(checking).await.transpose()? else {
+            return Ok(None);
+        };
         let checkouts =
             room_config::checkout_factory(&project, environment, &user, &room_config, "checkouts");
         let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
@@ -293,9 +296,15 @@ impl Engine<'_> {
         }
 
         if job.has_deliverables() {
-            let setup = StatusSetup { project: self.project, status: &status, journal: &journal };
+            let setup = StatusSetup {
+                project: self.project,
+                status: &status,
+                journal: &journal,
+                other_project: job.other_project(),
+                now: clock.now(),
+            };
             match self.start_over {
-                true => self.console.line(MessageLevel::Info, &setup.start_over(clock.now()).await?),
+                true => self.console.line(MessageLevel::Info, &setup.start_over().await?),
                 false => {
                     if let Some(restored) = setup.restore().await? {
                         sinks.emit(&span, &restored);

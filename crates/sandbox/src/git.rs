@@ -14,7 +14,7 @@ use crate::git_locks::{GitLock, changed};
 use autonoe_files::{ReadError, read_bytes, read_text};
 
 /// Maximum size of a repository's config file, in bytes; with ten thousand branches it has about a megabyte.
-const CONFIG_LIMIT: u64 = 16 * 1024 * 1024;
+pub(crate) const CONFIG_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The directories of the repository that a project belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

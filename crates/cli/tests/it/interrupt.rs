@@ -242,3 +242,44 @@ fn a_killed_sandbox_is_reported_and_the_session_continues() {
     assert!(run.stderr.contains(message), "{}", run.stderr);
     assert_no_processes_left(&project);
 }
+
+/// Without git the files are copied for the checks, which takes long here.
+fn with_large_file_and_check() -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("SPEC.md", "# Spec\n\n```check A name=a\n$ test -f x\n```\n");
+    let large = std::fs::File::create(project.path("large")).expect("file");
+    large.set_len(2_000_000_000).expect("grown");
+    project
+}
+
+#[test]
+fn a_signal_stops_the_copying_of_a_large_project() {
+    let project = with_large_file_and_check();
+    let model = model(&builder());
+    let mut command = project.command(&model, &["run"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let checkouts = project.home().join(".local/state/autonoe/projects");
+    let is_copying = || {
+        let mut found = Command::new("find");
+        let found =
+            found.arg(&checkouts).args(["-path", "*/tree/large", "-size", "+1M"]).output().expect("find");
+        !found.stdout.is_empty()
+    };
+    wait_until("the files are copied", is_copying);
+    let start = Instant::now();
+    signal(&child, Signal::TERM);
+    let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("interrupted", 130);
+    assert!(start.elapsed() < Duration::from_secs(5), "it took {:?}", start.elapsed());
+    assert_eq!(model.requests().len(), 0);
+}
+
+#[test]
+fn max_duration_stops_the_copying_of_a_large_project() {
+    let project = with_large_file_and_check();
+    let model = model(&builder());
+    let start = Instant::now();
+    let run = project.run(&model, &["run", "--max-duration", "1s"]);
+    run.assert_ended("duration_exceeded", 4);
+    assert!(start.elapsed() < Duration::from_secs(10), "it took {:?}", start.elapsed());
+}
