@@ -47,7 +47,7 @@ mod startup;
 #[cfg(feature = "bench")]
 mod table;
 
-use crate::Result;
+use crate::result::Result;
 use crate::workspace::cargo;
 
 /// Builds this program in release mode with the feature `bench` and starts the measurements.

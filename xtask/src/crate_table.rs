@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
+use crate::result::Result;
 use crate::workspace::{cargo, root};
 
 const FILE: &str = "ARCHITECTURE.md";

@@ -9,8 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::Result;
 use crate::crate_table;
+use crate::result::Result;
 use crate::workspace::{build_autonoe, root};
 
 const MAN_DIRECTORY: &str = "docs/man";

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Result;
+use crate::result::Result;
 
 /// Variables with these prefixes are removed.
 const PREFIXES: &str = "ANTHROPIC_ AUTONOE_ AWS_ AZURE_ CLAUDE CODEX_ COHERE_ DEEPSEEK_ FIREWORKS_ GCLOUD_ GCP_ GEMINI_ \

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
+use crate::result::Result;
 use crate::workspace::root;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

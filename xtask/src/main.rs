@@ -8,14 +8,11 @@ mod docs;
 mod hermetic;
 mod lines;
 mod npm;
+mod result;
 mod test;
 mod workspace;
 
-use std::error::Error;
 use std::process::ExitCode;
-
-/// The result of a task; the error is printed to the user.
-type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "\
 The development tasks of this repository.

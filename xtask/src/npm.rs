@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Result;
+use crate::result::Result;
 use crate::workspace::root;
 
 const VARIABLE: &str = "AUTONOE_TEST_NPM";

@@ -11,8 +11,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::hermetic::TemporaryHome;
+use crate::result::Result;
 use crate::workspace::{cargo, has_cargo_command};
-use crate::{Result, docs, npm};
+use crate::{docs, npm};
 
 /// Programs that the tests or the build start, with their Debian packages.
 const REQUIRED: [(&str, &str); 3] = [("git", "git"), ("bash", "bash"), ("cc", "gcc")];

@@ -17,6 +17,7 @@ mod turn_end;
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::SessionUpdate;
@@ -76,6 +77,10 @@ pub(crate) struct AcpQuirks {
     pub args: Vec<String>,
     /// Whether the model is set over the protocol.
     pub sets_model: bool,
+    /// Whether the level of thinking is set over the protocol.
+    pub sets_thinking: bool,
+    /// Whether the user knows that it offers no level; the same for all sessions of a run.
+    pub thinking_warned: Arc<AtomicBool>,
     /// Whether we offer to read and write files and to run commands for it.
     pub serves_files: bool,
     /// How long it may take to exit after its input is closed; `None` means that it is stopped at once.
@@ -104,6 +109,8 @@ impl AcpBackend {
             backend: name,
             args: Vec::new(),
             sets_model: true,
+            sets_thinking: true,
+            thinking_warned: Arc::default(),
             serves_files: true,
             exit_limit: Some(EXIT_LIMIT),
             refusal_style: RefusalStyle::ByOption,
@@ -149,6 +156,7 @@ pub(crate) async fn open(
         label: AgentLabel { name: quirks.display_name.clone(), log_in: quirks.log_in.clone() },
         earlier: history.and_then(|history| history["acp_session"].as_str().map(str::to_owned)),
         model: spec.model,
+        thinking: spec.thinking,
         guides: guides::read(&settings.root),
         settings: settings.clone(),
         quirks,
@@ -173,6 +181,8 @@ struct AcpAgent {
     label: AgentLabel,
     settings: VendorSettings,
     model: String,
+    /// Thinking budget in tokens; `None` if none was asked for.
+    thinking: Option<u32>,
     /// The session to resume.
     earlier: Option<String>,
     guides: String,

@@ -2,6 +2,7 @@
 //! our gates; the settings of Claude Code, of the user and of the repository are ignored.
 
 mod message;
+mod profile;
 mod session_result;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,8 @@ use crate::vendor::{
 use message::{AssistantBlock, ClaudeMessage, ClaudeToolRequest, ClaudeToolResult};
 use session_result::ClaudeResult;
 
+pub use profile::PROFILE;
+
 pub const NAME: &str = "claude";
 
 /// The built-in tools that our gates know. Others could act without a check: later, elsewhere, or in another
@@ -51,8 +54,8 @@ const ENVIRONMENT: [(&str, &str); 7] = [
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// The timeout of our hook.
-const GATE_SECONDS: u32 = 60;
+/// The timeout of our hook; longer than the longest hook of a project, for which our gates wait.
+const GATE_SECONDS: u32 = 660;
 
 /// The file with the MCP servers. Their headers may be secret, and other users can read arguments.
 const SERVERS: &str = "autonoe-servers.json";

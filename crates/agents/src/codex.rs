@@ -8,6 +8,7 @@ mod exec;
 mod item;
 mod item_events;
 mod message;
+mod profile;
 mod shell;
 mod strict;
 mod turn_end;
@@ -33,6 +34,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::answer::{AnswerCheck, ExpectedAnswer};
+use crate::effort::effort;
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
 use crate::vendor::{
@@ -44,6 +46,8 @@ pub use config::UserProvider;
 use item::CodexAction;
 use message::CodexMessage;
 
+pub use profile::PROFILE;
+
 pub const NAME: &str = "codex";
 
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -54,12 +58,6 @@ const SERVER_WAIT: Duration = Duration::from_secs(5);
 
 /// The directory of Codex's own rules, which approve commands without asking.
 const RULES: &str = "rules";
-
-/// Budgets up to this many tokens request low effort.
-const LOW_UP_TO: u32 = 4_096;
-
-/// Budgets up to this many tokens request medium effort, larger ones high effort.
-const MEDIUM_UP_TO: u32 = 16_384;
 
 /// JSON-RPC error code.
 const UNKNOWN_METHOD: i32 = -32_601;
@@ -132,16 +130,6 @@ fn remove_rules(home: &Path) -> Result<(), Fault> {
             Err(Fault::permanent(FaultLayer::System, "agent_home", message))
         }
         Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-fn effort(tokens: u32) -> &'static str {
-    if tokens <= LOW_UP_TO {
-        "low"
-    } else if tokens <= MEDIUM_UP_TO {
-        "medium"
-    } else {
-        "high"
     }
 }
 

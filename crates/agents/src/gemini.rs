@@ -2,6 +2,8 @@
 //! about some calls; our policy file makes it ask about every call and disables the tools that our gates do
 //! not know.
 
+mod profile;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,7 +14,10 @@ use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde_json::{Value, json};
 
 use crate::acp::{AcpQuirks, RefusalStyle, open};
+use crate::effort::effort;
 use crate::vendor::{SERVER, ServiceAccess, VendorSettings};
+
+pub use profile::PROFILE;
 
 pub const NAME: &str = "gemini";
 
@@ -56,6 +61,9 @@ const LOG_IN: &str = "Run `gemini` and log in, or set GEMINI_API_KEY.";
 /// The file of a Google login.
 const LOGIN_FILE: &str = "oauth_creds.json";
 
+/// Models whose thinking has levels.
+const WITH_LEVELS: &str = "gemini-3";
+
 pub struct GeminiBackend {
     settings: VendorSettings,
     deliverables: Arc<DeliverableService>,
@@ -74,6 +82,9 @@ impl GeminiBackend {
             log_in: LOG_IN.to_owned(),
             args: self.arguments(model),
             sets_model: false,
+            // Its settings have the budget.
+            sets_thinking: false,
+            thinking_warned: Arc::default(),
             // Otherwise version 0.61 treats a missing file as an error and cannot create new files.
             serves_files: false,
             // It exits only on a signal, and slowly. It saves each message at once, so nothing is lost.
@@ -128,8 +139,8 @@ impl GeminiBackend {
         Err(Fault::permanent(FaultLayer::Config, "agent_settings", message).hint(hint))
     }
 
-    fn write_settings(&self) -> Result<(), Fault> {
-        let settings = json!({
+    fn write_settings(&self, spec: &SessionSpec) -> Result<(), Fault> {
+        let mut settings = json!({
             "general": {
                 "defaultApprovalMode": "default",
                 "enableAutoUpdate": false,
@@ -148,6 +159,9 @@ impl GeminiBackend {
                 "folderTrust": { "enabled": false },
             },
         });
+        if let Some(tokens) = spec.thinking {
+            settings["modelConfigs"] = json!({ "customOverrides": thinking(&spec.model, tokens) });
+        }
         for name in [SYSTEM_SETTINGS, USER_SETTINGS] {
             self.settings.write(name, &settings.to_string())?;
         }
@@ -190,6 +204,23 @@ impl GeminiBackend {
     }
 }
 
+/// The budget for thinking, as overrides of the settings that the Gemini CLI has for its models. Generation 3 has levels
+/// instead of budgets, and a request may not have both.
+fn thinking(model: &str, tokens: u32) -> Value {
+    let budget = json!({ "thinkingBudget": tokens });
+    let level = json!({ "thinkingLevel": if effort(tokens) == "low" { "LOW" } else { "HIGH" } });
+    let of_model = if model.starts_with(WITH_LEVELS) { &level } else { &budget };
+    // The first two are what the known models derive from.
+    let overrides = [("chat-base-2.5", &budget), ("chat-base-3", &level), (model, of_model)];
+    let overrides = overrides.map(|(model, thinking)| {
+        json!({
+            "match": { "model": model },
+            "modelConfig": { "generateContentConfig": { "thinkingConfig": thinking } },
+        })
+    });
+    Value::from(overrides.to_vec())
+}
+
 #[async_trait]
 impl Backend for GeminiBackend {
     fn name(&self) -> &str {
@@ -199,7 +230,7 @@ impl Backend for GeminiBackend {
     async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
         let quirks = self.quirks(&spec.model);
         self.check_repository()?;
-        self.write_settings()?;
+        self.write_settings(&spec)?;
         open(quirks, &self.settings, &self.deliverables, spec, |access| self.env(access)).await
     }
 }

@@ -31,6 +31,9 @@ use server_record::ServerRecord;
 use toolbox::Toolbox;
 use turns::Turns;
 
+/// For planning and for the other phases.
+pub const DEFAULT_MODELS: (&str, &str) = ("opus", "sonnet");
+
 const SYSTEM_PROMPT: &str = include_str!("native/system.md");
 
 #[derive(Clone)]

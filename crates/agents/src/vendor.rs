@@ -3,6 +3,7 @@
 
 mod json_lines;
 mod login;
+mod profile;
 mod session;
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,6 +23,7 @@ use autonoe_tools::ServerConfig;
 
 pub(crate) use json_lines::{JsonLineProcess, ProcessOutput};
 pub use login::VendorLogin;
+pub use profile::{KeyPlacement, VendorProfile, Version};
 pub(crate) use session::{VendorSession, end_session};
 
 /// Given to a program instead of the key, which the egress proxy adds.
@@ -119,6 +121,7 @@ impl VendorSettings {
         };
         let vendor_session = VendorSession {
             name: name.to_owned(),
+            root: self.root.clone(),
             server: self.server(&calls),
             deliverables: Arc::clone(deliverables),
             session_sandbox,

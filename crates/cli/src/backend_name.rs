@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use autonoe_agents::{acp, claude, codex, gemini, replay};
+use autonoe_agents::{VendorProfile, acp, claude, codex, gemini, native, replay};
 use autonoe_core::backend_chain::PhaseModels;
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_model::ProviderKind;
 use autonoe_store::AcpAgentConfig;
 
 use crate::command_line::CommandLine;
@@ -43,23 +42,22 @@ impl BackendName {
         }
     }
 
-    /// `None` if the backend is not tied to one vendor's models.
-    pub fn vendor(&self) -> Option<ProviderKind> {
+    /// `None` if the backend is not a vendor's agent.
+    pub fn profile(&self) -> Option<&'static VendorProfile> {
         match self {
             Self::Native | Self::Acp(_) | Self::Configured(_) | Self::Replay(_) => None,
-            Self::Claude => Some(ProviderKind::Anthropic),
-            Self::Codex => Some(ProviderKind::OpenAi),
-            Self::Gemini => Some(ProviderKind::Gemini),
+            Self::Claude => Some(&claude::PROFILE),
+            Self::Codex => Some(&codex::PROFILE),
+            Self::Gemini => Some(&gemini::PROFILE),
         }
     }
 
     pub fn default_models(&self) -> PhaseModels {
-        let (plan, work) = match self {
-            Self::Native | Self::Claude => ("opus", "sonnet"),
-            Self::Codex => ("gpt-5.5", "gpt-5.5"),
-            Self::Gemini => ("gemini-2.5-pro", "gemini-2.5-pro"),
-            Self::Acp(_) | Self::Configured(_) => (acp::OWN_MODEL, acp::OWN_MODEL),
-            Self::Replay(_) => ("recorded", "recorded"),
+        let (plan, work) = match (self, self.profile()) {
+            (_, Some(profile)) => profile.default_models,
+            (Self::Acp(_) | Self::Configured(_), None) => (acp::OWN_MODEL, acp::OWN_MODEL),
+            (Self::Replay(_), None) => ("recorded", "recorded"),
+            (Self::Native | Self::Claude | Self::Codex | Self::Gemini, None) => native::DEFAULT_MODELS,
         };
         PhaseModels { plan: plan.to_owned(), work: work.to_owned() }
     }

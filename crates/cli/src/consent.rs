@@ -8,7 +8,8 @@ use autonoe_store::{Project, Widening};
 
 /// Fails unless the user has approved, or approves now, what the repository's configuration adds.
 pub fn ensure_trusted(project: &Project, config: &AgentConfig) -> Result<(), Fault> {
-    let Some(widening) = Widening::of(config).filter(|widening| !widening.is_trusted(project)) else {
+    let Some(widening) = Widening::of(config, project).filter(|widening| !widening.is_trusted(project))
+    else {
         return Ok(());
     };
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {

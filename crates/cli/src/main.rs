@@ -3,8 +3,8 @@
 //! This crate is the only one that reads the environment, prints, or exits.
 
 mod arguments;
-mod backend_factory;
 mod backend_name;
+mod backend_settings;
 mod browser;
 mod command_line;
 mod commands;
@@ -19,6 +19,7 @@ mod preflight;
 mod present;
 mod probe;
 mod programs;
+mod project_checks;
 mod providers;
 mod recordings;
 mod report;

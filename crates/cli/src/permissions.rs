@@ -1,13 +1,14 @@
-//! Parses the permission rules and tools of a project's configuration. An invalid entry stops the run before it starts: skipping it
+//! Parses the permission rules, tools and hooks of a project's configuration. An invalid entry stops the run before it starts: skipping it
 //! would leave the user with a policy other than the one they wrote.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_policy::{PermissionRule, ToolPattern};
+use autonoe_policy::{HookMatcher, HookRule, PermissionRule, ToolPattern};
 use autonoe_store::Project;
-use autonoe_store::config::{AgentConfig, EffectiveConfig};
+use autonoe_store::config::{AgentConfig, EffectiveConfig, HookEntry};
 
 pub fn permission_rules(
     config: &AgentConfig,
@@ -31,6 +32,38 @@ pub fn allowed_tools(
     field.read(&in_force.tools).map_err(|fault| {
         fault.hint("Use a tool name such as WebSearch, mcp__server__tool or mcp__server__*.")
     })
+}
+
+/// The commands of hooks. Built-in hooks are the other gates, which are always there.
+pub fn hook_rules(in_force: &EffectiveConfig, project: &Project) -> Result<Vec<HookRule>, Fault> {
+    let mut rules = Vec::new();
+    for entry in &in_force.hooks {
+        let group = match entry {
+            HookEntry::BuiltIn(_) => continue,
+            HookEntry::Commands(group) => group,
+        };
+        let matcher = HookMatcher::parse(&group.matcher).map_err(|error| {
+            let field = Field { name: "hooks.PreToolUse", entries: &[], project };
+            field
+                .invalid(&group.matcher, &format_args!("this matcher is not a regular expression: {error}"))
+                .hint("Use the names of tools such as Bash|Edit, a regular expression such as mcp__.*, or * for every tool.")
+        })?;
+        rules.extend(group.hooks.iter().map(|hook| HookRule {
+            matcher: matcher.clone(),
+            command: hook.command.clone(),
+            time_limit: hook.timeout,
+        }));
+    }
+    Ok(rules)
+}
+
+/// The project's own files that hooks run.
+pub fn hook_files(in_force: &EffectiveConfig, project: &Project) -> Vec<PathBuf> {
+    let groups = in_force.hooks.iter().filter_map(|entry| match entry {
+        HookEntry::BuiltIn(_) => None,
+        HookEntry::Commands(group) => Some(group),
+    });
+    groups.flat_map(|group| &group.hooks).flat_map(|hook| hook.files(project.root())).collect()
 }
 
 /// A list in `.autonoe/agent.json`; error messages name the index of the invalid entry.

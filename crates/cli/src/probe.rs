@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use autonoe_agents::Version;
+
 use crate::environment::Environment;
 use crate::helper::Helper;
 use crate::scratch::ScratchDir;
 
 const LIMIT: Duration = Duration::from_secs(15);
-
-/// Major, minor, patch.
-pub type Version = [u32; 3];
 
 /// The error says why the version is unknown.
 pub async fn version(program: &Path, environment: &Environment) -> Result<Version, String> {

@@ -73,9 +73,9 @@ pub fn resolve_verifier(
 /// Whether the agent offers the model, judged by its vendor. `PROVIDER/NAME` works with the native agent only.
 fn has_model(backend: &BackendName, model: &str, providers: &[Provider]) -> bool {
     let vendor = ModelChoice::parse(model, providers).ok().filter(|_| !model.contains('/'));
-    match backend.vendor() {
+    match backend.profile() {
         None => true,
-        Some(kind) => vendor.is_some_and(|choice| choice.provider == kind.name()),
+        Some(profile) => vendor.is_some_and(|choice| choice.provider == profile.models_of.name()),
     }
 }
 

@@ -258,8 +258,10 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     let found = Repository::around(root);
     let repository =
         if found.above.as_ref().is_some_and(around_home) { Repository::default() } else { found };
-    bounds.protected = read_only_names().map(|name| root.join(name)).chain(repository.hooks()).collect();
-    bounds.read = repository.above.iter().cloned().chain(policy.readable_paths()).collect();
+    let read_only = read_only_names().map(|name| root.join(name)).chain(repository.hooks());
+    bounds.protected = read_only.chain(policy.hook_files.iter().cloned()).collect();
+    bounds.read =
+        repository.above.iter().cloned().chain(PermissionSet::new(policy).readable_paths()).collect();
     let outside = repository.directories.into_iter().filter(|directory| !directory.starts_with(root));
     bounds.write = user.sandbox.write.iter().cloned().chain(outside).filter(|path| path.exists()).collect();
     bounds.hidden = vec![environment.state_home.clone()];
@@ -296,9 +298,11 @@ fn egress(
         for domain in Profile::active(&policy.profiles).into_iter().flat_map(registries) {
             allow.extend([pattern(domain)?, pattern(&format!("*.{domain}"))?]);
         }
-        for host in user.network.allow.iter().chain(&PermissionSet::new(policy).web_hosts()) {
+        let permissions = PermissionSet::new(policy);
+        for host in user.network.allow.iter().chain(&permissions.web_hosts()) {
             allow.push(pattern(host)?);
         }
+        allow.extend(permissions.allows_any_host().then(HostPattern::any_public));
     }
     let upstream =
         environment.upstream.as_ref().map(|(url, except)| UpstreamProxy::new(url, except)).transpose();

@@ -7,6 +7,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::hook_runner::HookRunner;
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: String,
@@ -25,6 +27,15 @@ pub enum Decision {
     Deny(String),
 }
 
+/// The session that a call belongs to.
+#[derive(Clone, Copy, Default)]
+pub struct GateContext<'a> {
+    /// Where the session's commands start; `None` means the project root.
+    pub cwd: Option<&'a Path>,
+    /// `None` if no hook can be run.
+    pub hook_runner: Option<&'a dyn HookRunner>,
+}
+
 /// Checks a tool call before it runs.
 #[async_trait]
 pub trait Gate: Send + Sync {
@@ -32,11 +43,15 @@ pub trait Gate: Send + Sync {
 
     async fn check(&self, call: &ToolCall) -> Decision;
 
-    /// For a session whose commands start in `cwd` instead of the project root. Most gates ignore the
-    /// difference.
-    async fn check_in(&self, call: &ToolCall, cwd: &Path) -> Decision {
-        let _ = cwd;
+    /// Most gates decide the same in every session.
+    async fn check_in(&self, call: &ToolCall, context: GateContext<'_>) -> Decision {
+        let _ = context;
         self.check(call).await
+    }
+
+    /// Whether no sandbox enforces anything of it, so that an agent that cannot ask must not be used.
+    fn must_be_asked(&self) -> bool {
+        false
     }
 }
 
@@ -53,18 +68,14 @@ pub enum GateRuling {
 
 /// Asks every gate. A call on which all gates abstain is denied.
 pub async fn ask(gates: &[Arc<dyn Gate>], call: &ToolCall) -> GateRuling {
-    ask_in(gates, call, None).await
+    ask_in(gates, call, GateContext::default()).await
 }
 
-/// Like [`ask`], for commands that start in `cwd`; `None` means the project root.
-pub async fn ask_in(gates: &[Arc<dyn Gate>], call: &ToolCall, cwd: Option<&Path>) -> GateRuling {
+/// Like [`ask`], for a call of a session.
+pub async fn ask_in(gates: &[Arc<dyn Gate>], call: &ToolCall, context: GateContext<'_>) -> GateRuling {
     let mut allowed = false;
     for gate in gates {
-        let decision = match cwd {
-            Some(cwd) => gate.check_in(call, cwd).await,
-            None => gate.check(call).await,
-        };
-        match decision {
+        match gate.check_in(call, context).await {
             Decision::Abstain => {}
             Decision::Allow => allowed = true,
             Decision::Deny(reason) => {

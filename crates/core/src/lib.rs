@@ -15,6 +15,7 @@ pub mod fault;
 pub mod files;
 pub mod gate;
 pub mod halt;
+pub mod hook_runner;
 pub mod instruction;
 pub mod journal;
 pub mod ledger;

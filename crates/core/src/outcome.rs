@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, FaultLayer};
 use crate::money::Usd;
+use crate::status::Tally;
+use crate::verification::VerificationProgress;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
@@ -248,37 +250,147 @@ pub fn fault_exit_code(fault: &Fault) -> u8 {
     }
 }
 
-/// The account of a run: how it ended and what it did.
+/// How a run ended and what it did.
+///
+/// In JSON the fields of the plan's part stand beside the common ones; see [`FlatReport`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "FlatReport", into = "FlatReport")]
 pub struct RunReport {
-    #[serde(flatten)]
     pub outcome: RunOutcome,
     pub exit_code: u8,
     /// Sessions that count toward the limit.
     pub iterations: u32,
-    pub deliverables_passed: usize,
-    pub deliverables_total: usize,
-    pub deliverables_blocked: usize,
-    /// Passed deliverables that our own checks verified.
-    #[serde(default)]
-    pub deliverables_verified: usize,
-    /// Passed deliverables that an agent only claims.
-    #[serde(default)]
-    pub deliverables_claimed: usize,
-    /// Passed deliverables that a reviewer doubts.
-    #[serde(default)]
-    pub deliverables_doubted: usize,
-    /// Deliverables verified by `sync` so far.
-    pub verified: usize,
-    /// Deliverables for `sync` to verify.
-    pub verified_total: usize,
-    #[serde(rename = "duration_seconds", with = "crate::duration::seconds")]
     pub duration: Duration,
     /// `None` if a price is unknown.
     pub cost_usd: Option<Usd>,
-    /// Set for declarative agents.
+    pub plan: PlanReport,
+}
+
+/// What a plan has achieved. `verified` means two things, so they are apart: our checks confirmed a passed deliverable (in the
+/// tally), or a session of `sync` looked at one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanReport {
+    Deliverables(Tally),
+    Sync { tally: Tally, reviewed: VerificationProgress },
+    Steps(Box<AgentReport>),
+}
+
+impl PlanReport {
+    /// Zero for plans without deliverables.
+    pub fn tally(&self) -> Tally {
+        match self {
+            Self::Deliverables(tally) | Self::Sync { tally, .. } => *tally,
+            Self::Steps(_) => Tally::default(),
+        }
+    }
+
+    /// What `sync` has looked at; zero for other plans.
+    pub fn reviewed(&self) -> VerificationProgress {
+        match self {
+            Self::Sync { reviewed, .. } => *reviewed,
+            Self::Deliverables(_) | Self::Steps(_) => VerificationProgress::default(),
+        }
+    }
+
+    /// `None` for plans over deliverables.
+    pub fn steps(&self) -> Option<&AgentReport> {
+        match self {
+            Self::Steps(agent) => Some(agent),
+            Self::Deliverables(_) | Self::Sync { .. } => None,
+        }
+    }
+}
+
+impl RunReport {
+    /// The report of a run that was interrupted before its first session.
+    pub fn interrupted() -> Self {
+        Self {
+            outcome: RunOutcome::Interrupted,
+            exit_code: exit::INTERRUPTED,
+            iterations: 0,
+            duration: Duration::ZERO,
+            cost_usd: Some(Usd(0.0)),
+            plan: PlanReport::Deliverables(Tally::default()),
+        }
+    }
+}
+
+/// A report as it is in `--json` and in the journal, since before plans had reports of their own.
+#[derive(Serialize, Deserialize)]
+struct FlatReport {
+    #[serde(flatten)]
+    outcome: RunOutcome,
+    exit_code: u8,
+    iterations: u32,
+    deliverables_passed: usize,
+    deliverables_total: usize,
+    deliverables_blocked: usize,
+    #[serde(default)]
+    deliverables_verified: usize,
+    #[serde(default)]
+    deliverables_claimed: usize,
+    #[serde(default)]
+    deliverables_doubted: usize,
+    verified: usize,
+    verified_total: usize,
+    #[serde(rename = "duration_seconds", with = "crate::duration::seconds")]
+    duration: Duration,
+    cost_usd: Option<Usd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<Box<AgentReport>>,
+    agent: Option<Box<AgentReport>>,
+}
+
+impl From<RunReport> for FlatReport {
+    fn from(report: RunReport) -> Self {
+        let RunReport { outcome, exit_code, iterations, duration, cost_usd, plan } = report;
+        let (tally, reviewed) = (plan.tally(), plan.reviewed());
+        let agent = match plan {
+            PlanReport::Steps(agent) => Some(agent),
+            PlanReport::Deliverables(_) | PlanReport::Sync { .. } => None,
+        };
+        Self {
+            outcome,
+            exit_code,
+            iterations,
+            deliverables_passed: tally.passed,
+            deliverables_total: tally.total,
+            deliverables_blocked: tally.blocked,
+            deliverables_verified: tally.verified,
+            deliverables_claimed: tally.claimed(),
+            deliverables_doubted: tally.doubted,
+            verified: reviewed.verified,
+            verified_total: reviewed.total,
+            duration,
+            cost_usd,
+            agent,
+        }
+    }
+}
+
+impl From<FlatReport> for RunReport {
+    fn from(flat: FlatReport) -> Self {
+        let tally = Tally {
+            total: flat.deliverables_total,
+            passed: flat.deliverables_passed,
+            verified: flat.deliverables_verified,
+            doubted: flat.deliverables_doubted,
+            blocked: flat.deliverables_blocked,
+        };
+        let reviewed = VerificationProgress { verified: flat.verified, total: flat.verified_total };
+        let plan = match flat.agent {
+            Some(agent) => PlanReport::Steps(agent),
+            None if reviewed.total > 0 => PlanReport::Sync { tally, reviewed },
+            None => PlanReport::Deliverables(tally),
+        };
+        Self {
+            outcome: flat.outcome,
+            exit_code: flat.exit_code,
+            iterations: flat.iterations,
+            duration: flat.duration,
+            cost_usd: flat.cost_usd,
+            plan,
+        }
+    }
 }
 
 /// Result of a declarative agent.
@@ -299,9 +411,39 @@ pub struct AgentReport {
 mod tests {
     use std::time::Duration;
 
-    use super::{RunOutcome, SessionEnd, exit};
+    use super::{AgentReport, PlanReport, RunOutcome, RunReport, SessionEnd, exit};
     use crate::fault::{Fault, FaultLayer};
     use crate::money::Usd;
+    use crate::status::Tally;
+    use crate::verification::VerificationProgress;
+
+    #[test]
+    fn a_report_has_the_same_flat_fields_whatever_its_plan() {
+        let tally = Tally { total: 4, passed: 3, verified: 2, doubted: 1, blocked: 1 };
+        let reviewed = VerificationProgress { verified: 1, total: 4 };
+        let agent = AgentReport {
+            name: "triage".into(),
+            path: vec!["look".into()],
+            visits: [("look".to_owned(), 1)].into(),
+            conditions: Default::default(),
+            at: None,
+        };
+        for plan in [
+            PlanReport::Deliverables(tally),
+            PlanReport::Sync { tally, reviewed },
+            PlanReport::Steps(agent.into()),
+        ] {
+            let report = RunReport { plan: plan.clone(), ..RunReport::interrupted() };
+            let json = serde_json::to_value(&report).expect("reports serialize");
+            assert_eq!(json["outcome"], "interrupted");
+            assert_eq!(json["exit_code"], 130);
+            assert_eq!(json["deliverables_passed"], plan.tally().passed);
+            assert_eq!(json["deliverables_claimed"], plan.tally().claimed());
+            assert_eq!(json["verified_total"], if matches!(plan, PlanReport::Sync { .. }) { 4 } else { 0 });
+            assert_eq!(json.get("agent").is_some(), matches!(plan, PlanReport::Steps(_)));
+            assert_eq!(serde_json::from_value::<RunReport>(json).expect("reports are read back"), report);
+        }
+    }
 
     #[test]
     fn every_outcome_has_its_exit_code_and_its_name_in_json() {

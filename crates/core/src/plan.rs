@@ -10,10 +10,9 @@ use crate::event::{AgentEvent, RunEvent};
 use crate::fault::Fault;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
-use crate::outcome::{AgentReport, RunOutcome, SessionEnd};
+use crate::outcome::{PlanReport, RunOutcome, SessionEnd};
 use crate::quota::QuotaWait;
-use crate::status::{ProjectStatus, Tally};
-use crate::verification::VerificationProgress;
+use crate::status::ProjectStatus;
 
 /// State of the run so far; restored from the journal when a run is resumed.
 #[derive(Debug, Clone, Default)]
@@ -146,16 +145,6 @@ pub enum PlanVerdict {
     Failed(Fault),
 }
 
-/// Progress of a plan, for summaries.
-#[derive(Debug, Clone, Default)]
-pub struct PlanProgress {
-    pub tally: Tally,
-    /// Only in `sync`.
-    pub progress: VerificationProgress,
-    /// Only for declarative agents.
-    pub agent: Option<Box<AgentReport>>,
-}
-
 /// Decides the next instruction and judges the session just finished.
 #[async_trait]
 pub trait Plan: Send {
@@ -168,7 +157,7 @@ pub trait Plan: Send {
         Ok(())
     }
 
-    fn progress(&self) -> PlanProgress;
+    fn report(&self) -> PlanReport;
 }
 
 /// Reads the project's deliverables; implemented by the store.

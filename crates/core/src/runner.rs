@@ -69,8 +69,8 @@ impl Default for RunOptions {
 pub struct Runner<'a> {
     pub plan: &'a mut dyn Plan,
     pub backend_chain: BackendChain<'a>,
-    /// The gates for each phase.
-    pub gates: &'a (dyn Fn(Phase) -> Vec<Arc<dyn Gate>> + Send + Sync),
+    /// The gates of a session, by its phase and number.
+    pub gates: &'a (dyn Fn(Phase, u32) -> Vec<Arc<dyn Gate>> + Send + Sync),
     pub journal: &'a dyn Journal,
     pub sinks: &'a Sinks,
     pub clock: &'a dyn Clock,
@@ -114,7 +114,7 @@ impl Runner<'_> {
     /// and a user who interrupts does not want to wait.
     async fn confirm_passed(&mut self, outcome: RunOutcome, state: &RunState, start: Duration) -> RunOutcome {
         let is_out_of_time = matches!(outcome, RunOutcome::DurationExceeded { .. });
-        let has_passed = self.plan.progress().tally.passed > 0;
+        let has_passed = self.plan.report().tally().passed > 0;
         if !outcome.is_limit() || self.interrupt.is_cancelled() || (is_out_of_time && !has_passed) {
             return outcome;
         }
@@ -205,7 +205,7 @@ impl Runner<'_> {
             model,
             thinking: self.options.thinking,
             answer_schema,
-            gates: (self.gates)(instruction.name),
+            gates: (self.gates)(instruction.name, number),
             stop: self.interrupt.child_token(),
         };
         let finished = session.run(spec, instruction).await?;
@@ -416,22 +416,13 @@ impl Runner<'_> {
     }
 
     fn report(&self, outcome: RunOutcome, state: &RunState, start: Duration) -> RunReport {
-        let progress = self.plan.progress();
         RunReport {
             exit_code: outcome.exit_code(),
             outcome,
             iterations: state.iterations,
-            deliverables_passed: progress.tally.passed,
-            deliverables_total: progress.tally.total,
-            deliverables_blocked: progress.tally.blocked,
-            deliverables_verified: progress.tally.verified,
-            deliverables_claimed: progress.tally.claimed(),
-            deliverables_doubted: progress.tally.doubted,
-            verified: progress.progress.verified,
-            verified_total: progress.progress.total,
             duration: self.elapsed(state, start),
             cost_usd: state.spent.total(),
-            agent: progress.agent,
+            plan: self.plan.report(),
         }
     }
 

@@ -212,7 +212,7 @@ impl World {
         let runner = Runner {
             plan,
             backend_chain: BackendChain::new(ChainEntry { backend: self, models: models() }, others),
-            gates: &|phase| vec![Arc::new(script::NamedGate(phase.name()))],
+            gates: &|phase, _| vec![Arc::new(script::NamedGate(phase.name()))],
             journal: self,
             sinks: &sinks,
             clock: self,

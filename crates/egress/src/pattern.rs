@@ -30,6 +30,8 @@ enum HostMatch {
     Exactly(Host),
     /// `.example.org`, with its dot.
     Below(String),
+    /// Every name and address.
+    Any,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +42,11 @@ pub struct PatternError {
 }
 
 impl HostPattern {
+    /// Every host on ports 80 and 443, at public addresses only. Nothing that is written as a pattern means this.
+    pub fn any_public() -> Self {
+        Self { host: HostMatch::Any, port: None }
+    }
+
     /// Whether the pattern matches this `host:port`.
     pub fn matches(&self, authority: &str) -> bool {
         HostPort::parse(authority).is_ok_and(|target| self.scope(&target).is_some())
@@ -51,13 +58,16 @@ impl HostPattern {
             (HostMatch::Exactly(expected), host) => expected == host,
             (HostMatch::Below(suffix), Host::Name(name)) => name.ends_with(suffix.as_str()),
             (HostMatch::Below(_), Host::Address(_)) => false,
+            (HostMatch::Any, _) => true,
         };
         match (self.port, &self.host) {
             _ if !host_matches => None,
             (Some(port), _) => (port == target.port).then_some(AddressScope::Anywhere),
             (None, _) if !WEB_PORTS.contains(&target.port) => None,
             (None, HostMatch::Exactly(Host::Address(_))) => Some(AddressScope::Anywhere),
-            (None, HostMatch::Exactly(Host::Name(_)) | HostMatch::Below(_)) => Some(AddressScope::Public),
+            (None, HostMatch::Exactly(Host::Name(_)) | HostMatch::Below(_) | HostMatch::Any) => {
+                Some(AddressScope::Public)
+            }
         }
     }
 }

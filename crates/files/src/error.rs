@@ -5,7 +5,7 @@ use std::fs::FileType;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 
-use crate::show_bytes;
+use crate::size::show_bytes;
 
 /// A clause such as "it is a directory, not a regular file".
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 
-use crate::{read_bytes, show_bytes};
+use crate::read::read_bytes;
+use crate::size::show_bytes;
 
 /// With more free space than this a disk is not full, whatever the system reports.
 const PLENTY_BYTES: u64 = 64 * 1024 * 1024;

@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::conversation::Conversation;
 use crate::failure::{
-    CallContext, ModelFailure, WINDOW_FULL, broken, classify, cut_off, empty, keep_alives_only,
-    noted_failure, too_slow, transport_failed,
+    CallContext, ModelFailure, WINDOW_FULL, broken, classify, cut_off, empty, instead_of_stream,
+    keep_alives_only, noted_failure, too_slow, transport_failed,
 };
 use crate::frame_splitter::Framing;
 use crate::frames::{FrameWatch, StreamNotes};
@@ -26,7 +26,6 @@ use crate::provider::{Provider, ProviderKind};
 use crate::reply::{FinishReason, Reply};
 use crate::retry::{FIRST_PAUSE, MAX_RETRIES, pause};
 use crate::transport::{Exchange, Service};
-use crate::web_page::instead_of_stream;
 use crate::{dialect, endpoint, thinking, window};
 
 /// Options of model calls.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
-use autonoe_core::quota;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::header::{HeaderMap, LOCATION};
@@ -14,6 +13,7 @@ use crate::code::ModelErrorCode::{self, *};
 use crate::frames::StreamNotes;
 use crate::provider::{Provider, ProviderKind};
 use crate::provider_error::{ProviderError, first_line};
+use crate::quota_message::read_quota_message;
 use crate::retry_after;
 use crate::transport::TransportFailure;
 use crate::web_page::{self, WebPage};
@@ -139,6 +139,24 @@ pub(crate) fn noted_failure(notes: &StreamNotes, context: CallContext<'_>) -> Op
     }
 }
 
+/// What came in place of a model's reply, given the beginning of the body; `None` if there was a part of a reply
+/// or nothing that is known.
+pub(crate) fn instead_of_stream(
+    notes: &StreamNotes,
+    start: &str,
+    context: CallContext<'_>,
+) -> Option<ModelFailure> {
+    if notes.has_events {
+        return None;
+    }
+    let found = web_page::describe_other_content(start)?;
+    let message = format!("The model service answered with {found} in place of a model's reply.");
+    // A service that has replied before is cut off by something in between, such as a network login.
+    let fault = if context.has_answered { Fault::outage } else { Fault::transient };
+    let fault = fault(FaultLayer::Model, InvalidResponse.as_str(), message);
+    Some(ModelFailure::Retryable(fault.hint(web_page::hint(context.provider))))
+}
+
 pub(crate) fn cut_off(context: CallContext<'_>) -> ModelFailure {
     ModelFailure::new(
         NetworkError,
@@ -247,21 +265,22 @@ fn answered_by_page(
     if code.is_retried() {
         let fault = if code.is_outage() { Fault::outage } else { Fault::transient };
         let fault = fault(FaultLayer::Model, code.as_str(), message).retry_after(retry_after);
-        return ModelFailure::Retryable(fault.hint(web_page::hint(context)));
+        return ModelFailure::Retryable(fault.hint(web_page::hint(context.provider)));
     }
     // A proxy's page about a request that is too large is about the request.
     if context.has_answered && code != ContextLengthExceeded {
         return intercepted(message, context);
     }
     let code = if code == ModelNotFound { ProviderNotConfigured } else { code };
-    let fault = Fault::permanent(FaultLayer::Config, code.as_str(), message).hint(web_page::hint(context));
+    let fault =
+        Fault::permanent(FaultLayer::Config, code.as_str(), message).hint(web_page::hint(context.provider));
     ModelFailure::Final(SessionEnd::ExecutionError { fault })
 }
 
 /// Something between us and a service that has replied before answers in its place, such as a network login.
 fn intercepted(message: String, context: CallContext<'_>) -> ModelFailure {
     let fault = Fault::outage(FaultLayer::Model, NetworkError.as_str(), message);
-    ModelFailure::Retryable(fault.hint(web_page::hint(context)))
+    ModelFailure::Retryable(fault.hint(web_page::hint(context.provider)))
 }
 
 fn broken_off(error: &ProviderError, context: CallContext<'_>) -> ModelFailure {
@@ -313,7 +332,7 @@ fn out_of_quota(
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let rejected = header("anthropic-ratelimit-unified-status") == Some("rejected");
     let daily = error.daily && code == RateLimited;
-    let notice = quota::read(&error.message, context.now, &TimeZone::UTC);
+    let notice = read_quota_message(&error.message, context.now, &TimeZone::UTC);
     let long_wait = retry_after.filter(|wait| code == RateLimited && *wait > LONGEST_RATE_LIMIT);
     if !rejected && !daily && code != QuotaExceeded && notice.is_none() && long_wait.is_none() {
         return None;

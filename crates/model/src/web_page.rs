@@ -1,12 +1,8 @@
 //! HTML where an API response is expected: a captive portal, a proxy's error page, a website at a wrong base
 //! URL.
 
-use autonoe_core::fault::{Fault, FaultLayer};
 use serde::de::IgnoredAny;
 
-use crate::code::ModelErrorCode;
-use crate::failure::{CallContext, ModelFailure};
-use crate::frames::StreamNotes;
 use crate::provider::Provider;
 
 /// Longer titles are cut.
@@ -37,14 +33,14 @@ impl WebPage {
 }
 
 /// What a person can do about it.
-pub(crate) fn hint(context: CallContext<'_>) -> String {
-    let Provider { base_url, kind, .. } = context.provider;
+pub(crate) fn hint(provider: &Provider) -> String {
+    let Provider { base_url, kind, .. } = provider;
     let shown = base_url.as_deref().or(kind.vendor_base_url()).and_then(without_secrets);
     let base_url = shown.map_or_else(|| "the base URL".to_owned(), |url| format!("the base URL {url}"));
     format!(
         "Check {base_url} of the provider '{}', and whether a proxy or a network login is in between. Open it in a \
          browser to see the page.",
-        context.provider.name
+        provider.name
     )
 }
 
@@ -57,29 +53,14 @@ fn without_secrets(url: &str) -> Option<String> {
     Some(url.to_string().trim_end_matches('/').to_owned())
 }
 
-/// What came in place of a model's reply, given the beginning of the body; `None` if there was a part of a reply
-/// or nothing that is known.
-pub(crate) fn instead_of_stream(
-    notes: &StreamNotes,
-    start: &str,
-    context: CallContext<'_>,
-) -> Option<ModelFailure> {
-    if notes.has_events {
-        return None;
+/// What the beginning of a body is if it is not a model's reply; `None` if that is not known.
+pub(crate) fn describe_other_content(start: &str) -> Option<String> {
+    if let Some(page) = WebPage::read(start) {
+        return Some(format!("{} (HTML)", page.describe()));
     }
-    let found = match WebPage::read(start) {
-        Some(page) => format!("{} (HTML)", page.describe()),
-        None => {
-            serde_json::from_str::<IgnoredAny>(start).ok()?;
-            let json = start.split_whitespace().collect::<Vec<_>>().join(" ");
-            format!("JSON that is not a stream, '{}',", json.chars().take(MAX_JSON_CHARS).collect::<String>())
-        }
-    };
-    let message = format!("The model service answered with {found} in place of a model's reply.");
-    let code = ModelErrorCode::InvalidResponse.as_str();
-    // A service that has replied before is cut off by something in between, such as a network login.
-    let fault = if context.has_answered { Fault::outage } else { Fault::transient };
-    Some(ModelFailure::Retryable(fault(FaultLayer::Model, code, message).hint(hint(context))))
+    serde_json::from_str::<IgnoredAny>(start).ok()?;
+    let json = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(format!("JSON that is not a stream, '{}',", json.chars().take(MAX_JSON_CHARS).collect::<String>()))
 }
 
 /// The title, with whitespace collapsed.

@@ -1,9 +1,7 @@
 //! The gate for the Bash tool: checks its command against the command policy.
 
-use std::path::Path;
-
 use async_trait::async_trait;
-use autonoe_core::gate::{Decision, Gate, ToolCall};
+use autonoe_core::gate::{Decision, Gate, GateContext, ToolCall};
 use serde_json::Value;
 
 use crate::policy::CommandPolicy;
@@ -48,8 +46,11 @@ impl Gate for BashGate {
         self.judge(call, |command| self.policy.check(command))
     }
 
-    async fn check_in(&self, call: &ToolCall, cwd: &Path) -> Decision {
-        self.judge(call, |command| self.policy.check_in(cwd, command))
+    async fn check_in(&self, call: &ToolCall, context: GateContext<'_>) -> Decision {
+        match context.cwd {
+            Some(cwd) => self.judge(call, |command| self.policy.check_in(cwd, command)),
+            None => self.check(call).await,
+        }
     }
 }
 
@@ -75,11 +76,13 @@ fn unsafe_switch(input: &Value) -> Option<&str> {
 mod tests {
     use std::sync::Arc;
 
-    use autonoe_core::gate::{Decision, Gate, GateRuling, ToolCall, ask_in};
+    use autonoe_core::gate::{Decision, Gate, GateContext, GateRuling, ToolCall, ask_in};
+    use autonoe_core::mode::Mode;
     use serde_json::json;
 
     use super::BashGate;
-    use crate::policy::{CommandPolicy, Mode, PolicyOptions};
+    use crate::policy::CommandPolicy;
+    use crate::policy_options::PolicyOptions;
 
     async fn check(name: &str, input: serde_json::Value) -> Decision {
         let policy = CommandPolicy::new(PolicyOptions::new(Mode::Run, std::env::temp_dir()));
@@ -96,7 +99,9 @@ mod tests {
             [Arc::new(BashGate::new(CommandPolicy::new(PolicyOptions::new(Mode::Run, &root))))];
         let ask = async |cwd: &str, command: &str| {
             let call = ToolCall { id: "1".into(), name: "Bash".into(), input: json!({ "command": command }) };
-            ask_in(&gates, &call, Some(&root.join(cwd))).await == GateRuling::Allowed
+            let cwd = root.join(cwd);
+            let context = GateContext { cwd: Some(&cwd), ..GateContext::default() };
+            ask_in(&gates, &call, context).await == GateRuling::Allowed
         };
         assert!(ask("", "cd src").await);
         assert!(ask("src", "touch ../a").await && !ask("", "touch ../a").await);

@@ -2,20 +2,28 @@
 //!
 //! [`ToolGate`] decides which tools exist. [`PathGate`] checks the paths of file tools against [`PathRules`], which the
 //! tools apply again when they open a file. [`BashGate`] checks shell commands against [`CommandPolicy`].
-//! [`PermissionGate`] checks calls against the permission rules in a [`PermissionSet`].
+//! [`PermissionGate`] checks calls against the permission rules in a [`PermissionSet`]. [`HookGate`] runs the project's own
+//! commands, which may deny a call that all others allow.
 
 mod bash_gate;
+mod directory_flow;
 mod glob_prefix;
+mod hook_rule;
+mod hooks;
 mod path_gate;
 mod path_rules;
 mod paths;
+mod permission_gate;
+mod permission_set;
 mod permissions;
 mod policy;
+mod policy_options;
 mod registries;
 mod rules;
 mod shell;
 mod tool_gate;
 mod tool_pattern;
+mod variable_kinds;
 mod verdict;
 mod walk;
 mod wildcard;
@@ -26,15 +34,21 @@ use std::sync::Arc;
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 
+pub use autonoe_core::mode::Mode;
 pub use autonoe_core::profile::Profile;
 pub use bash_gate::BashGate;
+pub use hook_rule::{HookMatcher, HookRule};
+pub use hooks::HookGate;
 pub use path_gate::PathGate;
 pub use path_rules::PathRules;
 pub use paths::{WriteScope, read_only_names};
-pub use permissions::{PermissionGate, PermissionRule, PermissionSet, RuleError};
-pub use policy::{CommandPolicy, Mode, PolicyOptions};
+pub use permission_gate::PermissionGate;
+pub use permission_set::PermissionSet;
+pub use permissions::permission_rule::PermissionRule;
+pub use permissions::rule_error::RuleError;
+pub use policy::CommandPolicy;
+pub use policy_options::{GitLocks, PolicyOptions};
 pub use registries::registries;
-pub use rules::git_lock::GitLocks;
 pub use tool_gate::ToolGate;
 pub use tool_pattern::{ToolPattern, ToolPatternError};
 pub use verdict::{CommandDecision, CommandVerdict};
@@ -53,7 +67,7 @@ pub fn gates_for(phase: Phase, options: &PolicyOptions) -> Vec<Arc<dyn Gate>> {
 pub fn path_rules_for(phase: Phase, options: &PolicyOptions) -> Arc<PathRules> {
     let write_scope = if phase.may_write() { WriteScope::Project } else { WriteScope::NoteOnly };
     Arc::new(
-        PathRules::new(&options.root, write_scope, options.readable_paths())
+        PathRules::new(&options.root, write_scope, PermissionSet::new(options).readable_paths())
             .with_guarded(options.guarded_files()),
     )
 }

@@ -115,7 +115,7 @@ pub struct CommandPaths {
     /// Additional paths that may be read.
     pub readable: Vec<PathBuf>,
     pub write_scope: WriteScope,
-    /// Files that may not be written because checks depend on them.
+    /// Files that may not be written because checks or hooks depend on them.
     pub guarded: Vec<PathBuf>,
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn guarded_reason(guarded: &[PathBuf], real: &Path, shown: &str) -> O
     guarded
         .iter()
         .any(|file| file == real)
-        .then(|| format!("'{shown}' is used by the checks that verify this work and may not be changed."))
+        .then(|| format!("'{shown}' is used by the checks or hooks of this project and may not be changed."))
 }
 
 impl CommandPaths {
@@ -284,7 +284,7 @@ impl CommandPaths {
             if self.guarded.iter().any(|file| file.starts_with(&real)) {
                 return deny(
                     "path.guarded",
-                    format!("'{text}' contains files used by the checks that verify this work."),
+                    format!("'{text}' contains files used by the checks or hooks of this project."),
                 );
             }
             if target.kind == ArgKind::Glob {

@@ -18,9 +18,12 @@ pub mod links;
 pub mod operands;
 pub mod options;
 pub mod pkill;
+pub mod profile_commands;
 pub mod profiles;
 pub mod reads;
 pub mod redirections;
+pub mod rule;
+pub mod scope;
 pub mod secrets;
 pub mod text;
 #[rustfmt::skip]
@@ -31,51 +34,7 @@ pub mod wrappers;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::verdict::RuleResult;
-use crate::walk::{CommandCall, Walker};
-
-/// How calls of some commands are judged.
-pub struct Rule {
-    /// The stable name shown in verdicts.
-    pub name: &'static str,
-    pub commands: &'static [&'static str],
-    /// Whether `sync` denies these commands.
-    pub run_only: bool,
-    pub judge: fn(&mut Walker<'_>, CommandCall<'_>) -> RuleResult,
-    #[cfg_attr(not(test), expect(dead_code, reason = "checked by a test"))]
-    pub examples: &'static [RuleExample],
-}
-
-/// A command, and in which modes it is allowed.
-#[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(test), expect(dead_code, reason = "checked by a test"))]
-pub struct RuleExample {
-    pub command: &'static str,
-    pub run: bool,
-    pub sync: bool,
-    /// In `run --allow-destructive`.
-    pub destructive: bool,
-}
-
-/// Allowed in every mode.
-pub const fn always(command: &'static str) -> RuleExample {
-    RuleExample { command, run: true, sync: true, destructive: true }
-}
-
-/// Allowed in `run` only, with or without `--allow-destructive`.
-pub const fn in_run(command: &'static str) -> RuleExample {
-    RuleExample { command, run: true, sync: false, destructive: true }
-}
-
-/// Allowed in `run --allow-destructive` only.
-pub const fn destructive(command: &'static str) -> RuleExample {
-    RuleExample { command, run: false, sync: false, destructive: true }
-}
-
-/// Denied in every mode.
-pub const fn never(command: &'static str) -> RuleExample {
-    RuleExample { command, run: false, sync: false, destructive: false }
-}
+use rule::Rule;
 
 /// The rules for commands that do not belong to a language profile.
 static RULES: [&[Rule]; 10] = [
@@ -102,12 +61,7 @@ pub fn find(command: &str) -> Option<&'static Rule> {
 
 /// Whether a name is already taken by a rule, a language profile or the shell.
 pub fn is_known(name: &str) -> bool {
-    find(name).is_some() || profiles::is_known(name) || builtins::REFUSED.contains(&name)
-}
-
-/// Allows every call, for commands whose arguments are harmless.
-pub fn allow_any(_: &mut Walker<'_>, _: CommandCall<'_>) -> RuleResult {
-    Ok(())
+    find(name).is_some() || profile_commands::is_known(name) || builtins::REFUSED.contains(&name)
 }
 
 #[cfg(test)]

@@ -18,20 +18,5 @@ mod word;
 pub use parser::parse;
 pub use value_kind::is_number;
 
-/// The longest command that is parsed, in bytes.
-pub const MAX_LENGTH: usize = 128 * 1024;
-
-/// The maximum nesting depth of substitutions, groups and compound commands together.
-pub const MAX_DEPTH: usize = 32;
-
-/// Why a command could not be parsed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message} (at byte {at})")]
-pub struct ShellSyntaxError {
-    pub message: String,
-    /// The byte offset in the command, or in the here-document or backquotes being parsed.
-    pub at: usize,
-}
-
 #[cfg(test)]
 mod tests;

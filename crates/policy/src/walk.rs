@@ -2,95 +2,53 @@
 //! directories of each part. The rules judge each command's name and arguments.
 
 mod arithmetic;
+mod dispatch;
 mod flow;
 mod simple;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-pub use simple::{Caller, CommandCall};
-
-use crate::paths::Lookups;
-use crate::policy::CommandPolicy;
+use crate::directory_flow::DirectoryFlow;
+use crate::paths::CommandPaths;
+use crate::policy_options::PolicyOptions;
+use crate::rules::scope::CommandScope;
 use crate::rules::{assignments, redirections, secrets};
 use crate::shell::ast::{
-    Command, CommandKind, Condition, List, Operation, Part, RedirectKind, Script, Target, ValueKind, Word,
+    Command, CommandKind, Condition, List, Operation, Part, RedirectKind, Script, Target, Word,
 };
+use crate::variable_kinds::VariableKinds;
 use crate::verdict::{CommandDecision, CommandVerdict, Denial, RuleResult, deny, deny_with_hint};
-use crate::words::Arg;
-use flow::DirectoryFlow;
-
-/// The most paths in one command that are looked up.
-const MAX_PATHS: usize = 500;
+use dispatch::dispatch_wrapped;
 
 pub struct Walker<'a> {
-    pub policy: &'a CommandPolicy,
     script: &'a Script,
-    /// The possible working directories at this point.
-    pub directories: Vec<PathBuf>,
-    /// All working directories so far, because a trap may run in any of them.
-    visited: Vec<PathBuf>,
-    /// The effect of the last `cd` or `exit`, for the list that contains it.
-    pub flow_after: Option<DirectoryFlow>,
+    scope: CommandScope<'a>,
     functions: HashMap<&'a str, Vec<PathBuf>>,
-    in_function: bool,
-    variables: Option<HashMap<&'a str, ValueKind>>,
-    /// The actions of `trap`, judged after everything else.
-    pub traps: Vec<String>,
-    /// Whether a command may have changed files since they were looked up.
-    pub files_changed: bool,
-    /// Whether this is the top level, where commands run unconditionally and in order.
-    pub sequential: bool,
-    path_count: usize,
-    /// The file system lookups made so far.
-    pub lookups: Lookups,
-    /// How many wrapper commands, such as `timeout`, enclose the current one.
-    pub wrapper_depth: usize,
-    rules: Vec<&'static str>,
+    variables: VariableKinds<'a>,
 }
 
 impl<'a> Walker<'a> {
-    pub fn new(policy: &'a CommandPolicy, script: &'a Script, directories: Vec<PathBuf>) -> Self {
+    pub fn new(
+        options: &'a PolicyOptions,
+        paths: &'a CommandPaths,
+        script: &'a Script,
+        directories: Vec<PathBuf>,
+    ) -> Self {
         Self {
-            policy,
             script,
-            visited: directories.clone(),
-            directories,
-            flow_after: None,
+            scope: CommandScope::new(options, paths, script, directories, dispatch_wrapped),
             functions: HashMap::new(),
-            in_function: false,
-            variables: None,
-            traps: Vec::new(),
-            files_changed: false,
-            sequential: false,
-            path_count: 0,
-            lookups: Lookups::default(),
-            wrapper_depth: 0,
-            rules: Vec::new(),
+            variables: VariableKinds::of(script),
         }
-    }
-
-    /// Whether an argument names a path that may be written.
-    pub fn may_write(&self, target: &Arg) -> RuleResult {
-        self.policy.paths.write(&self.lookups, &self.directories, target)
-    }
-
-    /// Whether an argument names a path that may be read.
-    pub fn may_read(&self, target: &Arg) -> RuleResult {
-        self.policy.paths.read(&self.lookups, &self.directories, target)
-    }
-
-    /// The resolved paths that `text` may name, one for each possible working directory.
-    pub fn possible_targets(&self, text: &str) -> impl Iterator<Item = PathBuf> {
-        self.directories.iter().filter_map(|from| self.policy.paths.resolve(&self.lookups, from, text))
     }
 
     pub fn verdict(mut self) -> CommandVerdict {
         if let Err(denial) = self.script(&self.script.list).and_then(|()| self.judge_traps()) {
             return denial.into();
         }
-        let rule = self.rules.first().copied().unwrap_or("nothing").to_owned();
-        let reason = match self.rules.len() {
+        let rule = self.scope.rules().first().copied().unwrap_or("nothing").to_owned();
+        let reason = match self.scope.rules().len() {
             0 => "There is no command to run.".to_owned(),
             1 => "The command is allowed.".to_owned(),
             several => format!("All {several} commands are allowed."),
@@ -98,28 +56,10 @@ impl<'a> Walker<'a> {
         CommandVerdict { decision: CommandDecision::Allow, rule, reason, instead: None }
     }
 
-    /// Records which rule allowed a command.
-    pub fn allowed_by(&mut self, rule: &'static str) {
-        self.rules.push(rule);
-    }
-
-    /// Counts a path that is about to be looked up.
-    pub fn count_path(&mut self) -> RuleResult {
-        self.path_count += 1;
-        if self.path_count > MAX_PATHS {
-            return deny_with_hint(
-                "path.many",
-                format!("The command names more than {MAX_PATHS} paths."),
-                "Split it into several commands.",
-            );
-        }
-        Ok(())
-    }
-
     /// The top level, the only level at which functions may be defined.
     fn script(&mut self, list: &'a List) -> RuleResult {
         for item in &list.0 {
-            self.sequential = !item.background;
+            self.scope.sequential = !item.background;
             if let ([Command { kind: CommandKind::Function { name, body }, .. }], [], false) =
                 (item.first.commands.as_slice(), item.rest.as_slice(), item.background)
             {
@@ -144,11 +84,11 @@ impl<'a> Walker<'a> {
                 "Choose a name that is not a command.",
             );
         }
-        self.functions.insert(name, self.directories.clone());
-        self.in_function = true;
+        self.functions.insert(name, self.scope.directories.clone());
+        self.scope.in_function = true;
         let result = self.command(body);
-        self.in_function = false;
-        if result?.is_some_and(|flow| flow.changes_directory(&self.directories)) {
+        self.scope.in_function = false;
+        if result?.is_some_and(|flow| flow.changes_directory(&self.scope.directories)) {
             return deny_with_hint(
                 "function.cd",
                 "A function may not change its caller's working directory.",
@@ -159,10 +99,10 @@ impl<'a> Walker<'a> {
     }
 
     /// Whether a name is a defined function. Denies the call if the working directories differ from the definition.
-    pub fn calls_function(&self, name: &str) -> Result<bool, Denial> {
+    fn calls_function(&self, name: &str) -> Result<bool, Denial> {
         match self.functions.get(name) {
             None => Ok(false),
-            Some(directories) if *directories == self.directories => Ok(true),
+            Some(directories) if *directories == self.scope.directories => Ok(true),
             Some(_) => Err(Denial::new(
                 "function.cd",
                 format!("The function '{name}' was defined in a different working directory."),
@@ -173,18 +113,19 @@ impl<'a> Walker<'a> {
 
     /// A trap's action is a command that may run in any directory the shell has been in.
     fn judge_traps(&mut self) -> RuleResult {
-        for action in std::mem::take(&mut self.traps) {
+        for action in std::mem::take(&mut self.scope.traps) {
             let script = crate::shell::parse(&action).map_err(|error| {
                 Denial::new("builtin.trap", format!("The trap's action could not be parsed: {error}."))
             })?;
             if !script.variables.is_empty() {
                 return deny("builtin.trap", "A trap may not set variables.");
             }
-            let mut walker = Walker::new(self.policy, &script, self.visited.clone());
-            walker.variables = Some(self.variable_kinds().clone());
-            walker.files_changed = true;
+            let mut walker =
+                Walker::new(self.scope.options, self.scope.paths, &script, self.scope.visited().to_vec());
+            walker.variables = self.variables.clone();
+            walker.scope.files_changed = true;
             walker.script(&script.list)?;
-            if !walker.traps.is_empty() {
+            if !walker.scope.traps.is_empty() {
                 return deny("builtin.trap", "A trap may not set another trap.");
             }
         }
@@ -196,7 +137,7 @@ impl<'a> Walker<'a> {
             match &redirect.target {
                 Target::Word(word) => {
                     self.word(word)?;
-                    redirections::judge(self, redirect.kind, word)?;
+                    redirections::judge(&mut self.scope, redirect.kind, word)?;
                 }
                 Target::HereDocument(slot) => {
                     if let Some(body) = self.script.bodies.get(*slot) {
@@ -208,14 +149,14 @@ impl<'a> Walker<'a> {
         let flow = self.kind(&command.kind)?;
         // If a redirection fails, the command does not run.
         let may_not_run = command.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Text);
-        Ok(if may_not_run { flow.map(|flow| flow.or_skipped(&self.directories)) } else { flow })
+        Ok(if may_not_run { flow.map(|flow| flow.or_skipped(&self.scope.directories)) } else { flow })
     }
 
     fn kind(&mut self, kind: &'a CommandKind) -> Result<Option<DirectoryFlow>, Denial> {
-        let sequential = std::mem::replace(&mut self.sequential, false);
+        let sequential = std::mem::replace(&mut self.scope.sequential, false);
         let flow = match kind {
             CommandKind::Simple(simple) => {
-                self.sequential = sequential;
+                self.scope.sequential = sequential;
                 self.simple(simple)
             }
             CommandKind::Subshell(list) => self.subshell(list),
@@ -248,7 +189,7 @@ impl<'a> Walker<'a> {
             }
             CommandKind::Arithmetic(expression) => self.arithmetic(expression).map(|()| None),
         };
-        self.sequential = sequential;
+        self.scope.sequential = sequential;
         flow
     }
 
@@ -274,7 +215,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Judges a word: the commands in its expansions, and whether it names a path with secrets.
-    pub fn word(&mut self, word: &'a Word) -> RuleResult {
+    fn word(&mut self, word: &'a Word) -> RuleResult {
         secrets::judge(word)?;
         self.parts(word)
     }
@@ -291,46 +232,14 @@ impl<'a> Walker<'a> {
                     parameter.words.iter().try_for_each(|word| self.word(word))?;
                 }
                 Part::Command { list, .. } | Part::Process(list) => {
-                    let sequential = std::mem::replace(&mut self.sequential, false);
+                    let sequential = std::mem::replace(&mut self.scope.sequential, false);
                     self.subshell(list)?;
-                    self.sequential = sequential;
+                    self.scope.sequential = sequential;
                 }
                 Part::Arithmetic { expression, .. } => self.arithmetic(expression)?,
             }
         }
         Ok(())
-    }
-}
-
-impl Walker<'_> {
-    /// Records a `cd` to these directories. `certain` means that it cannot fail.
-    pub fn entered(&mut self, directories: Vec<PathBuf>, certain: bool) {
-        for directory in &directories {
-            if !self.visited.contains(directory) {
-                self.visited.push(directory.clone());
-            }
-        }
-        self.flow_after =
-            Some(DirectoryFlow { succeeded: directories, failed: self.directories.clone(), certain });
-    }
-
-    /// Records that the shell exits here.
-    pub fn exits(&mut self) {
-        self.flow_after = Some(DirectoryFlow::default());
-    }
-
-    /// Whether the script defines functions, which `unset name` could remove instead of a variable.
-    pub fn has_functions(&self) -> bool {
-        self.script.has_functions
-    }
-
-    /// Whether a variable is an array. Bash parses parenthesized text assigned to an array as its elements.
-    pub fn is_array(&self, name: &str) -> bool {
-        self.script.arrays.iter().any(|array| array == name)
-    }
-
-    pub fn in_function(&self) -> bool {
-        self.in_function
     }
 }
 

@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime};
 use autonoe_files::{read_bytes_beneath, read_text};
 use serde::{Deserialize, Serialize};
 
-use crate::git::Repository;
+use crate::in_use::{InUse, identity};
+use crate::repository::Repository;
 use crate::system;
 
 /// Maximum size of `.gitmodules`, in bytes.
@@ -40,19 +41,6 @@ pub struct GitLock {
     inode: u64,
     owner: u32,
     changed: SystemTime,
-}
-
-/// Whether a process may need a lock file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InUse {
-    /// No process that we can see.
-    No,
-    By {
-        pid: i32,
-        name: String,
-    },
-    /// This system does not show what other processes use.
-    Unknown,
 }
 
 impl GitLock {
@@ -97,11 +85,6 @@ impl GitLock {
             _ => Ok(()),
         }
     }
-}
-
-/// The device and inode of a file or directory.
-pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    path.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// The change time (ctime) of a file. Unlike the modification time, programs cannot set it.

@@ -12,11 +12,13 @@ mod bounds;
 mod bubblewrap;
 mod git;
 mod git_locks;
+mod in_use;
 mod kill_cause;
 mod launch;
 mod open;
 mod program;
 mod record;
+mod repository;
 mod repository_problem;
 mod room;
 mod room_handle;
@@ -25,6 +27,8 @@ mod seatbelt;
 mod session_sandbox;
 mod signals;
 mod supervisor;
+mod supervisor_client;
+mod system;
 mod system_paths;
 mod toolchain;
 mod wire;
@@ -36,10 +40,6 @@ use std::ffi::OsStr;
 mod linux;
 #[cfg(not(target_os = "linux"))]
 mod other_os;
-#[cfg(target_os = "linux")]
-use linux as system;
-#[cfg(not(target_os = "linux"))]
-use other_os as system;
 
 /// Runs the supervisor or the room if the first argument of our binary asks for it, and returns the exit code. Call it
 /// before doing anything else.
@@ -56,12 +56,13 @@ pub use bounded_command::{
     BoundedCommand, CapturedOutput, CommandEnd, CommandResult, MAX_OUTPUT, OutputLimits,
 };
 pub use bounds::{Bounds, RoomLimits, SandboxLayer};
-pub use git::Repository;
-pub use git_locks::{GitLock, InUse};
+pub use git_locks::GitLock;
+pub use in_use::InUse;
 pub use launch::{Exit, Launch, STOP_LIMIT, SandboxedChild, StdioTarget};
 pub use open::{NoSandbox, OpenError, Sandbox};
 pub use program::{BoundedLines, MAX_LINE_BYTES, PipedProgram, Pipes};
 pub use record::{recover_rooms, stale_locks};
+pub use repository::Repository;
 pub use repository_problem::RepositoryProblem;
 pub use room::{Room, rooms_closed};
 pub use room_process::ROOM_ARG;

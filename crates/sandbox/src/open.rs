@@ -13,12 +13,12 @@ use std::time::Duration;
 use crate::bounds::{Bounds, SandboxLayer};
 use crate::bubblewrap;
 use crate::kill_cause::OomBaseline;
-use crate::launch::SupervisorClient;
 use crate::record::{CleanupPlan, RoomRecord};
 use crate::room::{Room, RoomShutdown, RoomSupervisor};
 use crate::room_process::ROOM_ARG;
 use crate::seatbelt;
 use crate::supervisor::{EXIT_SIGNAL_BASE, SUPERVISOR_ARG};
+use crate::supervisor_client::SupervisorClient;
 use crate::system;
 use crate::wire::{self, ExitReport, RoomEvent, RoomSetup, SpawnRequest, StopMethod};
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::bounds::{Bounds, SandboxLayer};
-use crate::git_locks::InUse;
+use crate::in_use::InUse;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::Bounds;
 use crate::git::RepositorySnapshot;
-use crate::git_locks::{GitLock, InUse};
+use crate::git_locks::GitLock;
+use crate::in_use::InUse;
 use crate::supervisor::HEARTBEAT;
 
 /// How long to wait for the rooms of a process that was killed: they give their programs a moment to exit.

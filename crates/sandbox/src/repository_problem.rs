@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_files::{FileKind, ReadError, find_regular, read_text};
 
-use crate::git::{CONFIG_LIMIT, Repository};
+use crate::repository::{CONFIG_LIMIT, Repository};
 
 /// Files in a `.git` directory that every git command, or every commit, reads.
 const READ_BY_GIT: [&str; 13] = [

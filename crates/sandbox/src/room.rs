@@ -11,9 +11,10 @@ use std::time::{Duration, SystemTime};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio_util::task::TaskTracker;
 
-use crate::launch::{Launch, STOP_LIMIT, SupervisorClient};
+use crate::launch::{Launch, STOP_LIMIT};
 use crate::record::{CleanupPlan, RoomRecord};
 use crate::room_handle::RoomHandle;
+use crate::supervisor_client::SupervisorClient;
 use crate::system;
 
 /// Shutdowns of rooms that were dropped and not closed.

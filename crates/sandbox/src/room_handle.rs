@@ -10,7 +10,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 
 use crate::kill_cause::OomBaseline;
-use crate::launch::SupervisorClient;
+use crate::supervisor_client::SupervisorClient;
 use crate::wire::{self, ExitReport, RoomEvent};
 
 /// How long to wait for the reason why a room killed everything; if there is one, it arrives at once.

@@ -111,7 +111,6 @@
 //! problems; so is a request for which the script has no conversation or no turn.
 
 mod delivery;
-pub mod honesty;
 mod log;
 mod player;
 mod reply;

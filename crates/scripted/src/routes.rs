@@ -138,6 +138,12 @@ fn handle(
     decide: impl FnOnce(&Prompt) -> HandledRequest,
 ) -> Response {
     let path = uri.path().to_owned();
+    // A client that was killed while it sent its request has asked nothing.
+    if let Err(rejection) = &body
+        && rejection.status() == StatusCode::BAD_REQUEST
+    {
+        return refuse(wire, rejection.status(), rejection.body_text());
+    }
     let bytes = body.as_ref().map_or(0, Bytes::len);
     let (request, read) = read(wire, &path, body);
     let HandledRequest { response, answer, problems } = match &read {

@@ -2,6 +2,7 @@
 //! understood stops the run, since ignoring it could widen what agents may do.
 
 mod effective;
+mod hooks;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,6 +17,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use crate::project::Project;
 
 pub use effective::EffectiveConfig;
+pub use hooks::{BuiltInHook, HookCommand, HookEntry, HookGroup};
 
 /// All fields are optional.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
@@ -49,9 +51,8 @@ pub struct AllowCommands {
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hooks {
-    /// Hook names.
     #[serde(rename = "PreToolUse")]
-    pub pre_tool_use: Vec<String>,
+    pub pre_tool_use: Vec<HookEntry>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
@@ -178,6 +179,16 @@ mod tests {
             ("{\"allowCommands\": {\"rnu\": []}}", vec!["allowCommands", "rnu", "`sync`"]),
             ("{\"allowCommands\": 5}", vec!["an array of strings or an object"]),
             ("{\"permissions\": {\"allow\": \"x\"}}", vec!["permissions.allow", "sequence"]),
+            (
+                "{\"hooks\": {\"PreToolUse\": [\"Mine\"]}}",
+                vec![
+                    "hooks.PreToolUse[0]",
+                    "'Mine' is not a built-in hook",
+                    "BashSecurity",
+                    "{\"type\": \"command\", \"command\": \"./check.sh\"}",
+                ],
+            ),
+            ("{\"hooks\": {\"PostToolUse\": []}}", vec!["hooks", "PostToolUse", "`PreToolUse`"]),
             ("{", vec!["line 1"]),
             ("{} {}", vec!["line 1"]),
         ] {

@@ -1,15 +1,20 @@
 //! Trust: a repository's configuration is untrusted until the user has approved its exact content.
 
 use std::io;
+use std::path::Path;
 
+use autonoe_core::duration::format as format_duration;
 use autonoe_core::fault::Fault;
-use autonoe_files::{SETTINGS_LIMIT, read_text};
+use autonoe_files::{SETTINGS_LIMIT, read_bytes, read_text};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic;
-use crate::config::AgentConfig;
+use crate::config::{AgentConfig, HookEntry};
 use crate::hash::sha256_hex;
 use crate::project::Project;
+
+/// Bytes; a larger file that a hook runs is shown as too large.
+const HOOK_FILE_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Permissions that a project's configuration adds, and whether the user has approved exactly these.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +31,9 @@ struct TrustRecord {
 
 impl Widening {
     /// `None` if the configuration only narrows what agents may do.
-    pub fn of(config: &AgentConfig) -> Option<Self> {
+    ///
+    /// The files that hooks run are part of it: a changed script has to be approved again.
+    pub fn of(config: &AgentConfig, project: &Project) -> Option<Self> {
         let mut lines = Vec::new();
         let mut add = |what: &str, entries: &[String]| {
             lines.extend(entries.iter().map(|entry| format!("{what}: {entry}")));
@@ -37,9 +44,9 @@ impl Widening {
         add("process that pkill may end", &config.allow_pkill_targets);
         add("permission", &config.permissions.allow);
         add("tool", &config.allowed_tools);
-        add("hook", &config.hooks.pre_tool_use);
         let servers = config.mcp_servers.iter().flatten();
         lines.extend(servers.map(|(name, server)| format!("MCP server {name}: {server}")));
+        lines.extend(hooks(config, project));
         let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
         let hash = sha256_hex(lines.join("\n").as_bytes());
         (!lines.is_empty()).then_some(Self { lines, hash })
@@ -64,6 +71,31 @@ impl Widening {
     }
 }
 
+/// One line for each command of a hook. Built-in hooks are on in any case.
+fn hooks(config: &AgentConfig, project: &Project) -> Vec<String> {
+    let mut lines = Vec::new();
+    for entry in &config.hooks.pre_tool_use {
+        let HookEntry::Commands(group) = entry else { continue };
+        let tools = if matches!(group.matcher.trim(), "" | "*") { "every tool" } else { &group.matcher };
+        for hook in &group.hooks {
+            let limit = format_duration(hook.timeout);
+            let files: Vec<String> =
+                hook.files(project.root()).iter().map(|file| described(file, project)).collect();
+            lines.push(format!("hook before {tools}: {} (at most {limit}){}", hook.command, files.concat()));
+        }
+    }
+    lines
+}
+
+fn described(file: &Path, project: &Project) -> String {
+    let shown = file.strip_prefix(project.root()).unwrap_or(file).display();
+    match read_bytes(file, HOOK_FILE_LIMIT) {
+        Ok(Some(bytes)) => format!(" [{shown}: sha256 {}]", sha256_hex(&bytes)),
+        Ok(None) => format!(" [{shown}: missing]"),
+        Err(error) => format!(" [{shown}: {error}]"),
+    }
+}
+
 /// Escapes characters that move the cursor, delete text or are invisible, so that nothing can hide in a line.
 fn escaped(line: &str) -> String {
     let escape = |character: char| match character {
@@ -80,7 +112,32 @@ mod tests {
     use crate::project::Project;
 
     fn widening(text: &str) -> Option<Widening> {
-        Widening::of(&AgentConfig::parse(text).expect("valid"))
+        let home = tempfile::TempDir::new().expect("temporary directory");
+        let project = Project::open(home.path(), &home.path().join("state")).expect("project");
+        widening_in(&project, text)
+    }
+
+    fn widening_in(project: &Project, text: &str) -> Option<Widening> {
+        Widening::of(&AgentConfig::parse(text).expect("valid"), project)
+    }
+
+    #[test]
+    fn a_hook_is_shown_with_tools_and_command_and_its_script_is_part_of_the_approval() {
+        let home = tempfile::TempDir::new().expect("temporary directory");
+        let project = Project::open(home.path(), &home.path().join("state")).expect("project");
+        let text = r#"{"hooks": {"PreToolUse": ["BashSecurity",
+            {"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "./check.sh", "timeout": 10}]}]}}"#;
+        std::fs::write(project.root().join("check.sh"), "exit 0").expect("written");
+        let first = widening_in(&project, text).expect("it widens");
+        assert_eq!(first.lines.len(), 1, "{:?}", first.lines);
+        assert!(
+            first.lines[0].starts_with("hook before Bash|Edit: ./check.sh (at most 10s) [check.sh: sha256 ")
+        );
+        first.trust(&project).expect("written");
+        assert!(widening_in(&project, text).expect("it widens").is_trusted(&project));
+        std::fs::write(project.root().join("check.sh"), "exit 1").expect("written");
+        assert!(!widening_in(&project, text).expect("it widens").is_trusted(&project), "another script");
+        assert_eq!(widening(r#"{"hooks": {"PreToolUse": ["BashSecurity"]}}"#), None, "it is on in any case");
     }
 
     #[test]
@@ -93,15 +150,15 @@ mod tests {
     fn every_added_permission_is_listed() {
         let widening = widening(
             r#"{"allowCommands": {"base": ["a"], "run": ["b"], "sync": ["c"]}, "allowPkillTargets": ["d"],
-                "permissions": {"allow": ["e"]}, "allowedTools": ["f"], "hooks": {"PreToolUse": ["g"]},
-                "mcpServers": {"h": {"command": "i"}}}"#,
+                "permissions": {"allow": ["e"]}, "allowedTools": ["f"], "mcpServers": {"g": {"command": "i"}},
+                "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "h"}]}]}}"#,
         );
         let lines = widening.expect("it widens").lines;
         assert_eq!(lines.len(), 8, "{lines:?}");
         for (line, part) in lines.iter().zip(["a", "b", "c", "d", "e", "f", "g", "h"]) {
             assert!(line.contains(part), "{line} names {part}");
         }
-        assert!(lines[7].contains("\"command\":\"i\""), "an MCP server is shown with its command");
+        assert!(lines[6].contains("\"command\":\"i\""), "an MCP server is shown with its command");
     }
 
     #[test]

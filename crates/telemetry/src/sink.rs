@@ -225,8 +225,8 @@ impl TelemetrySink {
             run.attribute(attr::OUTCOME, report.outcome.name());
             run.attribute(attr::EXIT_CODE, i64::from(report.exit_code));
             run.attribute(attr::ITERATIONS, i64::from(report.iterations));
-            run.attribute(attr::PASSED, count(report.deliverables_passed));
-            run.attribute(attr::TOTAL, count(report.deliverables_total));
+            run.attribute(attr::PASSED, count(report.plan.tally().passed));
+            run.attribute(attr::TOTAL, count(report.plan.tally().total));
             if let Some(cost) = report.cost_usd {
                 run.attribute(attr::COST, cost.0);
             }

@@ -17,17 +17,19 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
-use crate::outputs::OutputCapture;
+use crate::output::{ToolErrorCode, ToolOutput};
+use crate::outputs::{MAX_OUTPUT_CHARS, OutputCapture};
 use crate::shell::ShellCommand;
-use crate::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace, args, cap};
+use crate::tool::{Tool, ToolSpec};
+use crate::workspace::Workspace;
+use crate::{args, cap};
 
 /// How long a command may take without a `timeout`.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// The maximum `timeout`.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(600);
-/// The number of characters of output that one call shows, half from the start and half from the end.
-pub const MAX_OUTPUT_CHARS: usize = 30_000;
 
 /// The number of characters of a command shown in a title.
 const MAX_TITLE_CHARS: usize = 80;
@@ -100,7 +102,7 @@ impl Tool for BashTool {
 async fn start_job(workspace: &Workspace, args: &BashArgs) -> Result<ToolOutput, ToolFailure> {
     let jobs = workspace.jobs();
     jobs.check_limit()?;
-    let shell = ShellCommand::start(workspace, &args.command, &workspace.cwd()).await?;
+    let shell = ShellCommand::start(workspace.session_sandbox(), &args.command, &workspace.cwd()).await?;
     let id = jobs.start(shell, &args.command, workspace.outputs());
     Ok(ToolOutput::ok(format!(
         "The command runs in the background as {id}. Read its output with BashOutput, stop it with KillShell."
@@ -119,7 +121,7 @@ async fn run(
         }
         given => given.unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT),
     };
-    let mut shell = ShellCommand::start(workspace, &args.command, &workspace.cwd()).await?;
+    let mut shell = ShellCommand::start(workspace.session_sandbox(), &args.command, &workspace.cwd()).await?;
     let mut capture = OutputCapture::new(workspace.outputs(), "bash", MAX_OUTPUT_CHARS);
     let (end, drained) = {
         let mut reading = pin!(collect(&mut shell.output, &mut capture));

@@ -8,10 +8,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::args;
 use crate::cap::{CappedText, HeadTail};
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::jobs::JobState;
-use crate::{MAX_OUTPUT_CHARS, Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
+use crate::output::ToolOutput;
+use crate::outputs::MAX_OUTPUT_CHARS;
+use crate::tool::{Tool, ToolSpec};
+use crate::workspace::Workspace;
 
 #[derive(Debug)]
 pub struct BashOutputTool {

@@ -6,9 +6,9 @@ use std::io;
 
 use autonoe_files::{ReadError, read_opened};
 
-use crate::Workspace;
 use crate::failure::ToolFailure;
 use crate::workspace::Fingerprint;
+use crate::workspace::Workspace;
 
 /// The maximum size of a file to edit, since it is read into memory.
 pub const MAX_EDIT_BYTES: u64 = 16 * 1024 * 1024;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{ToolErrorCode, ToolOutput};
+use crate::output::{ToolErrorCode, ToolOutput};
 
 /// Why a call failed, with a message for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use reqwest::{Client, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::ToolErrorCode;
+use crate::output::ToolErrorCode;
 use crate::pdf::{self, MAX_PDF_PAGES, PageRange};
 
 /// The maximum number of bytes read of a page.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use autonoe_core::files::{FileAccess, FileRules};
 use rustix::io::Errno;
 
-use crate::ToolErrorCode;
 use crate::dir_entry::DirEntry;
 use crate::directory::{Directory, OpenMode};
 use crate::failure::{ToolFailure, code_of};
+use crate::output::ToolErrorCode;
 
 /// Why a path cannot be opened, with messages for the model.
 #[derive(Debug, thiserror::Error)]

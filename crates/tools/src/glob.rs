@@ -11,13 +11,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::args;
+use crate::context::ToolContext;
 use crate::directory::ModifiedTime;
 use crate::failure::ToolFailure;
 use crate::file_opener::OpenedPath;
 use crate::filter::PathFilter;
+use crate::output::ToolOutput;
 use crate::tool::blocking;
+use crate::tool::{Tool, ToolSpec};
 use crate::walk::{self, WalkedFile};
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
+use crate::workspace::Workspace;
 
 /// The number of files that one call lists.
 pub const MAX_GLOB_FILES: usize = 100;

@@ -14,12 +14,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::file_opener::OpenedPath;
 use crate::filter::PathFilter;
+use crate::output::ToolOutput;
 use crate::tool::blocking;
+use crate::tool::{Tool, ToolSpec};
 use crate::walk;
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args, cap};
+use crate::workspace::Workspace;
+use crate::{args, cap};
 
 /// The number of lines that one call shows without a `head_limit`.
 pub const DEFAULT_HEAD_LIMIT: usize = 250;

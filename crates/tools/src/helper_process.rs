@@ -1,52 +1,24 @@
 //! Helper processes: our own binary, started in the session's room to parse untrusted content. A helper is isolated from
 //! us, can be killed at any time, and reaches the network only through the egress proxy.
 
-use std::ffi::OsString;
-use std::io::{self, Write};
 use std::time::Duration;
 
 use autonoe_sandbox::StdioTarget;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::ToolFailure;
-use crate::{ToolErrorCode, Workspace, fetch, pdf};
+use crate::output::ToolErrorCode;
+use crate::workspace::Workspace;
 
 /// The first argument that makes our binary fetch a URL.
 pub const FETCH_ARG: &str = "__fetch";
 /// The first argument that makes our binary read a PDF.
 pub const PDF_ARG: &str = "__pdf";
 
-/// The memory limit of a helper process.
-const MAX_MEMORY_BYTES: u64 = 1 << 30;
 /// The maximum size of a helper's result.
 const MAX_RESULT_BYTES: u64 = 32 * 1024 * 1024;
-
-/// Runs a helper if the first argument of our binary asks for one, and returns the exit code. Call it before doing anything
-/// else.
-pub fn run_helper_process(arguments: &[OsString]) -> Option<i32> {
-    let arguments: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
-    let (role, arguments) = arguments.split_first()?;
-    match *role {
-        FETCH_ARG => Some(print_result(|| fetch::run(arguments))),
-        PDF_ARG => Some(print_result(|| pdf::run(arguments))),
-        _ => None,
-    }
-}
-
-fn print_result<T: Serialize>(work: impl FnOnce() -> T) -> i32 {
-    let hard = getrlimit(Resource::Data).maximum;
-    let memory = hard.map_or(MAX_MEMORY_BYTES, |hard| hard.min(MAX_MEMORY_BYTES));
-    // If this limit cannot be set, the room's own limit applies.
-    let _ = setrlimit(Resource::Data, Rlimit { current: Some(memory), maximum: hard });
-    // Nobody reads the panic messages of a parser.
-    std::panic::set_hook(Box::new(|_| {}));
-    let written = serde_json::to_vec(&work()).map(|result| io::stdout().write_all(&result));
-    i32::from(!matches!(written, Ok(Ok(()))))
-}
 
 /// Runs our binary as a helper in the session's room and returns its result.
 pub(crate) async fn run_helper<T: DeserializeOwned>(

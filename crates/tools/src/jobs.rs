@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::ToolFailure;
 use crate::job_log::JobLog;
+use crate::output::ToolErrorCode;
+use crate::outputs::MAX_OUTPUT_CHARS;
 use crate::outputs::{Outputs, SavedOutput};
 use crate::shell::ShellCommand;
-use crate::{MAX_OUTPUT_CHARS, ToolErrorCode};
 
 /// The maximum number of commands running in the background.
 pub const MAX_JOBS: usize = 20;

@@ -7,9 +7,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::args;
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::jobs::JobState;
-use crate::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace, args};
+use crate::output::{ToolErrorCode, ToolOutput};
+use crate::tool::{Tool, ToolSpec};
+use crate::workspace::Workspace;
 
 #[derive(Debug)]
 pub struct KillShellTool {

@@ -7,11 +7,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::args;
 use crate::change::{TextChange, change};
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
+use crate::output::ToolOutput;
 use crate::replace::{Replacement, count_with_lines, replace};
 use crate::tool::blocking;
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
+use crate::tool::{Tool, ToolSpec};
+use crate::workspace::Workspace;
 
 #[derive(Debug)]
 pub struct MultiEditTool {

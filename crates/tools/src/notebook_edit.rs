@@ -7,11 +7,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::args;
 use crate::change::{TextChange, change};
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::notebook::{self, CellChange, Notebook};
+use crate::output::ToolOutput;
 use crate::tool::blocking;
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
+use crate::tool::{Tool, ToolSpec};
+use crate::workspace::Workspace;
 
 #[derive(Debug)]
 pub struct NotebookEditTool {

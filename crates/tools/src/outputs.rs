@@ -9,8 +9,11 @@ use std::time::SystemTime;
 
 use tokio::io::AsyncWriteExt;
 
-use crate::ToolOutput;
 use crate::cap::{CappedText, HeadTail, count_lines};
+use crate::output::ToolOutput;
+
+/// The number of characters of output that one call shows, half from the start and half from the end.
+pub const MAX_OUTPUT_CHARS: usize = 30_000;
 
 /// The maximum number of bytes saved of one output.
 pub const MAX_SAVED_BYTES: u64 = 50 * 1024 * 1024;

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::ToolFailure;
 use crate::helper_process::{self, PDF_ARG};
-use crate::{ToolErrorCode, Workspace};
+use crate::output::ToolErrorCode;
+use crate::workspace::Workspace;
 
 /// The maximum size of a PDF.
 pub const MAX_PDF_BYTES: u64 = 32 * 1024 * 1024;

@@ -11,13 +11,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::file_opener::OpenedFile;
 use crate::image::{self, MAX_IMAGE_BYTES};
 use crate::notebook::{self, Notebook};
+use crate::output::{ToolErrorCode, ToolOutput};
 use crate::pdf::{self, MAX_PDF_BYTES, MAX_PDF_PAGES, PageRange};
+use crate::tool::{Tool, ToolSpec};
+use crate::workspace::Workspace;
 use crate::workspace::{Fingerprint, FingerprintScan};
-use crate::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace, args, cap, change};
+use crate::{args, cap, change};
 
 /// The number of lines shown without a `limit`.
 pub const DEFAULT_LINES: u64 = 2_000;

@@ -10,12 +10,12 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use autonoe_sandbox::SandboxedChild;
+use autonoe_sandbox::{SandboxedChild, SessionSandbox};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use tokio::net::unix::pipe;
 
 use crate::failure::ToolFailure;
-use crate::{ToolErrorCode, Workspace};
+use crate::output::ToolErrorCode;
 
 const BASH: &str = "/bin/bash";
 const SH: &str = "/bin/sh";
@@ -33,9 +33,13 @@ pub(crate) struct ShellCommand {
 
 impl ShellCommand {
     /// Starts a command in `cwd`. Processes that it leaves in the background live until the session ends.
-    pub(crate) async fn start(workspace: &Workspace, command: &str, cwd: &Path) -> Result<Self, ToolFailure> {
+    pub(crate) async fn start(
+        sandbox: &SessionSandbox,
+        command: &str,
+        cwd: &Path,
+    ) -> Result<Self, ToolFailure> {
         let program = if Path::new(BASH).exists() { BASH } else { SH };
-        let launch = workspace.session_sandbox().command(program).await.map_err(|error| failed(&error))?;
+        let launch = sandbox.command(program).await.map_err(|error| failed(&error))?;
         let start = || -> io::Result<_> {
             let (reader, writer) = io::pipe()?;
             let (directory, report) = io::pipe()?;

@@ -11,9 +11,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
+use crate::output::{ToolErrorCode, ToolOutput};
 use crate::tool::blocking;
-use crate::{Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, args, cap};
+use crate::tool::{Tool, ToolSpec};
+use crate::{args, cap};
 use front_matter::FrontMatter;
 
 /// The file that makes a directory a skill.

@@ -7,8 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::args;
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, args};
+use crate::output::ToolOutput;
+use crate::tool::{Tool, ToolSpec};
 
 /// The maximum number of entries.
 const MAX_ENTRIES: usize = 200;

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use serde_json::Value;
 
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
+use crate::output::{ToolErrorCode, ToolOutput};
 use crate::outputs::Outputs;
-use crate::{ToolContext, ToolErrorCode, ToolOutput};
 
 /// The maximum number of characters of a result that the model gets, for every tool. The built-in tools have lower limits.
 pub const MAX_RESULT_CHARS: usize = 80_000;

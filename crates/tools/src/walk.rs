@@ -11,9 +11,9 @@ use std::vec;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::Workspace;
 use crate::directory::{DirEntryKind, Directory, ModifiedTime, OpenMode};
 use crate::file_opener::FileOpener;
+use crate::workspace::Workspace;
 
 const GIT: &str = ".git";
 /// The ignore files, highest priority last.

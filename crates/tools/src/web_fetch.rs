@@ -14,10 +14,15 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use crate::args;
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::fetch::{FETCH_LIMIT, Fetched, MAX_FETCH_BYTES};
 use crate::helper_process::{self, FETCH_ARG};
-use crate::{MAX_OUTPUT_CHARS, Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace, args};
+use crate::output::{ToolErrorCode, ToolOutput};
+use crate::outputs::MAX_OUTPUT_CHARS;
+use crate::tool::{Tool, ToolSpec};
+use crate::workspace::Workspace;
 
 /// How long the helper process may take in addition to the fetch itself.
 const GRACE: Duration = Duration::from_secs(10);

@@ -7,11 +7,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::args;
 use crate::change::{self, has_changed};
+use crate::context::ToolContext;
 use crate::failure::ToolFailure;
+use crate::output::ToolOutput;
 use crate::tool::blocking;
+use crate::tool::{Tool, ToolSpec};
 use crate::workspace::Fingerprint;
-use crate::{Tool, ToolContext, ToolOutput, ToolSpec, Workspace, args};
+use crate::workspace::Workspace;
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 

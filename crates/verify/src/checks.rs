@@ -7,17 +7,9 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::{CheckAssignment, CheckBaseline, CheckRegistry, CheckState, Project, sha256_hex};
 
+use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::checks_file::read_checks_file;
 use crate::spec::read_spec;
-
-/// Maximum number of checks per project. Each runs before the work begins, whenever its deliverable is
-/// claimed, and at the end.
-pub const MAX_CHECKS: usize = 10_000;
-
-/// Message for too many checks, with what to do.
-pub(crate) fn too_many() -> String {
-    format!("a project may have at most {MAX_CHECKS} checks; let one check run a suite of tests")
-}
 
 /// Reads the checks that the user wrote in SPEC.md and `.autonoe/checks.json`.
 pub fn written_checks(project: &Project, spec: &str) -> Result<Vec<Check>, Fault> {

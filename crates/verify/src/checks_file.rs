@@ -8,7 +8,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use serde::Deserialize;
 
-use crate::checks::{MAX_CHECKS, too_many};
+use crate::check_limit::{MAX_CHECKS, too_many};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

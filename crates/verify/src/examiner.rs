@@ -22,10 +22,11 @@ use autonoe_store::{
 
 use crate::blocking::blocking;
 use crate::briefing::briefing;
+use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
 use crate::check_run::{self, CheckRun, CheckVerdict};
 use crate::checkout::{Checkout, CheckoutFactory};
-use crate::checks::{MAX_CHECKS, all_checks, check_key, checks_of, of_project, too_many, why_not_counted};
+use crate::checks::{all_checks, check_key, checks_of, of_project, why_not_counted};
 use crate::checks_file::problem_with;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, versions};

@@ -4,6 +4,7 @@
 mod blocking;
 mod briefing;
 mod changes;
+mod check_limit;
 mod check_results;
 mod check_run;
 mod checkout;

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use autonoe_core::check::{Check, CheckOrigin, DEFAULT_TIME_LIMIT};
 use autonoe_core::duration;
 
-use crate::checks::{MAX_CHECKS, too_many};
+use crate::check_limit::{MAX_CHECKS, too_many};
 
 /// What the current line is part of.
 enum LineContext {

@@ -32,6 +32,10 @@ impl ErrorClass {
         Self { name, layer, code, remedy: Remedy::Person, when }
     }
 
+    const fn outage(name: &'static str, layer: FaultLayer, code: &'static str, when: &'static str) -> Self {
+        Self { name, layer, code, remedy: Remedy::Wait, when }
+    }
+
     const fn transient(
         name: &'static str,
         layer: FaultLayer,
@@ -84,6 +88,12 @@ pub const DEFINITION_CHANGED: ErrorClass = ErrorClass::permanent(
     "definition_changed",
     "--resume was given, but the definition or the arguments have changed since the run started",
 );
+pub const INCOMPLETE: ErrorClass = ErrorClass::permanent(
+    "IncompleteError",
+    FaultLayer::Lifecycle,
+    "incomplete",
+    "the result of an agent that was not done when its run ended: a limit was reached, or it was interrupted",
+);
 pub const STEP_LOOP: ErrorClass = ErrorClass::permanent(
     "LoopError",
     FaultLayer::Loop,
@@ -120,13 +130,15 @@ pub const STEP_CUT_SHORT: ErrorClass = ErrorClass::transient(
     "step_cut_short",
     "the session of a step ran out of turns, or returned no structured answer",
 );
-pub const SDK_CONNECTION: ErrorClass = ErrorClass::transient(
+/// The code is the one that model calls fail with.
+pub const SDK_CONNECTION: ErrorClass = ErrorClass::outage(
     "SdkConnectionError",
     FaultLayer::Model,
-    "connection",
+    "network_error",
     "the model cannot be reached",
 );
-pub const SDK_RATE_LIMIT: ErrorClass = ErrorClass::transient(
+/// The code is the one that model calls fail with.
+pub const SDK_RATE_LIMIT: ErrorClass = ErrorClass::outage(
     "SdkRateLimitError",
     FaultLayer::Model,
     "rate_limited",
@@ -158,7 +170,7 @@ pub const PROMPT_VARIABLE: ErrorClass = ErrorClass::permanent(
 );
 
 /// All classes, ordered by layer.
-pub const ALL: [ErrorClass; 19] = [
+pub const ALL: [ErrorClass; 20] = [
     CONFIGURATION_NOT_FOUND,
     CONFIGURATION_PARSE,
     CONFIGURATION_VALIDATION,
@@ -166,6 +178,7 @@ pub const ALL: [ErrorClass; 19] = [
     ALREADY_STARTED,
     NOTHING_TO_RESUME,
     DEFINITION_CHANGED,
+    INCOMPLETE,
     STEP_LOOP,
     STEP_RETRY_EXHAUSTED,
     NO_BRANCH,

@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::outcome::RunOutcome;
 use autonoe_core::plan::PlanMemory;
 use serde_json::Value;
 use similar::TextDiff;
 
 use crate::context::IterationSummary;
 use crate::definition::{AgentDefinition, Completion, Notification, Resource};
-use crate::faults::{ALREADY_STARTED, DEFINITION_CHANGED, DEPENDENCY_RESOLUTION, NOTHING_TO_RESUME};
+use crate::faults::{
+    ALREADY_STARTED, DEFINITION_CHANGED, DEPENDENCY_RESOLUTION, INCOMPLETE, NOTHING_TO_RESUME,
+};
 use crate::flow::Move;
 use crate::host_effects::HostEffects;
 use crate::plan::{EventCallback, StepPlan};
@@ -59,7 +62,7 @@ pub struct AgentResult {
     /// Why the run ended, unless it failed or was stopped from outside.
     pub reason: Option<String>,
     pub summaries: Vec<IterationSummary>,
-    /// The fault that ended the run.
+    /// Why it is not a success; `None` if it is one.
     pub error: Option<Fault>,
     /// The structured answer of the last iteration, if it gave one.
     pub answer: Option<Value>,
@@ -75,8 +78,8 @@ pub struct AgentResult {
 /// ```
 ///
 /// ```compile_fail
-/// async fn not_started(agent: autonoe_workflow::CreatedAgent) {
-///     let _ = agent.stop();
+/// async fn not_started(agent: autonoe_workflow::CreatedAgent, outcome: autonoe_core::outcome::RunOutcome) {
+///     let _ = agent.stop(&outcome);
 /// }
 /// ```
 #[derive(Debug)]
@@ -90,9 +93,9 @@ pub struct CreatedAgent {
 /// An agent that has been started and can be stopped, once.
 ///
 /// ```compile_fail
-/// fn twice(agent: autonoe_workflow::StartedAgent) {
-///     let _ = agent.stop();
-///     let _ = agent.stop();
+/// fn twice(agent: autonoe_workflow::StartedAgent, outcome: autonoe_core::outcome::RunOutcome) {
+///     let _ = agent.stop(&outcome);
+///     let _ = agent.stop(&outcome);
 /// }
 /// ```
 pub struct StartedAgent {
@@ -226,16 +229,18 @@ impl StartedAgent {
         &mut self.plan
     }
 
-    /// Stops the agent and returns its result. Its state is already on disk.
-    pub fn stop(self) -> AgentResult {
+    /// Stops the agent and returns its result. Its state is already on disk. `outcome` is how its run ended, which is the
+    /// reason for an agent that was not done.
+    pub fn stop(self, outcome: &RunOutcome) -> AgentResult {
         let end = self.plan.end();
         let (success, reason, error) = match end {
             Some(AgentEnd::Done(reason)) => (true, Some(reason.clone()), None),
             Some(AgentEnd::UsedUp(limit)) => {
-                (false, Some(format!("All {limit} iterations are used up.")), None)
+                let reason = format!("All {limit} iterations are used up.");
+                (false, Some(reason.clone()), Some(INCOMPLETE.fault(reason)))
             }
             Some(AgentEnd::Failed(fault)) => (false, None, Some(fault.clone())),
-            None => (false, None, None),
+            None => (false, None, Some(incomplete(outcome))),
         };
         let context = self.plan.context();
         AgentResult {
@@ -247,6 +252,16 @@ impl StartedAgent {
             answer: self.plan.answer().cloned(),
         }
     }
+}
+
+/// Why an agent was not done when its run ended.
+fn incomplete(outcome: &RunOutcome) -> Fault {
+    outcome.fault().cloned().unwrap_or_else(|| {
+        let reason = outcome.name().replace('_', " ");
+        INCOMPLETE
+            .fault(format!("The run ended before the agent was done: {reason}."))
+            .hint("Continue it with --resume.")
+    })
 }
 
 fn snapshot(

@@ -8,10 +8,8 @@ use autonoe_core::agent::Instruction;
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::Phase;
-use autonoe_core::outcome::{AgentReport, RunOutcome, SessionEnd};
-use autonoe_core::plan::{
-    Iteration, NextAction, NextSession, Plan, PlanMemory, PlanProgress, PlanVerdict, RunState,
-};
+use autonoe_core::outcome::{AgentReport, PlanReport, RunOutcome, SessionEnd};
+use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanMemory, PlanVerdict, RunState};
 use serde_json::Value;
 
 use crate::check::{StepCheckResult, assessment_schema, by_assessment};
@@ -297,7 +295,7 @@ impl Plan for StepPlan {
         Ok(self.verdict())
     }
 
-    fn progress(&self) -> PlanProgress {
+    fn report(&self) -> PlanReport {
         let PlanState { flow, condition, .. } = &self.state;
         let current = match &flow.position {
             StepPosition::Run(id) | StepPosition::Check(id) if self.state.end.is_none() => Some(id.clone()),
@@ -310,6 +308,6 @@ impl Plan for StepPlan {
             conditions: condition_states(&self.definition.agent.completion, condition),
             at: current,
         };
-        PlanProgress { agent: Some(Box::new(agent)), ..PlanProgress::default() }
+        PlanReport::Steps(Box::new(agent))
     }
 }

@@ -17,7 +17,7 @@ mod vendor;
 use std::path::Path;
 
 use super::table::BenchRow;
-use crate::Result;
+use crate::result::Result;
 use comparison::ComparisonRow;
 use contestant::{Contestant, ContestantRunner};
 use meter::Metric;

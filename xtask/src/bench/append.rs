@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use super::project::BenchProject;
 use super::sample::Sample;
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 const TARGET_MS: f64 = 1.0;
 const SESSIONS: u32 = 16;

@@ -13,7 +13,7 @@ use autonoe_verify::CheckoutFactory;
 use super::project::BenchProject;
 use super::sample::Sample;
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 const TARGET_MS: f64 = 300.0;
 const DIRECTORIES: usize = 100;

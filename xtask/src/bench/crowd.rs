@@ -31,7 +31,7 @@ use super::process::resident_mb;
 use super::project::{BenchProject, serve};
 use super::script::{call, conversations, slowly, turn};
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 const SESSIONS: usize = 100;
 const TARGET_MB: f64 = 400.0;

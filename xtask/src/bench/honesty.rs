@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use autonoe_scripted::honesty::{Scenario, ScenarioOutcome, scenarios};
+use autonoe_honesty::{Scenario, ScenarioOutcome, scenarios};
 
 use super::project::{BenchProject, serve};
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
     let mut rows = Vec::new();

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 use job::{Job, jobs};
 use journey::{Account, travel};
 use layer::{Layer, layers};

@@ -11,7 +11,7 @@ use super::process::peak_mb;
 use super::project::{BenchProject, check_run, serve};
 use super::script::{call, conversation, done, passed, turn, turn_after};
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 const SESSIONS: usize = 20;
 const TARGET_MB: f64 = 50.0;

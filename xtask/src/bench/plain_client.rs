@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use crate::Result;
+use crate::result::Result;
 
 pub struct PlainClient {
     stream: BufReader<TcpStream>,

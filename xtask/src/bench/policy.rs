@@ -7,7 +7,7 @@ use autonoe_policy::{CommandPolicy, Mode, PolicyOptions};
 
 use super::sample::Sample;
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 const ROUNDS: usize = 2000;
 /// Timed together, since the clock is too coarse for one.

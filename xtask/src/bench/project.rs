@@ -10,7 +10,7 @@ use autonoe_store::Project;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::Result;
+use crate::result::Result;
 
 /// Removed on drop.
 pub struct BenchProject {

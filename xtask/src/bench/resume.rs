@@ -22,7 +22,7 @@ use super::project::{BenchProject, serve};
 use super::sample::Sample;
 use super::script;
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 const TARGET_MS: f64 = 100.0;
 const EVENTS_PER_SESSION: u32 = 100;

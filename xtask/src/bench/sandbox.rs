@@ -8,7 +8,7 @@ use autonoe_sandbox::{Bounds, Room, Sandbox, SandboxLayer};
 
 use super::sample::Sample;
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 const ROUNDS: usize = 300;
 const TARGET_MS: f64 = 10.0;

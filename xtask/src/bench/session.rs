@@ -8,7 +8,7 @@ use super::project::{BenchProject, check_run, serve};
 use super::sample::Sample;
 use super::script;
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 const TARGET_MS: f64 = 20.0;
 const SESSIONS: u32 = 40;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 use crate::workspace::cargo;
 
 const TARGET_MB: f64 = 35.0;

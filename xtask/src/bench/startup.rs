@@ -7,7 +7,7 @@ use super::project::{BenchProject, check_run, serve};
 use super::sample::Sample;
 use super::script;
 use super::table::{BenchRow, BenchVerdict};
-use crate::Result;
+use crate::result::Result;
 
 const ROUNDS: usize = 300;
 const DELIVERABLES: usize = 200;

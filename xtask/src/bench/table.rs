@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::Result;
+use crate::result::Result;
 
 pub type Measure = fn(&Path) -> Result<Vec<BenchRow>>;
 

@@ -3,6 +3,7 @@
 use autonoe_tools::McpTransport;
 use serde_json::{Value, json};
 
+use crate::effort::effort;
 use crate::vendor::{SERVER, ServerCommand, VendorSettings};
 
 const VERSION: u32 = 1;
@@ -76,6 +77,15 @@ pub(super) fn choose_model(started: &Value, model: &str) -> Result<Option<(&'sta
     }
 }
 
+/// The request that sets how much the agent thinks; `None` if it offers nothing that fits.
+pub(super) fn choose_thinking(started: &Value, tokens: u32) -> Option<(&'static str, Value)> {
+    let options = started["configOptions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let option = options.iter().find(|option| option["category"] == "thought_level")?;
+    let level = effort(tokens);
+    let value = values(&option["options"]).into_iter().find(|value| value.eq_ignore_ascii_case(level))?;
+    Some(("session/set_config_option", json!({ "configId": option["id"], "value": value })))
+}
+
 /// The values of an option, which may be nested in groups.
 fn values(options: &Value) -> Vec<String> {
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -90,7 +100,23 @@ fn values(options: &Value) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
-    use super::choose_model;
+    use super::{choose_model, choose_thinking};
+
+    #[test]
+    fn thinking_is_set_where_the_agent_offers_a_level() {
+        let offer = |category: &str| {
+            json!({ "configOptions": [{ "id": "effort", "category": category, "currentValue": "medium",
+                "options": [{ "value": "low" }, { "value": "High" }] }] })
+        };
+        let choice = |value: &str| {
+            Some(("session/set_config_option", json!({ "configId": "effort", "value": value })))
+        };
+        assert_eq!(choose_thinking(&offer("thought_level"), 1_024), choice("low"));
+        assert_eq!(choose_thinking(&offer("thought_level"), 32_000), choice("High"));
+        assert_eq!(choose_thinking(&offer("thought_level"), 8_192), None, "medium is not offered");
+        assert_eq!(choose_thinking(&offer("model"), 1_024), None);
+        assert_eq!(choose_thinking(&json!({}), 1_024), None);
+    }
 
     #[test]
     fn a_model_is_selected_in_the_way_it_is_offered() {

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use autonoe_core::event::AgentEvent;
@@ -41,6 +42,7 @@ impl AcpAgent {
             }
         };
         self.set_model(&started, emitter).await?;
+        self.set_thinking(&started, emitter).await?;
         self.wait_for_tools(emitter).await
     }
 
@@ -107,6 +109,29 @@ impl AcpAgent {
             }
             AcpMessage::Unknown(what) => self.unknown(&what, emitter).await,
             AcpMessage::Update(_) | AcpMessage::Response { .. } | AcpMessage::Ignored => {}
+        }
+    }
+
+    /// An agent that offers no level of thinking works without; that is said once in a run.
+    async fn set_thinking(&mut self, started: &Value, emitter: &Emitter) -> Result<(), AcpRequestError> {
+        let Some(tokens) = self.thinking.filter(|_| self.quirks.sets_thinking) else {
+            return Ok(());
+        };
+        match session::choose_thinking(started, tokens) {
+            Some((method, mut choice)) => {
+                choice["sessionId"] = json!(self.session);
+                self.request(method, choice, emitter).await.map(|_| ())
+            }
+            None => {
+                if !self.quirks.thinking_warned.swap(true, Ordering::Relaxed) {
+                    let message = format!(
+                        "--thinking has no effect with '{}': it offers no such setting.",
+                        self.quirks.backend
+                    );
+                    emitter.emit(AgentEvent::Warning { message }).await;
+                }
+                Ok(())
+            }
         }
     }
 

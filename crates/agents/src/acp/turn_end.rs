@@ -4,7 +4,7 @@ use agent_client_protocol_schema::v1::StopReason;
 use autonoe_core::event::Usage;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
-use autonoe_core::quota;
+use autonoe_model::read_quota_message;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -53,7 +53,7 @@ impl AgentLabel {
     /// The outcome of a turn that ended with an error.
     pub(super) fn failure(&self, error: &RpcError) -> SessionEnd {
         let text = &error.message;
-        let notice = quota::read(text, Timestamp::now(), &TimeZone::system());
+        let notice = read_quota_message(text, Timestamp::now(), &TimeZone::system());
         if notice.is_some() || QUOTA_EXHAUSTED.iter().any(|phrase| text.contains(phrase)) {
             let resets_at = notice.and_then(|notice| notice.resets.at());
             return SessionEnd::QuotaExceeded { message: text.clone(), resets_at };

@@ -4,7 +4,7 @@
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::SessionEnd;
-use autonoe_core::quota;
+use autonoe_model::read_quota_message;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -63,7 +63,7 @@ impl ClaudeResult {
     }
 
     fn quota(&self, limit: Option<&Value>) -> Option<SessionEnd> {
-        let notice = quota::read(&self.message, Timestamp::now(), &TimeZone::system());
+        let notice = read_quota_message(&self.message, Timestamp::now(), &TimeZone::system());
         let is_limited = self.error == "usage_limit_reached" || notice.is_some();
         let reported = limit.and_then(|limit| limit["resetsAt"].as_i64());
         let reported = reported.and_then(|second| Timestamp::from_second(second).ok());

@@ -53,13 +53,13 @@ pub(super) fn reported_usage(history: &Value) -> Usage {
 
 impl CodexAgent {
     /// Whether the room alone enforces all restrictions. Read-only phases are enforced by the gates alone,
-    /// and so is `.autonoe/` in a Landlock room.
+    /// and so are hooks, and `.autonoe/` in a Landlock room.
     pub(super) fn needs_no_approval(&self) -> bool {
         let is_enforced = match self.settings.room_config.sandbox.layer() {
             SandboxLayer::Bubblewrap | SandboxLayer::Seatbelt => true,
             SandboxLayer::Landlock | SandboxLayer::None => false,
         };
-        is_enforced && self.phase.may_write()
+        is_enforced && self.phase.may_write() && !self.vendor_session.must_ask_gates()
     }
 
     /// Runs the session turn by turn.

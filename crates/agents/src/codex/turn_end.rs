@@ -2,7 +2,7 @@
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
-use autonoe_core::quota;
+use autonoe_model::read_quota_message;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -55,7 +55,7 @@ impl CodexTurnEnd {
     }
 
     fn quota(&self, limits: Option<&Value>) -> Option<SessionEnd> {
-        let notice = quota::read(&self.message, Timestamp::now(), &TimeZone::system());
+        let notice = read_quota_message(&self.message, Timestamp::now(), &TimeZone::system());
         let is_limited = self.code == "usageLimitExceeded" || notice.is_some();
         let resets_at = limits.and_then(reset).or_else(|| notice.as_ref()?.resets.at());
         is_limited.then(|| SessionEnd::QuotaExceeded { message: self.message.clone(), resets_at })
@@ -87,7 +87,7 @@ impl CodexTurnEnd {
                 | "responseStreamDisconnected"
                 | "responseTooManyFailedAttempts",
                 None,
-            ) => outage("connection_lost"),
+            ) => outage("network_error"),
             _ => Fault::transient(FaultLayer::Agent, "agent_failed", message),
         }
     }
@@ -130,7 +130,7 @@ mod tests {
             (json!("serverOverloaded"), "overloaded", true),
             (json!("internalServerError"), "service_failed", true),
             (http("httpConnectionFailed", json!(500)), "service_failed", true),
-            (http("responseStreamDisconnected", Value::Null), "connection_lost", true),
+            (http("responseStreamDisconnected", Value::Null), "network_error", true),
             (json!("somethingNew"), "agent_failed", true),
             (Value::Null, "agent_failed", true),
         ] {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use autonoe_core::gate::{Gate, GateRuling, ToolCall, ask_in};
+use autonoe_core::gate::{Gate, GateContext, GateRuling, ToolCall, ask_in};
 use autonoe_model::ToolDefinition;
 use autonoe_tools::{
     DEFAULT_START_LIMIT, McpServers, Tool, ToolContext, ToolErrorCode, ToolOutput, ToolSpec, Workspace,
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::server_record::ServerRecord;
+use crate::hook_room::HookRoom;
 
 /// The tool that starts a sub-agent.
 pub(super) const TASK: &str = "Task";
@@ -147,7 +148,10 @@ impl Toolbox {
 
     /// The outcome of a refused call; `None` if the gates allow it.
     pub(super) async fn denial(&self, call: &ToolCall) -> Option<CallOutcome> {
-        match ask_in(&self.gates, call, Some(&self.workspace.cwd())).await {
+        let (cwd, workspace) = (self.workspace.cwd(), &self.workspace);
+        let hook_room = HookRoom { session_sandbox: workspace.session_sandbox(), root: workspace.root() };
+        let context = GateContext { cwd: Some(&cwd), hook_runner: Some(&hook_room) };
+        match ask_in(&self.gates, call, context).await {
             GateRuling::Allowed => None,
             GateRuling::Denied { gate, reason } => {
                 let output = ToolOutput::error(ToolErrorCode::PermissionDenied, format!("Denied: {reason}"));

@@ -2,13 +2,13 @@
 //! of calls.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::event::{Activity, AgentEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::gate::{Gate, GateRuling, ToolCall, ask_in};
+use autonoe_core::gate::{Gate, GateContext, GateRuling, ToolCall, ask_in};
 use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::{Launch, OpenError, SessionSandbox};
@@ -16,10 +16,12 @@ use autonoe_sandbox::{Launch, OpenError, SessionSandbox};
 use super::login::BorrowedLogin;
 use super::{JsonLineProcess, SERVER, ServerCommand, VendorSettings};
 use crate::emit::{Emitter, host_refused, model_failure};
+use crate::hook_room::HookRoom;
 
 pub(crate) struct VendorSession {
     /// The agent's name in messages.
     pub(super) name: String,
+    pub(super) root: PathBuf,
     /// The MCP server of the deliverable tools, for agents that start it as a program.
     pub server: ServerCommand,
     pub deliverables: Arc<DeliverableService>,
@@ -35,13 +37,19 @@ pub(crate) struct VendorSession {
 impl VendorSession {
     /// The reason of the gate that refuses the call; `None` if it is allowed.
     pub(crate) async fn refusal(&mut self, call: &ToolCall, cwd: Option<&Path>) -> Option<String> {
-        match ask_in(&self.gates, call, cwd).await {
+        let hook_room = HookRoom { session_sandbox: &self.session_sandbox, root: &self.root };
+        match ask_in(&self.gates, call, GateContext { cwd, hook_runner: Some(&hook_room) }).await {
             GateRuling::Allowed => None,
             GateRuling::Denied { gate, reason } => {
                 self.denials.insert(call.id.clone(), gate);
                 Some(reason)
             }
         }
+    }
+
+    /// Whether the room cannot take the place of the gates.
+    pub(crate) fn must_ask_gates(&self) -> bool {
+        self.gates.iter().any(|gate| gate.must_be_asked())
     }
 
     /// Prepares another process of the agent's program in the same room.

@@ -3,8 +3,8 @@
 use autonoe_core::check::Check;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
-use autonoe_store::{CheckRegistry, CheckState, LockHolder, Project};
-use autonoe_verify::{accept, all_checks, check_key, reject, why_not_counted, written_checks};
+use autonoe_store::{CheckRegistry, LockHolder};
+use autonoe_verify::{accept, check_key, reject, why_not_counted, written_checks};
 use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
@@ -14,6 +14,7 @@ use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present;
+use crate::project_checks::{project_checks, state};
 
 /// List checks, and accept or reject those that need your decision
 ///
@@ -83,13 +84,6 @@ pub fn cmd_checks(args: &ChecksArgs, environment: &Environment) -> Result<u8, Fa
     Ok(exit::DONE)
 }
 
-/// All checks of a project: those of SPEC.md and checks.json, and those that agents proposed.
-pub fn project_checks(project: &Project, book: &CheckRegistry) -> Result<Vec<Check>, Fault> {
-    // Without SPEC.md there may still be checks from other sources.
-    let spec = project.find_spec()?.unwrap_or_default();
-    Ok(all_checks(&written_checks(project, &spec)?, book))
-}
-
 fn as_text(checks: &[Check], book: &CheckRegistry) -> String {
     if checks.is_empty() {
         return "There are no checks, so deliverables that pass are only claimed. To add checks, see docs/verification.md.\n".to_owned();
@@ -123,19 +117,6 @@ fn as_text(checks: &[Check], book: &CheckRegistry) -> String {
         ));
     }
     text
-}
-
-/// One or two words for the check's state.
-pub fn state(check: &Check, book: &CheckRegistry) -> &'static str {
-    match book.baselines.get(&check_key(check)) {
-        None => "not run yet",
-        Some(record) if !record.missing.is_empty() => "judges by nothing",
-        Some(record) => match record.state {
-            CheckState::Red => "failed first",
-            CheckState::Vacuous => "vacuous",
-            CheckState::Accepted => "accepted",
-        },
-    }
 }
 
 fn as_json(checks: &[Check], book: &CheckRegistry) -> String {

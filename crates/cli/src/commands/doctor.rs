@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use autonoe_agents::VendorProfile;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
@@ -16,11 +17,11 @@ use clap::Args;
 
 use crate::arguments::ProjectArgs;
 use crate::backend_name::ALL;
-use crate::commands::checks::project_checks;
 use crate::environment::Environment;
 use crate::lock_project::describe_locks;
 use crate::present;
 use crate::probe;
+use crate::project_checks::project_checks;
 use crate::providers;
 use crate::resources;
 use crate::room_config;
@@ -118,7 +119,8 @@ async fn agents(environment: &Environment) -> Vec<(DoctorFinding, bool)> {
 }
 
 async fn agent(name: &str, readiness: &Readiness, environment: &Environment) -> DoctorFinding {
-    let Readiness { program, login, oldest, install, log_in, ungated } = readiness;
+    let Readiness { profile, program, login } = readiness;
+    let VendorProfile { oldest, install, log_in, ungated, .. } = profile;
     let Some(program) = program else {
         return DoctorFinding::Note(format!("backend {name}: not installed; `{install}`"));
     };

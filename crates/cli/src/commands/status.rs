@@ -16,9 +16,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
-use crate::commands::checks::{project_checks, state};
 use crate::environment::Environment;
-use crate::present::{self, local_time, passed, status_tag};
+use crate::present::{self, assurance, local_time, status_tag};
+use crate::project_checks::{project_checks, state};
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
@@ -106,7 +106,7 @@ fn as_text(facts: &StatusFacts) -> String {
             if deprecated > 0 {
                 text.push_str(&format!(", {deprecated} deprecated"));
             }
-            text.push_str(&format!("\n{}\n", passed(tally.passed, tally.verified, tally.claimed())));
+            text.push_str(&format!("\n{}\n", assurance(tally)));
             let disputed = facts.book.disputes.len();
             if disputed > 0 {
                 text.push_str(&format!(

@@ -27,7 +27,7 @@ pub struct TrustArgs {
 
 pub fn cmd_trust(args: &TrustArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
-    let Some(widening) = Widening::of(&AgentConfig::load(&project)?) else {
+    let Some(widening) = Widening::of(&AgentConfig::load(&project)?, &project) else {
         present::print(
             ".autonoe/agent.json asks for no additional permissions; there is nothing to approve.\n",
         );

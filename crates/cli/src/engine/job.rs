@@ -11,6 +11,7 @@ use autonoe_core::files::ProtectedFiles;
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
+use autonoe_core::outcome::RunOutcome;
 use autonoe_core::plan::Plan;
 use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::sink::Sinks;
@@ -24,7 +25,6 @@ use autonoe_verify::{
 use autonoe_workflow::{AgentResult, CreatedAgent, HostEffects, StartOptions, StartedAgent};
 
 use crate::backend_name::BackendWithModel;
-use crate::resolve_backends::ResolvedBackend;
 
 pub enum RunJob<'a> {
     /// `autonoe run`.
@@ -208,11 +208,11 @@ impl JobPlan {
         }
     }
 
-    /// Stops a declarative agent and returns its result; `None` for deliverables.
-    pub fn stop(self) -> Option<AgentResult> {
+    /// Stops a declarative agent whose run has ended, and returns its result; `None` for deliverables.
+    pub fn stop(self, outcome: &RunOutcome) -> Option<AgentResult> {
         match self {
             Self::Deliverables { .. } => None,
-            Self::Agent(started) => Some(started.stop()),
+            Self::Agent(started) => Some(started.stop(outcome)),
         }
     }
 
@@ -228,7 +228,7 @@ impl PlanContext<'_> {
     pub async fn plan(
         self,
         job: PreparedJob,
-        verifier: Option<&ResolvedBackend>,
+        is_reviewed: bool,
         room_config: &RoomConfig,
     ) -> Result<JobPlan, Fault> {
         let on_event = {
@@ -267,7 +267,7 @@ impl PlanContext<'_> {
                     Mode::Run => {
                         let plan = DeliverablePlan::new(self.status, instructions)
                             .examined_by(Arc::clone(&examiner), job.is_strict);
-                        Box::new(if verifier.is_some() { plan.with_review() } else { plan })
+                        Box::new(if is_reviewed { plan.with_review() } else { plan })
                     }
                     Mode::Sync => Box::new(SyncPlan::new(self.status, self.journal as _, instructions)),
                 };

@@ -13,10 +13,11 @@ use autonoe_store::{Project, UserConfig};
 use autonoe_tools::{Outputs, ServerConfig, ToolOptions};
 
 use super::RunRequest;
+use crate::backend_name::BackendName;
 use crate::browser;
 use crate::environment::Environment;
 use crate::lock_project::removable_locks;
-use crate::permissions::{allowed_tools, permission_rules};
+use crate::permissions::{allowed_tools, hook_files, hook_rules, permission_rules};
 use crate::programs::{find_program, installation};
 
 /// Configuration of the native agent's tools.
@@ -88,6 +89,27 @@ pub fn mcp_tool_patterns(config: &AgentConfig, mode: Mode, user: &UserConfig) ->
     names.filter_map(|name| format!("mcp__{name}__*").parse().ok()).collect()
 }
 
+/// A warning if the tool WebSearch is allowed and this agent has none.
+pub fn no_web_search(backend: &BackendName, policy: &PolicyOptions) -> Option<String> {
+    let is_allowed = policy.mode == Mode::Run && policy.tools.iter().any(|tool| tool.matches("WebSearch"));
+    let has_none = match backend {
+        // Codex searches without asking, so its search is off.
+        BackendName::Native | BackendName::Codex => true,
+        BackendName::Claude
+        | BackendName::Gemini
+        | BackendName::Acp(_)
+        | BackendName::Configured(_)
+        | BackendName::Replay(_) => false,
+    };
+    (is_allowed && has_none).then(|| {
+        let name = backend.name();
+        format!(
+            "allowedTools has WebSearch, but the agent '{name}' has no such tool; claude and gemini have one, and an MCP \
+             server can offer one to every agent."
+        )
+    })
+}
+
 /// The conversation for `--resume`; a fault if there is none.
 pub fn last_conversation(project: &Project) -> Result<Option<serde_json::Value>, Fault> {
     let conversation = match History::open(&project.journal_file())? {
@@ -121,6 +143,8 @@ pub fn policy(
     Ok(PolicyOptions {
         permissions: permission_rules(config, &in_force, project)?,
         tools: allowed_tools(config, &in_force, project)?,
+        hooks: hook_rules(&in_force, project)?,
+        hook_files: hook_files(&in_force, project),
         profiles: in_force.profiles,
         allow_destructive: request.allow_destructive,
         allow_commands: [in_force.commands, request.allow_commands.clone()].concat(),

@@ -7,8 +7,9 @@ use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{AgentEvent, CheckPurpose};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::{RunOutcome, RunReport};
+use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
+use autonoe_core::status::Tally;
 use jiff::Timestamp;
 
 use super::console::MessageLevel;
@@ -57,21 +58,20 @@ pub fn status_tag(status: DeliverableStatus) -> &'static str {
     }
 }
 
-pub fn overall(command: &str, report: &RunReport) -> String {
-    let blocked = match report.deliverables_blocked {
-        0 => String::new(),
-        count => format!(" ({count} blocked)"),
+pub fn overall(report: &RunReport) -> String {
+    let passed = |tally: &Tally| {
+        let blocked = match tally.blocked {
+            0 => String::new(),
+            count => format!(" ({count} blocked)"),
+        };
+        format!("{}/{} deliverables passed{blocked}", tally.passed, tally.total)
     };
-    let verified = match command {
-        "sync" => format!("{}/{} verified, ", report.verified, report.verified_total),
-        _ => String::new(),
-    };
-    let work = match &report.agent {
-        Some(agent) => format!("{} step(s) finished", agent.path.len()),
-        None => format!(
-            "{verified}{}/{} deliverables passed{blocked}",
-            report.deliverables_passed, report.deliverables_total
-        ),
+    let work = match &report.plan {
+        PlanReport::Deliverables(tally) => passed(tally),
+        PlanReport::Sync { tally, reviewed } => {
+            format!("{}/{} verified, {}", reviewed.verified, reviewed.total, passed(tally))
+        }
+        PlanReport::Steps(agent) => format!("{} step(s) finished", agent.path.len()),
     };
     format!(
         "Overall: {} session(s), {work}, cost={}, duration={}",
@@ -82,17 +82,12 @@ pub fn overall(command: &str, report: &RunReport) -> String {
 }
 
 /// `7 passed: 5 verified, 2 claimed`, with the number of doubted ones if any.
-pub fn assurance(report: &RunReport) -> String {
-    let counts =
-        passed(report.deliverables_passed, report.deliverables_verified, report.deliverables_claimed);
-    match report.deliverables_doubted {
+pub fn assurance(tally: Tally) -> String {
+    let counts = format!("{} passed: {} verified, {} claimed", tally.passed, tally.verified, tally.claimed());
+    match tally.doubted {
         0 => counts,
         count => format!("{counts} ({count} doubted by the independent review)"),
     }
-}
-
-pub fn passed(passed: usize, verified: usize, claimed: usize) -> String {
-    format!("{passed} passed: {verified} verified, {claimed} claimed")
 }
 
 pub fn checked(
@@ -277,8 +272,10 @@ mod tests {
     use autonoe_core::deliverable::DeliverableStatus;
     use autonoe_core::event::AgentEvent;
     use autonoe_core::money::Usd;
-    use autonoe_core::outcome::{RunOutcome, RunReport};
+    use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
     use autonoe_core::redact::Redactor;
+    use autonoe_core::status::Tally;
+    use autonoe_core::verification::VerificationProgress;
     use std::time::Duration;
 
     #[test]
@@ -294,27 +291,22 @@ mod tests {
 
     #[test]
     fn overall_counts_active_deliverables() {
+        let tally = Tally { total: 3, passed: 2, verified: 1, doubted: 0, blocked: 1 };
         let report = RunReport {
             outcome: RunOutcome::AllPassed,
             exit_code: 0,
             iterations: 3,
-            deliverables_passed: 2,
-            deliverables_total: 3,
-            deliverables_blocked: 1,
-            deliverables_verified: 1,
-            deliverables_claimed: 1,
-            deliverables_doubted: 0,
-            verified: 3,
-            verified_total: 3,
             duration: Duration::from_secs(90),
             cost_usd: Some(Usd(0.5)),
-            agent: None,
+            plan: PlanReport::Deliverables(tally),
         };
         assert_eq!(
-            overall("run", &report),
+            overall(&report),
             "Overall: 3 session(s), 2/3 deliverables passed (1 blocked), cost=$0.50, duration=1m 30s"
         );
-        assert!(overall("sync", &report).contains("3/3 verified"));
+        let reviewed = VerificationProgress { verified: 3, total: 3 };
+        let synced = RunReport { plan: PlanReport::Sync { tally, reviewed }, ..report };
+        assert!(overall(&synced).contains("3/3 verified"));
     }
 
     #[test]

@@ -30,15 +30,14 @@ pub enum Verbosity {
 pub struct Presenter {
     console: Arc<Console>,
     verbosity: Verbosity,
-    command: String,
     stop: StopSignal,
     /// Set while the run waits, so that a wait is announced only once.
     waiting: AtomicBool,
 }
 
 impl Presenter {
-    pub fn new(console: Arc<Console>, verbosity: Verbosity, command: String, stop: StopSignal) -> Self {
-        Self { console, verbosity, command, stop, waiting: AtomicBool::new(false) }
+    pub fn new(console: Arc<Console>, verbosity: Verbosity, stop: StopSignal) -> Self {
+        Self { console, verbosity, stop, waiting: AtomicBool::new(false) }
     }
 
     fn info(&self, text: &str) {
@@ -158,15 +157,15 @@ impl Presenter {
             RunEvent::Outcome(report) => {
                 self.console.stop();
                 self.info("");
-                self.info(&messages::overall(&self.command, report));
+                self.info(&messages::overall(report));
                 let (level, text, hint) = match self.stop.closed_output(&report.outcome) {
                     Some(why) => messages::output_closed(why),
                     None => messages::ending(&report.outcome),
                 };
                 let prefix = if level == MessageLevel::Error { "error: " } else { "" };
-                let assurance = match report.deliverables_passed {
+                let assurance = match report.plan.tally().passed {
                     0 => String::new(),
-                    _ => format!(" {}.", messages::assurance(report)),
+                    _ => format!(" {}.", messages::assurance(report.plan.tally())),
                 };
                 self.console.line(level, &format!("{prefix}{text}{assurance}"));
                 if let Some(hint) = hint {

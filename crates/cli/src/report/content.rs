@@ -85,17 +85,14 @@ fn steps(events: &[RunEvent]) -> ReportBlock {
 
 fn outcome(facts: &RunFacts) -> Vec<ReportBlock> {
     let run = &facts.run;
-    let tally = facts.status.tally();
-    let counts = match &run.report {
-        Some(report) => present::assurance(report),
-        None => present::passed(tally.passed, tally.verified, tally.claimed()),
-    };
+    let tally = run.report.as_ref().map_or_else(|| facts.status.tally(), |report| report.plan.tally());
+    let counts = present::assurance(tally);
     let (tone, name, sentence, next) = match &run.report {
         Some(report) => {
             let (level, sentence, next) = present::ending(&report.outcome);
             let tone = match level {
                 // A run with unverified claims is not an unqualified success.
-                MessageLevel::Good | MessageLevel::Info if report.deliverables_claimed == 0 => Tone::Good,
+                MessageLevel::Good | MessageLevel::Info if tally.claimed() == 0 => Tone::Good,
                 MessageLevel::Good
                 | MessageLevel::Info
                 | MessageLevel::Debug
@@ -122,10 +119,7 @@ fn outcome(facts: &RunFacts) -> Vec<ReportBlock> {
     let mut blocks = vec![ReportBlock::Paragraph(vec![badge(tone, name), text(sentence)])];
     blocks.extend(next.map(paragraph));
 
-    let (total, blocked) = match &run.report {
-        Some(report) => (report.deliverables_total, report.deliverables_blocked),
-        None => (tally.total, tally.blocked),
-    };
+    let (total, blocked) = (tally.total, tally.blocked);
     let spent = match &run.report {
         Some(report) => report.cost_usd,
         None => facts.sessions.iter().map(|row| row.cost_usd.map(Usd)).sum(),

@@ -10,8 +10,8 @@ use super::document::{
 };
 use super::facts::RunFacts;
 use super::facts::{journal_time, utc_time};
-use crate::commands::checks::state;
 use crate::present::cost;
+use crate::project_checks::state;
 
 pub fn deliverable(item: &Deliverable, facts: &RunFacts) -> ReportBlock {
     let evidence = facts.evidence.get(&item.id);

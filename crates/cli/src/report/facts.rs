@@ -12,7 +12,7 @@ use autonoe_store::{CheckRegistry, Project, ProjectLock, StatusStore};
 use autonoe_verify::Evidence;
 use jiff::Timestamp;
 
-use crate::commands::checks::project_checks;
+use crate::project_checks::project_checks;
 
 /// Prefix of the recorded command of declarative agents.
 const AGENT_RUN: &str = "agent run ";

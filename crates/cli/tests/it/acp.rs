@@ -87,7 +87,9 @@ fn unapproved_actions_are_cut_off_and_explained() {
     assert!(!project.path("../outside.txt").exists());
     // How far each action got before it was cut off depends on timing.
     let requests: Vec<String> = model.requests().iter().map(|logged| logged.request.to_string()).collect();
-    for reason in ["autonoe's rules refused", "Direct writes to .autonoe/", "'curl' is not in the list"] {
+    for reason in
+        ["autonoe's rules, not a person, refused", "Direct writes to .autonoe/", "'curl' is not in the list"]
+    {
         assert!(requests.iter().any(|request| request.contains(reason)), "{reason}");
     }
 }
@@ -161,7 +163,7 @@ fn a_failing_agent_is_reported_with_its_output() {
     let run = project.run(&model, &["run", "--backend", backend, "--max-retries", "0"]);
     run.assert_ended("max_retries_exceeded", 6);
     let message = run.outcome()["fault"]["message"].as_str().expect("message").to_owned();
-    assert!(message.contains("exit code 3") && message.contains("no agent here"), "{message}");
+    assert!(message.contains("exited with code 3") && message.contains("no agent here"), "{message}");
 }
 
 #[test]
@@ -206,3 +208,15 @@ const HOSTILE: &str = r#"
   [[conversation.turn]]
   text = "done"
 "#;
+
+#[test]
+fn thinking_is_set_as_the_agent_offers_it() {
+    let Some(codex) = codex() else { return };
+    for (budget, effort) in [("1024", "low"), ("32000", "high")] {
+        let project = CliTestProject::with_status(&[("A", "pending")]);
+        let model = model(&with_own_tool_names(&coding("A", "passed")));
+        let run = run(&codex, &project, &model, &["run", "--backend", "mine", "--thinking", budget]);
+        run.assert_ended("all_passed", 0);
+        assert_eq!(model.requests()[0].request["reasoning"]["effort"], effort, "{budget}");
+    }
+}

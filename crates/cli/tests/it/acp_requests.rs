@@ -21,6 +21,24 @@ fn assert_answered(project: &CliTestProject, expected: &[&str]) {
     }
 }
 
+/// This agent offers no level of thinking, which is said once.
+#[test]
+fn thinking_without_effect_is_reported() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("agent.sh", &format!("{BEGIN}{END}"));
+    let model = model(&always("[[conversation.turn]]\ntext = 'never sent'"));
+    let args = ["run", "--backend", "acp:bash agent.sh", "-n", "2", "--thinking", "1024"];
+    let run = project.run(&model, &args);
+    run.assert_ended("max_iterations", 4);
+    let warned = run.of_type("trouble").filter(|event| {
+        event["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("--thinking has no effect with 'acp'"))
+    });
+    assert_eq!(warned.count(), 1, "{:#?}", run.events);
+    assert!(run.stderr.contains("if the agent offers such a setting"), "{}", run.stderr);
+}
+
 #[test]
 fn file_requests_go_through_the_gates() {
     let project = CliTestProject::with_status(&[("A", "pending")]);

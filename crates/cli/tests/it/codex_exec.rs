@@ -159,10 +159,15 @@ fn resume_continues_the_conversation_and_counts_usage_once() {
 
 #[test]
 fn codex_exec_is_refused_where_only_the_gates_protect() {
-    for (args, without_sandbox) in
-        [(["sync", "--max-retries", "0"], false), (["run", "--max-retries", "0"], true)]
+    let hook = r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
+    for (command_name, without_sandbox, config) in
+        [("sync", false, "{}"), ("run", true, "{}"), ("run", false, hook)]
     {
+        let args = [command_name, "--max-retries", "0"];
         let project = CliTestProject::with_status(&[("A", "pending")]);
+        project.write(".autonoe/agent.json", config);
+        let trusted = project.autonoe(None).args(["trust", "--yes"]).status().expect("started");
+        assert!(trusted.success());
         let model = model(&always(PASS));
         let Some(mut command) = command(&project, &model, "", &args) else { return };
         if without_sandbox {

@@ -693,3 +693,28 @@ fn an_interrupted_agent_resumes_and_a_finished_one_does_not() {
     assert_eq!(again.status.code(), Some(1), "{}", text(&again));
     assert!(text(&again).contains("unfinished"), "{}", text(&again));
 }
+
+/// SdkBridge: `@throws SdkConnectionError`
+#[test]
+fn a_model_that_cannot_be_reached_is_an_sdk_connection_error() {
+    let (agent, steps) = one_step();
+    let project = with_agent(&agent, &steps, &ONE_STEP);
+    let server = model("[[conversation]]\n[[conversation.turn]]\ntext = 'never sent'");
+    let closed =
+        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let args = ["agent", "run", "worker", "--arg", "task=anything", "--max-outage", "500ms"];
+    let mut command = project.command(&server, &args);
+    let output = command.env("ANTHROPIC_BASE_URL", format!("http://{closed}")).output().expect("started");
+    let run = RunOutput::from(output);
+    run.assert_ended("outage", 6);
+    let class = autonoe_workflow::faults::SDK_CONNECTION;
+    let fault = &run.outcome()["fault"];
+    assert_eq!(
+        (&fault["code"], &fault["layer"]),
+        (&class.code.into(), &class.layer.name().into()),
+        "{fault}"
+    );
+    assert!(fault["message"].as_str().expect("a message").contains("Connection refused"), "{fault}");
+    let ended = run.of_type("session_ended").next().expect("a session");
+    assert_eq!(ended["fault"]["code"], class.code, "{ended}");
+}

@@ -234,3 +234,22 @@ const PASS_A: &str = r#"
   [[conversation.turn]]
   text = "done"
 "#;
+
+#[test]
+fn gemini_gets_the_budget_for_thinking() {
+    let Some(gemini) = gemini() else { return };
+    for (chosen, field, value) in [
+        ("gemini-2.5-pro", "thinkingBudget", serde_json::json!(2048)),
+        ("gemini-2.5-unknown", "thinkingBudget", serde_json::json!(2048)),
+        ("gemini-3-pro-preview", "thinkingLevel", serde_json::json!("LOW")),
+    ] {
+        let project = CliTestProject::with_status(&[("A", "pending")]);
+        let model = model(&with_own_tool_names(&always(PASS_A)));
+        let run = run(&gemini, &project, &model, &["run", "--thinking", "2048", "--model", chosen]);
+        run.assert_ended("all_passed", 0);
+        let request = model.requests()[0].request.clone();
+        let thinking = &request["generationConfig"]["thinkingConfig"];
+        assert_eq!(thinking[field], value, "{chosen}: {thinking}");
+        assert_eq!(thinking.as_object().map(|fields| fields.len()), Some(2), "{chosen}: {thinking}");
+    }
+}

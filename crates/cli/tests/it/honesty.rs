@@ -1,6 +1,6 @@
 //! Runs every honesty scenario with the real binary: cheats must be refused, honest agents verified.
 
-use autonoe_scripted::honesty::{Scenario, scenarios};
+use autonoe_honesty::{Scenario, scenarios};
 
 use super::support::{CliTestProject, RunOutput, assert_no_processes_left, has_bubblewrap, model};
 

@@ -20,7 +20,7 @@ use super::vendors::{TestVendor, interrupted_in_a_tool, killed_in_a_tool};
 use super::{acp, claude, codex, gemini};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MatrixBackend {
+pub enum MatrixBackend {
     Native,
     Claude,
     Codex,
@@ -29,7 +29,7 @@ enum MatrixBackend {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MatrixLayer {
+pub enum MatrixLayer {
     Bubblewrap,
     Landlock,
     None,
@@ -37,7 +37,7 @@ enum MatrixLayer {
 
 const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
-struct Pair {
+pub struct Pair {
     backend: MatrixBackend,
     layer: MatrixLayer,
     vendor: Option<TestVendor>,
@@ -45,7 +45,7 @@ struct Pair {
 
 impl Pair {
     /// `None`, with a notice, if the machine lacks the agent or the layer.
-    fn find(backend: MatrixBackend, layer: MatrixLayer) -> Option<Self> {
+    pub fn find(backend: MatrixBackend, layer: MatrixLayer) -> Option<Self> {
         if layer == MatrixLayer::Bubblewrap && !has_bubblewrap() {
             eprintln!("SKIPPED: bubblewrap is not installed");
             return None;
@@ -70,7 +70,7 @@ impl Pair {
         }
     }
 
-    fn with_own_tool_names(&self, script: &str) -> String {
+    pub fn with_own_tool_names(&self, script: &str) -> String {
         match self.backend {
             MatrixBackend::Native | MatrixBackend::Claude => script.to_owned(),
             MatrixBackend::Gemini => gemini::with_own_tool_names(script)
@@ -104,7 +104,7 @@ impl Pair {
         command
     }
 
-    fn run(&self, project: &CliTestProject, model: &ScriptedServer) -> RunOutput {
+    pub fn run(&self, project: &CliTestProject, model: &ScriptedServer) -> RunOutput {
         RunOutput::from(self.command(project, model).output().expect("started"))
     }
 
@@ -117,7 +117,7 @@ impl Pair {
     }
 
     #[track_caller]
-    fn assert_layer(&self, run: &RunOutput) {
+    pub fn assert_layer(&self, run: &RunOutput) {
         let (landlock, none) =
             (run.stderr.contains("uses Landlock"), run.stderr.contains("the sandbox is disabled"));
         let used = match (landlock, none) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::support::{CliTestProject, RunOutput, always, assert_script_followed, builder, model};
+use super::support::{CliTestProject, RunOutput, always, assert_script_followed, builder, coding, model};
 
 #[test]
 fn gates_restrict_the_file_tools_to_the_project() {
@@ -539,4 +539,19 @@ fn invalid_json_arguments_are_answered_with_the_error() {
     ));
     project.run(&model, &["run"]).assert_ended("all_passed", 0);
     assert_script_followed(&model);
+}
+
+#[test]
+fn an_allowed_tool_that_the_agent_does_not_have_is_reported() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let model = model(&coding("A", "passed"));
+    project.write(".autonoe/agent.json", r#"{"allowedTools": ["WebSearch"]}"#);
+    assert!(project.autonoe(None).args(["trust", "--yes"]).status().expect("started").success());
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert!(
+        run.stderr.contains("allowedTools has WebSearch, but the agent 'native' has no such tool"),
+        "{}",
+        run.stderr
+    );
 }

@@ -11,8 +11,8 @@ use crate::deliverable::Deliverable;
 use crate::examiner::Examiner;
 use crate::fault::{Fault, FaultLayer};
 use crate::instruction::{Instructions, Phase, briefing};
-use crate::outcome::RunOutcome;
-use crate::plan::{Iteration, NextAction, Plan, PlanProgress, PlanVerdict, RunState, StatusReader};
+use crate::outcome::{PlanReport, RunOutcome};
+use crate::plan::{Iteration, NextAction, Plan, PlanVerdict, RunState, StatusReader};
 use crate::progress::{ProgressTracker, settled};
 use crate::status::{ProjectStatus, Tally};
 
@@ -30,7 +30,7 @@ pub struct DeliverablePlan {
     review: Option<String>,
     progress: ProgressTracker,
     deliverables: Vec<Deliverable>,
-    summary: PlanProgress,
+    tally: Tally,
     /// Set if everything had passed but a recheck failed.
     recheck_failed: bool,
 }
@@ -46,7 +46,7 @@ impl DeliverablePlan {
             review: None,
             progress: ProgressTracker::default(),
             deliverables: Vec::new(),
-            summary: PlanProgress::default(),
+            tally: Tally::default(),
             recheck_failed: false,
         }
     }
@@ -64,9 +64,9 @@ impl DeliverablePlan {
     }
 
     fn update(&mut self, status: &ProjectStatus) -> Tally {
-        self.summary.tally = status.tally();
+        self.tally = status.tally();
         self.deliverables.clone_from(&status.deliverables);
-        self.summary.tally
+        self.tally
     }
 
     async fn review_session(&mut self, briefing: String) -> Result<NextAction, Fault> {
@@ -189,7 +189,7 @@ impl Plan for DeliverablePlan {
         Ok(())
     }
 
-    fn progress(&self) -> PlanProgress {
-        self.summary.clone()
+    fn report(&self) -> PlanReport {
+        PlanReport::Deliverables(self.tally)
     }
 }

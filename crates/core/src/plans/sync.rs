@@ -9,11 +9,11 @@ use super::nothing_created;
 use crate::agent::Instruction;
 use crate::fault::Fault;
 use crate::instruction::{Instructions, Phase, briefing};
-use crate::outcome::RunOutcome;
-use crate::plan::{Iteration, NextAction, Plan, PlanProgress, PlanVerdict, RunState, StatusReader};
+use crate::outcome::{PlanReport, RunOutcome};
+use crate::plan::{Iteration, NextAction, Plan, PlanVerdict, RunState, StatusReader};
 use crate::progress::{ProgressTracker, settled_in_sync};
-use crate::status::ProjectStatus;
-use crate::verification::Verification;
+use crate::status::{ProjectStatus, Tally};
+use crate::verification::{Verification, VerificationProgress};
 
 /// Reads the progress of verification; the store keeps it with the journal.
 #[async_trait]
@@ -27,7 +27,8 @@ pub struct SyncPlan {
     verification: Arc<dyn VerificationReader>,
     instructions: Arc<dyn Instructions>,
     progress: ProgressTracker,
-    summary: PlanProgress,
+    tally: Tally,
+    reviewed: VerificationProgress,
 }
 
 impl SyncPlan {
@@ -41,18 +42,19 @@ impl SyncPlan {
             verification,
             instructions,
             progress: ProgressTracker::default(),
-            summary: PlanProgress::default(),
+            tally: Tally::default(),
+            reviewed: VerificationProgress::default(),
         }
     }
 
-    /// Loads the deliverables and the verification, and updates the summary.
+    /// Loads the deliverables and the verification, and updates the counts.
     async fn load(&mut self) -> Result<Option<(ProjectStatus, Verification)>, Fault> {
         let Some(status) = self.status.load().await? else {
             return Ok(None);
         };
         let verification = self.verification.verification().await?;
-        self.summary.tally = status.tally();
-        self.summary.progress = verification.progress(&status);
+        self.tally = status.tally();
+        self.reviewed = verification.progress(&status);
         Ok(Some((status, verification)))
     }
 }
@@ -104,7 +106,7 @@ impl Plan for SyncPlan {
         Ok(if advanced { PlanVerdict::Progressed } else { PlanVerdict::Idle })
     }
 
-    fn progress(&self) -> PlanProgress {
-        self.summary.clone()
+    fn report(&self) -> PlanReport {
+        PlanReport::Sync { tally: self.tally, reviewed: self.reviewed }
     }
 }

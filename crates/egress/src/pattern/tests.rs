@@ -77,3 +77,14 @@ fn errors_for_invalid_patterns_name_the_problem() {
         assert!(error.contains(problem), "{error}");
     }
 }
+
+#[test]
+fn any_public_host_is_one_on_a_web_port_at_a_public_address() {
+    let any = HostPattern::any_public();
+    for authority in ["example.org:443", "example.org:80", "192.0.2.7:443", "127.0.0.1:80", "localhost:80"] {
+        let target = HostPort::parse(authority).expect(authority);
+        assert_eq!(any.scope(&target), PUBLIC, "{authority}");
+    }
+    assert!(!any.matches("example.org:8443") && !any.matches("example.org:22"));
+    assert!("*".parse::<HostPattern>().is_err(), "it cannot be written");
+}

@@ -63,7 +63,7 @@ async fn the_reset_time_is_parsed_from_the_vendors_message() {
     let time = resets_at.to_zoned(TimeZone::UTC);
     assert_eq!((time.hour(), time.minute()), (18, 0));
     let ahead = resets_at.duration_since(Timestamp::now());
-    let grace = autonoe_core::quota::GRACE;
+    let grace = autonoe_model::QUOTA_GRACE;
     assert!((-grace..=SignedDuration::from_hours(24)).contains(&ahead), "{ahead:?}");
 }
 

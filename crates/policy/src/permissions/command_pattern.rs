@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::RuleError;
+use super::rule_error::RuleError;
 use crate::shell::ast::{Command, CommandKind, Item, Part, Script, Simple, Word};
 use crate::shell::parse;
 use crate::wildcard::{Quoting, Wildcard};

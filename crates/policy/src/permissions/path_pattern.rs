@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::RuleError;
+use super::rule_error::RuleError;
 use crate::paths::real_path;
 
 /// A literal directory, and a pattern for the files below it.

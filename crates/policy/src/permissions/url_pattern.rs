@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use url::Url;
 
-use super::RuleError;
+use super::rule_error::RuleError;
 use crate::wildcard::Wildcard;
 
 /// How many levels of percent-encoding are decoded in a path before it is refused.

@@ -3,31 +3,16 @@
 use super::variables::{HARMLESS, NAMES, PREFIXES, SUFFIXES};
 use crate::shell::ast::{Assignment, Value, Word};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::walk::Walker;
 use crate::words::literal;
 
-/// Judges the expansions in an assigned value.
-pub fn judge_value<'a>(walker: &mut Walker<'a>, assignment: &'a Assignment) -> RuleResult {
-    if let Some(index) = &assignment.index {
-        walker.arithmetic(index)?;
-    }
-    match &assignment.value {
-        Value::Scalar(word) => walker.word(word),
-        Value::Array(elements) => elements.iter().try_for_each(|(index, word)| {
-            index.iter().try_for_each(|index| walker.arithmetic(index))?;
-            walker.word(word)
-        }),
-    }
-}
-
 /// Judges an argument of `declare` or a similar built-in: bash parses parenthesized text as an array and evaluates its
-/// indices.
-pub fn judge_declared(walker: &Walker<'_>, assignment: &Assignment) -> RuleResult {
+/// indices. `arrays` are the script's array variables.
+pub fn judge_declared(arrays: &[String], assignment: &Assignment) -> RuleResult {
     let Value::Scalar(word) = &assignment.value else { return Ok(()) };
     let text = literal(word);
     let harmless = match &text {
         Some(text) => !text.starts_with('('),
-        None => !walker.is_array(&assignment.name),
+        None => !arrays.contains(&assignment.name),
     };
     if harmless {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Commands that are harmless with any arguments.
 
-use super::{Rule, allow_any, always, destructive, never};
+use super::rule::{Rule, allow_any, always, destructive, never};
 
 pub const RULES: &[Rule] = &[Rule {
     name: "base",

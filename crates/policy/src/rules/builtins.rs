@@ -2,9 +2,10 @@
 
 use super::assignments::judge_name_text;
 use super::options::{OptionSyntax, parse};
-use super::{Rule, always, never};
+use super::rule::{Caller, CommandCall, Rule, always, never};
+use super::scope::CommandScope;
+
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::walk::{Caller, CommandCall, Walker};
 use crate::words::Arg;
 
 /// Built-ins that are denied, most of them because they run text, replace the shell or change what names mean.
@@ -20,7 +21,7 @@ pub const RULES: &[Rule] = &[
         name: "builtin",
         commands: &[":", "break", "continue", "shift"],
         run_only: false,
-        judge: super::allow_any,
+        judge: super::rule::allow_any,
         examples: &[
             always("while true; do break; done"),
             always(": \"${X:=5}\""),
@@ -68,9 +69,9 @@ pub const RULES: &[Rule] = &[
             never("cd $x"),
             never("cd .git && ls"),
             never("cd /tmp"),
-            super::in_run("cd src && echo x > ../a.txt"),
-            super::in_run("cd src || exit 1; echo x > ../a.txt"),
-            super::in_run("cd src; echo x > ../a.txt"),
+            super::rule::in_run("cd src && echo x > ../a.txt"),
+            super::rule::in_run("cd src || exit 1; echo x > ../a.txt"),
+            super::rule::in_run("cd src; echo x > ../a.txt"),
             never("cd nowhere; echo x > ../a.txt"),
             never("cd src && echo x > ../../a.txt"),
             never("cd src && cd .. && echo x > .git/config"),
@@ -159,8 +160,8 @@ pub const RULES: &[Rule] = &[
         run_only: false,
         judge: kill,
         examples: &[
-            super::in_run("node server.js & sleep 1; kill $!"),
-            super::in_run("node s.js & PID=$!; sleep 1; kill $PID 2>/dev/null || true"),
+            super::rule::in_run("node server.js & sleep 1; kill $!"),
+            super::rule::in_run("node s.js & PID=$!; sleep 1; kill $PID 2>/dev/null || true"),
             always("kill %1"),
             never("kill -9 -1"),
             never("kill 1"),
@@ -169,7 +170,7 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-fn refused(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn refused(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let instead = match call.name {
         "source" | "." => "Run the program directly, e.g. `uv run pytest` or `python3 -m pytest`.",
         "pushd" | "popd" => "Use a subshell: (cd dir && command).",
@@ -179,7 +180,7 @@ fn refused(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     deny_with_hint("builtin.refused", format!("The built-in '{}' is not allowed.", call.name), instead)
 }
 
-fn jobs(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn jobs(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let harmless =
         |arg: &Arg| !arg.text.starts_with('-') || matches!(arg.literal(), Some("-n" | "-f" | "-l"));
     if call.args.iter().all(harmless) {
@@ -189,7 +190,7 @@ fn jobs(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     }
 }
 
-fn cd(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn cd(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     if call.caller == Caller::Program {
         return deny("builtin.cd", "cd is a shell built-in; another program cannot run it.");
     }
@@ -208,15 +209,15 @@ fn cd(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
             "cd path/inside/the/project",
         );
     };
-    walker.count_path()?;
-    let entered = walker.policy.paths.enter(&walker.directories, target)?;
+    scope.count_path()?;
+    let entered = scope.paths.enter(&scope.directories, target)?;
     let certain =
-        walker.sequential && !walker.files_changed && entered.iter().all(|directory| directory.is_dir());
-    walker.entered(entered, certain);
+        scope.sequential && !scope.files_changed && entered.iter().all(|directory| directory.is_dir());
+    scope.entered(entered, certain);
     Ok(())
 }
 
-fn exit(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn exit(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     // With a non-numeric argument, exit may print an error and not exit.
     let numbered = call
         .args
@@ -225,14 +226,14 @@ fn exit(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     if call.caller == Caller::Shell
         && call.args.len() <= 1
         && numbered
-        && (call.name == "exit" || walker.in_function())
+        && (call.name == "exit" || scope.in_function)
     {
-        walker.exits();
+        scope.exits();
     }
     Ok(())
 }
 
-fn set(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn set(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     const NAMES: [&str; 9] =
         ["errexit", "nounset", "pipefail", "xtrace", "noglob", "noclobber", "verbose", "errtrace", "monitor"];
     let mut args = call.args.iter();
@@ -271,10 +272,8 @@ fn set(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
 }
 
 /// The walk has already judged the assignments among the arguments.
-fn export(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
-    if call.name == "unset"
-        && walker.has_functions()
-        && call.args.first().and_then(Arg::literal) != Some("-v")
+fn export(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    if call.name == "unset" && scope.has_functions() && call.args.first().and_then(Arg::literal) != Some("-v")
     {
         return deny_with_hint("builtin.unset", "unset could remove a function.", "unset -v name");
     }
@@ -296,7 +295,7 @@ fn export(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
 const READ: OptionSyntax = OptionSyntax { flags: "rs", valued: "apnNtdui", long: &[], long_valued: &[] };
 const MAPFILE: OptionSyntax = OptionSyntax { flags: "t", valued: "dnOsu", long: &[], long_valued: &[] };
 
-fn read(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn read(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let names = match call.name {
         // `getopts` takes the option letters, then the variable name.
         "getopts" => call.args.iter().skip(1).take(1).collect(),
@@ -312,7 +311,7 @@ fn read(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     names.into_iter().try_for_each(|name| judge_name_text(name.literal().unwrap_or_default()))
 }
 
-fn printf(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn printf(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let args = match call.args {
         [option, name, rest @ ..] if option.literal() == Some("-v") => {
             judge_name_text(name.literal().unwrap_or_default())?;
@@ -349,11 +348,11 @@ fn assigns(format: &str) -> bool {
     })
 }
 
-fn trap(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn trap(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     match call.args.first().map(|arg| (arg, arg.literal())) {
         None | Some((_, Some("-" | "" | "-p"))) => Ok(()),
         Some((_, Some(action))) => {
-            walker.traps.push(action.to_owned());
+            scope.traps.push(action.to_owned());
             Ok(())
         }
         Some((_, None)) => deny_with_hint(
@@ -364,7 +363,7 @@ fn trap(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     }
 }
 
-fn kill(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn kill(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let mut after_target = false;
     for arg in call.args {
         match arg.literal() {

@@ -3,9 +3,10 @@
 
 use super::files::judge_destination;
 use super::options::{OptionSyntax, parse};
-use super::{Rule, destructive, git_lock, links, never};
+use super::rule::{CommandCall, Rule, destructive, never};
+use super::scope::CommandScope;
+use super::{git_lock, links};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::walk::{CommandCall, Walker};
 use crate::words::Arg;
 
 pub const RULES: &[Rule] = &[
@@ -73,23 +74,23 @@ const MV: OptionSyntax = OptionSyntax {
     long_valued: &["target-directory"],
 };
 
-fn rm(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn rm(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let parsed = parse("rm", &RM, call.args);
     if let Ok(parsed) = &parsed
-        && let Some(ruling) = git_lock::judge(walker, parsed)
+        && let Some(ruling) = git_lock::judge(scope, parsed)
     {
         return ruling;
     }
-    require_destructive(walker, call.name)?;
+    require_destructive(scope, call.name)?;
     let parsed = parsed?;
     if parsed.operands.is_empty() {
         return deny("rm", format!("{} requires a path.", call.name));
     }
-    parsed.operands.iter().try_for_each(|operand| judge_removal(walker, operand))
+    parsed.operands.iter().try_for_each(|operand| judge_removal(scope, operand))
 }
 
-fn mv(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
-    require_destructive(walker, call.name)?;
+fn mv(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    require_destructive(scope, call.name)?;
     let parsed = parse("mv", &MV, call.args)?;
     let mut sources = parsed.operands.clone();
     let option = parsed.value("t").or_else(|| parsed.value("target-directory")).cloned();
@@ -98,14 +99,14 @@ fn mv(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
         return deny("mv", "mv requires a source and a destination.");
     };
     for source in &sources {
-        judge_removal(walker, source)?;
-        links::judge(walker, source)?;
+        judge_removal(scope, source)?;
+        links::judge(scope, source)?;
     }
-    judge_destination(walker, "mv", &sources, &target)
+    judge_destination(scope, "mv", &sources, &target)
 }
 
 /// Judges the removal or move of a path.
-pub fn judge_removal(walker: &mut Walker<'_>, target: &Arg) -> RuleResult {
+pub fn judge_removal(scope: &mut CommandScope<'_>, target: &Arg) -> RuleResult {
     if target.from_braces {
         return deny_with_hint(
             "path.unknown",
@@ -113,12 +114,12 @@ pub fn judge_removal(walker: &mut Walker<'_>, target: &Arg) -> RuleResult {
             "Write each path separately.",
         );
     }
-    walker.count_path()?;
-    walker.policy.paths.remove(&walker.directories, target)
+    scope.count_path()?;
+    scope.paths.remove(&scope.directories, target)
 }
 
-fn require_destructive(walker: &Walker<'_>, name: &str) -> RuleResult {
-    if walker.policy.options.allow_destructive && !walker.policy.is_sync() {
+fn require_destructive(scope: &CommandScope<'_>, name: &str) -> RuleResult {
+    if scope.options.allow_destructive && !scope.options.is_sync() {
         return Ok(());
     }
     deny_with_hint(

@@ -1,10 +1,11 @@
 //! Commands that create files, for `run` only: every path they write is checked.
 
 use super::options::{OptionSyntax, parse};
-use super::{Rule, in_run, links, never, reads};
+use super::rule::{CommandCall, Rule, in_run, never};
+use super::scope::CommandScope;
+use super::{links, reads};
 use crate::paths::protection_reason;
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::walk::{CommandCall, Walker};
 use crate::words::{Arg, ArgKind};
 
 pub const RULES: &[Rule] = &[
@@ -12,7 +13,7 @@ pub const RULES: &[Rule] = &[
         name: "mkdir",
         commands: &["mkdir"],
         run_only: true,
-        judge: |walker, call| judge_writes(walker, "mkdir", &MKDIR, call),
+        judge: |scope, call| judge_writes(scope, "mkdir", &MKDIR, call),
         examples: &[
             in_run("mkdir -p a/b && cp x a/b/"),
             in_run("mkdir -p src/{api,ui}/tests"),
@@ -26,7 +27,7 @@ pub const RULES: &[Rule] = &[
         name: "touch",
         commands: &["touch"],
         run_only: true,
-        judge: |walker, call| judge_writes(walker, "touch", &TOUCH, call),
+        judge: |scope, call| judge_writes(scope, "touch", &TOUCH, call),
         examples: &[
             in_run("touch src/a.js b.txt"),
             never("touch /etc/x"),
@@ -38,8 +39,8 @@ pub const RULES: &[Rule] = &[
         name: "tee",
         commands: &["tee"],
         run_only: true,
-        judge: |walker, call| {
-            if call.args.is_empty() { Ok(()) } else { judge_writes(walker, "tee", &TEE, call) }
+        judge: |scope, call| {
+            if call.args.is_empty() { Ok(()) } else { judge_writes(scope, "tee", &TEE, call) }
         },
         examples: &[
             in_run("npm test 2>&1 | tee test.log"),
@@ -115,7 +116,7 @@ const CP: OptionSyntax = OptionSyntax {
 };
 
 fn judge_writes(
-    walker: &mut Walker<'_>,
+    scope: &mut CommandScope<'_>,
     rule: &'static str,
     syntax: &OptionSyntax,
     call: CommandCall<'_>,
@@ -125,13 +126,13 @@ fn judge_writes(
         return deny(rule, format!("{} requires a path.", call.name));
     }
     for operand in &parsed.operands {
-        walker.count_path()?;
-        walker.may_write(operand)?;
+        scope.count_path()?;
+        scope.may_write(operand)?;
     }
     Ok(())
 }
 
-fn cp(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn cp(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let parsed = parse("cp", &CP, call.args)?;
     let mut sources = parsed.operands.clone();
     let option = parsed.value("t").or_else(|| parsed.value("target-directory")).cloned();
@@ -142,12 +143,12 @@ fn cp(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
         return deny("cp", "cp requires a source and a destination.");
     }
     for source in &sources {
-        reads::judge(walker, source)?;
+        reads::judge(scope, source)?;
     }
     if parsed.options.iter().any(|(option, _)| LINKS.contains(&option.as_str())) {
-        sources.iter().try_for_each(|source| links::judge(walker, source))?;
+        sources.iter().try_for_each(|source| links::judge(scope, source))?;
     }
-    judge_destination(walker, "cp", &sources, &target)
+    judge_destination(scope, "cp", &sources, &target)
 }
 
 /// Options that copy links as links.
@@ -156,13 +157,13 @@ const LINKS: [&str; 8] = ["r", "R", "a", "d", "P", "archive", "recursive", "no-d
 /// Judges the destination of a copy or move: the target itself, and the paths of the sources below it in case it is a
 /// directory.
 pub fn judge_destination(
-    walker: &mut Walker<'_>,
+    scope: &mut CommandScope<'_>,
     rule: &'static str,
     sources: &[&Arg],
     target: &Arg,
 ) -> RuleResult {
-    walker.count_path()?;
-    walker.may_write(target)?;
+    scope.count_path()?;
+    scope.may_write(target)?;
     if target.kind == ArgKind::Glob {
         return deny_with_hint(rule, "The destination is a pattern.", "Write a literal destination.");
     }
@@ -170,20 +171,20 @@ pub fn judge_destination(
     for source in sources {
         if let Some(text) = source.literal() {
             // The content of a copied directory keeps its names.
-            let contains_protected = walker.directories.iter().any(|directory| {
+            let contains_protected = scope.directories.iter().any(|directory| {
                 let from = directory.join(text);
-                walker.lookups.may_be_directory(&from)
+                scope.lookups.may_be_directory(&from)
                     && PROTECTED_NAMES.iter().any(|name| from.join(name).symlink_metadata().is_ok())
             });
-            let root = &walker.policy.paths.root;
-            let protected = walker
+            let root = &scope.paths.root;
+            let protected = scope
                 .possible_targets(text)
                 .any(|real| real.strip_prefix(root).is_ok_and(|inside| protection_reason(inside).is_some()));
             if contains_protected || protected {
                 return deny(rule, format!("'{text}' contains files that configure git or agents."));
             }
             if matches!(text.trim_end_matches('/').rsplit('/').next(), Some("." | ".." | "")) {
-                if walker.files_changed || !walker.sequential {
+                if scope.files_changed || !scope.sequential {
                     return deny_with_hint(
                         rule,
                         format!("The content of '{text}' is not known before the command runs."),
@@ -193,8 +194,8 @@ pub fn judge_destination(
                 continue;
             }
             let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
-            walker.count_path()?;
-            walker.may_write(&Arg::plain(format!("{target_text}/{name}")))?;
+            scope.count_path()?;
+            scope.may_write(&Arg::plain(format!("{target_text}/{name}")))?;
         } else if source.kind == ArgKind::Glob {
             let last = source.text.rsplit('/').next().unwrap_or(&source.text);
             if last.starts_with('.') {
@@ -204,7 +205,7 @@ pub fn judge_destination(
                     "Name the files.",
                 );
             }
-        } else if targets_root_or_protected(walker, target_text) {
+        } else if targets_root_or_protected(scope, target_text) {
             return deny_with_hint(
                 rule,
                 "The files that would be replaced are not known before the command runs.",
@@ -218,12 +219,12 @@ pub fn judge_destination(
 /// Protected directories that a copied directory's content may not replace.
 const PROTECTED_NAMES: [&str; 6] = [".autonoe", ".git", ".claude", ".codex", ".gemini", ".cursor"];
 
-fn targets_root_or_protected(walker: &Walker<'_>, target: &str) -> bool {
-    let root = &walker.policy.paths.root;
-    walker.possible_targets(target).any(|real| &real == root || protection_reason(&real).is_some())
+fn targets_root_or_protected(scope: &CommandScope<'_>, target: &str) -> bool {
+    let root = &scope.paths.root;
+    scope.possible_targets(target).any(|real| &real == root || protection_reason(&real).is_some())
 }
 
-fn chmod(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn chmod(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let Some((mode, targets)) = call.args.split_first() else { return refuse_chmod() };
     let is_plus_x = |mode: &str| {
         mode.strip_suffix("+x").is_some_and(|classes| classes.bytes().all(|b| b"ugoa".contains(&b)))
@@ -235,8 +236,8 @@ fn chmod(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
         if target.may_be_option() {
             return refuse_chmod();
         }
-        walker.count_path()?;
-        walker.may_write(target)?;
+        scope.count_path()?;
+        scope.may_write(target)?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! `find`: commands run by `-exec` are judged; actions that delete or write are denied.
 
-use super::{Rule, always, in_run, never, reads};
+use super::reads;
+use super::rule::{CommandCall, Rule, always, in_run, never};
+use super::scope::CommandScope;
 use crate::verdict::{RuleResult, deny_with_hint};
-use crate::walk::{CommandCall, Walker};
 use crate::words::{Arg, ArgKind};
 
 pub const RULES: &[Rule] = &[Rule {
@@ -45,7 +46,7 @@ const PLAIN: [&str; 26] = [
     "-executable", "-daystart", "-noleaf", "-nouser",
 ];
 
-fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
@@ -53,7 +54,7 @@ fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
             continue;
         }
         if arg.is_operand() {
-            reads::judge(walker, arg)?;
+            reads::judge(scope, arg)?;
             continue;
         }
         match arg.literal() {
@@ -62,7 +63,7 @@ fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
                 _ => return unknown(),
             },
             Some(option) if PLAIN.contains(&option) => {}
-            Some("-exec") => rest = exec(walker, rest)?,
+            Some("-exec") => rest = exec(scope, rest)?,
             Some(option) => {
                 return deny_with_hint(
                     "find.action",
@@ -77,7 +78,7 @@ fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
 }
 
 /// Judges `command … ;` or `command … {} +` and returns the arguments after it.
-fn exec<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg], crate::verdict::Denial> {
+fn exec<'c>(scope: &mut CommandScope<'_>, args: &'c [Arg]) -> Result<&'c [Arg], crate::verdict::Denial> {
     let end = args.iter().enumerate().position(|(at, arg)| match arg.literal() {
         Some(";") => true,
         Some("+") => at > 0 && args[at - 1].literal() == Some("{}"),
@@ -96,7 +97,7 @@ fn exec<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg], crate
             _ => substituted(arg),
         })
         .collect();
-    walker.dispatch_wrapped(&argv)?;
+    scope.judge_wrapped(&argv)?;
     Ok(&args[end + 1..])
 }
 

@@ -1,11 +1,12 @@
 //! `git`: the subcommands allowed in each mode, and the options that are denied because they make git run other
 //! programs or write elsewhere.
 
-use super::git_arguments::{arguments, global_options};
+use super::git_arguments::{GitSubcommand, arguments, global_options};
 use super::git_special as special;
-use super::{Rule, always, in_run, never};
+use super::rule::{CommandCall, Rule, always, in_run, never};
+use super::scope::CommandScope;
+
 use crate::verdict::{RuleResult, deny_with_hint};
-use crate::walk::{CommandCall, Walker};
 use crate::words::Arg;
 
 pub const RULES: &[Rule] = &[Rule {
@@ -73,16 +74,6 @@ pub const RULES: &[Rule] = &[Rule {
     ],
 }];
 
-pub struct GitSubcommand {
-    pub name: &'static str,
-    /// Whether `sync` may use it, because it has forms that change nothing.
-    pub reads: bool,
-    /// Options that run other programs, write elsewhere or destroy data.
-    pub denied: &'static [&'static str],
-    /// A further check of its arguments.
-    pub extra_check: fn(&mut Walker<'_>, &[Arg]) -> RuleResult,
-}
-
 const fn reads(name: &'static str, denied: &'static [&'static str]) -> GitSubcommand {
     GitSubcommand { name, reads: true, denied, extra_check: special::no_extra_check }
 }
@@ -95,7 +86,7 @@ const fn checked(
     name: &'static str,
     reads: bool,
     denied: &'static [&'static str],
-    extra_check: fn(&mut Walker<'_>, &[Arg]) -> RuleResult,
+    extra_check: fn(&mut CommandScope<'_>, &[Arg]) -> RuleResult,
 ) -> GitSubcommand {
     GitSubcommand { name, reads, denied, extra_check }
 }
@@ -166,16 +157,16 @@ static SUBCOMMANDS: [GitSubcommand; 58] = [
     changes("fsck", &[]),
 ];
 
-fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
-    let before = walker.directories.clone();
-    let result = judge_in_directory(walker, call.args);
-    walker.directories = before;
+fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    let before = scope.directories.clone();
+    let result = judge_in_directory(scope, call.args);
+    scope.directories = before;
     result
 }
 
-fn judge_in_directory(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
-    let rest = global_options(walker, args)?;
-    special::deny_nested_repository(walker)?;
+fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
+    let rest = global_options(scope, args)?;
+    special::deny_nested_repository(scope)?;
     let Some((name, args)) = rest.split_first() else { return Ok(()) };
     let known = name.literal().and_then(|name| SUBCOMMANDS.iter().find(|subcommand| subcommand.name == name));
     let Some(subcommand) = known else {
@@ -185,13 +176,13 @@ fn judge_in_directory(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
             "Use status, log, diff, show, add, commit, branch, checkout, switch, restore, merge, rebase or stash.",
         );
     };
-    if walker.policy.is_sync() && !subcommand.reads {
+    if scope.options.is_sync() && !subcommand.reads {
         return deny_with_hint(
             "git.sync",
             format!("'git {}' changes the repository; sync only verifies.", name.text),
             "Use git status, log, diff or show.",
         );
     }
-    arguments(walker, subcommand, args)?;
-    (subcommand.extra_check)(walker, args)
+    arguments(scope, subcommand, args)?;
+    (subcommand.extra_check)(scope, args)
 }

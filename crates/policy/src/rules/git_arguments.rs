@@ -1,11 +1,20 @@
 //! git's arguments: the global options before the subcommand, and the arguments of a subcommand.
 
-use super::git::GitSubcommand;
 use super::options::names_one_of;
 use super::reads;
+use super::scope::CommandScope;
 use crate::verdict::{Denial, RuleResult, deny_with_hint};
-use crate::walk::Walker;
 use crate::words::{Arg, ArgKind};
+
+pub struct GitSubcommand {
+    pub name: &'static str,
+    /// Whether `sync` may use it, because it has forms that change nothing.
+    pub reads: bool,
+    /// Options that run other programs, write elsewhere or destroy data.
+    pub denied: &'static [&'static str],
+    /// A further check of its arguments.
+    pub extra_check: fn(&mut CommandScope<'_>, &[Arg]) -> RuleResult,
+}
 
 /// Settings that `-c` and `git config` may change.
 const SETTINGS: [&str; 7] = [
@@ -48,9 +57,9 @@ fn takes_value(subcommand: &str, option: &str) -> bool {
     VALUED.contains(&option) || letters.into_iter().any(|letter| *letter == option)
 }
 
-/// Judges the options before the subcommand and returns the arguments after them. `-C` moves the walker to its
+/// Judges the options before the subcommand and returns the arguments after them. `-C` moves the scope to its
 /// directory.
-pub fn global_options<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'c [Arg], Denial> {
+pub fn global_options<'c>(scope: &mut CommandScope<'_>, args: &'c [Arg]) -> Result<&'c [Arg], Denial> {
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
         match (arg.literal(), after) {
@@ -59,8 +68,8 @@ pub fn global_options<'c>(walker: &mut Walker<'_>, args: &'c [Arg]) -> Result<&'
             }
             (Some("-C"), [directory, after @ ..]) => {
                 let text = directory.literal().unwrap_or("/");
-                walker.count_path()?;
-                walker.directories = walker.policy.paths.enter_physical(&walker.directories, text)?;
+                scope.count_path()?;
+                scope.directories = scope.paths.enter_physical(&scope.directories, text)?;
                 rest = after;
             }
             (Some("-c"), [setting, after @ ..]) => {
@@ -91,7 +100,7 @@ pub fn denied_setting(key: &str) -> Denial {
         .instead("Only user.name, user.email and a few harmless settings may be set, in this repository.")
 }
 
-pub fn arguments(walker: &mut Walker<'_>, subcommand: &GitSubcommand, args: &[Arg]) -> RuleResult {
+pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args: &[Arg]) -> RuleResult {
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
@@ -113,7 +122,7 @@ pub fn arguments(walker: &mut Walker<'_>, subcommand: &GitSubcommand, args: &[Ar
             rest = after;
         }
         if arg.text.starts_with(['/', '~']) || arg.text.starts_with("../") {
-            reads::judge(walker, arg)?;
+            reads::judge(scope, arg)?;
         }
         let named = arg.kind == ArgKind::Unknown && arg.text.starts_with("--") && arg.text.contains('=');
         if arg.kind != ArgKind::Plain && arg.may_be_option() && !named {

@@ -3,9 +3,9 @@
 use super::destructive::judge_removal;
 use super::files::judge_destination;
 use super::git_arguments::{denied_setting, is_harmless_setting};
+use super::scope::CommandScope;
 use super::{links, reads};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::walk::Walker;
 use crate::words::{Arg, ArgKind};
 
 /// Options of `git clone` that run other programs or write elsewhere.
@@ -35,13 +35,13 @@ pub const STASH: &[&str] = &[
 ];
 
 /// Denies git in a directory that looks like a repository, because its settings can run programs.
-pub fn deny_nested_repository(walker: &Walker<'_>) -> RuleResult {
-    let root = &walker.policy.paths.root;
+pub fn deny_nested_repository(scope: &CommandScope<'_>) -> RuleResult {
+    let root = &scope.paths.root;
     let looks_like_repository = |directory: &std::path::Path| {
         directory.join("HEAD").symlink_metadata().is_ok()
             && directory.join("objects").symlink_metadata().is_ok()
     };
-    let is_nested = walker.directories.iter().any(|directory| {
+    let is_nested = scope.directories.iter().any(|directory| {
         directory.ancestors().take_while(|ancestor| *ancestor != root.as_path()).any(looks_like_repository)
     });
     if is_nested {
@@ -54,7 +54,7 @@ pub fn deny_nested_repository(walker: &Walker<'_>) -> RuleResult {
 }
 
 /// For subcommands without further checks.
-pub fn no_extra_check(_: &mut Walker<'_>, _: &[Arg]) -> RuleResult {
+pub fn no_extra_check(_: &mut CommandScope<'_>, _: &[Arg]) -> RuleResult {
     Ok(())
 }
 
@@ -66,8 +66,8 @@ fn first(args: &[Arg]) -> Option<&str> {
     args.first().and_then(Arg::literal)
 }
 
-fn only_in_run(walker: &Walker<'_>, command: &str) -> RuleResult {
-    if walker.policy.is_sync() {
+fn only_in_run(scope: &CommandScope<'_>, command: &str) -> RuleResult {
+    if scope.options.is_sync() {
         return deny_with_hint(
             "git.sync",
             format!("'{command}' changes the repository; sync only verifies."),
@@ -77,7 +77,7 @@ fn only_in_run(walker: &Walker<'_>, command: &str) -> RuleResult {
     Ok(())
 }
 
-pub fn branch(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn branch(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let lists = args.iter().all(|arg| {
         matches!(
             arg.literal(),
@@ -94,28 +94,28 @@ pub fn branch(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
             )
         ) || arg.literal().is_some_and(|text| text.starts_with("--format=") || text.starts_with("--sort="))
     });
-    if lists { Ok(()) } else { only_in_run(walker, "git branch") }
+    if lists { Ok(()) } else { only_in_run(scope, "git branch") }
 }
 
-pub fn tag(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn tag(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         None if args.is_empty() => Ok(()),
         Some("-l" | "--list" | "-n") => Ok(()),
-        _ => only_in_run(walker, "git tag"),
+        _ => only_in_run(scope, "git tag"),
     }
 }
 
-pub fn stash(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn stash(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         Some("list" | "show") => Ok(()),
         _ => {
-            only_in_run(walker, "git stash")?;
-            deny_protected(walker, args)
+            only_in_run(scope, "git stash")?;
+            deny_protected(scope, args)
         }
     }
 }
 
-pub fn remote(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn remote(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     match (first(args), args.len()) {
         (None, 0) | (Some("-v"), 1) | (Some("get-url"), 2) => Ok(()),
         _ => deny_with_hint("git.remote", "Only the user may change remotes.", "git remote -v"),
@@ -123,7 +123,7 @@ pub fn remote(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
 }
 
 /// Allows reading every setting, and writing harmless settings of this repository.
-pub fn config(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn config(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let args = match args {
         [scope, rest @ ..] if scope.literal() == Some("--local") => rest,
         args => args,
@@ -140,39 +140,39 @@ pub fn config(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
         }
         (Some(key), [_]) if !key.starts_with('-') => Ok(()),
         (Some(key), [_, value]) if is_harmless_setting(key) && value.is_operand() => {
-            only_in_run(walker, "git config")
+            only_in_run(scope, "git config")
         }
         (Some(key), _) => Err(denied_setting(key)),
         (None, _) => Err(denied_setting("?")),
     }
 }
 
-pub fn reflog(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn reflog(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         Some("expire" | "delete" | "drop") => deny("git.reflog", "Reflog entries may not be removed."),
         _ => Ok(()),
     }
 }
 
-pub fn worktree(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn worktree(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         Some("list") => Ok(()),
-        Some("prune") => only_in_run(walker, "git worktree"),
+        Some("prune") => only_in_run(scope, "git worktree"),
         Some("add") => {
-            only_in_run(walker, "git worktree")?;
-            operands(&args[1..]).try_for_each(|path| judge_write(walker, path))
+            only_in_run(scope, "git worktree")?;
+            operands(&args[1..]).try_for_each(|path| judge_write(scope, path))
         }
         _ => deny("git.worktree", "That form of git worktree is not allowed."),
     }
 }
 
-fn judge_write(walker: &mut Walker<'_>, path: &Arg) -> RuleResult {
-    walker.count_path()?;
-    walker.may_write(path)
+fn judge_write(scope: &mut CommandScope<'_>, path: &Arg) -> RuleResult {
+    scope.count_path()?;
+    scope.may_write(path)
 }
 
 /// Requires literal paths and patterns that do not match protected names.
-pub fn deny_protected(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn deny_protected(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     for arg in operands(args) {
         if arg.kind != ArgKind::Plain && arg.kind != ArgKind::Glob {
             return deny_with_hint(
@@ -200,35 +200,35 @@ fn names_protected(text: &str) -> bool {
         || lower.split('/').any(|segment| NAMES.contains(&segment))
 }
 
-pub fn mv(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn mv(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let mut sources: Vec<&Arg> = operands(args).collect();
     let Some(target) = sources.pop() else {
         return deny("git.mv", "git mv requires a source and a destination.");
     };
     for source in &sources {
-        judge_removal(walker, source)?;
-        links::judge(walker, source)?;
+        judge_removal(scope, source)?;
+        links::judge(scope, source)?;
     }
-    judge_destination(walker, "git.mv", &sources, target)
+    judge_destination(scope, "git.mv", &sources, target)
 }
 
-pub fn rm(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
-    deny_protected(walker, args)?;
+pub fn rm(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
+    deny_protected(scope, args)?;
     if args.iter().take_while(|arg| arg.literal() != Some("--")).any(|arg| arg.literal() == Some("--cached"))
     {
         return Ok(());
     }
-    if !walker.policy.options.allow_destructive {
+    if !scope.options.allow_destructive {
         return deny_with_hint(
             "git.rm",
             "git rm removes files and requires --allow-destructive.",
             "git rm --cached path",
         );
     }
-    operands(args).try_for_each(|path| judge_removal(walker, path))
+    operands(args).try_for_each(|path| judge_removal(scope, path))
 }
 
-pub fn clean(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn clean(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let is_dry =
         |arg: &Arg| matches!(arg.literal(), Some("-n" | "--dry-run" | "-nd" | "-dn" | "-ndx" | "-nx"));
     let forced = args.iter().any(|arg| super::options::names_one_of(arg, &["--force", "-f"]));
@@ -242,20 +242,20 @@ pub fn clean(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     )
 }
 
-pub fn init(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn init(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
         if matches!(arg.literal(), Some("-b" | "--initial-branch")) {
             rest = rest.get(1..).unwrap_or_default();
         } else if arg.is_operand() || arg.kind != ArgKind::Plain {
-            judge_write(walker, arg)?;
+            judge_write(scope, arg)?;
         }
     }
     Ok(())
 }
 
-pub fn clone(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn clone(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let mut rest = args;
     let mut operands = Vec::new();
     while let Some((arg, after)) = rest.split_first() {
@@ -270,15 +270,15 @@ pub fn clone(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
         [url] if url.literal().is_some_and(|url| url.starts_with("https://")) => {
             let path = url.text.trim_end_matches('/');
             let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
-            judge_write(walker, &Arg::plain(path.rsplit('/').next().unwrap_or(path)))
+            judge_write(scope, &Arg::plain(path.rsplit('/').next().unwrap_or(path)))
         }
-        [url, directory] if url.text.starts_with("https://") => judge_write(walker, directory),
+        [url, directory] if url.text.starts_with("https://") => judge_write(scope, directory),
         _ => deny_with_hint("git.clone", "Only https URLs may be cloned.", "git clone https://… directory"),
     }
 }
 
 /// Allows configured remotes, by name, and https URLs.
-pub fn transport(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn transport(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let plain = |text: &str| {
         let named = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._/-~^@{}".contains(&b));
         text.starts_with("https://") || (named && !text.starts_with(['.', '/']))
@@ -294,21 +294,21 @@ pub fn transport(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
 }
 
 /// Checks the file from which a message is read.
-pub fn commit(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn commit(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     for pair in args.windows(2) {
         if matches!(pair[0].literal(), Some("-F" | "--file")) {
-            reads::judge(walker, &pair[1])?;
+            reads::judge(scope, &pair[1])?;
         }
     }
-    args.iter().filter(|arg| arg.text.starts_with("--")).try_for_each(|arg| reads::judge_value(walker, arg))
+    args.iter().filter(|arg| arg.text.starts_with("--")).try_for_each(|arg| reads::judge_value(scope, arg))
 }
 
-pub fn submodule(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn submodule(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         None if args.is_empty() => Ok(()),
         Some("status" | "summary") => Ok(()),
         Some("update" | "init") => {
-            only_in_run(walker, "git submodule")?;
+            only_in_run(scope, "git submodule")?;
             let known = |arg: &Arg| matches!(arg.literal(), Some("--init" | "--recursive" | "--depth" | "1"));
             if args[1..].iter().all(known) {
                 Ok(())
@@ -324,7 +324,7 @@ pub fn submodule(walker: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     }
 }
 
-pub fn bisect(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn bisect(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     match first(args) {
         Some("start" | "good" | "bad" | "old" | "new" | "skip" | "reset" | "log" | "terms" | "next") => {
             Ok(())
@@ -337,7 +337,7 @@ pub fn bisect(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
     }
 }
 
-pub fn format_patch(_: &mut Walker<'_>, args: &[Arg]) -> RuleResult {
+pub fn format_patch(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let prints = args.iter().any(|arg| arg.literal() == Some("--stdout"));
     let writes = args.iter().any(|arg| super::options::names_one_of(arg, &["-o"]));
     if prints && !writes {

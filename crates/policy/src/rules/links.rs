@@ -3,16 +3,16 @@
 
 use std::path::Path;
 
+use super::scope::CommandScope;
 use crate::paths::real_path;
 use crate::verdict::{RuleResult, deny_with_hint};
-use crate::walk::Walker;
 use crate::words::{Arg, ArgKind};
 
 /// The most files in a directory that are checked.
 const MAX_FILES: usize = 2000;
 
 /// Denies a source that is or contains a link that leads out of the project.
-pub fn judge(walker: &Walker<'_>, source: &Arg) -> RuleResult {
+pub fn judge(scope: &CommandScope<'_>, source: &Arg) -> RuleResult {
     let path = match source.kind {
         ArgKind::Plain => source.text.as_str(),
         ArgKind::Glob => source.text.rsplit_once('/').map_or(".", |(parent, _)| parent),
@@ -24,9 +24,9 @@ pub fn judge(walker: &Walker<'_>, source: &Arg) -> RuleResult {
             );
         }
     };
-    let root = &walker.policy.paths.root;
+    let root = &scope.paths.root;
     let mut left = MAX_FILES;
-    if walker.directories.iter().any(|directory| leads_out(&directory.join(path), root, &mut left)) {
+    if scope.directories.iter().any(|directory| leads_out(&directory.join(path), root, &mut left)) {
         return deny_with_hint(
             "links",
             format!("'{path}' is or contains a link that leads out of the project."),

@@ -2,18 +2,18 @@
 
 use super::assignments::judge_plain_name;
 use crate::shell::ast::{Part, ValueKind, Word};
+use crate::variable_kinds::VariableKinds;
 use crate::verdict::{RuleResult, deny_with_hint};
-use crate::walk::Walker;
 use crate::words::literal;
 
 /// `kill`: only `$!` and variables that contain numbers.
-pub fn judge_kill_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> RuleResult {
+pub fn judge_kill_words(variables: &mut VariableKinds<'_>, words: &[Word]) -> RuleResult {
     for part in words.iter().flat_map(|word| &word.0) {
         let known = match part {
             Part::Text { .. } => true,
             Part::Parameter { parameter, .. } => {
                 !matches!(parameter.name.as_str(), "$" | "?" | "#")
-                    && walker.expansion_kind(parameter) == ValueKind::Number
+                    && variables.expansion_kind(parameter) == ValueKind::Number
             }
             Part::Command { .. } | Part::Arithmetic { .. } | Part::Process(_) => false,
         };
@@ -29,7 +29,7 @@ pub fn judge_kill_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> RuleR
 }
 
 /// `[ … ]`: an unknown word may not become `-v name[…]`, which evaluates the subscript.
-pub fn judge_test_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> RuleResult {
+pub fn judge_test_words(variables: &mut VariableKinds<'_>, words: &[Word]) -> RuleResult {
     let texts: Vec<Option<String>> = words.iter().map(literal).collect();
     for (at, word) in words.iter().enumerate() {
         if matches!(texts[at].as_deref(), Some("-v" | "-R")) {
@@ -38,7 +38,7 @@ pub fn judge_test_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> RuleR
                 None => return unknown_test(),
             }
         }
-        if !word.0.iter().all(|part| is_one_word(walker, part)) {
+        if !word.0.iter().all(|part| is_one_word(variables, part)) {
             return unknown_test();
         }
         let before = at.checked_sub(1).and_then(|before| texts[before].as_deref());
@@ -51,11 +51,11 @@ pub fn judge_test_words<'a>(walker: &mut Walker<'a>, words: &'a [Word]) -> RuleR
 }
 
 /// Whether an expansion stays one word, which `[` treats as an operand.
-fn is_one_word<'a>(walker: &mut Walker<'a>, part: &'a Part) -> bool {
+fn is_one_word(variables: &mut VariableKinds<'_>, part: &Part) -> bool {
     match part {
         Part::Text { .. } | Part::Process(_) | Part::Arithmetic { .. } => true,
         Part::Parameter { quoted: true, parameter } => !parameter.spread,
-        Part::Parameter { parameter, .. } => walker.expansion_kind(parameter) <= ValueKind::PlainWord,
+        Part::Parameter { parameter, .. } => variables.expansion_kind(parameter) <= ValueKind::PlainWord,
         Part::Command { quoted, .. } => *quoted || crate::shell::is_number(part),
     }
 }

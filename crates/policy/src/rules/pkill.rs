@@ -1,11 +1,12 @@
 //! `pkill`: may end development processes, by name.
 
-use super::options::{OptionSyntax, parse};
-use super::{Rule, always, never};
 use autonoe_core::profile::Profile;
 
+use super::options::{OptionSyntax, parse};
+use super::rule::{CommandCall, Rule, always, never};
+use super::scope::CommandScope;
+
 use crate::verdict::{RuleResult, deny_with_hint};
-use crate::walk::{CommandCall, Walker};
 use crate::words::Arg;
 
 pub const RULES: &[Rule] = &[Rule {
@@ -59,7 +60,7 @@ const SYNTAX: OptionSyntax = OptionSyntax {
     long_valued: &["signal"],
 };
 
-fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let is_signal = |arg: &&Arg| {
         arg.literal().and_then(|text| text.strip_prefix('-')).is_some_and(|s| SIGNALS.contains(&s))
     };
@@ -86,8 +87,8 @@ fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
         return refuse("With -f a bare name would match unrelated processes, including the agent's own.");
     }
     let listed =
-        TARGETS.iter().any(|(profile, names)| walker.policy.has(*profile) && names.contains(&target));
-    if listed || walker.policy.options.pkill_targets.iter().any(|allowed| allowed == target) {
+        TARGETS.iter().any(|(profile, names)| scope.options.has(*profile) && names.contains(&target));
+    if listed || scope.options.pkill_targets.iter().any(|allowed| allowed == target) {
         return Ok(());
     }
     refuse(&format!("'{target}' is not a development process of the active profiles."))

@@ -1,8 +1,8 @@
 //! Commands that read files, and the check that a path may be read.
 
-use super::{Rule, always, destructive, in_run, never};
+use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
+use super::scope::CommandScope;
 use crate::verdict::RuleResult;
-use crate::walk::{CommandCall, Walker};
 use crate::words::{Arg, ArgKind};
 
 pub const RULES: &[Rule] = &[
@@ -70,22 +70,22 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// Judges a path that a command reads.
-pub fn judge(walker: &mut Walker<'_>, operand: &Arg) -> RuleResult {
-    walker.count_path()?;
-    walker.may_read(operand)
+pub fn judge(scope: &mut CommandScope<'_>, operand: &Arg) -> RuleResult {
+    scope.count_path()?;
+    scope.may_read(operand)
 }
 
 /// Judges the value in `--option=value` if it looks like a path outside the working directory.
-pub fn judge_value(walker: &mut Walker<'_>, option: &Arg) -> RuleResult {
+pub fn judge_value(scope: &mut CommandScope<'_>, option: &Arg) -> RuleResult {
     match option.text.split_once('=') {
         Some((_, value)) if value.starts_with(['/', '~']) || value.contains("..") => {
-            judge(walker, &Arg::new(value, option.kind))
+            judge(scope, &Arg::new(value, option.kind))
         }
         _ => Ok(()),
     }
 }
 
-fn read(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
@@ -93,14 +93,14 @@ fn read(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
             // A delimiter is not a path.
             Some("-d") if call.name != "ls" => rest = rest.get(1..).unwrap_or_default(),
             Some("--arg" | "--argjson") => rest = rest.get(2..).unwrap_or_default(),
-            _ if arg.is_operand() => judge(walker, arg)?,
-            _ => judge_value(walker, arg)?,
+            _ if arg.is_operand() => judge(scope, arg)?,
+            _ => judge_value(scope, arg)?,
         }
     }
     Ok(())
 }
 
-fn grep(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn grep(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let mut pattern_seen = false;
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
@@ -113,7 +113,7 @@ fn grep(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
             Some('f') => {
                 pattern_seen = true;
                 if let Some((file, after)) = rest.split_first() {
-                    judge(walker, file)?;
+                    judge(scope, file)?;
                     rest = after;
                 }
             }
@@ -124,10 +124,10 @@ fn grep(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
             Some(_) => {}
             None if arg.text.starts_with("--") => {
                 pattern_seen |= arg.text.starts_with("--reg") || arg.text.starts_with("--file");
-                judge_value(walker, arg)?;
+                judge_value(scope, arg)?;
             }
             None if !pattern_seen && arg.kind != ArgKind::Several => pattern_seen = true,
-            None => judge(walker, arg)?,
+            None => judge(scope, arg)?,
         }
     }
     Ok(())

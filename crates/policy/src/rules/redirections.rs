@@ -1,18 +1,18 @@
 //! Redirections: which files may be read and written, and no network connections.
 
 use super::reads;
+use super::scope::CommandScope;
 use crate::shell::ast::{Part, RedirectKind, Word};
 use crate::verdict::{Denial, RuleResult, deny};
-use crate::walk::Walker;
 use crate::words::{Arg, arguments};
 
-pub fn judge(walker: &mut Walker<'_>, kind: RedirectKind, word: &Word) -> RuleResult {
+pub fn judge(scope: &mut CommandScope<'_>, kind: RedirectKind, word: &Word) -> RuleResult {
     let target = single(word)?;
     match kind {
         RedirectKind::Text => Ok(()),
         RedirectKind::Read => {
             deny_network(&target)?;
-            reads::judge(walker, &target)
+            reads::judge(scope, &target)
         }
         RedirectKind::DuplicateInput | RedirectKind::DuplicateOutput if is_descriptor(&target) => Ok(()),
         RedirectKind::DuplicateInput => deny("redirection", "Only a descriptor number may follow '<&'."),
@@ -25,8 +25,8 @@ pub fn judge(walker: &mut Walker<'_>, kind: RedirectKind, word: &Word) -> RuleRe
             if target.text.starts_with('!') {
                 return deny("redirection", "'>!' is not bash syntax; write '>|'.");
             }
-            walker.count_path()?;
-            walker.may_write(&target)
+            scope.count_path()?;
+            scope.may_write(&target)
         }
     }
 }

@@ -3,10 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 
+use autonoe_core::mode::Mode;
 use tempfile::TempDir;
 
-use super::{RULES, RuleExample, devscript, verification};
-use crate::policy::{CommandPolicy, Mode, PolicyOptions};
+use super::rule::RuleExample;
+use super::{RULES, devscript, verification};
+use crate::policy::CommandPolicy;
+use crate::policy_options::PolicyOptions;
 
 struct RuleFixture {
     _home: TempDir,

@@ -1,16 +1,17 @@
 //! Filters that can also write files (`sort -o`, the second operand of `uniq`, `tree -o`) or set the clock (`date -s`).
 
 use super::options::{OptionSyntax, parse};
-use super::{Rule, always, in_run, never, reads};
+use super::reads;
+use super::rule::{CommandCall, Rule, always, in_run, never};
+use super::scope::CommandScope;
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::walk::{CommandCall, Walker};
 
 pub const RULES: &[Rule] = &[
     Rule {
         name: "sort",
         commands: &["sort"],
         run_only: false,
-        judge: |walker, call| filter(walker, "sort", &SORT, call),
+        judge: |scope, call| filter(scope, "sort", &SORT, call),
         examples: &[
             always("sort -rn -k2,2 -t: names.txt | uniq -c"),
             always("sort -u a b"),
@@ -37,7 +38,7 @@ pub const RULES: &[Rule] = &[
         name: "tree",
         commands: &["tree"],
         run_only: false,
-        judge: |walker, call| filter(walker, "tree", &TREE, call),
+        judge: |scope, call| filter(scope, "tree", &TREE, call),
         examples: &[
             always("tree -L 2 -I node_modules"),
             always("tree src"),
@@ -102,31 +103,31 @@ const DATE: OptionSyntax = OptionSyntax {
 };
 
 fn filter(
-    walker: &mut Walker<'_>,
+    scope: &mut CommandScope<'_>,
     rule: &'static str,
     syntax: &OptionSyntax,
     call: CommandCall<'_>,
 ) -> RuleResult {
     let parsed = parse(rule, syntax, call.args)?;
-    parsed.operands.iter().try_for_each(|operand| reads::judge(walker, operand))
+    parsed.operands.iter().try_for_each(|operand| reads::judge(scope, operand))
 }
 
-fn uniq(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn uniq(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let parsed = parse("uniq", &UNIQ, call.args)?;
     if let Some(input) = parsed.operands.first() {
-        reads::judge(walker, input)?;
+        reads::judge(scope, input)?;
     }
     match parsed.operands.as_slice() {
         [] | [_] => Ok(()),
         [_, output] => {
-            walker.count_path()?;
-            walker.may_write(output)
+            scope.count_path()?;
+            scope.may_write(output)
         }
         _ => deny("uniq", "uniq takes at most one input and one output."),
     }
 }
 
-fn date(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn date(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     // `-I` takes a value only if it is attached.
     let args: Vec<_> = call.args.iter().filter(|arg| arg.literal() != Some("-I")).cloned().collect();
     let parsed = parse("date", &DATE, &args)?;

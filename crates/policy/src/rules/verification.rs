@@ -1,13 +1,14 @@
 //! The language commands in `sync`: only forms that test, check, lint and build, without options that fix, update or
 //! write elsewhere.
 
-use super::forms::{FORMS, VerificationForm};
-use super::options::names_one_of;
-use super::{profiles, reads};
 use autonoe_core::profile::Profile;
 
+use super::forms::{FORMS, VerificationForm};
+use super::options::names_one_of;
+use super::rule::{Caller, CommandCall};
+use super::scope::CommandScope;
+use super::{profile_commands, reads};
 use crate::verdict::{Denial, RuleResult};
-use crate::walk::{Caller, CommandCall, Walker};
 use crate::words::Arg;
 
 /// Commands that run another tool, with their leading arguments and profile. The tool is judged.
@@ -25,11 +26,11 @@ const RUNNERS: [(&str, &[&str], Profile); 11] = [
     ("python3", &["-m"], Profile::Python),
 ];
 
-pub fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+pub fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     for arg in call.args {
-        reads::judge_value(walker, arg)?;
+        reads::judge_value(scope, arg)?;
         if arg.text.starts_with(['/', '~']) || arg.text.starts_with("..") {
-            reads::judge(walker, arg)?;
+            reads::judge(scope, arg)?;
         }
     }
     let starts = |start: &[&str]| {
@@ -38,7 +39,7 @@ pub fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     };
     for (runner, start, profile) in RUNNERS {
         if call.name == runner && starts(start) && call.args.len() > start.len() {
-            return judge_tool(walker, call, profile, &call.args[start.len()..]);
+            return judge_tool(scope, call, profile, &call.args[start.len()..]);
         }
     }
     if call.name == "php"
@@ -63,18 +64,23 @@ pub fn judge(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
 }
 
 /// Judges the tool that a runner starts; it must have a form of its own.
-fn judge_tool(walker: &mut Walker<'_>, call: CommandCall<'_>, profile: Profile, argv: &[Arg]) -> RuleResult {
+fn judge_tool(
+    scope: &mut CommandScope<'_>,
+    call: CommandCall<'_>,
+    profile: Profile,
+    argv: &[Arg],
+) -> RuleResult {
     let Some((name, args)) = argv.split_first() else { return Ok(()) };
     if call.name.starts_with("python") && name.literal() == Some("unittest") {
         return Ok(());
     }
-    let known = name
-        .literal()
-        .filter(|name| profiles::belongs_to(name, profile) && FORMS.iter().any(|form| form.command == *name));
+    let known = name.literal().filter(|name| {
+        profile_commands::belongs_to(name, profile) && FORMS.iter().any(|form| form.command == *name)
+    });
     match known {
         // Without this check, nested runners could recurse without limit.
         Some(name) if !RUNNERS.iter().any(|(runner, ..)| *runner == name) => {
-            judge(walker, CommandCall { name, args, caller: Caller::Program })
+            judge(scope, CommandCall { name, args, caller: Caller::Program })
         }
         Some(_) => deny_option("A runner may not run another runner."),
         None => Err(Denial::new(
@@ -157,49 +163,49 @@ fn examples(command: &str) -> String {
 }
 
 #[cfg(test)]
-pub const EXAMPLES: &[super::RuleExample] = &[
-    super::always("npm test 2>&1 | tail -20"),
-    super::always("npm run build"),
-    super::always("npx tsc --noEmit"),
-    super::always("tsc --noEmit -p ."),
-    super::in_run("tsc"),
-    super::in_run("tsc --noEmit false"),
-    super::in_run("tsc --noEmit --build"),
-    super::always("prettier --check ."),
-    super::in_run("prettier --write ."),
-    super::always("eslint src --ext .ts"),
-    super::in_run("eslint --fix src"),
-    super::in_run("npm install"),
-    super::in_run("npm run dev"),
-    super::in_run("npx create-x"),
-    super::always("pytest -q tests"),
-    super::always("python3 -m pytest -x"),
-    super::always("uv run pytest"),
-    super::in_run("python3 -c 'print(1)'"),
-    super::in_run("uv run python x.py"),
-    super::always("ruff check ."),
-    super::in_run("ruff check --fix ."),
-    super::in_run("ruff format ."),
-    super::always("rubocop"),
-    super::in_run("rubocop -a"),
-    super::always("bundle exec rspec"),
-    super::in_run("bundle exec rails s"),
-    super::always("go test ./... -run TestX -count=1"),
-    super::always("go build ./..."),
-    super::always("go build -o /dev/null ./cmd"),
-    super::in_run("go build -o x ./cmd"),
-    super::in_run("go run ."),
-    super::in_run("go test -exec rm ./..."),
-    super::always("gofmt -d ."),
-    super::in_run("gofmt -w ."),
-    super::always("cargo test --workspace"),
-    super::in_run("cargo run"),
-    super::in_run("cargo clippy --fix"),
-    super::always("phpunit tests"),
-    super::in_run("biome check --write ."),
-    super::always("biome check ."),
-    super::in_run("node -e 'x'"),
-    super::in_run("PORT=3000 node server.js &"),
-    super::in_run("black ."),
-    super::in_run("jest -u"),
+pub const EXAMPLES: &[super::rule::RuleExample] = &[
+    super::rule::always("npm test 2>&1 | tail -20"),
+    super::rule::always("npm run build"),
+    super::rule::always("npx tsc --noEmit"),
+    super::rule::always("tsc --noEmit -p ."),
+    super::rule::in_run("tsc"),
+    super::rule::in_run("tsc --noEmit false"),
+    super::rule::in_run("tsc --noEmit --build"),
+    super::rule::always("prettier --check ."),
+    super::rule::in_run("prettier --write ."),
+    super::rule::always("eslint src --ext .ts"),
+    super::rule::in_run("eslint --fix src"),
+    super::rule::in_run("npm install"),
+    super::rule::in_run("npm run dev"),
+    super::rule::in_run("npx create-x"),
+    super::rule::always("pytest -q tests"),
+    super::rule::always("python3 -m pytest -x"),
+    super::rule::always("uv run pytest"),
+    super::rule::in_run("python3 -c 'print(1)'"),
+    super::rule::in_run("uv run python x.py"),
+    super::rule::always("ruff check ."),
+    super::rule::in_run("ruff check --fix ."),
+    super::rule::in_run("ruff format ."),
+    super::rule::always("rubocop"),
+    super::rule::in_run("rubocop -a"),
+    super::rule::always("bundle exec rspec"),
+    super::rule::in_run("bundle exec rails s"),
+    super::rule::always("go test ./... -run TestX -count=1"),
+    super::rule::always("go build ./..."),
+    super::rule::always("go build -o /dev/null ./cmd"),
+    super::rule::in_run("go build -o x ./cmd"),
+    super::rule::in_run("go run ."),
+    super::rule::in_run("go test -exec rm ./..."),
+    super::rule::always("gofmt -d ."),
+    super::rule::in_run("gofmt -w ."),
+    super::rule::always("cargo test --workspace"),
+    super::rule::in_run("cargo run"),
+    super::rule::in_run("cargo clippy --fix"),
+    super::rule::always("phpunit tests"),
+    super::rule::in_run("biome check --write ."),
+    super::rule::always("biome check ."),
+    super::rule::in_run("node -e 'x'"),
+    super::rule::in_run("PORT=3000 node server.js &"),
+    super::rule::in_run("black ."),
+    super::rule::in_run("jest -u"),
 ];

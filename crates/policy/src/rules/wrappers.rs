@@ -1,9 +1,10 @@
 //! Commands that run another command. The inner command is judged as if it were run directly.
 
+use super::assignments;
 use super::options::{OptionSyntax, ParsedArgs, parse_leading};
-use super::{Rule, always, assignments, destructive, in_run, never};
+use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
+use super::scope::CommandScope;
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::walk::{CommandCall, Walker};
 use crate::words::{Arg, ArgKind};
 
 pub const RULES: &[Rule] = &[
@@ -104,7 +105,7 @@ const XARGS: OptionSyntax = OptionSyntax {
     long_valued: &["max-args", "max-procs", "delimiter", "arg-file", "max-chars"],
 };
 
-fn timeout(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn timeout(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let (_, rest) = parse_leading("timeout", &TIMEOUT, call.args)?;
     let Some((duration, command)) = rest.split_first() else {
         return deny("timeout", "timeout requires a duration.");
@@ -112,20 +113,20 @@ fn timeout(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
     if !duration.literal().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
         return deny_with_hint("timeout", "The duration is not literal.", "timeout 30 command");
     }
-    run(walker, "timeout", command)
+    run(scope, "timeout", command)
 }
 
-fn nice(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn nice(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let syntax = match call.name {
         "nice" => &NICE,
         "time" => &TIME,
         _ => &NOHUP,
     };
     let (_, command) = parse_leading("nice", syntax, call.args)?;
-    run(walker, "nice", command)
+    run(scope, "nice", command)
 }
 
-fn env(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn env(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let (parsed, mut rest) = parse_leading("env", &ENV, call.args)?;
     for (option, value) in &parsed.options {
         if option == "u" || option == "unset" {
@@ -148,10 +149,10 @@ fn env(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
             "Print one variable: echo \"$NAME\".",
         );
     }
-    run(walker, "env", rest)
+    run(scope, "env", rest)
 }
 
-fn xargs(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn xargs(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let (parsed, command) = parse_leading("xargs", &XARGS, call.args)?;
     if command.is_empty() {
         return Ok(());
@@ -172,7 +173,7 @@ fn xargs(walker: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
         }
         None => argv.push(Arg::new("", ArgKind::Several)),
     }
-    walker.dispatch_wrapped(&argv)
+    scope.judge_wrapped(&argv)
 }
 
 /// The text that `-I` replaces: `None` without `-I`, `Some(None)` if it is not known.
@@ -182,16 +183,16 @@ fn replacement(parsed: &ParsedArgs<'_>) -> Option<Option<String>> {
 }
 
 /// `command` bypasses the rules for functions and built-ins, so only `-v` and `-V` are allowed.
-fn command(_: &mut Walker<'_>, call: CommandCall<'_>) -> RuleResult {
+fn command(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     match call.args.first().and_then(Arg::literal) {
         Some("-v" | "-V") => Ok(()),
         _ => deny_with_hint("command", "`command` may only be used to look up a program.", "command -v name"),
     }
 }
 
-fn run(walker: &mut Walker<'_>, rule: &'static str, command: &[Arg]) -> RuleResult {
+fn run(scope: &mut CommandScope<'_>, rule: &'static str, command: &[Arg]) -> RuleResult {
     if command.is_empty() {
         return deny(rule, format!("{rule} requires a command to run."));
     }
-    walker.dispatch_wrapped(command)
+    scope.judge_wrapped(command)
 }

@@ -1,7 +1,18 @@
 //! The parser's position in the source: characters, blanks, comments, newlines, and the nesting limit.
 
 use super::ast::{ValueKind, Word};
-use super::{MAX_DEPTH, ShellSyntaxError};
+
+/// The maximum nesting depth of substitutions, groups and compound commands together.
+pub const MAX_DEPTH: usize = 32;
+
+/// Why a command could not be parsed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (at byte {at})")]
+pub struct ShellSyntaxError {
+    pub message: String,
+    /// The byte offset in the command, or in the here-document or backquotes being parsed.
+    pub at: usize,
+}
 
 pub type ParseResult<T> = Result<T, ShellSyntaxError>;
 

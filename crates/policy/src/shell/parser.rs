@@ -4,10 +4,12 @@ use super::ast::{
     Assignment, Command, CommandKind, Item, Join, List, Part, Pipeline, Redirect, RedirectKind, Script,
     Simple, Target, Value, Word,
 };
-use super::cursor::{Cursor, ParseResult, is_meta};
+use super::cursor::{Cursor, ParseResult, ShellSyntaxError, is_meta};
 use super::expansion::ArithmeticEnd;
 use super::value_kind;
-use super::{MAX_LENGTH, ShellSyntaxError};
+
+/// The longest command that is parsed, in bytes.
+pub const MAX_LENGTH: usize = 128 * 1024;
 
 /// Commands whose arguments may be assignments.
 const DECLARATIONS: [&str; 5] = ["export", "declare", "local", "readonly", "typeset"];

@@ -1,7 +1,8 @@
 //! The parser: what it accepts, what it refuses, and its limits.
 
 use super::ast::{CommandKind, List, Part, Script, ValueKind, Word};
-use super::{MAX_DEPTH, MAX_LENGTH, parse};
+use super::cursor::MAX_DEPTH;
+use super::parser::{MAX_LENGTH, parse};
 
 fn script(source: &str) -> Script {
     parse(source).unwrap_or_else(|error| panic!("{source:?}: {error}"))

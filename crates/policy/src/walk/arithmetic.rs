@@ -1,16 +1,10 @@
 //! Arithmetic is allowed only on variables that contain numbers, because bash evaluates the content of variables,
 //! including command substitutions in it.
 
-use std::collections::HashMap;
-
 use super::Walker;
 use crate::rules::assignments;
-use crate::shell::ast::{Operation, Parameter, Part, ValueKind, Word};
+use crate::shell::ast::{Part, ValueKind, Word};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-
-/// Variables that the shell sets to text from outside the script.
-const EXTERNAL_VALUES: [&str; 8] =
-    ["PWD", "OLDPWD", "_", "REPLY", "OPTARG", "MAPFILE", "DIRSTACK", "PIPESTATUS"];
 
 impl<'a> Walker<'a> {
     pub fn arithmetic(&mut self, expression: &'a Word) -> RuleResult {
@@ -59,7 +53,9 @@ impl<'a> Walker<'a> {
     fn numeric_part(&mut self, part: &'a Part) -> RuleResult {
         match part {
             part if crate::shell::is_number(part) => Ok(()),
-            Part::Parameter { parameter, .. } if self.expansion_kind(parameter) == ValueKind::Number => {
+            Part::Parameter { parameter, .. }
+                if self.variables.expansion_kind(parameter) == ValueKind::Number =>
+            {
                 Ok(())
             }
             Part::Parameter { parameter, .. } => not_a_number(&format!("${}", parameter.name)),
@@ -74,42 +70,7 @@ impl<'a> Walker<'a> {
             return Ok(());
         }
         assignments::judge_name(name)?;
-        if self.variable_kind(name) == ValueKind::Number { Ok(()) } else { not_a_number(name) }
-    }
-
-    /// What an expansion may produce.
-    pub fn expansion_kind(&mut self, parameter: &Parameter) -> ValueKind {
-        match parameter.operation {
-            Operation::Length => ValueKind::Number,
-            Operation::Value if parameter.spread => ValueKind::Arbitrary,
-            Operation::Value => match parameter.name.as_str() {
-                "?" | "#" | "!" | "$" => ValueKind::Number,
-                name => self.variable_kind(name),
-            },
-            Operation::Assign | Operation::Other => ValueKind::Arbitrary,
-        }
-    }
-
-    /// What a variable may contain. A variable that this command does not set comes from the environment, which we
-    /// build.
-    fn variable_kind(&mut self, name: &str) -> ValueKind {
-        let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !named || EXTERNAL_VALUES.contains(&name) || name.starts_with("BASH") {
-            return ValueKind::Arbitrary;
-        }
-        self.variable_kinds().get(name).copied().unwrap_or(ValueKind::Number)
-    }
-
-    pub fn variable_kinds(&mut self) -> &HashMap<&'a str, ValueKind> {
-        let script = self.script;
-        self.variables.get_or_insert_with(|| {
-            let mut kinds: HashMap<&'a str, ValueKind> = HashMap::new();
-            for (name, kind) in &script.variables {
-                let widest = kinds.entry(name.as_str()).or_insert(*kind);
-                *widest = (*widest).max(*kind);
-            }
-            kinds
-        })
+        if self.variables.variable_kind(name) == ValueKind::Number { Ok(()) } else { not_a_number(name) }
     }
 }
 

@@ -4,44 +4,12 @@
 use std::path::PathBuf;
 
 use super::Walker;
+use crate::directory_flow::{DirectoryFlow, union};
 use crate::shell::ast::{Item, Join, List, Pipeline, Word};
 use crate::verdict::{Denial, deny_with_hint};
 
 /// The most possible working directories that are tracked.
 const MAX_DIRECTORIES: usize = 8;
-
-/// The possible working directories after a command. Both lists are empty if it never returns.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DirectoryFlow {
-    pub succeeded: Vec<PathBuf>,
-    pub failed: Vec<PathBuf>,
-    /// Whether the command cannot fail, as far as the policy can see.
-    pub certain: bool,
-}
-
-impl DirectoryFlow {
-    fn both(directories: Vec<PathBuf>) -> Self {
-        Self { succeeded: directories.clone(), failed: directories, certain: false }
-    }
-
-    /// Whether the command may end outside `directories`.
-    pub fn changes_directory(&self, directories: &[PathBuf]) -> bool {
-        self.succeeded.iter().chain(&self.failed).any(|directory| !directories.contains(directory))
-    }
-
-    /// The flow of a command that may fail without having run.
-    pub fn or_skipped(self, directories: &[PathBuf]) -> Self {
-        Self { failed: union(self.failed, directories.to_vec()), certain: false, ..self }
-    }
-
-    fn joined(self) -> Vec<PathBuf> {
-        union(self.succeeded, self.failed)
-    }
-
-    fn never_returns(&self) -> bool {
-        self.succeeded.is_empty() && self.failed.is_empty()
-    }
-}
 
 /// `None` if the directories do not change.
 type FlowResult = Result<Option<DirectoryFlow>, Denial>;
@@ -53,7 +21,7 @@ impl<'a> Walker<'a> {
         if item.rest.is_empty() && first.is_none() {
             return Ok(false);
         }
-        let entry = self.directories.clone();
+        let entry = self.scope.directories.clone();
         let mut flow = first.unwrap_or_else(|| DirectoryFlow::both(entry.clone()));
         // `cd x || …` is written because the `cd` may fail.
         let trusted = item.rest.iter().all(|(join, _)| *join == Join::And);
@@ -66,10 +34,11 @@ impl<'a> Walker<'a> {
                 Join::Or => &flow.failed,
             };
             // Unreachable commands are judged too.
-            self.directories = if from.is_empty() { entry.clone() } else { from.clone() };
+            self.scope.directories = if from.is_empty() { entry.clone() } else { from.clone() };
             let reached = !from.is_empty();
-            let next =
-                self.pipeline(pipeline)?.unwrap_or_else(|| DirectoryFlow::both(self.directories.clone()));
+            let next = self
+                .pipeline(pipeline)?
+                .unwrap_or_else(|| DirectoryFlow::both(self.scope.directories.clone()));
             let mut next = if reached { next } else { DirectoryFlow::default() };
             if next.certain && trusted {
                 next.failed.clear();
@@ -80,17 +49,17 @@ impl<'a> Walker<'a> {
             };
         }
         if item.background {
-            self.directories = entry;
+            self.scope.directories = entry;
             return Ok(false);
         }
         let ends = flow.never_returns();
-        self.directories = if ends { entry } else { flow.joined() };
+        self.scope.directories = if ends { entry } else { flow.joined() };
         self.limit_directories()?;
         Ok(ends)
     }
 
     fn limit_directories(&mut self) -> Result<(), Denial> {
-        if self.directories.len() > MAX_DIRECTORIES {
+        if self.scope.directories.len() > MAX_DIRECTORIES {
             return deny_with_hint(
                 "cd.many",
                 "The working directory could be any of too many directories here.",
@@ -113,13 +82,13 @@ impl<'a> Walker<'a> {
                 flow
             });
         }
-        let sequential = std::mem::replace(&mut self.sequential, false);
+        let sequential = std::mem::replace(&mut self.scope.sequential, false);
         for command in &pipeline.commands {
-            let before = self.directories.clone();
+            let before = self.scope.directories.clone();
             self.command(command)?;
-            self.directories = before;
+            self.scope.directories = before;
         }
-        self.sequential = sequential;
+        self.scope.sequential = sequential;
         Ok(None)
     }
 
@@ -134,30 +103,30 @@ impl<'a> Walker<'a> {
 
     /// A list in braces, which runs in the same shell.
     pub fn list_flow(&mut self, list: &'a List) -> FlowResult {
-        let before = self.directories.clone();
+        let before = self.scope.directories.clone();
         let ends = self.list(list)?;
-        let after = std::mem::replace(&mut self.directories, before);
+        let after = std::mem::replace(&mut self.scope.directories, before);
         if ends {
             return Ok(Some(DirectoryFlow::default()));
         }
-        Ok((after != self.directories).then(|| DirectoryFlow::both(after)))
+        Ok((after != self.scope.directories).then(|| DirectoryFlow::both(after)))
     }
 
     /// A list in a subshell; its directory changes have no effect outside.
     pub fn subshell(&mut self, list: &'a List) -> FlowResult {
-        let before = self.directories.clone();
+        let before = self.scope.directories.clone();
         self.list(list)?;
-        self.directories = before;
+        self.scope.directories = before;
         Ok(None)
     }
 
     /// A loop, whose body must end in the directories it started in.
     pub fn loop_flow(&mut self, condition: Option<&'a List>, body: &'a List) -> FlowResult {
-        let before = self.directories.clone();
+        let before = self.scope.directories.clone();
         for list in condition.into_iter().chain([body]) {
             self.list(list)?;
         }
-        if self.directories.iter().any(|directory| !before.contains(directory)) {
+        if self.scope.directories.iter().any(|directory| !before.contains(directory)) {
             return deny_with_hint(
                 "cd.loop",
                 "A loop may not change its working directory.",
@@ -165,7 +134,7 @@ impl<'a> Walker<'a> {
             )
             .map(|()| None);
         }
-        self.directories = before;
+        self.scope.directories = before;
         Ok(None)
     }
 
@@ -177,17 +146,17 @@ impl<'a> Walker<'a> {
         }
         match otherwise {
             Some(body) => self.branch(body, &mut after)?,
-            None => after = union(after, self.directories.clone()),
+            None => after = union(after, self.scope.directories.clone()),
         }
         Ok(Some(DirectoryFlow::both(after)))
     }
 
     pub fn case_flow(&mut self, arms: &'a [(Vec<Word>, List)]) -> FlowResult {
-        let mut after = self.directories.clone();
+        let mut after = self.scope.directories.clone();
         for (patterns, body) in arms {
             patterns.iter().try_for_each(|pattern| self.word(pattern))?;
             // `;&` falls through to the next arm.
-            self.directories = after.clone();
+            self.scope.directories = after.clone();
             self.branch(body, &mut after)?;
             self.limit_directories()?;
         }
@@ -196,21 +165,12 @@ impl<'a> Walker<'a> {
 
     /// Walks a branch and adds its final directories to `after`.
     fn branch(&mut self, body: &'a List, after: &mut Vec<PathBuf>) -> Result<(), Denial> {
-        let before = self.directories.clone();
+        let before = self.scope.directories.clone();
         let ends = self.list(body)?;
-        let reached = std::mem::replace(&mut self.directories, before);
+        let reached = std::mem::replace(&mut self.scope.directories, before);
         if !ends {
             *after = union(std::mem::take(after), reached);
         }
         Ok(())
     }
-}
-
-fn union(mut left: Vec<PathBuf>, right: Vec<PathBuf>) -> Vec<PathBuf> {
-    for directory in right {
-        if !left.contains(&directory) {
-            left.push(directory);
-        }
-    }
-    left
 }

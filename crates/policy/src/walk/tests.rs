@@ -2,10 +2,12 @@
 
 use std::fs;
 
+use autonoe_core::mode::Mode;
+use autonoe_core::profile::Profile;
 use tempfile::TempDir;
 
-use crate::policy::{CommandPolicy, Mode, PolicyOptions};
-use autonoe_core::profile::Profile;
+use crate::policy::CommandPolicy;
+use crate::policy_options::PolicyOptions;
 
 fn check(cases: &[(&str, bool)]) {
     let home = TempDir::new().expect("temporary directory");

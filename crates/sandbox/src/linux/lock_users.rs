@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::git_locks::{InUse, identity};
+use crate::in_use::{InUse, identity};
 
 /// Device and inode.
 type FileIdentity = (u64, u64);

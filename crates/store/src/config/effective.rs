@@ -7,7 +7,7 @@ use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
 use serde_json::{Value, json};
 
-use super::AgentConfig;
+use super::{AgentConfig, BuiltInHook, HookEntry};
 
 const PERMISSIONS: [&str; 6] =
     ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];
@@ -17,7 +17,6 @@ const TOOLS: [&str; 10] =
 const RUN_TOOLS: [&str; 4] = ["MultiEdit", "NotebookEdit", "WebFetch", "Task"];
 /// Tools of the built-in browser, in `run` only.
 const BROWSER_TOOLS: &str = "mcp__playwright__*";
-const HOOKS: [&str; 2] = ["BashSecurity", "AutonoeProtection"];
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectiveConfig {
@@ -31,7 +30,7 @@ pub struct EffectiveConfig {
     /// The baseline first.
     pub tools: Vec<String>,
     /// Hooks before tool calls, the baseline first.
-    pub hooks: Vec<String>,
+    pub hooks: Vec<HookEntry>,
     pub mcp_servers: BTreeMap<String, Value>,
 }
 
@@ -47,7 +46,7 @@ impl AgentConfig {
             pkill_targets: self.allow_pkill_targets.clone(),
             permissions: merge(&PERMISSIONS, &self.permissions.allow),
             tools: self.tools(mode),
-            hooks: merge(&HOOKS, &self.hooks.pre_tool_use),
+            hooks: merge_hooks(&self.hooks.pre_tool_use),
             mcp_servers: servers(self.mcp_servers.as_ref(), mode),
         }
     }
@@ -71,6 +70,16 @@ fn merge<'a>(baseline: &[&str], added: impl IntoIterator<Item = &'a String>) -> 
     merged
 }
 
+fn merge_hooks(added: &[HookEntry]) -> Vec<HookEntry> {
+    let mut merged: Vec<HookEntry> = BuiltInHook::ALL.map(HookEntry::BuiltIn).to_vec();
+    for entry in added {
+        if !merged.contains(entry) {
+            merged.push(entry.clone());
+        }
+    }
+    merged
+}
+
 /// The built-in browser, unless the project overrides it; an empty object means no servers at all.
 fn servers(named: Option<&BTreeMap<String, Value>>, mode: Mode) -> BTreeMap<String, Value> {
     let browser = json!({ "command": "npx", "args": ["@playwright/mcp@latest", "--headless", "--isolated"] });
@@ -84,7 +93,7 @@ fn servers(named: Option<&BTreeMap<String, Value>>, mode: Mode) -> BTreeMap<Stri
 
 #[cfg(test)]
 mod tests {
-    use super::super::AgentConfig;
+    use super::super::{AgentConfig, BuiltInHook, HookEntry};
     use super::EffectiveConfig;
     use autonoe_core::mode::Mode;
 
@@ -116,8 +125,11 @@ mod tests {
 
     #[test]
     fn seed_002_9_3_custom_hooks_merge_with_the_baseline() {
-        let hooks = run(r#"{"hooks": {"PreToolUse": ["Mine", "BashSecurity"]}}"#).hooks;
-        assert_eq!(hooks, ["BashSecurity", "AutonoeProtection", "Mine"]);
+        let mine = r#"{"hooks": [{"type": "command", "command": "mine"}]}"#;
+        let hooks = run(&format!(r#"{{"hooks": {{"PreToolUse": [{mine}, "BashSecurity", {mine}]}}}}"#)).hooks;
+        let built_in = [BuiltInHook::BashSecurity, BuiltInHook::AutonoeProtection].map(HookEntry::BuiltIn);
+        assert_eq!(hooks[..2], built_in);
+        assert!(matches!(&hooks[2..], [HookEntry::Commands(group)] if group.hooks[0].command == "mine"));
     }
 
     #[test]

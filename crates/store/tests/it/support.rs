@@ -14,8 +14,9 @@ use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::{RunOutcome, RunReport, SessionEnd};
-use autonoe_core::status::{ProjectStatus, Refusal};
+use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport, SessionEnd};
+use autonoe_core::status::{ProjectStatus, Refusal, Tally};
+use autonoe_core::verification::VerificationProgress;
 use autonoe_store::journal::{JournalOptions, RunStart};
 use autonoe_store::{Project, SqliteJournal, StatusStore};
 use jiff::Timestamp;
@@ -199,17 +200,12 @@ pub fn report(outcome: RunOutcome) -> RunReport {
         exit_code: outcome.exit_code(),
         outcome,
         iterations: 2,
-        deliverables_passed: 1,
-        deliverables_total: 3,
-        deliverables_blocked: 1,
-        deliverables_verified: 1,
-        deliverables_claimed: 1,
-        deliverables_doubted: 0,
-        verified: 2,
-        verified_total: 3,
         duration: Duration::from_millis(61_500),
         cost_usd: Some(Usd(0.25)),
-        agent: None,
+        plan: PlanReport::Sync {
+            tally: Tally { total: 3, passed: 1, verified: 1, blocked: 1, ..Tally::default() },
+            reviewed: VerificationProgress { verified: 2, total: 3 },
+        },
     }
 }
 

@@ -7,9 +7,10 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::instruction::Phase;
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::{RunOutcome, RunReport, SessionEnd};
+use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport, SessionEnd};
 use autonoe_core::sink::Sink;
 use autonoe_core::span::{SessionSpans, SpanContext, TraceId};
+use autonoe_core::status::Tally;
 use serde_json::json;
 
 pub const TRACE: TraceId = TraceId(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
@@ -89,17 +90,9 @@ pub fn report(outcome: RunOutcome) -> RunReport {
         exit_code: outcome.exit_code(),
         outcome,
         iterations: 3,
-        deliverables_passed: 4,
-        deliverables_total: 5,
-        deliverables_blocked: 0,
-        deliverables_verified: 1,
-        deliverables_claimed: 1,
-        deliverables_doubted: 0,
-        verified: 0,
-        verified_total: 0,
         duration: Duration::from_secs(2),
         cost_usd: Some(Usd(0.75)),
-        agent: None,
+        plan: PlanReport::Deliverables(Tally { total: 5, passed: 4, verified: 1, ..Tally::default() }),
     }
 }
 

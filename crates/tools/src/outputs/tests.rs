@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::{MAX_SAVED_BYTES, MAX_SAVED_FILES, OutputCapture, Outputs};
-use crate::ToolOutput;
+use crate::output::ToolOutput;
 
 fn temporary_outputs() -> (tempfile::TempDir, Outputs) {
     let dir = tempfile::tempdir().unwrap();

@@ -48,6 +48,35 @@ async fn a_run_ends_with_success_or_an_error() {
     );
 }
 
+/// Loop: `@post result.success === true または result.error が設定`: also where the plan itself is not at its end
+#[tokio::test]
+async fn an_agent_that_was_not_done_says_why() {
+    use autonoe_core::fault::{Fault, FaultLayer};
+    use autonoe_workflow::faults::{INCOMPLETE, SDK_CONNECTION};
+    let agent =
+        json!({ "completion": { "type": "keywordSignal", "keywords": ["DONE"] }, "maxIterations": 2 });
+    let steps = json!({ "steps": { "work": { "prompt": "work.md" } } });
+    let run = async |reply| {
+        let (_dir, definition) = definition(agent.clone(), steps.clone(), &[("work.md", "Work.")]);
+        RunFixture::replying(vec![reply]).run(build_agent(definition, &[]).unwrap()).await
+    };
+    let used_up = run(says("not yet")).await;
+    let quota = run(ends(SessionEnd::QuotaExceeded { message: "used up".into(), resets_at: None })).await;
+    let unreachable = run(ends(SessionEnd::ExecutionError { fault: SDK_CONNECTION.fault("Away.") })).await;
+    let broken = Fault::transient(FaultLayer::Agent, "agent_failed", "Broken.");
+    let failed = run(ends(SessionEnd::ExecutionError { fault: broken })).await;
+    for (finished, outcome, code) in [
+        (used_up, "max_iterations", INCOMPLETE.code),
+        (quota, "quota_exceeded", INCOMPLETE.code),
+        (unreachable, "outage", SDK_CONNECTION.code),
+        (failed, "max_retries_exceeded", "agent_failed"),
+    ] {
+        assert_eq!(finished.report.outcome.name(), outcome);
+        let error = finished.result.error.expect(outcome);
+        assert_eq!((finished.result.success, error.code.as_str()), (false, code), "{outcome}");
+    }
+}
+
 /// ContextCarry契約: `previousResponse?: 前イテレーションのLLM応答`, `更新タイミング: 各イテレーション終了時`, `更新責務: Loop実装`
 #[tokio::test]
 async fn an_iteration_gets_the_response_of_the_previous_one() {

@@ -1,6 +1,7 @@
 //! Layer 0: Lifecycle. A second start and a stop before the start do not compile; the doc tests of `CreatedAgent` and
 //! `StartedAgent` show that.
 
+use autonoe_core::outcome::RunOutcome;
 use autonoe_workflow::{HostEffects, ValidatedDefinition, build, validate};
 use serde_json::json;
 
@@ -18,8 +19,9 @@ async fn a_started_agent_is_initialized_and_can_be_stopped() {
     let fixture = RunFixture::replying(vec![says("DONE")]);
     let started = build_agent(definition, &[]).unwrap().start(fixture.start_options(false)).await.unwrap();
     assert!(fixture.saved().is_some(), "the state is saved before the first session");
-    let result = started.stop();
+    let result = started.stop(&RunOutcome::Interrupted);
     assert_eq!((result.success, result.iterations), (false, 0));
+    assert_eq!(result.error.unwrap().code, "incomplete");
 }
 
 /// Lifecycle: `@pre 初回呼び出しのみ許可（再startは禁止）`, `@throws AlreadyStartedError - 2回目以降の呼び出し`
@@ -27,7 +29,9 @@ async fn a_started_agent_is_initialized_and_can_be_stopped() {
 async fn a_run_on_record_is_not_started_a_second_time() {
     let (_dir, definition) = simple();
     let fixture = RunFixture::replying(vec![says("DONE")]);
-    build_agent(definition.clone(), &[]).unwrap().start(fixture.start_options(false)).await.unwrap().stop();
+    let first =
+        build_agent(definition.clone(), &[]).unwrap().start(fixture.start_options(false)).await.unwrap();
+    first.stop(&RunOutcome::Interrupted);
     let again = build_agent(definition, &[]).unwrap().start(fixture.start_options(false)).await;
     assert_eq!(again.err().unwrap().code, "already_started");
 }
@@ -54,7 +58,7 @@ async fn stopping_releases_all_resources() {
         (std::sync::Arc::downgrade(&options.memory), std::sync::Arc::downgrade(&options.host));
     let started = build_agent(definition, &[]).unwrap().start(options).await.unwrap();
     assert!(memory.upgrade().is_some());
-    started.stop();
+    started.stop(&RunOutcome::Interrupted);
     assert!(memory.upgrade().is_none(), "the memory is released");
     let others: std::sync::Weak<dyn HostEffects> = host;
     assert_eq!(others.strong_count(), 1, "only the fixture still refers to the host");

@@ -22,7 +22,7 @@ async fn steps_may_lead_back_and_visits_are_counted() {
     let finished = run_agent(json!({}), steps, &fixture).await;
     assert!(finished.result.success);
     assert_eq!(finished.path(), ["work", "look", "work", "look", "work", "look"]);
-    let visits = &finished.report.agent.as_ref().unwrap().visits;
+    let visits = &finished.report.plan.steps().unwrap().visits;
     assert_eq!((visits["work"], visits["look"]), (3, 3));
 }
 

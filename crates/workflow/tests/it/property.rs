@@ -142,7 +142,7 @@ fn fixture(choices: Vec<u8>) -> RunFixture {
 
 /// Checks the invariants of every run.
 fn assert_invariants(finished: &FinishedRun, definition: &AgentDefinition) {
-    let agent = finished.report.agent.as_ref().expect("an agent");
+    let agent = finished.report.plan.steps().expect("an agent");
     assert_eq!(finished.result.summaries.len(), finished.result.iterations as usize);
     let reached = reachable(definition);
     for (step, visits) in &agent.visits {
@@ -160,7 +160,7 @@ fn assert_invariants(finished: &FinishedRun, definition: &AgentDefinition) {
 }
 
 fn facts(finished: &FinishedRun) -> Value {
-    let agent = finished.report.agent.as_ref().expect("an agent");
+    let agent = finished.report.plan.steps().expect("an agent");
     json!({
         "outcome": finished.report.outcome,
         "path": agent.path,

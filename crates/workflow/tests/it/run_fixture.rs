@@ -208,7 +208,7 @@ impl FinishedRun {
 
     /// The steps in the order in which they ended.
     pub fn path(&self) -> Vec<String> {
-        self.report.agent.as_ref().expect("an agent").path.clone()
+        self.report.plan.steps().expect("an agent").path.clone()
     }
 }
 
@@ -279,7 +279,7 @@ impl RunFixture {
         let runner = Runner {
             plan: started.plan(),
             backend_chain: BackendChain::new(ChainEntry { backend: self, models }, Vec::new()),
-            gates: &|_| Vec::new(),
+            gates: &|_, _| Vec::new(),
             journal: self,
             sinks: &sinks,
             clock: self,
@@ -294,7 +294,8 @@ impl RunFixture {
             resume: None,
         };
         let report = runner.run(RunState { sessions, ..RunState::default() }).await;
-        Ok(FinishedRun { report, result: started.stop() })
+        let result = started.stop(&report.outcome);
+        Ok(FinishedRun { report, result })
     }
 
     /// Counts a write; fails if the process is killed before it.

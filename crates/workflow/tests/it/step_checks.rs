@@ -89,11 +89,7 @@ async fn retry_true_is_three_retries_and_then_an_error() {
         let finished = run_agent(json!({ "work": { "prompt": "work.md", "check": check } }), &fixture).await;
         assert_eq!((finished.code(), finished.report.exit_code), ("step_retry_exhausted", 7));
         assert_eq!(fixture.requests().len(), 4, "once, and three more times");
-        assert_eq!(
-            finished.report.agent.as_ref().unwrap().visits["work"],
-            1,
-            "retries do not count as visits"
-        );
+        assert_eq!(finished.report.plan.steps().unwrap().visits["work"], 1, "retries do not count as visits");
     }
 }
 
@@ -152,7 +148,7 @@ async fn a_keyword_of_a_step_and_of_the_completion_triggers_both_the_step_first(
     let finished = fixture.run(build_agent(definition, &[]).unwrap()).await;
     assert!(finished.result.success);
     assert_eq!(finished.path(), ["work"], "the step ended");
-    let visits = &finished.report.agent.as_ref().unwrap().visits;
+    let visits = &finished.report.plan.steps().unwrap().visits;
     assert_eq!(visits.get("after"), Some(&1), "the next one was entered but did not run");
     assert_eq!(fixture.requests().len(), 2);
 }

@@ -7,8 +7,8 @@ use autonoe_scripted::ScriptedServer;
 
 use super::contestant::{AgentOrigin, Contestant, ShellTool};
 use super::install::{Package, PackageProgram};
-use crate::Result;
 use crate::bench::project::BenchProject;
+use crate::result::Result;
 
 pub(super) const PACKAGE: Package = Package {
     name: "@anthropic-ai/claude-code",

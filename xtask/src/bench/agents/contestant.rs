@@ -10,9 +10,9 @@ use autonoe_store::journal::history::History;
 use super::comparison::{AgentReadings, ComparisonRow};
 use super::install::{Package, install};
 use super::meter::{Metric, RunReading, meter};
-use crate::Result;
 use crate::bench::project::{BenchProject, serve};
 use crate::bench::script::{call, conversation, done, passed, turn, turn_after};
+use crate::result::Result;
 
 const CALLS: usize = 10;
 

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::contestant::{AgentOrigin, Contestant, ShellTool};
 use super::install::{Package, PackageProgram};
-use crate::Result;
 use crate::bench::project::BenchProject;
+use crate::result::Result;
 
 pub(super) const PACKAGE: Package =
     Package { name: "@google/gemini-cli", version: "0.61.0", program: PackageProgram::Script("gemini") };

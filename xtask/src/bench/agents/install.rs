@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Result, npm};
+use crate::npm;
+use crate::result::Result;
 
 pub struct Package {
     pub name: &'static str,

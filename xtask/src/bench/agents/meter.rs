@@ -15,8 +15,8 @@ use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::Result;
 use crate::bench::process::{children, largest_peak_mb, share_mb};
+use crate::result::Result;
 
 /// How often to check for the first model request and for the end of the program.
 const POLL_INTERVAL: Duration = Duration::from_micros(500);

@@ -6,7 +6,7 @@ use std::process::Command;
 use autonoe_scripted::ScriptedServer;
 
 use super::install::{Package, install};
-use crate::Result;
+use crate::result::Result;
 
 #[derive(Clone, Copy)]
 pub struct BenchVendor {

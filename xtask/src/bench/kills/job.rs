@@ -8,9 +8,9 @@ use std::process::Command;
 use autonoe_scripted::ScriptedServer;
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::bench::agents::{self, BenchVendor};
 use crate::bench::project::{BenchProject, id};
+use crate::result::Result;
 
 /// Deliverables, or steps, of each job.
 const COUNT: usize = 3;

@@ -14,8 +14,8 @@ use nix::unistd::Pid;
 use super::job::Job;
 use super::layer::Layer;
 use super::residue::{self, Remains};
-use crate::Result;
 use crate::bench::project::{BenchProject, serve};
+use crate::result::Result;
 
 /// Kills of one journey at most: then it is let through.
 const KILLS_A_JOURNEY: usize = 12;

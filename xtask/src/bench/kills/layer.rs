@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::Result;
+use crate::result::Result;
 
 /// Where programs are looked for.
 const PLACES: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::Result;
 use crate::bench::project::BenchProject;
+use crate::result::Result;
 
 /// How long what was started may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -38,8 +38,8 @@ async fn seed_002_9_5_status_not_exists_created_with_all_deliverables_then_verif
     let report = world.sync(options()).await;
     assert_eq!((report.outcome, report.exit_code), (RunOutcome::AllVerified, 0));
     assert_eq!(world.phases(), [Sync, Verify]);
-    assert_eq!((report.verified, report.verified_total), (2, 2));
-    assert_eq!((report.deliverables_passed, report.deliverables_total), (1, 2));
+    assert_eq!((report.plan.reviewed().verified, report.plan.reviewed().total), (2, 2));
+    assert_eq!((report.plan.tally().passed, report.plan.tally().total), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,7 +50,7 @@ async fn seed_002_9_5_status_exists_a_new_deliverable_is_added_as_pending_and_ve
         session().verifies("NEW").completes(),
     ]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.verified_total), (RunOutcome::AllVerified, 2));
+    assert_eq!((report.outcome, report.plan.reviewed().total), (RunOutcome::AllVerified, 2));
     assert_eq!(world.status().find("NEW").map(|item| item.status), Some(Pending));
 }
 
@@ -61,7 +61,10 @@ async fn seed_002_9_5_status_exists_a_removed_deliverable_is_kept_and_not_waited
         session().passes("A").verifies("A").completes(),
     ]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.verified, report.verified_total), (RunOutcome::AllVerified, 1, 1));
+    assert_eq!(
+        (report.outcome, report.plan.reviewed().verified, report.plan.reviewed().total),
+        (RunOutcome::AllVerified, 1, 1)
+    );
     assert!(world.status().find("GONE").is_some_and(|item| !item.is_active()));
 }
 
@@ -72,7 +75,7 @@ async fn seed_002_9_5_status_exists_an_existing_match_is_verified_and_updated() 
         session().sets("A", Pending).verifies("A").passes("B").verifies("B").completes(),
     ]);
     let report = world.sync(options()).await;
-    assert_eq!((report.outcome, report.deliverables_passed), (RunOutcome::AllVerified, 1));
+    assert_eq!((report.outcome, report.plan.tally().passed), (RunOutcome::AllVerified, 1));
     assert_eq!(world.status().find("B").map(|item| item.status), Some(Passed));
 }
 
@@ -147,7 +150,7 @@ async fn te_080_all_verified_before_the_start_runs_no_session() {
     let world = World::with(&[("A", Passed), ("B", Pending)]).with_pass(true, &["A", "B"]);
     let report = world.sync(options()).await;
     assert_eq!((report.outcome, report.iterations), (RunOutcome::AllVerified, 0));
-    assert_eq!((report.verified, report.verified_total), (2, 2));
+    assert_eq!((report.plan.reviewed().verified, report.plan.reviewed().total), (2, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,7 +189,7 @@ async fn limit_reached_while_verifying_exits_partial() {
     let world = world.sessions([session().completes(), session().verifies("A").completes()]);
     let report = world.sync(max_iterations(2)).await;
     assert_eq!(report.outcome, RunOutcome::MaxIterations { limit: 2 });
-    assert_eq!((report.verified, report.verified_total), (1, 2));
+    assert_eq!((report.plan.reviewed().verified, report.plan.reviewed().total), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]

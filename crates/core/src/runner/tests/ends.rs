@@ -250,7 +250,7 @@ async fn seed_002_3_4_blocked_rule_the_rest_passed_is_success_in_the_loop() {
     let report = world.sessions([session().passes("A").completes()]).run(options()).await;
     assert_eq!(report.outcome, RunOutcome::AllPassed);
     assert_eq!(
-        (report.deliverables_passed, report.deliverables_blocked, report.deliverables_total),
+        (report.plan.tally().passed, report.plan.tally().blocked, report.plan.tally().total),
         (2, 1, 3)
     );
 }
@@ -272,7 +272,7 @@ async fn seed_002_3_4_blocked_rule_all_blocked_at_the_start_runs_no_session() {
 async fn seed_002_3_4_deprecated_rule_excluded_from_all_passed() {
     let world = World::with(&[("A", Pending), ("GONE", Pending)]).deprecated("GONE");
     let report = world.sessions([session().passes("A").completes()]).run(options()).await;
-    assert_eq!((report.outcome, report.deliverables_total), (RunOutcome::AllPassed, 1));
+    assert_eq!((report.outcome, report.plan.tally().total), (RunOutcome::AllPassed, 1));
 }
 
 #[tokio::test(start_paused = true)]

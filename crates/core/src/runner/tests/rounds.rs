@@ -27,7 +27,7 @@ async fn seed_002_9_1_status_exists_none_passed_runs_all() {
     let world = World::with(&[("A", Pending), ("B", Pending)]);
     let world = world.sessions([session().passes("A").completes(), session().passes("B").completes()]);
     let report = world.run(options()).await;
-    assert_eq!((report.outcome, report.deliverables_passed), (RunOutcome::AllPassed, 2));
+    assert_eq!((report.outcome, report.plan.tally().passed), (RunOutcome::AllPassed, 2));
     assert_eq!(world.phases(), [Coding, Coding]);
 }
 
@@ -52,14 +52,14 @@ async fn seed_002_9_1_limit_reached_exits_partial() {
     let world = World::with(&[("A", Pending), ("B", Pending)]).sessions([session().passes("A").completes()]);
     let report = world.run(max_iterations(1)).await;
     assert_eq!(report.outcome, RunOutcome::MaxIterations { limit: 1 });
-    assert_eq!((report.deliverables_passed, report.deliverables_total), (1, 2));
+    assert_eq!((report.plan.tally().passed, report.plan.tally().total), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn seed_002_9_1_limit_reached_by_the_initializer_exits_partial() {
     let world = World::new().sessions([session().creates("A").completes()]);
     let report = world.run(max_iterations(1)).await;
-    assert_eq!((report.outcome, report.deliverables_total), (RunOutcome::MaxIterations { limit: 1 }, 1));
+    assert_eq!((report.outcome, report.plan.tally().total), (RunOutcome::MaxIterations { limit: 1 }, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,9 +87,13 @@ async fn the_report_counts_active_deliverables_only() {
         World::with(&[("A", Passed), ("B", Blocked), ("C", Pending), ("OLD", Passed), ("OUT", Blocked)]);
     let world = world.deprecated("OLD").deprecated("OUT").sessions([session().completes()]);
     let report = world.run(max_iterations(1)).await;
-    assert_eq!(report.deliverables_total, 3);
-    assert_eq!((report.deliverables_passed, report.deliverables_blocked), (1, 1));
-    assert_eq!((report.verified, report.verified_total), (0, 0), "only sync counts these");
+    assert_eq!(report.plan.tally().total, 3);
+    assert_eq!((report.plan.tally().passed, report.plan.tally().blocked), (1, 1));
+    assert_eq!(
+        (report.plan.reviewed().verified, report.plan.reviewed().total),
+        (0, 0),
+        "only sync counts these"
+    );
 }
 
 #[tokio::test(start_paused = true)]

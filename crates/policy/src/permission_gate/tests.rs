@@ -6,11 +6,15 @@ use std::path::PathBuf;
 
 use autonoe_core::gate::{Decision, Gate, GateRuling, ToolCall, ask};
 use autonoe_core::instruction::Phase;
+use autonoe_core::mode::Mode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{PermissionGate, PermissionRule, PermissionSet};
-use crate::policy::{Mode, PolicyOptions};
+use super::PermissionGate;
+use crate::permission_set::PermissionSet;
+use crate::permissions::permission_rule::PermissionRule;
+use crate::permissions::rule_error::RuleError;
+use crate::policy_options::PolicyOptions;
 
 const BASELINE: [&str; 6] =
     ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];
@@ -70,7 +74,7 @@ fn call(name: &str, input: Value) -> ToolCall {
 }
 
 fn rule(text: &str) -> Result<PermissionRule, String> {
-    text.parse().map_err(|error: super::RuleError| error.to_string())
+    text.parse().map_err(|error: RuleError| error.to_string())
 }
 
 #[test]
@@ -312,8 +316,12 @@ async fn a_url_rule_covers_one_host_and_matching_paths() {
     let options = fixture.options(Mode::Run, &[&rules[..], &["WebFetch(*)", rules[0]]].concat(), &[]);
     let hosts = ["api.example.com", "localhost:3000", "exact.example", "asked.example"];
     assert_eq!(PermissionSet::new(&options).web_hosts(), hosts);
+    assert!(PermissionSet::new(&options).allows_any_host());
+    let named = fixture.options(Mode::Run, &rules, &[]);
+    assert!(!PermissionSet::new(&named).allows_any_host());
     let sync = PolicyOptions { mode: Mode::Sync, ..options };
     assert_eq!(PermissionSet::new(&sync).web_hosts(), Vec::<String>::new(), "sync has no network");
+    assert!(!PermissionSet::new(&sync).allows_any_host());
     for url in ["https://api.example.com/", "https://anything.example/x"] {
         let decision = fixture.check_with(&sync, "WebFetch", json!({ "url": url })).await;
         assert!(matches!(decision, Decision::Deny(reason) if reason.contains("Sync has no network")));

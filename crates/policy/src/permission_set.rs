@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::mode::Mode;
 
-use super::command_pattern::simple_commands;
-use super::files::FileTool;
-use super::path_pattern::{BaseDirs, PathExtent};
-use super::url_pattern::parse_web_url;
-use super::{PermissionRule, RuleScope};
 use crate::paths::is_toolchain;
-use crate::policy::PolicyOptions;
+use crate::permissions::command_pattern::simple_commands;
+use crate::permissions::files::FileTool;
+use crate::permissions::path_pattern::{BaseDirs, PathExtent};
+use crate::permissions::permission_rule::{PermissionRule, RuleScope};
+use crate::permissions::url_pattern::parse_web_url;
+use crate::policy_options::PolicyOptions;
 use crate::tool_pattern::{MCP_PREFIX, ToolPattern};
 
 /// The permission rules in force: the baseline and the user's.
@@ -47,6 +47,13 @@ impl PermissionSet {
         }
     }
 
+    /// Every path outside the project that may be read, canonical.
+    pub fn readable_paths(&self) -> Vec<PathBuf> {
+        // A path that does not exist contains nothing to read.
+        let named = self.readable_roots().into_iter().filter_map(|path| path.canonicalize().ok());
+        self.readable.iter().cloned().chain(named).collect()
+    }
+
     /// The paths outside the project that rules for reading tools name: the resolved part of their patterns before the
     /// first wildcard. A bare `Read` names none.
     pub fn readable_roots(&self) -> Vec<PathBuf> {
@@ -65,7 +72,7 @@ impl PermissionSet {
     }
 
     /// The hosts that WebFetch rules name, as `host`, or `host:port` if the port is not the scheme's default.
-    /// `WebFetch(*)` names none: it allows calls with any URL, but does not open the network to it. Empty in `sync`.
+    /// `WebFetch(*)` names none, see [`Self::allows_any_host`]. Empty in `sync`.
     pub fn web_hosts(&self) -> Vec<String> {
         let mut hosts = Vec::new();
         for rule in self.rules.iter().filter(|_| self.has_network()) {
@@ -78,13 +85,18 @@ impl PermissionSet {
         hosts
     }
 
+    /// Whether a rule allows WebFetch for every URL. Never in `sync`.
+    pub fn allows_any_host(&self) -> bool {
+        self.has_network() && self.rules.iter().any(|rule| matches!(rule.scope, RuleScope::WebFetch(None)))
+    }
+
     /// Whether a resolved path may be read without a rule.
-    pub(super) fn is_readable(&self, real: &Path) -> bool {
+    pub(crate) fn is_readable(&self, real: &Path) -> bool {
         is_toolchain(real) || self.readable.iter().any(|path| real.starts_with(path))
     }
 
     /// Whether rules for web tools and MCP servers apply.
-    pub(super) fn has_network(&self) -> bool {
+    pub(crate) fn has_network(&self) -> bool {
         match self.mode {
             Mode::Run => true,
             Mode::Sync => false,
@@ -92,7 +104,7 @@ impl PermissionSet {
     }
 
     /// How the rules cover a file tool's use of a resolved path.
-    pub(super) fn file_coverage(&self, tool: FileTool, real: &Path, extent: PathExtent) -> Coverage {
+    pub(crate) fn file_coverage(&self, tool: FileTool, real: &Path, extent: PathExtent) -> Coverage {
         let covered = self.rules.iter().filter_map(|rule| match &rule.scope {
             RuleScope::File(named, pattern) if named.covers(tool) => {
                 let matches =
@@ -110,7 +122,7 @@ impl PermissionSet {
 
     /// Whether the rules cover a command: a bare `Bash` rule covers any, otherwise a rule must match each simple
     /// command.
-    pub(super) fn covers_command(&self, command: &str) -> bool {
+    pub(crate) fn covers_command(&self, command: &str) -> bool {
         let patterns = || {
             self.rules.iter().filter_map(|rule| match &rule.scope {
                 RuleScope::Bash(pattern) => Some(pattern.as_ref()),
@@ -128,7 +140,7 @@ impl PermissionSet {
     }
 
     /// Whether the rules cover a URL, assuming there is a network.
-    pub(super) fn covers_url(&self, url: &str) -> bool {
+    pub(crate) fn covers_url(&self, url: &str) -> bool {
         self.rules.iter().any(|rule| match &rule.scope {
             RuleScope::WebFetch(Some(pattern)) => pattern.matches(url),
             RuleScope::WebFetch(None) => parse_web_url(url).is_some(),
@@ -137,7 +149,7 @@ impl PermissionSet {
     }
 
     /// Whether the rules or `allowedTools` cover a tool without patterns by its name, assuming there is a network.
-    pub(super) fn covers_tool(&self, name: &str) -> bool {
+    pub(crate) fn covers_tool(&self, name: &str) -> bool {
         let covered = self.rules.iter().any(|rule| match &rule.scope {
             RuleScope::WebSearch => name == "WebSearch",
             RuleScope::Mcp(tool) => tool.matches(name),
@@ -147,7 +159,7 @@ impl PermissionSet {
     }
 
     /// The rules for a tool as text, for messages.
-    pub(super) fn describe_rules_for(&self, tool: &str) -> String {
+    pub(crate) fn describe_rules_for(&self, tool: &str) -> String {
         let is_for = |rule: &&PermissionRule| match &rule.scope {
             RuleScope::File(named, _) => FileTool::from_name(tool).is_some_and(|tool| named.covers(tool)),
             RuleScope::Bash(_) => tool == "Bash",
@@ -160,7 +172,7 @@ impl PermissionSet {
     }
 
     /// The directory that relative paths in a call start from.
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.dirs.agent.first().map_or(Path::new("/"), PathBuf::as_path)
     }
 }

@@ -1,68 +1,85 @@
-//! Builds the backends of a run from names, settings and the environment.
+//! The settings of each backend of a run, read from names, configuration and the environment before the run starts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use autonoe_agents::replay::ReplayBackend;
+use autonoe_agents::replay::{Cassette, ReplayBackend};
 use autonoe_agents::{
-    AcpBackend, ClaudeBackend, CodexBackend, GeminiBackend, ModelService, NativeBackend, NativeSettings,
-    UserProvider, VendorLogin, VendorSettings, codex,
+    AcpBackend, ClaudeBackend, CodexBackend, GeminiBackend, KeyPlacement, ModelService, NativeBackend,
+    NativeSettings, UserProvider, VendorLogin, VendorProfile, VendorSettings, claude, codex, gemini,
 };
 use autonoe_core::agent::Backend;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_deliverables::DeliverableService;
 use autonoe_model::PriceList;
-use autonoe_sandbox::{EgressRules, Key, RoomConfig, Route};
+use autonoe_sandbox::{EgressRules, Key, Route};
 use autonoe_store::AcpAgentConfig;
-use autonoe_tools::ServerConfig;
 
 use crate::backend_name::{BackendName, not_configured};
 use crate::command_line::CommandLine;
 use crate::environment::Environment;
 use crate::programs::{find_program, installation};
 use crate::recordings::read_cassette;
-use crate::vendors::{CLAUDE, CODEX, GEMINI, KeyPlacement, VendorProfile};
+use crate::vendors;
 
-pub struct BackendFactory<'a> {
+/// Everything that a backend needs except the deliverable tools, which exist only while the run does.
+pub enum BackendSettings {
+    Native(NativeSettings),
+    Claude(VendorSettings),
+    Codex(VendorSettings),
+    Gemini(VendorSettings),
+    Acp { name: String, settings: VendorSettings },
+    Replay(Cassette),
+}
+
+impl BackendSettings {
+    pub fn build(self, deliverables: Arc<DeliverableService>) -> Result<Box<dyn Backend>, Fault> {
+        Ok(match self {
+            Self::Native(settings) => Box::new(NativeBackend::new(settings, deliverables)?),
+            Self::Claude(settings) => Box::new(ClaudeBackend::new(settings, deliverables)),
+            Self::Codex(settings) => Box::new(CodexBackend::new(settings, deliverables)),
+            Self::Gemini(settings) => Box::new(GeminiBackend::new(settings, deliverables)),
+            Self::Acp { name, settings } => Box::new(AcpBackend::new(name, settings, deliverables)),
+            Self::Replay(cassette) => Box::new(ReplayBackend::new(cassette, deliverables)),
+        })
+    }
+}
+
+pub struct SettingsReader<'a> {
     pub environment: &'a Environment,
-    pub room_config: RoomConfig,
     pub native: NativeSettings,
-    /// MCP servers of the project and of the user.
-    pub servers: BTreeMap<String, ServerConfig>,
     pub prices: Arc<PriceList>,
     /// Socket on which deliverable tool calls are served.
     pub calls: PathBuf,
-    pub deliverables: Arc<DeliverableService>,
     /// `[agents.NAME]` of the user's config.toml.
     pub agents: BTreeMap<String, AcpAgentConfig>,
 }
 
-impl BackendFactory<'_> {
-    pub fn build(&self, name: &BackendName) -> Result<Box<dyn Backend>, Fault> {
-        let deliverables = Arc::clone(&self.deliverables);
+impl SettingsReader<'_> {
+    pub fn read(&self, name: &BackendName) -> Result<BackendSettings, Fault> {
         Ok(match name {
-            BackendName::Native => Box::new(NativeBackend::new(self.native.clone(), deliverables)?),
+            BackendName::Native => BackendSettings::Native(self.native.clone()),
             BackendName::Claude => {
-                let service = service(name, &CLAUDE, self.environment);
-                Box::new(ClaudeBackend::new(self.vendor_settings(name, &CLAUDE, service)?, deliverables))
+                let service = service(name, &claude::PROFILE, self.environment);
+                BackendSettings::Claude(self.vendor_settings(name, &claude::PROFILE, service)?)
             }
-            BackendName::Codex => Box::new(CodexBackend::new(self.codex_settings()?, deliverables)),
+            BackendName::Codex => BackendSettings::Codex(self.codex_settings()?),
             BackendName::Gemini => {
-                let service = service(name, &GEMINI, self.environment);
-                Box::new(GeminiBackend::new(self.vendor_settings(name, &GEMINI, service)?, deliverables))
+                let service = service(name, &gemini::PROFILE, self.environment);
+                BackendSettings::Gemini(self.vendor_settings(name, &gemini::PROFILE, service)?)
             }
-            BackendName::Replay(file) => Box::new(ReplayBackend::new(read_cassette(file)?, deliverables)),
+            BackendName::Replay(file) => BackendSettings::Replay(read_cassette(file)?),
             BackendName::Acp(CommandLine { env, words }) => {
                 let settings = self.acp_settings(name.name(), words, env.clone(), &[])?;
-                Box::new(AcpBackend::new(name.name().to_owned(), settings, deliverables))
+                BackendSettings::Acp { name: name.name().to_owned(), settings }
             }
             BackendName::Configured(name) => {
                 let agent = self.agents.get(name).ok_or_else(|| not_configured(name, &self.agents))?;
                 let from_environment = |name: &String| Some((name.clone(), self.environment.variable(name)?));
                 let env = agent.env.iter().filter_map(from_environment).collect();
                 let settings = self.acp_settings(name, &agent.command, env, &agent.hosts)?;
-                Box::new(AcpBackend::new(name.clone(), settings, deliverables))
+                BackendSettings::Acp { name: name.clone(), settings }
             }
         })
     }
@@ -78,7 +95,7 @@ impl BackendFactory<'_> {
         let environment = self.environment;
         let (program, args) = command.split_first().ok_or_else(|| not_found(name, "", None))?;
         let found = find_program(program, environment).ok_or_else(|| not_found(name, program, None))?;
-        let mut room_config = self.room_config.clone();
+        let mut room_config = self.native.room_config.clone();
         room_config.bounds.read.push(installation(&found, environment));
         let mut egress = (*room_config.egress).clone();
         allow_hosts(&mut egress, hosts.iter().map(String::as_str))?;
@@ -92,21 +109,22 @@ impl BackendFactory<'_> {
             service: None,
             env,
             calls: self.calls.clone(),
-            servers: self.servers.clone(),
+            servers: self.native.mcp_servers.clone(),
             prices: Arc::clone(&self.prices),
         })
     }
 
     /// Falls back to the model provider of the user's Codex configuration if the environment names none.
     fn codex_settings(&self) -> Result<VendorSettings, Fault> {
-        let provider = CODEX.directory(self.environment).map(|directory| UserProvider::read(&directory));
+        let provider = vendors::directory(&codex::PROFILE, self.environment)
+            .map(|directory| UserProvider::read(&directory));
         let provider = provider.unwrap_or_default();
-        let service = service(&BackendName::Codex, &CODEX, self.environment).or_else(|| {
+        let service = service(&BackendName::Codex, &codex::PROFILE, self.environment).or_else(|| {
             let base_url = Some(provider.base_url()?.to_owned());
             let key = provider.key_variable().and_then(|name| self.environment.variable(name));
             Some(ModelService { route: codex::NAME.to_owned(), base_url, key })
         });
-        let mut settings = self.vendor_settings(&BackendName::Codex, &CODEX, service)?;
+        let mut settings = self.vendor_settings(&BackendName::Codex, &codex::PROFILE, service)?;
         for name in provider.header_variables() {
             settings.env.extend(self.environment.variable(&name).map(|value| (name, value)));
         }
@@ -122,7 +140,7 @@ impl BackendFactory<'_> {
         let environment = self.environment;
         let program = find_program(vendor.program, environment)
             .ok_or_else(|| not_found(name.name(), vendor.program, Some(vendor.install)))?;
-        let mut room_config = self.room_config.clone();
+        let mut room_config = self.native.room_config.clone();
         room_config.bounds.read.push(installation(&program, environment));
         let mut egress = (*room_config.egress).clone();
         if let Some(service) = &service {
@@ -137,11 +155,11 @@ impl BackendFactory<'_> {
             command: vec![program.display().to_string()],
             home: room_config.bounds.home.join(vendor.home.1),
             room_config,
-            login: VendorLogin { directory: vendor.directory(environment), files: vendor.home.2 },
+            login: VendorLogin { directory: vendors::directory(vendor, environment), files: vendor.home.2 },
             service,
             env,
             calls: self.calls.clone(),
-            servers: self.servers.clone(),
+            servers: self.native.mcp_servers.clone(),
             prices: Arc::clone(&self.prices),
         })
     }

@@ -1,7 +1,7 @@
 //! Agents that claim work they have not done, or that tamper with the checks.
 
-use super::Scenario;
-use super::turns::{after, bash, building, commit, create, end, pass, planning, session, trick, turn, write};
+use crate::Scenario;
+use crate::turns::{after, bash, building, commit, create, end, pass, planning, session, trick, turn, write};
 
 /// Checks two sums, so that one hard-coded answer does not pass.
 pub const ADDING: &str =

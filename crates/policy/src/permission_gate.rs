@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use autonoe_core::gate::{Decision, Gate, ToolCall};
 use serde_json::Value;
 
-use super::files::FileTool;
-use super::path_pattern::PathExtent;
-use super::permission_set::{Coverage, PermissionSet};
 use crate::paths::real_path;
+use crate::permission_set::{Coverage, PermissionSet};
+use crate::permissions::files::FileTool;
+use crate::permissions::path_pattern::PathExtent;
 use crate::tool_pattern::{MCP_PREFIX, is_deliverable_tool};
 
 pub struct PermissionGate {
@@ -119,3 +119,6 @@ impl Gate for PermissionGate {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

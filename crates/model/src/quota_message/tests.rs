@@ -10,7 +10,7 @@ fn zone(name: &str) -> TimeZone {
 }
 
 fn read_at(text: &str, now: &str, local: &str) -> Option<QuotaNotice> {
-    read(text, now.parse().unwrap(), &zone(local))
+    read_quota_message(text, now.parse().unwrap(), &zone(local))
 }
 
 /// The reset of a quota message as text, `"unknown"` included.
@@ -221,7 +221,7 @@ fn a_formatted_time_reads_back() {
                 let reset = now + SignedDuration::from_mins(minutes);
                 for format in formats {
                     let text = reset.to_zoned(zone.clone()).strftime(format).to_string();
-                    let notice = read(&text, now, &zone);
+                    let notice = read_quota_message(&text, now, &zone);
                     assert_eq!(
                         notice.map(|notice| notice.resets),
                         Some(Reset::At(reset)),
@@ -231,22 +231,6 @@ fn a_formatted_time_reads_back() {
             }
         }
     }
-}
-
-#[test]
-fn wakes_up_after_the_reset_or_backs_off() {
-    let now: Timestamp = NOW.parse().unwrap();
-    let wait = |resets: Reset, so_far| wake_up(resets.at(), now, so_far).map(|wake| wake.duration_since(now));
-    let hour = SignedDuration::from_hours(1);
-    assert_eq!(wait(Reset::At(now + hour), 7), Some(hour + MARGIN));
-    assert_eq!(wait(Reset::At(now - GRACE), 0), Some(MARGIN), "a past reset waits the margin only");
-    assert_eq!(wait(Reset::At(Timestamp::MAX), 0), Some(Timestamp::MAX.duration_since(now)));
-
-    let waits: Vec<_> = (0..u32::MAX).map_while(|count| wait(Reset::Unknown, count)).collect();
-    assert_eq!(waits[..6].iter().map(SignedDuration::as_mins).collect::<Vec<_>>(), [5, 10, 20, 40, 60, 60]);
-    let all = waits.into_iter().fold(SignedDuration::ZERO, |sum, wait| sum + wait);
-    assert!(FARTHEST_RESET - UNKNOWN_WAIT_MAX < all && all <= FARTHEST_RESET, "{all}");
-    assert_eq!(wait(Reset::Unknown, u32::MAX), None);
 }
 
 #[test]

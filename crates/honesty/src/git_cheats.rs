@@ -1,8 +1,8 @@
 //! Agents that make git check out something other than the commit.
 
-use super::Scenario;
-use super::cheats::{ADDING, TESTED, TESTS};
-use super::turns::{after, end, pass, session, trick, turn};
+use crate::Scenario;
+use crate::cheats::{ADDING, TESTED, TESTS};
+use crate::turns::{after, end, pass, session, trick, turn};
 
 const REFUSED: &[&str] = &["CHECKS_FAILED", "do not pass"];
 

@@ -1,8 +1,8 @@
 //! Agents that do the work in the usual ways. None of them may be refused.
 
-use super::Scenario;
-use super::cheats::{ADDING, ADDS, PRINTS_ONE, TESTED, TESTS, UNASSIGNED};
-use super::turns::{after, bash, building, commit, create, end, pass, planning, session, turn, write};
+use crate::Scenario;
+use crate::cheats::{ADDING, ADDS, PRINTS_ONE, TESTED, TESTS, UNASSIGNED};
+use crate::turns::{after, bash, building, commit, create, end, pass, planning, session, turn, write};
 
 fn honest(name: &'static str, spec: &'static str, script: String) -> Scenario {
     Scenario::new(name, false, spec, script)

@@ -1,0 +1,198 @@
+//! Resolves a run once, from its request, the configuration and the environment. Nothing after it reads the environment, and
+//! nothing before it has changed the project.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use autonoe_agents::NativeSettings;
+use autonoe_core::backend_chain::PhaseModels;
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::limits::Limits;
+use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
+use autonoe_core::runner::RunOptions;
+use autonoe_model::Tuning;
+use autonoe_policy::{PolicyOptions, path_rules_for};
+use autonoe_sandbox::RoomConfig;
+use autonoe_store::config::AgentConfig;
+use autonoe_store::{CrashPoint, Project};
+use autonoe_telemetry::TelemetrySettings;
+use autonoe_verify::CheckoutFactory;
+
+use super::RunRequest;
+use super::job::{PreparedJob, RunJob, RunTitle};
+use super::setup::{
+    NativeTools, create_outputs_dir, last_conversation, mcp_tool_patterns, native_tools, no_web_search,
+    outputs_dir, policy, secrets,
+};
+use crate::arguments::CommonArgs;
+use crate::backend_name::BackendName;
+use crate::backend_settings::{BackendSettings, SettingsReader};
+use crate::consent::ensure_trusted;
+use crate::environment::Environment;
+use crate::lock_project::socket_path;
+use crate::preflight;
+use crate::providers;
+use crate::resolve_backends::{ResolvedBackend, resolve_backends, resolve_verifier};
+use crate::room_config;
+
+pub struct ResolvedRun {
+    pub title: RunTitle,
+    pub project: Project,
+    pub job: PreparedJob,
+    pub options: RunOptions,
+    pub policy: Arc<PolicyOptions>,
+    /// In fallback order.
+    pub backends: Vec<RunBackend>,
+    pub verifier: Option<RunBackend>,
+    pub room_config: RoomConfig,
+    pub checkouts: CheckoutFactory,
+    /// The conversation that the first session resumes.
+    pub resume: Option<serde_json::Value>,
+    /// Back up the existing deliverables and plan from scratch.
+    pub start_over: bool,
+    /// Socket on which deliverable tool calls are served.
+    pub socket: PathBuf,
+    pub telemetry: TelemetrySettings,
+    /// Values to redact from output and files.
+    pub secrets: Vec<String>,
+    pub crash: Option<CrashPoint>,
+    /// Printed before the banner.
+    pub notices: Vec<String>,
+    /// Emitted before the first session.
+    pub warnings: Vec<String>,
+}
+
+/// A backend of the run with its models.
+pub struct RunBackend {
+    pub name: BackendName,
+    pub settings: BackendSettings,
+    pub models: PhaseModels,
+    /// Why `auto` chose it; `None` if the user named it.
+    pub because: Option<String>,
+}
+
+impl ResolvedRun {
+    pub async fn resolve(request: RunRequest<'_>, environment: &Environment) -> Result<Self, Fault> {
+        let (args, mode, title) = (request.args, request.job.mode(), request.job.title());
+        let project = environment.project(&args.project)?;
+        let config = AgentConfig::load(&project)?;
+        let user = environment.user_config()?;
+        let without_sandbox = room_config::disabled_by(request.no_sandbox, environment, &user);
+        let detecting =
+            tokio::spawn(room_config::detect_host(&project, environment, without_sandbox.is_some())?);
+        let fallbacks = args.fallback.iter().map(|fallback| fallback.backend.clone());
+        args.backend
+            .name()
+            .into_iter()
+            .chain(fallbacks)
+            .try_for_each(|name| name.check_configured(&user.agents))?;
+        let mut policy = policy(&request, &config, &project, environment)?;
+        policy.tools.extend(mcp_tool_patterns(&config, mode, &user));
+        policy.readable = room_config::readable(environment, &user);
+        policy.readable.extend(create_outputs_dir(&project));
+        let RunRequest { job, resume, start_over, warning, plan_model, .. } = request;
+        let verifier = match &job {
+            RunJob::Run { verifier, .. } => *verifier,
+            RunJob::Sync | RunJob::Agent(_) => None,
+        };
+        let job = job.prepare(&project, start_over)?;
+        ensure_trusted(&project, &config)?;
+        project.check_writable()?;
+        let providers = providers::find(environment, &user).await?;
+        let chain = resolve_backends(args, plan_model, environment, &providers, !job.is_over())?;
+        let verifier = verifier.map(|verifier| resolve_verifier(verifier, &providers)).transpose()?;
+        let secrets = secrets(environment, &providers, &user);
+        let telemetry = environment.telemetry(&user, secrets.clone())?;
+
+        let mut notices: Vec<String> = warning.map(str::to_owned).into_iter().collect();
+        notices.extend(project.small_state_disk().map(|small| format!("{small}.")));
+        notices.extend(without_sandbox.map(|what| {
+            format!("the sandbox is disabled by {what}; system-level isolation is not enforced.")
+        }));
+        let host = detecting.await.map_err(|error| {
+            Fault::permanent(FaultLayer::System, "sandbox", format!("Sandbox detection failed: {error}."))
+        })?;
+        let sandbox = host.sandbox?;
+        notices.extend(host.identity.warning());
+        notices.extend(room_config::limitations(sandbox.layer()).map(str::to_owned));
+        notices.extend(room_config::home_in_project(&project, environment).map(|home| {
+            format!(
+                "the project contains your home directory, {}; agents can read and write it.",
+                home.display()
+            )
+        }));
+        notices.extend(chain.iter().filter_map(|resolved| no_web_search(&resolved.backend, &policy)));
+        policy.temp = room_config::temporary(sandbox.layer(), &project);
+        let mut room_config =
+            room_config::build(&project, environment, &user, &policy, sandbox, &host.identity)?;
+        let warnings = preflight::check(&project, &room_config).await?;
+        let checkouts =
+            room_config::checkout_factory(&project, environment, &user, &room_config, "checkouts");
+        let tools = native_tools(&config, mode, &project, environment, &user, &policy)?;
+        room_config.bounds.read.extend(tools.installed.iter().cloned());
+        let NativeTools { options: tool_options, servers, installed: _ } = tools;
+        let resume = if resume { last_conversation(&project)? } else { None };
+        let options = options(args, args.max_outage.or(user.run.max_outage).unwrap_or(DEFAULT_MAX_OUTAGE));
+
+        let (policy, socket) = (Arc::new(policy), socket_path(&project));
+        let prices = Arc::new(providers::prices(&user));
+        let rules = Arc::clone(&policy);
+        let reader = SettingsReader {
+            environment,
+            native: NativeSettings {
+                root: project.root().to_owned(),
+                providers,
+                tuning: Tuning { prices: Some(Arc::clone(&prices)), ..Tuning::default() },
+                room_config: room_config.clone(),
+                outputs: outputs_dir(&project),
+                tools: tool_options,
+                mcp_servers: servers,
+                file_rules: Arc::new(move |phase| path_rules_for(phase, &rules)),
+            },
+            prices,
+            calls: socket.clone(),
+            agents: user.agents,
+        };
+        let backend = |resolved: ResolvedBackend| -> Result<RunBackend, Fault> {
+            let ResolvedBackend { backend: name, models, because } = resolved;
+            Ok(RunBackend { settings: reader.read(&name)?, name, models, because })
+        };
+        let verifier = verifier.map(backend).transpose()?;
+        let backends = chain.into_iter().map(backend).collect::<Result<_, Fault>>()?;
+        let crash = environment.crash_point()?;
+        Ok(Self {
+            title,
+            project,
+            job,
+            options,
+            policy,
+            backends,
+            verifier,
+            room_config,
+            checkouts,
+            resume,
+            start_over,
+            socket,
+            telemetry,
+            secrets,
+            crash,
+            notices,
+            warnings,
+        })
+    }
+}
+
+fn options(args: &CommonArgs, max_outage: std::time::Duration) -> RunOptions {
+    RunOptions {
+        limits: Limits {
+            max_iterations: args.max_iterations,
+            max_cost: args.max_cost,
+            max_duration: args.max_duration,
+        },
+        max_retries: args.max_retries,
+        session_delay: args.session_delay,
+        wait_for_quota: args.wait_for_quota,
+        max_outage,
+        thinking: args.thinking,
+    }
+}

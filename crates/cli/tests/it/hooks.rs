@@ -1,0 +1,252 @@
+//! PreToolUse hooks of `agent.json`, before the calls of every kind of agent.
+
+use serde_json::{Value, json};
+
+use super::codex::PASS;
+use super::matrix::{MatrixBackend, MatrixLayer, Pair};
+use super::support::{
+    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, model,
+};
+
+/// Denies files whose path contains `secret`.
+const PROTECT: &str = r#"case "$(cat)" in
+  *'"file_path":"'*secret*) echo "secret files are off limits" >&2; exit 2 ;;
+esac
+"#;
+
+fn hook(matcher: &str, command: &str, timeout: u32) -> Value {
+    json!({ "matcher": matcher, "hooks": [{ "type": "command", "command": command, "timeout": timeout }] })
+}
+
+/// A project with one pending deliverable whose hooks the user has approved.
+fn project(hooks: &[Value], files: &[(&str, &str)]) -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    for (name, content) in files {
+        project.write(name, content);
+    }
+    project.write(".autonoe/agent.json", &json!({ "hooks": { "PreToolUse": hooks } }).to_string());
+    trust(&project);
+    project
+}
+
+#[track_caller]
+fn trust(project: &CliTestProject) -> String {
+    let output = project.autonoe(None).args(["trust", "--yes"]).output().expect("started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn denied_by_hooks(run: &RunOutput) -> Vec<&str> {
+    let denied = run.of_type("tool_result").filter(|event| event["denied_by"] == "hooks");
+    denied.map(|event| event["name"].as_str().expect("a name")).collect()
+}
+
+/// A write with the backend's own tool.
+fn write(backend: MatrixBackend, file: &str) -> String {
+    match backend {
+        MatrixBackend::Codex | MatrixBackend::CodexAcp => format!(
+            r#"{{ tool = "apply_patch", input = "*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch\n" }}"#
+        ),
+        MatrixBackend::Native | MatrixBackend::Claude | MatrixBackend::Gemini => {
+            format!(r#"{{ tool = "Write", input = {{ file_path = "{file}", content = "x" }} }}"#)
+        }
+    }
+}
+
+/// A hook that denies a path, one that takes too long, one that prints garbage, one that does not exist; and calls that
+/// none of them objects to.
+fn denials(backend: MatrixBackend, layer: MatrixLayer) {
+    let Some(pair) = Pair::find(backend, layer) else { return };
+    let hooks = [
+        hook("Write|Edit", "sh .autonoe/protect.sh", 60),
+        hook("Bash", r#"case "$(cat)" in *slowly*) sleep 300;; esac"#, 5),
+        hook("^Ba.h$", r#"case "$(cat)" in *garbled*) echo '{"decision": "app';; esac"#, 60),
+        hook("*", r#"case "$(cat)" in *absent*) exec ./not-there.sh;; esac"#, 60),
+    ];
+    let project = project(&hooks, &[(".autonoe/protect.sh", PROTECT)]);
+    let script = format!(
+        r#"
+          [[conversation.turn]]
+          call = [{secret}]
+          [[conversation.turn]]
+          expect = "secret files are off limits"
+          call = [{{ tool = "Bash", input = {{ command = "echo slowly >> ran.txt" }} }}]
+          [[conversation.turn]]
+          expect = "did not finish within 5s"
+          call = [{{ tool = "Bash", input = {{ command = "echo garbled >> ran.txt" }} }}]
+          [[conversation.turn]]
+          expect = "not the JSON of a hook"
+          call = [{{ tool = "Bash", input = {{ command = "echo absent >> ran.txt" }} }}]
+          [[conversation.turn]]
+          expect = "exited with code 127"
+          call = [{open}]
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "echo plain >> ran.txt" }} }}]
+          {PASS}
+        "#,
+        secret = write(backend, "secret.txt"),
+        open = write(backend, "open.txt"),
+    );
+    let model = model(&pair.with_own_tool_names(&always(&script)));
+    let run = pair.run(&project, &model);
+    run.assert_ended("all_passed", 0);
+    pair.assert_layer(&run);
+    assert_eq!(denied_by_hooks(&run), ["Write", "Bash", "Bash", "Bash"]);
+    assert!(!project.path("secret.txt").exists());
+    assert_eq!(project.read("open.txt").trim_end(), "x");
+    assert_eq!(project.read("ran.txt"), "plain\n");
+    assert_no_processes_left(&project);
+    assert_script_followed(&model);
+}
+
+#[test]
+fn hooks_decide_about_the_native_agent() {
+    denials(MatrixBackend::Native, MatrixLayer::Bubblewrap);
+}
+
+#[test]
+fn hooks_decide_about_the_native_agent_with_landlock() {
+    denials(MatrixBackend::Native, MatrixLayer::Landlock);
+}
+
+#[test]
+fn hooks_decide_about_the_native_agent_without_a_sandbox() {
+    denials(MatrixBackend::Native, MatrixLayer::None);
+}
+
+#[test]
+fn hooks_decide_about_claude() {
+    denials(MatrixBackend::Claude, MatrixLayer::Bubblewrap);
+}
+
+#[test]
+fn hooks_decide_about_claude_with_landlock() {
+    denials(MatrixBackend::Claude, MatrixLayer::Landlock);
+}
+
+#[test]
+fn hooks_decide_about_codex() {
+    denials(MatrixBackend::Codex, MatrixLayer::Bubblewrap);
+}
+
+#[test]
+fn hooks_decide_about_codex_with_landlock() {
+    denials(MatrixBackend::Codex, MatrixLayer::Landlock);
+}
+
+#[test]
+fn hooks_decide_about_gemini() {
+    denials(MatrixBackend::Gemini, MatrixLayer::Bubblewrap);
+}
+
+#[test]
+fn hooks_decide_about_gemini_with_landlock() {
+    denials(MatrixBackend::Gemini, MatrixLayer::Landlock);
+}
+
+/// The block after `start` in the section about hooks.
+fn documented(start: &str) -> &'static str {
+    let document = include_str!("../../../../docs/configuration.md");
+    let section = document.split("### Hooks").nth(1).expect("the section");
+    let block = section.split(start).nth(1).and_then(|rest| rest.split("```").next());
+    block.expect("the block")
+}
+
+#[test]
+fn the_documented_hook_works() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write(".autonoe/agent.json", documented("```json\n"));
+    project.write(".autonoe/hooks/migrations.sh", documented("```sh\n"));
+    let shown = trust(&project);
+    assert!(
+        shown.contains("hook before Write|Edit|MultiEdit: sh .autonoe/hooks/migrations.sh (at most 10s)"),
+        "{shown}"
+    );
+    let model = model(&always(&format!(
+        r#"
+          [[conversation.turn]]
+          call = [{{ tool = "Write", input = {{ file_path = "migrations/1.sql", content = "x" }} }}]
+          [[conversation.turn]]
+          expect = "Migrations are written by hand"
+          call = [{{ tool = "Write", input = {{ file_path = "src/a.sql", content = "x" }} }}]
+          {PASS}
+        "#
+    )));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(denied_by_hooks(&run), ["Write"]);
+    assert!(!project.path("migrations/1.sql").exists() && project.path("src/a.sql").exists());
+    assert_script_followed(&model);
+}
+
+/// A hook sees the call and the session, runs in the sandbox, and cannot allow what another gate denies.
+#[test]
+fn a_hook_gets_the_call_and_only_narrows() {
+    let allow = r#"cat >> seen.jsonl; echo >> seen.jsonl; pwd > where.txt; echo "$CLAUDE_PROJECT_DIR" >> where.txt
+        echo x > ../outside.txt
+        echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}'"#;
+    let project = project(&[hook("Bash", allow, 60)], &[]);
+    let model = model(&always(&format!(
+        r#"
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "curl http://127.0.0.1:1/" }} }}]
+          [[conversation.turn]]
+          expect = "'curl' is not in the list"
+          call = [{{ tool = "Bash", input = {{ command = "echo fine" }} }}]
+          {PASS}
+        "#
+    )));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    let seen: Value = serde_json::from_str(&project.read("seen.jsonl")).expect("one JSON object");
+    assert_eq!((&seen["hook_event_name"], &seen["tool_name"]), (&json!("PreToolUse"), &json!("Bash")));
+    assert_eq!(seen["tool_input"]["command"], "echo fine", "a hook runs only for what no other gate denies");
+    assert_eq!(seen["session_id"], "run-1-session-1");
+    assert!(seen["tool_use_id"].is_string(), "{seen}");
+    let root = project.root().canonicalize().expect("exists").display().to_string();
+    assert_eq!(seen["cwd"], root);
+    assert_eq!(project.read("where.txt"), format!("{root}\n{root}\n"));
+    assert!(!project.path("../outside.txt").exists(), "a hook is in the sandbox");
+    assert_script_followed(&model);
+}
+
+/// The script of a hook is the user's: agents cannot change it, and a new version needs approval.
+#[test]
+fn the_script_of_a_hook_is_protected() {
+    let project = project(&[hook("Write", "sh scripts/check.sh", 60)], &[("scripts/check.sh", "exit 0\n")]);
+    let model = model(&always(&format!(
+        r#"
+          [[conversation.turn]]
+          call = [{{ tool = "Write", input = {{ file_path = "scripts/check.sh", content = "x" }} }}]
+          [[conversation.turn]]
+          expect = "is used by the checks or hooks"
+          call = [{{ tool = "Bash", input = {{ command = "echo x > scripts/check.sh" }} }}]
+          [[conversation.turn]]
+          expect = "is used by the checks or hooks"
+          call = [{{ tool = "Bash", input = {{ command = "node -e 'require(\"fs\").writeFileSync(\"scripts/check.sh\", \"x\")'" }} }}]
+          {PASS}
+        "#
+    )));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(project.read("scripts/check.sh"), "exit 0\n");
+    project.write("scripts/check.sh", "exit 1\n");
+    let run = project.run(&model, &["run"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("hook before Write: sh scripts/check.sh"), "{}", run.stderr);
+}
+
+#[test]
+fn a_hook_that_is_misspelt_stops_the_run() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let model = model(&always("[[conversation.turn]]\ntext = 'never sent'"));
+    for (hooks, part) in [
+        (json!(["Mine"]), "'Mine' is not a built-in hook"),
+        (json!([hook("mcp__(", "true", 60)]), "this matcher is not a regular expression"),
+    ] {
+        project.write(".autonoe/agent.json", &json!({ "hooks": { "PreToolUse": hooks } }).to_string());
+        let run = project.run(&model, &["run"]);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(part) && run.stderr.contains("hooks.PreToolUse"), "{}", run.stderr);
+    }
+}

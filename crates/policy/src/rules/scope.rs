@@ -1,0 +1,158 @@
+//! What a rule may ask and record while one command is judged: the policy's options and paths, where the shell may be,
+//! and how to judge a command that another command runs.
+
+use std::path::PathBuf;
+
+use crate::directory_flow::DirectoryFlow;
+use crate::paths::{CommandPaths, Lookups};
+use crate::policy_options::PolicyOptions;
+use crate::shell::ast::Script;
+use crate::verdict::{RuleResult, deny, deny_with_hint};
+use crate::words::Arg;
+
+/// The most paths in one command that are looked up.
+const MAX_PATHS: usize = 500;
+
+/// How deep commands may be wrapped, as in `timeout 5 nice ls`.
+const MAX_WRAPPER_DEPTH: usize = 8;
+
+/// Judges a command that another command runs.
+pub type JudgeCommand = fn(&mut CommandScope<'_>, &[Arg]) -> RuleResult;
+
+pub struct CommandScope<'a> {
+    pub options: &'a PolicyOptions,
+    pub paths: &'a CommandPaths,
+    script: &'a Script,
+    judge_command: JudgeCommand,
+    /// The possible working directories at this point.
+    pub directories: Vec<PathBuf>,
+    /// All working directories so far, because a trap may run in any of them.
+    visited: Vec<PathBuf>,
+    /// The effect of the last `cd` or `exit`, for the list that contains it.
+    flow_after: Option<DirectoryFlow>,
+    pub in_function: bool,
+    /// The actions of `trap`, judged after everything else.
+    pub traps: Vec<String>,
+    /// Whether a command may have changed files since they were looked up.
+    pub files_changed: bool,
+    /// Whether this is the top level, where commands run unconditionally and in order.
+    pub sequential: bool,
+    path_count: usize,
+    /// The file system lookups made so far.
+    pub lookups: Lookups,
+    /// How many wrapper commands, such as `timeout`, enclose the current one.
+    wrapper_depth: usize,
+    rules: Vec<&'static str>,
+}
+
+impl<'a> CommandScope<'a> {
+    /// `judge_command` finds the rule for a command's name. It is passed in because it knows all rules.
+    pub fn new(
+        options: &'a PolicyOptions,
+        paths: &'a CommandPaths,
+        script: &'a Script,
+        directories: Vec<PathBuf>,
+        judge_command: JudgeCommand,
+    ) -> Self {
+        Self {
+            options,
+            paths,
+            script,
+            judge_command,
+            visited: directories.clone(),
+            directories,
+            flow_after: None,
+            in_function: false,
+            traps: Vec::new(),
+            files_changed: false,
+            sequential: false,
+            path_count: 0,
+            lookups: Lookups::default(),
+            wrapper_depth: 0,
+            rules: Vec::new(),
+        }
+    }
+
+    /// Whether an argument names a path that may be written.
+    pub fn may_write(&self, target: &Arg) -> RuleResult {
+        self.paths.write(&self.lookups, &self.directories, target)
+    }
+
+    /// Whether an argument names a path that may be read.
+    pub fn may_read(&self, target: &Arg) -> RuleResult {
+        self.paths.read(&self.lookups, &self.directories, target)
+    }
+
+    /// The resolved paths that `text` may name, one for each possible working directory.
+    pub fn possible_targets(&self, text: &str) -> impl Iterator<Item = PathBuf> {
+        self.directories.iter().filter_map(|from| self.paths.resolve(&self.lookups, from, text))
+    }
+
+    /// Counts a path that is about to be looked up.
+    pub fn count_path(&mut self) -> RuleResult {
+        self.path_count += 1;
+        if self.path_count > MAX_PATHS {
+            return deny_with_hint(
+                "path.many",
+                format!("The command names more than {MAX_PATHS} paths."),
+                "Split it into several commands.",
+            );
+        }
+        Ok(())
+    }
+
+    /// Judges a command that another command runs.
+    pub fn judge_wrapped(&mut self, argv: &[Arg]) -> RuleResult {
+        if self.wrapper_depth == MAX_WRAPPER_DEPTH {
+            return deny(
+                "command.wrapped",
+                format!("More than {MAX_WRAPPER_DEPTH} commands are wrapped in each other."),
+            );
+        }
+        self.wrapper_depth += 1;
+        let result = (self.judge_command)(self, argv);
+        self.wrapper_depth -= 1;
+        result
+    }
+
+    /// Whether the script defines functions, which `unset name` could remove instead of a variable.
+    pub fn has_functions(&self) -> bool {
+        self.script.has_functions
+    }
+
+    /// Records which rule allowed a command.
+    pub fn allowed_by(&mut self, rule: &'static str) {
+        self.rules.push(rule);
+    }
+
+    /// The rules that have allowed a command, in order.
+    pub fn rules(&self) -> &[&'static str] {
+        &self.rules
+    }
+
+    /// Records a `cd` to these directories. `certain` means that it cannot fail.
+    pub fn entered(&mut self, directories: Vec<PathBuf>, certain: bool) {
+        for directory in &directories {
+            if !self.visited.contains(directory) {
+                self.visited.push(directory.clone());
+            }
+        }
+        self.flow_after =
+            Some(DirectoryFlow { succeeded: directories, failed: self.directories.clone(), certain });
+    }
+
+    /// Records that the shell exits here.
+    pub fn exits(&mut self) {
+        self.flow_after = Some(DirectoryFlow::default());
+    }
+
+    /// The effect of the `cd` or `exit` just judged; `None` if the directories do not change.
+    pub fn take_flow(&mut self) -> Option<DirectoryFlow> {
+        self.flow_after.take()
+    }
+
+    /// All working directories so far.
+    pub fn visited(&self) -> &[PathBuf] {
+        &self.visited
+    }
+}

@@ -1,0 +1,128 @@
+//! Finds the rule for a command's name and applies it.
+
+use crate::rules::rule::{Caller, CommandCall};
+use crate::rules::scope::CommandScope;
+use crate::rules::{self, devscript, profile_commands, profiles};
+use crate::verdict::{Denial, RuleResult, deny, deny_with_hint};
+use crate::words::Arg;
+
+/// Directories in which an allowed command may be named by its path.
+const SYSTEM: [&str; 3] = ["/bin/", "/usr/bin/", "/usr/local/bin/"];
+
+/// Directories in which package managers install a project's own programs.
+const INSTALLED: [&str; 4] = ["node_modules/.bin/", ".venv/bin/", "venv/bin/", "vendor/bin/"];
+
+/// Judges a command that another program runs.
+pub fn dispatch_wrapped(scope: &mut CommandScope<'_>, argv: &[Arg]) -> RuleResult {
+    dispatch(scope, argv, Caller::Program)
+}
+
+/// Judges a command. The caller has checked that it is not a function.
+pub fn dispatch(scope: &mut CommandScope<'_>, argv: &[Arg], caller: Caller) -> RuleResult {
+    let Some((name, args)) = argv.split_first() else {
+        return deny("command.missing", "A command is missing.");
+    };
+    let Some(name) = name.literal().filter(|name| !name.is_empty()) else {
+        return deny_with_hint(
+            "command.dynamic",
+            "The command name is not known before the command runs.",
+            "Write a literal command name.",
+        );
+    };
+    if name.contains('/') {
+        return dispatch_path(scope, name, args);
+    }
+    dispatch_name(scope, CommandCall { name, args, caller })
+}
+
+fn dispatch_name(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    let added = is_user_command(scope, call);
+    if let Some(rule) = rules::find(call.name) {
+        if !added && scope.options.is_sync() && rule.run_only {
+            return deny_with_hint(
+                "sync.command",
+                format!("'{}' is not available in sync, which only verifies.", call.name),
+                "Use test, lint and build commands, or commands that only read.",
+            );
+        }
+        scope.allowed_by(rule.name);
+        scope.files_changed |= matches!(rule.name, "rm" | "mv" | "git");
+        return (rule.judge)(scope, call);
+    }
+    scope.files_changed = true;
+    match profiles::judge(scope, call) {
+        Some(Ok(rule)) => {
+            scope.allowed_by(rule);
+            Ok(())
+        }
+        _ if added => {
+            scope.allowed_by("allowCommands");
+            Ok(())
+        }
+        Some(Err(denial)) => Err(denial),
+        None => Err(unknown(call.name)),
+    }
+}
+
+/// Judges a command named by its path. The file name identifies the command only in the directories where the
+/// system or the project's package managers install programs.
+fn dispatch_path(scope: &mut CommandScope<'_>, path: &str, args: &[Arg]) -> RuleResult {
+    if devscript::is_dev_script(scope, path) {
+        scope.files_changed = true;
+        scope.allowed_by("devscript");
+        return devscript::judge(path, args);
+    }
+    if scope.options.allow_commands.iter().any(|allowed| allowed == path) {
+        scope.files_changed = true;
+        scope.allowed_by("allowCommands");
+        return Ok(());
+    }
+    let system = SYSTEM.iter().find_map(|directory| path.strip_prefix(directory));
+    let name = system.or_else(|| installed_in_project(path));
+    match name.filter(|name| !name.contains('/')) {
+        Some(name) => dispatch_name(scope, CommandCall { name, args, caller: Caller::Program }),
+        None => {
+            let bare = path.rsplit('/').next().unwrap_or(path);
+            deny_with_hint(
+                "command.path",
+                format!("'{path}' is a path, not an allowed command."),
+                format!("Use the bare command '{bare}' if it is allowed, or add '{path}' to allowCommands."),
+            )
+        }
+    }
+}
+
+/// Whether the user's `allowCommands` contains this command.
+fn is_user_command(scope: &CommandScope<'_>, call: CommandCall<'_>) -> bool {
+    scope.options.allow_commands.iter().any(|allowed| {
+        let mut words = allowed.split_whitespace();
+        words.next() == Some(call.name)
+            && words.enumerate().all(|(at, word)| call.args.get(at).and_then(Arg::literal) == Some(word))
+    })
+}
+
+fn unknown(name: &str) -> Denial {
+    let denial = Denial::new("command.unknown", format!("'{name}' is not in the list of allowed commands."));
+    match name {
+        "sed" | "awk" | "perl" => {
+            denial.instead("Use the Edit tool to change files, or grep, cut, head and tail.")
+        }
+        "curl" | "wget" => denial.instead("Use the project's tests, or run a script with its interpreter."),
+        "bash" | "sh" | "zsh" | "dash" => {
+            denial.instead("Write the commands directly, without another shell.")
+        }
+        "rm" | "mv" => denial.instead("Run with --allow-destructive, or leave the file in place."),
+        "kill" | "killall" => denial.instead("Use pkill with the name of a development process."),
+        _ => denial.instead(format!(
+            "Add '{name}' to allowCommands in .autonoe/agent.json, or use an allowed command."
+        )),
+    }
+}
+
+/// The name of a language's program that is installed in the project. It is judged like the bare name: an agent that
+/// may install packages or run an interpreter controls what it does anyway.
+fn installed_in_project(path: &str) -> Option<&str> {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let name = INSTALLED.iter().find_map(|directory| path.strip_prefix(directory))?;
+    profile_commands::is_known(name).then_some(name)
+}
