@@ -122,7 +122,9 @@ impl TestRoom {
 /// Calls git outside every room, without the user's settings.
 pub fn git(directory: &Path, args: &[&str]) {
     let mut git = Command::new("git");
-    git.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "protocol.file.allow=always"])
+    // Maintenance in the background would be a git that works in the repository.
+    git.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "maintenance.auto=false"])
+        .args(["-c", "protocol.file.allow=always"])
         .args(args);
     let output = git
         .current_dir(directory)
