@@ -7,6 +7,7 @@ mod turns;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
@@ -106,7 +107,7 @@ impl Backend for NativeBackend {
         );
         let system = SYSTEM_PROMPT.replace("{project}", &settings.root.display().to_string());
         let system = format!("{system}{}", guides::read(&settings.root));
-        let turns = Turns { model, tools, session_sandbox, system };
+        let turns = Turns { model, tools, session_sandbox, system, task_turns: AtomicU32::new(0) };
         Ok(Box::new(NativeAgent { turns, expected, history: spec.history, stop: spec.stop }))
     }
 }

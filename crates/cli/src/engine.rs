@@ -4,7 +4,7 @@ mod banner;
 mod job;
 mod resolve;
 mod setup;
-mod status_setup;
+pub mod status_setup;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -166,9 +166,15 @@ impl Screen {
         }
 
         if job.has_deliverables() {
-            let setup = StatusSetup { project: &project, status: &status, journal: &journal };
+            let setup = StatusSetup {
+                project: &project,
+                status: &status,
+                journal: &journal,
+                other_project: job.other_project(),
+                now: clock.now(),
+            };
             match run.start_over {
-                true => self.console.line(MessageLevel::Info, &setup.start_over(clock.now()).await?),
+                true => self.console.line(MessageLevel::Info, &setup.start_over().await?),
                 false => {
                     if let Some(restored) = setup.restore().await? {
                         sinks.emit(&span, &restored);

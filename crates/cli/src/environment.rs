@@ -119,7 +119,22 @@ impl Environment {
                 .hint("Change into the project's directory, or name it with --project-dir.")
             })?,
         };
-        Project::open(&directory, &self.state_home)
+        let project = Project::open(&directory, &self.state_home)?;
+        self.check_state_outside(&project)?;
+        Ok(project)
+    }
+
+    /// The journal and the lock of a project must not be among its files, where agents work and git looks. A project that contains the
+    /// home directory has them anyway, which is reported in its own way.
+    fn check_state_outside(&self, project: &Project) -> Result<(), Fault> {
+        let has_home = self.home.as_deref().is_some_and(|home| real_path(home).starts_with(project.root()));
+        let state = real_path(project.state_dir());
+        if has_home || !state.starts_with(project.root()) {
+            return Ok(());
+        }
+        let message = format!("The state directory {} is inside the project.", state.display());
+        Err(Fault::permanent(FaultLayer::Config, "state_directory", message)
+            .hint("Set XDG_STATE_HOME to a directory outside of the project, or leave it unset."))
     }
 
     /// `None` for an unset or empty variable.
@@ -187,6 +202,15 @@ impl Environment {
         let wrong = |message| Fault::permanent(FaultLayer::Config, "crash_point", message);
         self.crash.as_deref().map(|text| text.parse().map_err(wrong)).transpose()
     }
+}
+
+/// Resolves links in the part of a path that exists.
+fn real_path(path: &Path) -> PathBuf {
+    let resolved = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        Some(above.canonicalize().ok()?.join(rest))
+    });
+    resolved.unwrap_or_else(|| path.to_owned())
 }
 
 fn check_home(home: &Path) -> Result<(), Fault> {

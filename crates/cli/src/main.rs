@@ -55,6 +55,11 @@ fn main() -> ExitCode {
     if let Some(code) = helper_exit {
         std::process::exit(code);
     }
+    // Before anything else: what follows needs more stack than some shells allow.
+    if let Err(fault) = resources::raise_memory_limits() {
+        present::report_fault(&fault, &Redactor::new(&[]));
+        return ExitCode::from(fault_exit_code(&fault));
+    }
     let cli = Cli::parse();
     let (secrets, result) = match Environment::read() {
         Ok(environment) => (environment.secrets(), dispatch(cli, environment)),

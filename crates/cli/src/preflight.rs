@@ -30,26 +30,39 @@ test -w . || { echo "write $1"; exit 0; }
 for dir in */; do
     test "$dir" = '*/' || test -h "${dir%/}" || test -w "$dir" || echo "part ${dir%/}"
 done
-test "$2" = repository && command -v git > /dev/null 2>&1 || exit 0
-paths=$(git rev-parse --git-path . --git-path objects --git-path refs --git-path refs/heads --git-path logs \
-    --git-path hooks/pre-commit 2> /dev/null) || { echo "git $(git rev-parse --git-dir 2>&1 > /dev/null)"; exit 0; }
+command -v git > /dev/null 2>&1 || { echo missing; exit 0; }
+test "$2" = repository || exit 0
+top=$(git rev-parse --show-toplevel 2> /dev/null) || { echo "git $(git rev-parse --show-toplevel 2>&1 > /dev/null)"; exit 0; }
+case $1/ in "${top%/}"/*) ;; *) echo "elsewhere $top"; exit 0 ;; esac
+paths=$(git rev-parse --git-path . --git-path objects --git-path refs --git-path refs/heads --git-path logs --git-path hooks/pre-commit \
+    --git-path hooks/prepare-commit-msg --git-path hooks/commit-msg) || exit
 test "$(git config --local --type=bool --get commit.gpgSign 2> /dev/null)" != true || echo signs
 echo "$paths" | while IFS= read -r path; do
     case $path in
-        */pre-commit) test ! -x "$path" || echo hook ;;
+        */pre-commit | */prepare-commit-msg | */commit-msg) test ! -x "$path" || echo "hook ${path##*/}" ;;
         *) test ! -e "$path" || test -w "$path" || echo "write $path" ;;
     esac
 done
 "#;
 
-/// Runs the pre-commit hook, which can reject every commit. The project is read-only meanwhile, so that nothing changes. `git hook -h`
-/// exits with 129 only where git is new enough to run a hook on its own.
+/// Runs the hook `$2`, which can reject every commit, with the message `$3` if it expects one. The project is read-only meanwhile, so that
+/// nothing changes. `git hook -h` exits with 129 only where git is new enough to run a hook on its own.
 const HOOK: &str = r#"
 cd "$1" || exit 0
 git hook -h > /dev/null 2>&1
 test $? = 129 || exit 0
-GIT_OPTIONAL_LOCKS=0 git hook run --ignore-missing pre-commit
+hook=$2 file=${TMPDIR:-/tmp}/COMMIT_EDITMSG
+printf '%s\n' "$3" > "$file" || exit 0
+case $hook in
+    pre-commit) set -- ;;
+    prepare-commit-msg) set -- "$file" message ;;
+    *) set -- "$file" ;;
+esac
+GIT_OPTIONAL_LOCKS=0 git hook run --ignore-missing "$hook" -- "$@"
 "#;
+
+/// The message of the commit with which hooks are tried: one that usual rules for messages accept.
+const TRIED_MESSAGE: &str = "chore: try the hooks";
 
 /// Fails if agents cannot work in the project. Returns warnings for the user, as sentences.
 pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<String>, Fault> {
@@ -65,10 +78,17 @@ pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<St
     probing.egress = Arc::new(EgressRules::default());
     let (ending, output) = run_script(probing, PROBE, &[root.as_os_str(), kind.as_ref()], PROBE_LIMIT).await;
     if ending != CommandEnd::Exit(0) {
-        return Err(unusable(format!(
-            "The project cannot be inspected from inside the sandbox: {}",
-            last_line(&output, &ending)
-        )));
+        let fault = unusable(format!(
+            "The project cannot be inspected from inside the sandbox: {}.",
+            last_line(&output, &ending).trim_end_matches('.')
+        ));
+        return Err(match ending {
+            CommandEnd::TimedOut => fault.hint(format!(
+                "Run `git -C '{0}' status`. If that hangs too, look for a named pipe: `find '{0}' -type p`.",
+                root.display()
+            )),
+            CommandEnd::Exit(_) | CommandEnd::TooMuchOutput | CommandEnd::NotRun { .. } => fault,
+        });
     }
     let mut warnings = Vec::new();
     let mut unwritable = Vec::new();
@@ -76,12 +96,16 @@ pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<St
         match line.split_once(' ').unwrap_or((line, "")) {
             ("enter" | "write", path) => return Err(not_writable(root, path, room_config.sandbox.layer())),
             ("git", refusal) => return Err(refused_by_git(root, refusal)),
+            ("elsewhere", top) => return Err(other_work_tree(root, top)),
+            ("missing", _) => warnings.push(
+                "git was not found on the PATH: agents cannot commit their work, and checks run on a copy of the files.".to_owned(),
+            ),
             ("part", name) => unwritable.push(name),
             ("signs", _) if room_config.sandbox.layer() != SandboxLayer::None => warnings.push(
                 "This repository requires signed commits (commit.gpgsign). Agents cannot sign, so their commits are unsigned."
                     .to_owned(),
             ),
-            ("hook", _) => warnings.extend(try_hook(project, room_config).await),
+            ("hook", name) => warnings.extend(try_hook(project, room_config, name).await),
             // Further lines of an error message from git.
             (_, _) => {}
         }
@@ -94,8 +118,8 @@ pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<St
     Ok(warnings)
 }
 
-/// A warning if the pre-commit hook fails. Without a sandbox it is not run, since nothing would keep it from changing files.
-async fn try_hook(project: &Project, room_config: &RoomConfig) -> Option<String> {
+/// A warning if a hook fails or hangs. Without a sandbox it is not run, since nothing would keep it from changing files.
+async fn try_hook(project: &Project, room_config: &RoomConfig, name: &str) -> Option<String> {
     if room_config.sandbox.layer() == SandboxLayer::None {
         return None;
     }
@@ -114,16 +138,25 @@ async fn try_hook(project: &Project, room_config: &RoomConfig) -> Option<String>
     reading.bounds = bounds;
     reading.guarded = Arc::default();
     reading.egress = Arc::new(EgressRules::default());
-    let (ending, output) = run_script(reading, HOOK, &[root.as_os_str()], HOOK_LIMIT).await;
-    let why = match ending {
-        // A slow hook is assumed to work.
-        CommandEnd::Exit(0) | CommandEnd::TimedOut => return None,
-        CommandEnd::Exit(code) => format!("exit code {code}: {}", last_line(&output, &ending)),
-        CommandEnd::TooMuchOutput | CommandEnd::NotRun { .. } => last_line(&output, &ending),
+    let args = [root.as_os_str(), name.as_ref(), TRIED_MESSAGE.as_ref()];
+    let (ending, output) = run_script(reading, HOOK, &args, HOOK_LIMIT).await;
+    let what = match ending {
+        CommandEnd::Exit(0) => return None,
+        CommandEnd::Exit(code) => {
+            format!("fails in the sandbox (exit code {code}: {})", last_line(&output, &ending))
+        }
+        CommandEnd::TimedOut => format!("did not finish within {} s in the sandbox", HOOK_LIMIT.as_secs()),
+        CommandEnd::TooMuchOutput | CommandEnd::NotRun { .. } => {
+            format!("fails in the sandbox ({})", last_line(&output, &ending))
+        }
+    };
+    let with = match name {
+        "pre-commit" => "nothing staged".to_owned(),
+        _ => format!("the message '{TRIED_MESSAGE}'"),
     };
     Some(format!(
-        "The pre-commit hook fails in the sandbox ({why}). It was tried with nothing staged and the project read-only; if it fails for \
-         agents too, they cannot commit. Make it work without your home directory and the network, or disable it for the run."
+        "The {name} hook {what}. It was tried with {with} and the project read-only; if it does so for agents too, they cannot commit. Make \
+         it work without your home directory and the network, or disable it for the run."
     ))
 }
 
@@ -186,10 +219,19 @@ fn refused_by_git(root: &Path, refusal: &str) -> Fault {
     let refusal = refusal.trim_start_matches("fatal: ").trim_end_matches('.');
     let fault = unusable(format!("git refuses to work in this project: {refusal}."));
     let root = root.display();
-    match refusal.contains("dubious ownership") {
-        true => fault.hint(format!("If you trust it: git config --global --add safe.directory '{root}'")),
-        false => fault.hint(format!("Run `git -C '{root}' status` for details.")),
-    }
+    fault.hint(if refusal.contains("dubious ownership") {
+        format!("If you trust it: git config --global --add safe.directory '{root}'")
+    } else if refusal.contains("must be run in a work tree") || refusal.contains("bare repository") {
+        format!("It is a bare repository. If it should not be: git -C '{root}' config core.bare false")
+    } else {
+        format!("Run `git -C '{root}' status` for details.")
+    })
+}
+
+fn other_work_tree(root: &Path, top: &str) -> Fault {
+    let root = root.display();
+    unusable(format!("The repository of this project works on other files: its core.worktree is {top}."))
+        .hint(format!("If that is wrong: git -C '{root}' config --unset core.worktree"))
 }
 
 fn name_of(uid: u32) -> String {

@@ -23,23 +23,34 @@ const FILE_BYTES: u64 = 64 * MIB;
 
 /// Address space that a run reserves.
 const MEMORY_BYTES: u64 = 192 * MIB;
-const STACK_BYTES: u64 = 512 * 1024;
+const STACK_BYTES: u64 = 2 * MIB;
+/// Stack that is requested if the hard limit allows, as is usual.
+const WANTED_STACK: u64 = 8 * MIB;
 
 const MIB: u64 = 1 << 20;
 
-pub fn check() -> Result<(), Fault> {
-    for (name, resource, option, least) in [
-        ("memory", Resource::As, "-v", MEMORY_BYTES),
-        ("data", Resource::Data, "-d", MEMORY_BYTES),
-        ("stack", Resource::Stack, "-s", STACK_BYTES),
+/// Raises the soft limits of stack and data as far as the hard ones allow, for this process and its children, and fails if they stay too
+/// low. The kernel ends a process that exceeds them, so nothing could be reported later.
+pub fn raise_memory_limits() -> Result<(), Fault> {
+    for (name, resource, option, least, wanted) in [
+        ("stack", Resource::Stack, "-s", STACK_BYTES, Some(WANTED_STACK)),
+        ("data", Resource::Data, "-d", MEMORY_BYTES, None),
     ] {
-        at_least(getrlimit(resource).current, least, |limit| {
-            let (limit, least) = (format_bytes(limit), format_bytes(least));
-            let what =
-                format!("The {name} limit is {limit} (ulimit {option}); autonoe needs at least {least}.");
-            (what, format!("ulimit {option} unlimited"))
-        })?;
+        let Rlimit { current, maximum } = getrlimit(resource);
+        if current.is_some_and(|current| current < least) {
+            let wanted = wanted.into_iter().chain(maximum).min();
+            // On failure the old limit is checked below.
+            let _ = setrlimit(resource, Rlimit { current: wanted, maximum });
+        }
+        at_least(getrlimit(resource).current, least, |limit| too_little(name, option, limit, least))?;
     }
+    Ok(())
+}
+
+pub fn check() -> Result<(), Fault> {
+    at_least(getrlimit(Resource::As).current, MEMORY_BYTES, |limit| {
+        too_little("memory", "-v", limit, MEMORY_BYTES)
+    })?;
     at_least(getrlimit(Resource::Fsize).current, FILE_BYTES, |limit| {
         let (limit, least) = (format_bytes(limit), format_bytes(FILE_BYTES));
         let what = format!("The file size limit is {limit} (ulimit -f); autonoe needs at least {least}.");
@@ -101,6 +112,13 @@ fn at_least(
             Err(too_low(what, &remedy))
         }
     }
+}
+
+/// What is wrong, and the remedy.
+fn too_little(name: &str, option: &str, limit: u64, least: u64) -> (String, String) {
+    let (limit, least) = (format_bytes(limit), format_bytes(least));
+    let what = format!("The {name} limit is {limit} (ulimit {option}); autonoe needs at least {least}.");
+    (what, format!("ulimit {option} unlimited"))
 }
 
 fn too_low(what: String, remedy: &str) -> Fault {

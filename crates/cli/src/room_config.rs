@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
 use autonoe_policy::{PermissionSet, PolicyOptions, Profile, read_only_names, registries};
 use autonoe_sandbox::{
-    Bounds, EgressRules, HostPattern, Repository, RoomConfig, RoomLimits, Sandbox, SandboxLayer,
-    UpstreamProxy,
+    Bounds, EgressRules, HostPattern, Repository, RepositoryProblem, RoomConfig, RoomLimits, Sandbox,
+    SandboxLayer, UpstreamProxy,
 };
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, UserConfig};
@@ -133,7 +134,7 @@ pub fn build(
     sandbox: Sandbox,
     identity: &GitIdentity,
 ) -> Result<RoomConfig, Fault> {
-    check_git_settings(project)?;
+    check_repository(project)?;
     let bounds = bounds(project, environment, user, policy);
     let mut env = environment.for_children.clone();
     env.extend(environment.toolchain().env);
@@ -148,13 +149,13 @@ pub fn build(
     Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::clone(&policy.guarded) })
 }
 
-/// Fails if a git configuration file of the repository is not a readable regular file: git, and so every agent, would block on a pipe.
-pub fn check_git_settings(project: &Project) -> Result<(), Fault> {
-    match Repository::around(project.root()).unreadable_settings() {
+/// Fails if git, and so every agent, would not work in the project or would wait forever, and names the file that is the reason.
+pub fn check_repository(project: &Project) -> Result<(), Fault> {
+    match RepositoryProblem::find(project.root()) {
         None => Ok(()),
-        Some((file, error)) => {
-            let message = format!("{} cannot be read: {error}.", file.display());
-            Err(Fault::permanent(FaultLayer::Config, "git_config", message).hint(error.advice()))
+        Some(RepositoryProblem { path, why, advice }) => {
+            let message = format!("git cannot use {}: {why}.", path.display());
+            Err(Fault::permanent(FaultLayer::Config, "git_config", message).hint(advice))
         }
     }
 }
@@ -371,12 +372,14 @@ impl GitIdentity {
     /// Writes the .gitconfig of the room's private home; no other settings of the user go there.
     fn write(&self, home: &Path) {
         let Self { name, email, .. } = self;
+        // Agents write this directory: what is there is replaced, never opened, since it may be a pipe or a link to the user's files.
+        let write = || {
+            fs::create_dir_all(home)?;
+            let mut file = tempfile::NamedTempFile::new_in(home)?;
+            file.write_all(format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n").as_bytes())?;
+            file.persist(home.join(".gitconfig")).map_err(io::Error::from)
+        };
         // If this fails, git itself reports the missing identity.
-        let _ = fs::create_dir_all(home).and_then(|()| {
-            fs::write(
-                home.join(".gitconfig"),
-                format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n"),
-            )
-        });
+        let _ = write();
     }
 }

@@ -13,6 +13,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::resources;
 use crate::stop::{RunStopCause, StopSignal};
 
+/// Bytes; independent of the limit of the shell.
+const THREAD_STACK: usize = 2 * 1024 * 1024;
+
 pub struct SystemClock;
 
 #[async_trait]
@@ -41,7 +44,8 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Fault> {
     resources::check()?;
     // Exceeding the file size limit then fails the write, like a full disk, instead of killing the process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).thread_stack_size(THREAD_STACK).enable_all().build().map_err(|error| {
         Fault::permanent(FaultLayer::System, "runtime", format!("No threads could be started: {error}."))
     })
 }

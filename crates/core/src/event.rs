@@ -161,6 +161,11 @@ pub enum RunEvent {
     BackendChanged {
         from: String,
         to: String,
+        /// Empty if the backend's own default is used.
+        #[serde(default)]
+        from_model: String,
+        #[serde(default)]
+        to_model: String,
         /// Name of the outcome that the run would have had.
         reason: String,
     },

@@ -4,6 +4,7 @@
 //! no retry can fix > limits > interrupt > outage > too many errors > stuck. Every pause is interruptible and
 //! bounded. Events are journaled before anyone sees them.
 
+mod bounded;
 mod waits;
 
 use std::ops::ControlFlow;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use self::bounded::{Bounded, bounded};
 use crate::agent::SessionSpec;
 use crate::backend_chain::{BackendChain, ChainEntry};
 use crate::clock::Clock;
@@ -30,6 +32,9 @@ use crate::quota::{self, QuotaWait};
 use crate::session::{Allowance, Session};
 use crate::sink::Sinks;
 use crate::span::SpanContext;
+
+/// How long the deliverables that passed are rechecked even if a run has no time left.
+const CONFIRMATION_LIMIT: Duration = Duration::from_secs(60);
 
 /// User settings of a run.
 #[derive(Debug, Clone)]
@@ -96,7 +101,7 @@ impl Runner<'_> {
                 Err(fault) => break RunOutcome::Failed { fault },
             }
         };
-        let outcome = self.confirm_passed(outcome).await;
+        let outcome = self.confirm_passed(outcome, &state, start).await;
         let mut report = self.report(outcome, &state, start);
         if let Err(fault) = self.journal.record(JournalRecord::RunEnded(Box::new(report.clone()))).await {
             report = self.report(RunOutcome::Failed { fault }, &state, start);
@@ -107,17 +112,16 @@ impl Runner<'_> {
 
     /// Deliverables that passed may have been broken since. A plan that is done has already rechecked them,
     /// and a user who interrupts does not want to wait.
-    async fn confirm_passed(&mut self, outcome: RunOutcome) -> RunOutcome {
-        if !outcome.is_limit() {
+    async fn confirm_passed(&mut self, outcome: RunOutcome, state: &RunState, start: Duration) -> RunOutcome {
+        let is_out_of_time = matches!(outcome, RunOutcome::DurationExceeded { .. });
+        let has_passed = self.plan.report().tally().passed > 0;
+        if !outcome.is_limit() || self.interrupt.is_cancelled() || (is_out_of_time && !has_passed) {
             return outcome;
         }
-        tokio::select! {
-            biased;
-            () = self.interrupt.cancelled() => outcome,
-            confirmed = self.plan.confirm_passed() => match confirmed {
-                Ok(()) => outcome,
-                Err(fault) => RunOutcome::Failed { fault },
-            },
+        let time = self.plan_time(state, start).map(|(left, limit)| (left.max(CONFIRMATION_LIMIT), limit));
+        match bounded(&self.interrupt, self.clock, time, self.plan.confirm_passed()).await {
+            Ok(Bounded::Done(()) | Bounded::Interrupted | Bounded::OutOfTime { .. }) => outcome,
+            Err(fault) => RunOutcome::Failed { fault },
         }
     }
 
@@ -127,12 +131,14 @@ impl Runner<'_> {
         state: &mut RunState,
         start: Duration,
     ) -> Result<ControlFlow<RunOutcome>, Fault> {
-        // Checks may take long; an interrupt must not wait for them.
-        let interrupt = self.interrupt.clone();
-        let next = match unless_interrupted(&interrupt, self.plan.next(state)).await? {
-            None => return Ok(ControlFlow::Break(RunOutcome::Interrupted)),
-            Some(NextAction::Done(outcome)) => return Ok(ControlFlow::Break(outcome)),
-            Some(NextAction::Session(session)) => session,
+        let time = self.plan_time(state, start);
+        let next = match bounded(&self.interrupt, self.clock, time, self.plan.next(state)).await? {
+            Bounded::Interrupted => return Ok(ControlFlow::Break(RunOutcome::Interrupted)),
+            Bounded::OutOfTime { limit } => {
+                return Ok(ControlFlow::Break(RunOutcome::DurationExceeded { limit }));
+            }
+            Bounded::Done(NextAction::Done(outcome)) => return Ok(ControlFlow::Break(outcome)),
+            Bounded::Done(NextAction::Session(session)) => session,
         };
         self.wait_for_quota(state, start).await;
         self.wait_for_service(state, start).await;
@@ -140,7 +146,7 @@ impl Runner<'_> {
             return Ok(ControlFlow::Break(outcome));
         }
         let finished = self.session(state, start, next).await?;
-        let assessment = self.assess(&finished).await?;
+        let assessment = self.assess(state, start, &finished).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
             return Ok(match self.backend_chain.fail_over(&outcome) {
@@ -227,11 +233,18 @@ impl Runner<'_> {
         Ok(finished)
     }
 
-    async fn assess(&mut self, finished: &Iteration) -> Result<Assessment, Fault> {
-        let interrupt = self.interrupt.clone();
-        let verdict = unless_interrupted(&interrupt, self.plan.judge(finished)).await?;
-        // The next process judges the session again.
-        let verdict = verdict.unwrap_or(PlanVerdict::Idle);
+    async fn assess(
+        &mut self,
+        state: &RunState,
+        start: Duration,
+        finished: &Iteration,
+    ) -> Result<Assessment, Fault> {
+        let time = self.plan_time(state, start);
+        let verdict = match bounded(&self.interrupt, self.clock, time, self.plan.judge(finished)).await? {
+            Bounded::Done(verdict) => verdict,
+            // The next process judges the session again.
+            Bounded::Interrupted | Bounded::OutOfTime { .. } => PlanVerdict::Idle,
+        };
         let fault = match (&finished.outcome, &verdict) {
             (SessionEnd::QuotaExceeded { .. }, _) => None,
             (SessionEnd::ExecutionError { fault }, _) => Some(fault.clone()),
@@ -318,9 +331,14 @@ impl Runner<'_> {
     ) -> Result<(), Fault> {
         (state.errors, state.quota, state.quota_waits) = (0, None, 0);
         self.outage_over(state).await?;
-        let (from, to) =
-            (before.backend.name().to_owned(), self.backend_chain.current().backend.name().to_owned());
-        let event = RunEvent::BackendChanged { from, to, reason: outcome.name().to_owned() };
+        let after = self.backend_chain.current();
+        let event = RunEvent::BackendChanged {
+            from: before.backend.name().to_owned(),
+            to: after.backend.name().to_owned(),
+            from_model: before.models.work.clone(),
+            to_model: after.models.work.clone(),
+            reason: outcome.name().to_owned(),
+        };
         self.journal.event(state.sessions, &(&event).into()).await?;
         self.emit(Some(state.sessions), &event);
         Ok(())
@@ -382,6 +400,11 @@ impl Runner<'_> {
         limit.saturating_sub(self.elapsed(state, start))
     }
 
+    /// The time left for the plan, and the limit; `None` if there is no limit.
+    fn plan_time(&self, state: &RunState, start: Duration) -> Option<(Duration, Duration)> {
+        self.options.limits.max_duration.map(|limit| (self.time_left(state, start), limit))
+    }
+
     fn allowance(&self, state: &RunState, start: Duration) -> Allowance {
         let limits = &self.options.limits;
         Allowance {
@@ -406,18 +429,6 @@ impl Runner<'_> {
     fn emit(&self, session: Option<u32>, event: &RunEvent) {
         let span = session.map_or_else(|| self.span.clone(), |number| self.span.session(number));
         self.sinks.emit(&span, event);
-    }
-}
-
-/// The plan's result; `None` if an interrupt comes first.
-async fn unless_interrupted<T>(
-    interrupt: &CancellationToken,
-    plan: impl Future<Output = Result<T, Fault>>,
-) -> Result<Option<T>, Fault> {
-    tokio::select! {
-        biased;
-        result = plan => result.map(Some),
-        () = interrupt.cancelled() => Ok(None),
     }
 }
 

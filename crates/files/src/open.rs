@@ -34,6 +34,15 @@ pub fn open_regular(path: &Path) -> Result<Option<File>, ReadError> {
     }
 }
 
+/// Opens a regular file for reading and writing, and creates it if nothing exists at `path`. For lock files, which
+/// have no content.
+pub fn open_or_create(path: &Path) -> Result<File, ReadError> {
+    find_regular(path)?;
+    let flags = FLAGS.difference(OFlags::RDONLY) | OFlags::RDWR | OFlags::CREATE;
+    let mode = rustix::fs::Mode::from_raw_mode(0o666);
+    checked(rustix::fs::open(path, flags, mode).map_err(io::Error::from)?.into())
+}
+
 /// Opens the regular file at `path` below `root`. No link is followed, even if someone replaces a part of the
 /// path meanwhile.
 pub fn open_beneath(root: &Path, path: &Path) -> Result<File, ReadError> {

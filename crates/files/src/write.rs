@@ -36,8 +36,8 @@ pub struct Disk {
     /// Size in bytes.
     pub total: u64,
     pub is_read_only: bool,
-    /// Whether all inodes are used.
-    pub is_out_of_files: bool,
+    /// Number of files that can still be created; `None` if the file system does not count them.
+    pub free_files: Option<u64>,
 }
 
 impl Disk {
@@ -45,14 +45,22 @@ impl Disk {
     pub fn of(path: &Path) -> Option<Self> {
         let target = existing(path)?.canonicalize().ok()?;
         let stats = statvfs(&target).ok()?;
+        // Many file systems reserve a part for root.
+        let is_root = rustix::process::geteuid().is_root();
+        let (blocks_for_us, files_for_us) =
+            if is_root { (stats.f_bfree, stats.f_ffree) } else { (stats.f_bavail, stats.f_favail) };
         Some(Self {
             mounted_at: mount_point(&target),
-            free: stats.f_bavail.saturating_mul(stats.f_frsize),
+            free: blocks_for_us.saturating_mul(stats.f_frsize),
             total: stats.f_blocks.saturating_mul(stats.f_frsize),
             is_read_only: stats.f_flag.contains(StatVfsMountFlags::RDONLY),
             // Some file systems do not count inodes: both numbers are zero.
-            is_out_of_files: stats.f_files > 0 && stats.f_favail == 0,
+            free_files: (stats.f_files > 0).then_some(files_for_us),
         })
+    }
+
+    pub fn is_out_of_files(&self) -> bool {
+        self.free_files == Some(0)
     }
 
     /// "956 KiB of 1 MiB are free on the file system at /mnt".
@@ -91,7 +99,7 @@ impl WriteFailure {
 
     pub fn full(path: &Path) -> Self {
         let disk = Disk::of(path);
-        if disk.as_ref().is_some_and(|disk| disk.is_out_of_files && disk.free > 0) {
+        if disk.as_ref().is_some_and(|disk| disk.is_out_of_files() && disk.free > 0) {
             let why = format!("no more files can be created{}: all inodes are used", at(path));
             return Self::new(why, "Remove unneeded files there.".to_owned());
         }
@@ -99,8 +107,28 @@ impl WriteFailure {
             let why = format!("the system reports that no space is left, although {}", disk.describe());
             return Self::new(why, "Check whether a quota or a limit applies there.".to_owned());
         }
+        let what = match &disk {
+            Some(disk) if disk.free > 0 => "there is not enough space",
+            Some(_) | None => "the disk is full",
+        };
         let space = disk.map(|disk| format!(": {}", disk.describe())).unwrap_or_default();
-        Self::new(format!("the disk is full{space}"), "Free up space there.".to_owned())
+        Self::new(format!("{what}{space}"), "Free up space there.".to_owned())
+    }
+
+    /// A failure if `bytes` and `files` do not fit on the file system of `path`; `None` if they do, or if that is unknown.
+    pub fn of_space(path: &Path, bytes: u64, files: u64) -> Option<Self> {
+        let disk = Disk::of(path)?;
+        if disk.free == 0 || disk.is_out_of_files() {
+            return Some(Self::full(path));
+        }
+        if disk.free < bytes {
+            let why = format!("{}, and at least {} are needed", disk.describe(), show_bytes(bytes));
+            return Some(Self::new(why, "Free up space there.".to_owned()));
+        }
+        let left = disk.free_files.filter(|left| *left < files)?;
+        let why =
+            format!("only {left} more files can be created{}, and at least {files} are needed", at(path));
+        Some(Self::new(why, "Remove unneeded files there.".to_owned()))
     }
 
     /// Why `path`, or the directory in which it would be created, is not writable; `None` if it is.

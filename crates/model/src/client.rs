@@ -1,7 +1,8 @@
 //! The client: takes a conversation, returns a complete reply, and retries failures that may pass.
 
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -9,28 +10,23 @@ use autonoe_core::outcome::SessionEnd;
 use futures::StreamExt;
 use genai::chat::{ChatOptions, ChatStreamEvent, StopReason, StreamEnd};
 use genai::resolver::AuthData;
-use genai::{Client, ModelIden, ServiceTarget, WebConfig};
+use genai::{Client, Headers, ModelIden, ServiceTarget, WebConfig};
 use jiff::Timestamp;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::conversation::Conversation;
 use crate::failure::{
-    CallContext, ModelFailure, WINDOW_FULL, broken, classify, cut_off, empty, keep_alives_only,
-    noted_failure, page_instead_of_stream, too_long,
+    CallContext, ModelFailure, WINDOW_FULL, broken, classify, cut_off, empty, instead_of_stream,
+    keep_alives_only, noted_failure, too_slow, transport_failed,
 };
+use crate::frame_splitter::Framing;
 use crate::frames::{FrameWatch, StreamNotes};
 use crate::price::{PriceList, resolve_alias};
 use crate::provider::{Provider, ProviderKind};
 use crate::reply::{FinishReason, Reply};
 use crate::retry::{FIRST_PAUSE, MAX_RETRIES, pause};
-use crate::web_page::WebPage;
+use crate::transport::{Exchange, Service};
 use crate::{dialect, endpoint, thinking, window};
-
-/// One attempt is aborted after this, even if data is still arriving.
-const MAX_ATTEMPT: Duration = Duration::from_secs(60 * 60);
-
-/// Limit for one attempt; the longest replies have a few hundred kilobytes.
-const MAX_STREAM_BYTES: usize = 64 << 20;
 
 /// Options of model calls.
 #[derive(Debug, Clone)]
@@ -41,6 +37,8 @@ pub struct Tuning {
     pub idle_timeout: Duration,
     /// The call fails if only keep-alives such as pings arrive for this long.
     pub content_timeout: Duration,
+    /// The call fails after this time, with all its retries, even if content is still arriving.
+    pub call_timeout: Duration,
     /// The pause before the first retry; each further one is twice as long.
     pub retry_pause: Duration,
     /// Context window in tokens, where it differs from the default for the model's name.
@@ -55,6 +53,7 @@ impl Default for Tuning {
             thinking: None,
             idle_timeout: Duration::from_secs(120),
             content_timeout: Duration::from_secs(10 * 60),
+            call_timeout: Duration::from_secs(60 * 60),
             retry_pause: FIRST_PAUSE,
             window: None,
             prices: None,
@@ -82,23 +81,34 @@ pub enum ReplyProgress {
 /// Opens models that share one HTTP client and its connections.
 #[derive(Debug, Clone)]
 pub struct ModelClient {
-    client: Client,
+    http: reqwest::Client,
+    /// Connects to our own sockets only.
+    library: Client,
+    /// The names of the providers that have replied.
+    answered: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl ModelClient {
-    /// The HTTP client does not retry by itself, and follows no redirects, since those could leak the key to
+    /// The HTTP clients do not retry by themselves, and follow no redirects, since those could leak the key to
     /// another host.
     pub fn new() -> Result<Self, Fault> {
-        let builder =
-            autonoe_tls::client().retry(reqwest::retry::never()).redirect(reqwest::redirect::Policy::none());
+        let builder = || {
+            autonoe_tls::client().retry(reqwest::retry::never()).redirect(reqwest::redirect::Policy::none())
+        };
         let failed = |error: String| Fault::permanent(FaultLayer::System, "http_client", error);
         let http = WebConfig::default()
-            .apply_to_builder(builder)
+            .apply_to_builder(builder())
             .build()
             .map_err(|error| failed(error.to_string()))?;
-        let client =
-            Client::builder().with_reqwest(http).build().map_err(|error| failed(error.to_string()))?;
-        Ok(Self { client })
+        let local = builder()
+            .no_proxy()
+            .no_gzip()
+            .pool_max_idle_per_host(0)
+            .build()
+            .map_err(|error| failed(error.to_string()))?;
+        let library =
+            Client::builder().with_reqwest(local).build().map_err(|error| failed(error.to_string()))?;
+        Ok(Self { http, library, answered: Arc::default() })
     }
 
     /// Opens a model by its full name or alias. Sends nothing yet.
@@ -109,14 +119,16 @@ impl ModelClient {
             ProviderKind::OpenAi | ProviderKind::OpenAiCompatible | ProviderKind::Ollama => name,
         };
         let endpoint::Endpoint { url, headers } = endpoint::of(provider, name)?;
-        let target = ServiceTarget {
-            endpoint: genai::resolver::Endpoint::from_owned(url.clone()),
-            auth: AuthData::RequestOverride { url, headers },
-            model: ModelIden::new(endpoint::adapter(provider.kind), name),
+        let service = Service {
+            http: self.http.clone(),
+            url,
+            headers,
+            framing: framing(provider.kind),
+            idle_timeout: tuning.idle_timeout,
         };
         Ok(Model {
-            client: self.client.clone(),
-            target,
+            client: self.clone(),
+            service,
             options: options(provider.kind, name, tuning),
             provider: provider.clone(),
             name: name.to_owned(),
@@ -127,8 +139,8 @@ impl ModelClient {
 
 #[derive(Debug)]
 pub struct Model {
-    client: Client,
-    target: ServiceTarget,
+    client: ModelClient,
+    service: Service,
     options: ChatOptions,
     provider: Provider,
     name: String,
@@ -167,28 +179,28 @@ impl Model {
         conversation: &Conversation,
         progress: &(dyn Fn(ReplyProgress) + Send + Sync),
     ) -> Result<Reply, SessionEnd> {
+        let deadline = Instant::now() + self.tuning.call_timeout;
         let mut retry = 0;
         loop {
-            let failure = match tokio::time::timeout(MAX_ATTEMPT, self.attempt(conversation, progress)).await
-            {
-                Ok(Ok(reply)) => return Ok(reply),
+            let failure = match timeout_at(deadline, self.attempt(conversation, progress)).await {
+                Ok(Ok(reply)) => {
+                    self.answered().insert(self.provider.name.clone());
+                    return Ok(reply);
+                }
                 Ok(Err(failure)) => failure,
-                Err(_) => too_long(
-                    &format!("took longer than {} minutes", MAX_ATTEMPT.as_secs() / 60),
-                    self.context(),
-                ),
+                Err(_) => too_slow(self.tuning.call_timeout),
             };
             let fault = match failure {
                 ModelFailure::Final(outcome) => return Err(outcome),
-                ModelFailure::Retryable(fault) if retry == MAX_RETRIES => {
-                    return Err(SessionEnd::ExecutionError { fault });
-                }
                 ModelFailure::Retryable(fault) => fault,
             };
             retry += 1;
             let pause = pause(self.tuning.retry_pause, retry, fastrand::f64(), fault.retry_after);
+            if retry > MAX_RETRIES || Instant::now() + pause >= deadline {
+                return Err(SessionEnd::ExecutionError { fault });
+            }
             progress(ReplyProgress::Retrying { retry, pause, fault });
-            tokio::time::sleep(pause).await;
+            sleep(pause).await;
         }
     }
 
@@ -198,43 +210,67 @@ impl Model {
         progress: &(dyn Fn(ReplyProgress) + Send + Sync),
     ) -> Result<Reply, ModelFailure> {
         progress(ReplyProgress::Thinking);
+        let transport_failed = |failure| transport_failed(&failure, self.context());
+        let exchange = Exchange::open(&self.service).await.map_err(transport_failed)?;
+        let url = exchange.url().map_err(transport_failed)?;
+        tokio::select! {
+            biased;
+            reply = self.read(&exchange, url, conversation, progress) => reply,
+            failure = exchange.carry() => Err(transport_failed(failure)),
+        }
+    }
+
+    /// Has the library send the request to `url` and reads the stream that it returns.
+    async fn read(
+        &self,
+        exchange: &Exchange<'_>,
+        url: String,
+        conversation: &Conversation,
+        progress: &(dyn Fn(ReplyProgress) + Send + Sync),
+    ) -> Result<Reply, ModelFailure> {
         let kind = self.provider.kind;
         let frames = Arc::new(FrameWatch::new(kind));
         let mut options = self.options.clone().with_raw_frame_sink_arc(Arc::clone(&frames) as _);
         if kind == ProviderKind::OpenAi {
             options = options.with_prompt_cache_key(cache_key(conversation));
         }
-        let failed = |error: genai::Error| classify(&error, &frames.notes(), self.context());
+        let failed = |error: genai::Error| self.failed(&error, &frames.notes(), exchange);
+        let target = ServiceTarget {
+            endpoint: genai::resolver::Endpoint::from_owned(url.clone()),
+            auth: AuthData::RequestOverride { url, headers: Headers::default() },
+            model: ModelIden::new(endpoint::adapter(kind), self.name.as_str()),
+        };
         let request = dialect::request(conversation, kind);
-        let response = self
-            .client
-            .exec_chat_stream(self.target.clone(), request, Some(&options))
-            .await
-            .map_err(failed)?;
+        let response =
+            self.client.library.exec_chat_stream(target, request, Some(&options)).await.map_err(failed)?;
         let mut stream = response.stream;
         let mut responding = false;
+        let mut argument_lengths = HashMap::new();
         let mut content_deadline = Instant::now() + self.tuning.content_timeout;
         loop {
             let Ok(event) = timeout_at(content_deadline, stream.next()).await else {
                 return Err(keep_alives_only(self.tuning.content_timeout));
             };
             let Some(event) = event else { break };
-            if frames.bytes() > MAX_STREAM_BYTES {
-                return Err(too_long(
-                    &format!("sent more than {} MiB", MAX_STREAM_BYTES >> 20),
-                    self.context(),
-                ));
-            }
             let update = match event.map_err(failed)? {
-                ChatStreamEvent::End(_) if frames.notes().was_not_a_stream() => break,
+                ChatStreamEvent::End(_) if !frames.notes().has_events => break,
                 ChatStreamEvent::End(end) => return self.finish(end, &frames.notes()),
+                ChatStreamEvent::Chunk(chunk) if chunk.content.is_empty() => continue,
                 ChatStreamEvent::Chunk(chunk) => Some(ReplyProgress::Text(chunk.content)),
+                ChatStreamEvent::ReasoningChunk(chunk) if chunk.content.is_empty() => continue,
                 ChatStreamEvent::ReasoningChunk(chunk) => {
                     content_deadline = Instant::now() + self.tuning.content_timeout;
                     progress(ReplyProgress::Thought(chunk.content));
                     continue;
                 }
-                ChatStreamEvent::ToolCallChunk(_) => None,
+                ChatStreamEvent::ToolCallChunk(chunk) => {
+                    // The arguments received so far; without new ones it is a keep-alive.
+                    let length = chunk.tool_call.fn_arguments.as_str().map_or(0, str::len);
+                    if argument_lengths.insert(chunk.tool_call.call_id, length) == Some(length) {
+                        continue;
+                    }
+                    None
+                }
                 ChatStreamEvent::Start
                 | ChatStreamEvent::ThoughtSignatureChunk(_)
                 | ChatStreamEvent::Heartbeat => continue,
@@ -246,19 +282,17 @@ impl Model {
             }
             update.into_iter().for_each(progress);
         }
-        Err(self.ended_early(&frames.notes()).await)
+        let instead = instead_of_stream(&frames.notes(), &exchange.start(), self.context());
+        Err(instead.unwrap_or_else(|| cut_off(self.context())))
     }
 
-    /// A stream that ended before the reply did. If it contained no part of a reply, the URL is fetched to see
-    /// whether it serves a web page.
-    async fn ended_early(&self, notes: &StreamNotes) -> ModelFailure {
-        if !notes.was_not_a_stream() {
-            return cut_off(self.context());
-        }
-        match WebPage::at(self.target.endpoint.base_url()).await {
-            Some(page) => page_instead_of_stream(&page, self.context()),
-            None => cut_off(self.context()),
-        }
+    /// Classifies an error of the library, which may be due to something that it did not see.
+    fn failed(&self, error: &genai::Error, notes: &StreamNotes, exchange: &Exchange<'_>) -> ModelFailure {
+        let context = self.context();
+        noted_failure(notes, context)
+            .or_else(|| instead_of_stream(notes, &exchange.start(), context))
+            .or_else(|| exchange.failure().map(|failure| transport_failed(&failure, context)))
+            .unwrap_or_else(|| classify(error, notes, context))
     }
 
     /// Checks that the reply is complete: the library also reports an end when the service just stops
@@ -289,7 +323,12 @@ impl Model {
     }
 
     fn context(&self) -> CallContext<'_> {
-        CallContext { provider: &self.provider, model: &self.name, now: Timestamp::now() }
+        let has_answered = self.answered().contains(&self.provider.name);
+        CallContext { provider: &self.provider, model: &self.name, now: Timestamp::now(), has_answered }
+    }
+
+    fn answered(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.client.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -307,15 +346,23 @@ fn failed_stop(stop: &StopReason, kind: ProviderKind) -> Option<&str> {
     .then_some(reason)
 }
 
+fn framing(kind: ProviderKind) -> Framing {
+    match kind {
+        ProviderKind::Anthropic
+        | ProviderKind::OpenAi
+        | ProviderKind::OpenAiCompatible
+        | ProviderKind::Gemini => Framing::Events,
+        ProviderKind::Ollama => Framing::Lines,
+    }
+}
+
 fn options(kind: ProviderKind, model: &str, tuning: &Tuning) -> ChatOptions {
     let thinking = thinking::request(kind, model, tuning.thinking);
     let mut options = ChatOptions::default()
         .with_capture_usage(true)
         .with_capture_content(true)
         .with_capture_reasoning_content(thinking.capture)
-        .with_capture_tool_calls(true)
-        .with_stream_header_timeout(tuning.idle_timeout)
-        .with_stream_read_timeout(tuning.idle_timeout);
+        .with_capture_tool_calls(true);
     options.reasoning_effort = thinking.effort;
     options.extra_body = thinking.extra_body;
     options

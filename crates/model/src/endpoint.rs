@@ -2,10 +2,9 @@
 //! trailing slash.
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use genai::Headers;
 use genai::adapter::AdapterKind;
 use reqwest::Url;
-use reqwest::header::HeaderValue;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use crate::code::ModelErrorCode;
 use crate::provider::{Provider, ProviderKind, no_key};
@@ -15,7 +14,8 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub url: String,
-    pub headers: Headers,
+    /// The key is marked as sensitive, so that it is not printed.
+    pub headers: HeaderMap,
 }
 
 pub(crate) fn adapter(kind: ProviderKind) -> AdapterKind {
@@ -84,25 +84,26 @@ fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-fn headers(provider: &Provider) -> Result<Headers, Fault> {
-    let mut headers: Vec<(&str, String)> = Vec::new();
+fn headers(provider: &Provider) -> Result<HeaderMap, Fault> {
+    let mut headers = HeaderMap::new();
     if provider.kind == ProviderKind::Anthropic {
-        headers.push(("anthropic-version", ANTHROPIC_VERSION.to_owned()));
+        headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
     }
     if let Some(key) = provider.api_key.as_deref().map(str::trim) {
         let (name, value) = match provider.kind {
-            ProviderKind::Anthropic => ("x-api-key", key.to_owned()),
-            ProviderKind::Gemini => ("x-goog-api-key", key.to_owned()),
+            ProviderKind::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
+            ProviderKind::Gemini => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
             ProviderKind::OpenAi | ProviderKind::OpenAiCompatible | ProviderKind::Ollama => {
-                ("authorization", format!("Bearer {key}"))
+                (AUTHORIZATION, format!("Bearer {key}"))
             }
         };
-        HeaderValue::from_str(&value).map_err(|_| {
+        let mut value = HeaderValue::from_str(&value).map_err(|_| {
             invalid(provider, "has an API key with characters that are not allowed in a header")
         })?;
-        headers.push((name, value));
+        value.set_sensitive(true);
+        headers.insert(name, value);
     }
-    Ok(Headers::from(headers))
+    Ok(headers)
 }
 
 fn invalid(provider: &Provider, problem: &str) -> Fault {
@@ -205,7 +206,8 @@ mod tests {
             let Endpoint { url, headers } =
                 of(&provider(kind, None, Some("k")), "m").expect("a key is enough");
             assert_eq!(url, wanted);
-            assert!(headers.iter().any(|(_, value)| value.contains('k')));
+            assert!(headers.values().any(|value| value.to_str().unwrap().contains('k')));
+            assert!(!format!("{headers:?}").contains("\"k\""), "{headers:?}");
             let missing = of(&provider(kind, None, None), "m").expect_err("no key");
             assert_eq!(missing.code, "provider_not_configured");
             assert!(missing.message.contains(kind.key_variable().unwrap()), "{}", missing.message);

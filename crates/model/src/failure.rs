@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
-use genai::webc::StreamTimeout;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::header::{HeaderMap, LOCATION};
@@ -16,6 +15,7 @@ use crate::provider::{Provider, ProviderKind};
 use crate::provider_error::{ProviderError, first_line};
 use crate::quota_message::read_quota_message;
 use crate::retry_after;
+use crate::transport::TransportFailure;
 use crate::web_page::{self, WebPage};
 
 /// A rate limit with a longer wait than this counts as an exhausted quota.
@@ -107,27 +107,18 @@ pub(crate) struct CallContext<'a> {
     pub provider: &'a Provider,
     pub model: &'a str,
     pub now: Timestamp,
+    /// Whether the provider has replied in this run.
+    pub has_answered: bool,
 }
 
-/// Classifies an error of the library, given what the stream contained.
+/// Classifies an error of the library.
 pub(crate) fn classify(error: &genai::Error, notes: &StreamNotes, context: CallContext<'_>) -> ModelFailure {
-    if let Some(failure) = noted_failure(notes, context) {
-        return failure;
-    }
     match error {
         genai::Error::WebStream { error, .. } => {
             if let Some(inner) = error.downcast_ref::<genai::Error>() {
                 return classify(inner, notes, context);
             }
-            match error.downcast_ref::<StreamTimeout>() {
-                Some(phase) => ModelFailure::new(
-                    Timeout,
-                    format!("The model service stopped responding: {phase}."),
-                    None,
-                    context,
-                ),
-                None => ModelFailure::new(NetworkError, connection_sentence(error.as_ref()), None, context),
-            }
+            ModelFailure::new(NetworkError, connection_sentence(error.as_ref()), None, context)
         }
         genai::Error::HttpError { status, body, headers, .. } => {
             http(status.as_u16(), headers, &ProviderError::from_body(body), context)
@@ -142,20 +133,28 @@ pub(crate) fn classify(error: &genai::Error, notes: &StreamNotes, context: CallC
 
 /// The failure that the service reported in the stream and the library dropped.
 pub(crate) fn noted_failure(notes: &StreamNotes, context: CallContext<'_>) -> Option<ModelFailure> {
-    if let Some(page) = &notes.page {
-        return Some(page_instead_of_stream(page, context));
-    }
     match &notes.error {
         Some(error) => Some(broken_off(&ProviderError::from_value(error), context)),
         None => notes.broken.then(|| broken_json("a frame of the stream is truncated", context)),
     }
 }
 
-pub(crate) fn page_instead_of_stream(page: &WebPage, context: CallContext<'_>) -> ModelFailure {
-    let message =
-        format!("The model service answered with {} (HTML), not with a model's reply.", page.describe());
-    let fault = Fault::transient(FaultLayer::Model, InvalidResponse.as_str(), message);
-    ModelFailure::Retryable(fault.hint(web_page::hint(context.provider)))
+/// What came in place of a model's reply, given the beginning of the body; `None` if there was a part of a reply
+/// or nothing that is known.
+pub(crate) fn instead_of_stream(
+    notes: &StreamNotes,
+    start: &str,
+    context: CallContext<'_>,
+) -> Option<ModelFailure> {
+    if notes.has_events {
+        return None;
+    }
+    let found = web_page::describe_other_content(start)?;
+    let message = format!("The model service answered with {found} in place of a model's reply.");
+    // A service that has replied before is cut off by something in between, such as a network login.
+    let fault = if context.has_answered { Fault::outage } else { Fault::transient };
+    let fault = fault(FaultLayer::Model, InvalidResponse.as_str(), message);
+    Some(ModelFailure::Retryable(fault.hint(web_page::hint(context.provider))))
 }
 
 pub(crate) fn cut_off(context: CallContext<'_>) -> ModelFailure {
@@ -167,17 +166,31 @@ pub(crate) fn cut_off(context: CallContext<'_>) -> ModelFailure {
     )
 }
 
-/// `excess` completes the sentence "The model service … for one reply".
-pub(crate) fn too_long(excess: &str, context: CallContext<'_>) -> ModelFailure {
-    ModelFailure::new(Timeout, format!("The model service {excess} for one reply."), None, context)
+pub(crate) fn transport_failed(failure: &TransportFailure, context: CallContext<'_>) -> ModelFailure {
+    let (code, message) = match failure {
+        TransportFailure::Silent(limit) => {
+            let limit = autonoe_core::duration::format(*limit);
+            (Timeout, format!("The model service stopped responding: it sent nothing for {limit}."))
+        }
+        TransportFailure::Broken(error) => (NetworkError, connection_sentence(error.as_ref())),
+        TransportFailure::TooLong(excess) => (Timeout, format!("The model service {excess} for one reply.")),
+    };
+    ModelFailure::new(code, message, None, context)
 }
 
-/// A stream of keep-alives only. Not retried, since another attempt would take as long.
+/// A stream of keep-alives only.
 pub(crate) fn keep_alives_only(limit: Duration) -> ModelFailure {
-    let message = format!(
-        "The model service sent nothing but keep-alives for {}.",
-        autonoe_core::duration::format(limit)
-    );
+    let limit = autonoe_core::duration::format(limit);
+    timed_out(format!("The model service sent nothing but keep-alives for {limit}."))
+}
+
+pub(crate) fn too_slow(limit: Duration) -> ModelFailure {
+    let limit = autonoe_core::duration::format(limit);
+    timed_out(format!("The model service did not complete its reply within {limit}."))
+}
+
+/// Not retried, since another attempt would take as long.
+fn timed_out(message: String) -> ModelFailure {
     ModelFailure::Final(SessionEnd::ExecutionError {
         fault: Fault::outage(FaultLayer::Model, Timeout.as_str(), message),
     })
@@ -225,9 +238,13 @@ fn http(status: u16, headers: &HeaderMap, error: &ProviderError, context: CallCo
         }
         ProviderNotConfigured => {
             let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("another address");
-            format!("The model service answered {status} with a redirect to {to}.")
+            let message = format!("The model service answered {status} with a redirect to {to}.");
+            if context.has_answered {
+                return intercepted(message, context);
+            }
+            message
         }
-        _ => format!("The model service answered {status}: {}", error.message),
+        _ => format!("The model service answered {status}: {}", sentence(&error.message)),
     };
     ModelFailure::new(code, message, retry_after, context)
 }
@@ -246,8 +263,13 @@ fn answered_by_page(
         page.describe()
     );
     if code.is_retried() {
-        let fault = Fault::transient(FaultLayer::Model, code.as_str(), message).retry_after(retry_after);
+        let fault = if code.is_outage() { Fault::outage } else { Fault::transient };
+        let fault = fault(FaultLayer::Model, code.as_str(), message).retry_after(retry_after);
         return ModelFailure::Retryable(fault.hint(web_page::hint(context.provider)));
+    }
+    // A proxy's page about a request that is too large is about the request.
+    if context.has_answered && code != ContextLengthExceeded {
+        return intercepted(message, context);
     }
     let code = if code == ModelNotFound { ProviderNotConfigured } else { code };
     let fault =
@@ -255,12 +277,18 @@ fn answered_by_page(
     ModelFailure::Final(SessionEnd::ExecutionError { fault })
 }
 
+/// Something between us and a service that has replied before answers in its place, such as a network login.
+fn intercepted(message: String, context: CallContext<'_>) -> ModelFailure {
+    let fault = Fault::outage(FaultLayer::Model, NetworkError.as_str(), message);
+    ModelFailure::Retryable(fault.hint(web_page::hint(context.provider)))
+}
+
 fn broken_off(error: &ProviderError, context: CallContext<'_>) -> ModelFailure {
     let code = code(None, error, context.provider.kind);
     if let Some(failure) = out_of_quota(code, &HeaderMap::new(), error.wait, error, context) {
         return failure;
     }
-    let message = format!("The model service reported an error: {}", error.message);
+    let message = format!("The model service reported an error: {}", sentence(&error.message));
     ModelFailure::new(code, message, error.wait, context)
 }
 
@@ -376,6 +404,12 @@ fn hint(code: ModelErrorCode, context: CallContext<'_>) -> Option<String> {
         | QuotaExceeded
         | Unknown => None,
     }
+}
+
+/// The text with a full stop, unless it ends with punctuation.
+fn sentence(text: &str) -> String {
+    let ends = text.ends_with(['.', '!', '?', '…', ':', ';']);
+    if ends { text.to_owned() } else { format!("{text}.") }
 }
 
 /// Reports the innermost cause, such as "Connection refused", which is the one a person understands.

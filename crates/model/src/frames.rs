@@ -3,7 +3,6 @@
 //! The library passes each raw frame to us. Most are only searched for a few substrings; the few that matter
 //! are parsed.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
@@ -11,7 +10,6 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::provider::ProviderKind;
-use crate::web_page::WebPage;
 
 /// What the frames of one stream contained.
 #[derive(Debug, Clone, Default)]
@@ -24,39 +22,22 @@ pub(crate) struct StreamNotes {
     pub refused: bool,
     /// The server sends thoughts in a field that it expects back in later requests.
     pub wants_thoughts_back: bool,
-    /// At least one frame was an event or data.
+    /// At least one frame was part of a model's stream. Comments are not, nor is a body of another kind.
     pub has_events: bool,
-    /// At least one frame was neither: a comment, or a body that is not a stream at all.
-    pub has_other_frames: bool,
-    /// A frame was an HTML page.
-    pub page: Option<WebPage>,
     /// Thinking tokens that the library does not report.
     pub reasoning_tokens: u64,
-}
-
-impl StreamNotes {
-    /// Whether something was received but none of it was an event or data.
-    pub fn was_not_a_stream(&self) -> bool {
-        self.has_other_frames && !self.has_events
-    }
 }
 
 /// Inspects the frames of one stream.
 #[derive(Debug)]
 pub(crate) struct FrameWatch {
     kind: ProviderKind,
-    bytes: AtomicUsize,
     notes: Mutex<StreamNotes>,
 }
 
 impl FrameWatch {
     pub fn new(kind: ProviderKind) -> Self {
-        Self { kind, bytes: AtomicUsize::new(0), notes: Mutex::default() }
-    }
-
-    /// Bytes received so far.
-    pub fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        Self { kind, notes: Mutex::default() }
     }
 
     pub fn notes(&self) -> StreamNotes {
@@ -66,13 +47,20 @@ impl FrameWatch {
 
 impl ChatFrameSink for FrameWatch {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
-        self.bytes.fetch_add(frame.data.len(), Ordering::Relaxed);
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        match frame.event.is_some() || !frame.data.is_empty() {
-            true => notes.has_events = true,
-            false => notes.has_other_frames = true,
-        }
+        notes.has_events |= frame.event.is_some() || is_event(self.kind, frame.data);
         inspect(self.kind, frame.data, &mut notes);
+    }
+}
+
+fn is_event(kind: ProviderKind, data: &str) -> bool {
+    match kind {
+        ProviderKind::Anthropic
+        | ProviderKind::OpenAi
+        | ProviderKind::OpenAiCompatible
+        | ProviderKind::Gemini => !data.is_empty(),
+        // Its frames are lines without a field name, so anything could be one.
+        ProviderKind::Ollama => ["\"message\"", "\"done\"", "\"error\""].iter().any(|key| data.contains(key)),
     }
 }
 
@@ -108,7 +96,6 @@ fn inspect(kind: ProviderKind, data: &str, notes: &mut StreamNotes) {
         ProviderKind::Gemini => notes.refused |= data.contains("\"blockReason\""),
         // The library treats a line with an error as an empty one.
         ProviderKind::Ollama => {
-            notes.page = notes.page.take().or_else(|| WebPage::read(data));
             if data.trim_start().starts_with("{\"error\"") {
                 notes.error = notes.error.take().or(serde_json::from_str(data).ok());
             }

@@ -12,6 +12,7 @@ mod conversation;
 mod dialect;
 mod endpoint;
 mod failure;
+mod frame_splitter;
 mod frames;
 mod model_choice;
 mod price;
@@ -23,6 +24,7 @@ mod retry;
 mod retry_after;
 mod schema;
 mod thinking;
+mod transport;
 mod web_page;
 mod window;
 

@@ -1,17 +1,15 @@
 //! HTML where an API response is expected: a captive portal, a proxy's error page, a website at a wrong base
 //! URL.
 
-use std::time::Duration;
+use serde::de::IgnoredAny;
 
 use crate::provider::Provider;
 
-/// How long a request for a page may take.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
-
-const MAX_PAGE_BYTES: usize = 64 * 1024;
-
 /// Longer titles are cut.
 const MAX_TITLE_CHARS: usize = 80;
+
+/// JSON that is shown is cut after this many characters.
+const MAX_JSON_CHARS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebPage {
@@ -28,12 +26,6 @@ impl WebPage {
         is_page.then(|| Self { title: title(text) })
     }
 
-    /// The page that a URL serves; `None` if it serves something else or does not answer in time.
-    pub async fn at(url: &str) -> Option<Self> {
-        let text = tokio::time::timeout(FETCH_TIMEOUT, fetch(url)).await.ok().flatten();
-        text.as_deref().and_then(Self::read)
-    }
-
     /// `a web page, 'Sign in to Guest Wi-Fi'`.
     pub fn describe(&self) -> String {
         self.title.as_ref().map_or_else(|| "a web page".to_owned(), |title| format!("a web page, '{title}'"))
@@ -42,7 +34,8 @@ impl WebPage {
 
 /// What a person can do about it.
 pub(crate) fn hint(provider: &Provider) -> String {
-    let shown = provider.base_url.as_deref().and_then(without_secrets);
+    let Provider { base_url, kind, .. } = provider;
+    let shown = base_url.as_deref().or(kind.vendor_base_url()).and_then(without_secrets);
     let base_url = shown.map_or_else(|| "the base URL".to_owned(), |url| format!("the base URL {url}"));
     format!(
         "Check {base_url} of the provider '{}', and whether a proxy or a network login is in between. Open it in a \
@@ -60,18 +53,14 @@ fn without_secrets(url: &str) -> Option<String> {
     Some(url.to_string().trim_end_matches('/').to_owned())
 }
 
-/// Fetches a URL without credentials and without following redirects.
-async fn fetch(url: &str) -> Option<String> {
-    let client = autonoe_tls::client().redirect(reqwest::redirect::Policy::none()).build().ok()?;
-    let mut response = client.get(url).send().await.ok()?;
-    let mut bytes = Vec::new();
-    while let Some(piece) = response.chunk().await.ok()? {
-        bytes.extend_from_slice(&piece);
-        if bytes.len() > MAX_PAGE_BYTES {
-            break;
-        }
+/// What the beginning of a body is if it is not a model's reply; `None` if that is not known.
+pub(crate) fn describe_other_content(start: &str) -> Option<String> {
+    if let Some(page) = WebPage::read(start) {
+        return Some(format!("{} (HTML)", page.describe()));
     }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    serde_json::from_str::<IgnoredAny>(start).ok()?;
+    let json = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(format!("JSON that is not a stream, '{}',", json.chars().take(MAX_JSON_CHARS).collect::<String>()))
 }
 
 /// The title, with whitespace collapsed.

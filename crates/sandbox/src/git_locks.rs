@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use autonoe_files::read_bytes_beneath;
+use autonoe_files::{read_bytes_beneath, read_text};
 use serde::{Deserialize, Serialize};
 
 use crate::in_use::{InUse, identity};
@@ -19,15 +19,19 @@ use crate::system;
 /// Maximum size of `.gitmodules`, in bytes.
 const MODULES_LIMIT: u64 = 1024 * 1024;
 
+/// Maximum size of a file that names a working tree, in bytes.
+const GITDIR_LIMIT: u64 = 64 * 1024;
+
 /// Limits for the search through a repository: directory entries in total, and depth.
 const MAX_ENTRIES: usize = 200_000;
 const MAX_DEPTH: usize = 24;
 
 /// Directories of a repository without locks of ours: files of other programs, and the state of other working trees.
-const SKIPPED: [&str; 5] = ["annex", "hooks", "lfs", "logs", "worktrees"];
+const SKIPPED: [&str; 4] = ["annex", "hooks", "lfs", "worktrees"];
 
 /// Locks in the shared directory that concern all working trees of a repository.
-const SHARED: [&str; 4] = ["config.lock", "gc.pid.lock", "packed-refs.lock", "shallow.lock"];
+const SHARED: [&str; 5] =
+    ["ORIG_HEAD.lock", "config.lock", "gc.pid.lock", "packed-refs.lock", "shallow.lock"];
 
 /// A lock file of git, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,7 +125,7 @@ impl Repository {
         };
         directories.extend(shared.parent().filter(|_| shared.ends_with(".git")).map(Path::to_owned));
         let linked = fs::read_dir(shared.join("worktrees")).into_iter().flatten().flatten();
-        let named = linked.filter_map(|entry| fs::read_to_string(entry.path().join("gitdir")).ok());
+        let named = linked.filter_map(|entry| read_text(&entry.path().join("gitdir"), GITDIR_LIMIT).ok()?);
         directories.extend(named.filter_map(|git| Some(Path::new(git.trim_end()).parent()?.to_owned())));
         directories
     }

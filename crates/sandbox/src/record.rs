@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
+use autonoe_files::{DOCUMENT_LIMIT, open_regular, read_opened};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::Bounds;
@@ -137,7 +138,7 @@ pub fn recover_rooms(directory: &Path) -> Vec<String> {
 /// The git locks that [`recover_rooms`] would remove.
 pub fn stale_locks(directory: &Path) -> Vec<GitLock> {
     let ended = files(directory)
-        .filter_map(|path| read(&File::open(path).ok().filter(|file| file.try_lock_shared().is_ok())?));
+        .filter_map(|path| read(&open_regular(&path).ok()?.filter(|file| file.try_lock_shared().is_ok())?));
     ended.flat_map(|(plan, ended)| plan.stale_locks(ended)).collect()
 }
 
@@ -147,7 +148,7 @@ fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 fn clear_record(path: &Path, deadline: Instant) -> Vec<String> {
-    let Ok(file) = File::open(path) else {
+    let Ok(Some(file)) = open_regular(path) else {
         return Vec::new();
     };
     while file.try_lock().is_err() {
@@ -166,6 +167,6 @@ fn clear_record(path: &Path, deadline: Instant) -> Vec<String> {
 /// The contents of a record, and the latest time at which its room can have ended.
 fn read(file: &File) -> Option<(CleanupPlan, SystemTime)> {
     let touched = file.metadata().and_then(|metadata| metadata.modified()).ok()?;
-    let plan = serde_json::from_str(&io::read_to_string(file).ok()?).ok()?;
+    let plan = serde_json::from_slice(&read_opened(file, DOCUMENT_LIMIT).ok()?).ok()?;
     Some((plan, touched + HEARTBEAT))
 }

@@ -5,14 +5,20 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text};
+use autonoe_files::{ReadError, SETTINGS_LIMIT, WriteFailure, open_or_create, open_regular, read_text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::directory_lock::{DirectoryLock, Locked};
 use crate::project::Project;
+
+/// How long to wait for a turn, and between attempts.
+const TURN_LIMIT: Duration = Duration::from_secs(10);
+const TURN_PAUSE: Duration = Duration::from_millis(2);
 
 /// The process that holds a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,17 +56,11 @@ impl ProjectLock {
     pub fn take(project: &Project, holder: &LockHolder) -> Result<Self, Fault> {
         let system = |error: std::io::Error| {
             let WriteFailure { why, advice } = WriteFailure::of(project.state_dir(), &error);
-            let directory = project.state_dir().display();
-            Fault::permanent(
-                FaultLayer::System,
-                "lock",
-                format!("The project lock in {directory} cannot be taken: {why}."),
-            )
-            .hint(advice)
+            not_taken(project, &why, &advice)
         };
         fs::create_dir_all(project.state_dir()).map_err(system)?;
-        let _turn = take_turn(project.state_dir()).map_err(system)?;
-        let file = File::create(project.state_dir().join("lock")).map_err(system)?;
+        let _turn = take_turn(project)?;
+        let file = open_lock(project, "lock")?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held_by_another(read_holder(project.state_dir()))),
@@ -92,8 +92,8 @@ impl ProjectLock {
     /// The holder, if it uses the same state directory.
     pub fn holder(project: &Project) -> Option<LockHolder> {
         // Declared first, so that it is released last.
-        let _turn = take_turn(project.state_dir());
-        let file = File::open(project.state_dir().join("lock")).ok()?;
+        let _turn = take_turn(project);
+        let file = open_regular(&project.state_dir().join("lock")).ok()??;
         if file.try_lock_shared().is_ok() {
             return None;
         }
@@ -107,11 +107,46 @@ impl Drop for ProjectLock {
     }
 }
 
-/// Serializes taking the lock and querying it: a query must not make a free project seem locked.
-fn take_turn(state_dir: &Path) -> std::io::Result<File> {
-    let turn = File::create(state_dir.join("turn"))?;
-    turn.lock()?;
-    Ok(turn)
+/// Serializes taking the lock and querying it: a query must not make a free project seem locked. A turn takes
+/// milliseconds, so a process that keeps it for longer is stopped or hangs.
+fn take_turn(project: &Project) -> Result<File, Fault> {
+    let turn = open_lock(project, "turn")?;
+    let deadline = Instant::now() + TURN_LIMIT;
+    loop {
+        match turn.try_lock() {
+            Ok(()) => return Ok(turn),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(TURN_PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                let why = format!(
+                    "another process has kept the file turn there locked for {} s",
+                    TURN_LIMIT.as_secs()
+                );
+                return Err(not_taken(project, &why, "End that process; `fuser turn` names it."));
+            }
+            Err(TryLockError::Error(error)) => {
+                let WriteFailure { why, advice } = WriteFailure::of(project.state_dir(), &error);
+                return Err(not_taken(project, &why, &advice));
+            }
+        }
+    }
+}
+
+/// A lock file in the state directory. Anything but a regular file is refused, without waiting for it.
+fn open_lock(project: &Project, name: &str) -> Result<File, Fault> {
+    let path = project.state_dir().join(name);
+    open_or_create(&path).map_err(|error| match error {
+        ReadError::Io(error) => {
+            let WriteFailure { why, advice } = WriteFailure::of(&path, &error);
+            not_taken(project, &why, &advice)
+        }
+        error => not_taken(project, &format!("{name} cannot be used: {error}"), "Remove that file."),
+    })
+}
+
+fn not_taken(project: &Project, why: &str, advice: &str) -> Fault {
+    let directory = project.state_dir().display();
+    let message = format!("The project lock in {directory} cannot be taken: {why}.");
+    Fault::permanent(FaultLayer::System, "lock", message).hint(advice)
 }
 
 fn read_holder(state_dir: &Path) -> Option<LockHolder> {
@@ -158,7 +193,7 @@ mod tests {
         let since = jiff::Timestamp::UNIX_EPOCH;
         let holder = LockHolder { pid: 1, command: "run".to_owned(), since, socket: None };
         drop(ProjectLock::take(&project, &holder).expect("free"));
-        let turn = take_turn(project.state_dir()).expect("no contention");
+        let turn = take_turn(&project).expect("no contention");
         let queried = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let query = scope.spawn(|| {
@@ -174,5 +209,27 @@ mod tests {
             query.join().expect("a query");
         });
         assert!(queried.into_inner());
+    }
+
+    #[test]
+    fn a_lock_file_that_is_a_pipe_is_refused_at_once() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        for name in ["turn", "lock"] {
+            let dir = tempfile::tempdir().expect("a directory");
+            let project = Project::open(dir.path(), &dir.path().join("state")).expect("a project");
+            std::fs::create_dir_all(project.state_dir()).expect("a directory");
+            let mode = Mode::RUSR | Mode::WUSR;
+            mknodat(CWD, project.state_dir().join(name), FileType::Fifo, mode, 0).expect("a pipe");
+            let holder = LockHolder {
+                pid: 1,
+                command: "run".to_owned(),
+                since: jiff::Timestamp::UNIX_EPOCH,
+                socket: None,
+            };
+            let fault = ProjectLock::take(&project, &holder).expect_err("a pipe");
+            let words = format!("{name} cannot be used: it is a named pipe");
+            assert!(fault.message.contains(&words), "{fault}");
+            assert_eq!(ProjectLock::status(&project), super::LockStatus::Free);
+        }
     }
 }

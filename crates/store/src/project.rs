@@ -5,13 +5,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_files::{DOCUMENT_LIMIT, Disk, WriteFailure, read_text};
+use autonoe_files::{DOCUMENT_LIMIT, Disk, FileKind, ReadError, WriteFailure, find_regular, read_text};
 
 use crate::hash::sha256_hex;
 
 /// With less free space than this for the state, no run starts: not even the lock and the start of a journal
 /// are sure to fit.
 const MIN_STATE_BYTES: u64 = 512 * 1024;
+const MIN_STATE_FILES: u64 = 32;
+
+/// Free space that a project needs at least: `status.json` and the registry of checks are written there.
+const MIN_PROJECT_BYTES: u64 = 64 * 1024;
+const MIN_PROJECT_FILES: u64 = 4;
 
 /// With less free space than this for the state, a run starts with a warning: journals, checkouts and outputs
 /// are stored there.
@@ -46,6 +51,7 @@ impl Project {
             return Err(wrong("is not a directory"));
         }
         check_path("project path", &root)?;
+        check_autonoe_dir(&root.join(".autonoe"))?;
         let name: String = root
             .file_name()
             .map(|name| {
@@ -161,10 +167,11 @@ impl Project {
     }
 
     fn check_free_space(&self) -> Result<(), Fault> {
-        match Disk::of(&self.state) {
-            Some(disk) if disk.free < MIN_STATE_BYTES => Err(self.no_state(WriteFailure::full(&self.state))),
-            Some(_) | None => Ok(()),
+        if let Some(failure) = WriteFailure::of_space(&self.root, MIN_PROJECT_BYTES, MIN_PROJECT_FILES) {
+            return Err(not_writable(&self.root, failure));
         }
+        let failure = WriteFailure::of_space(&self.state, MIN_STATE_BYTES, MIN_STATE_FILES);
+        failure.map_or(Ok(()), |failure| Err(self.no_state(failure)))
     }
 
     fn no_state(&self, WriteFailure { why, advice }: WriteFailure) -> Fault {
@@ -172,6 +179,21 @@ impl Project {
         Fault::permanent(FaultLayer::System, "state_directory", message)
             .hint(format!("{advice} Or set XDG_STATE_HOME to a directory elsewhere."))
     }
+}
+
+/// Fails if something else is where the directory should be; nothing at all is fine.
+fn check_autonoe_dir(directory: &Path) -> Result<(), Fault> {
+    let what = match find_regular(directory) {
+        Err(ReadError::NotRegular(FileKind::Directory)) => return Ok(()),
+        Ok(None) if directory.symlink_metadata().is_err() => return Ok(()),
+        Ok(None) => "is a symbolic link to something that does not exist".to_owned(),
+        Ok(Some(_)) => "is a file".to_owned(),
+        Err(ReadError::NotRegular(kind)) => format!("is a {kind}"),
+        Err(error) => format!("cannot be opened ({error})"),
+    };
+    let message = format!("{} must be a directory, but it {what}.", directory.display());
+    Err(Fault::permanent(FaultLayer::Config, "project_directory", message)
+        .hint("Move it away; `autonoe run` creates the directory."))
 }
 
 fn not_writable(directory: &Path, WriteFailure { why, advice }: WriteFailure) -> Fault {

@@ -158,6 +158,26 @@ impl StatusStore {
         Ok(text.is_some())
     }
 
+    /// Makes the next session plan from scratch although deliverables are recorded, since they are another
+    /// project's. Writes them to `backup`; returns whether it did. Does nothing if there is a file.
+    pub async fn put_aside(&self, backup: &Path) -> Result<bool, Fault> {
+        let _writing = self.writing.lock().await;
+        if read_file(&self.path)?.is_some() {
+            return Ok(false);
+        }
+        let Some(recorded) = self.journal.recorded_status().await? else {
+            return Ok(false);
+        };
+        if let Some(text) = &recorded.text {
+            atomic::write(backup, text.as_bytes()).map_err(|error| {
+                atomic::write_fault("status_file", backup, &error, "Then start again; nothing was changed.")
+            })?;
+        }
+        let intent = self.journal.intend_status("", STARTED_OVER, &[]).await?;
+        self.journal.status_applied(intent).await?;
+        Ok(recorded.text.is_some())
+    }
+
     fn remove(&self) -> Result<(), Fault> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -8,6 +8,8 @@ use crate::PATH;
 pub fn git(directory: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "protocol.file.allow=always"])
+        // Maintenance in the background would be a git that works in the repository.
+        .args(["-c", "maintenance.auto=false"])
         .args(args)
         .current_dir(directory)
         .env_clear()

@@ -5,28 +5,22 @@
 //! result is hashed again. Git runs in rooms only. Where there is no repository, the files are copied, and
 //! that is reported.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_files::{WriteFailure, open_beneath};
-use autonoe_sandbox::{Bounds, EgressRules, Repository, RoomConfig, SessionSandbox};
-use autonoe_store::sha256_hex;
-use ignore::WalkBuilder;
-use sha2::{Digest, Sha256};
+use autonoe_files::WriteFailure;
+use autonoe_sandbox::{Bounds, EgressRules, Repository, RepositoryProblem, RoomConfig, SessionSandbox};
 use tempfile::TempDir;
 
+use crate::blocking::blocking;
+use crate::copied_tree::{CopyError, copy_tree};
 use crate::git;
 use crate::oracles::directory_within;
 use crate::repository_query::{CommitInfo, RepositoryQuery};
-
-/// Maximum size of a copied project.
-const MAX_COPIED_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// Checks out the tree `$1`.
 const FILL: &str = r#"git read-tree "$1" && git checkout-index --all --quiet"#;
@@ -124,7 +118,10 @@ impl CheckoutFactory {
 
         let filled = match &objects {
             None => Err("there is no git repository"),
-            Some(objects) => self.fill(&repository, objects, commit, &tree, &offline).await?,
+            Some(objects) => {
+                let filled = self.fill(&repository, objects, commit, &tree, &offline).await;
+                filled.map_err(|fault| self.explain(fault))?
+            }
         };
         let revision = match filled {
             Ok(revision) => revision,
@@ -134,7 +131,7 @@ impl CheckoutFactory {
                 return Err(Fault::permanent(FaultLayer::Config, "no_commit", message));
             }
             Err(why) => {
-                let hash = copy(&self.root, &tree).map_err(|error| self.io_fault(&error))?;
+                let hash = self.copy(&repository, &tree, why).await?;
                 Revision { commit: None, tree: hash, uncommitted: Vec::new(), copied: Some(why) }
             }
         };
@@ -183,12 +180,36 @@ impl CheckoutFactory {
         Ok(Ok(revision))
     }
 
+    /// `why`: the reason for copying.
+    async fn copy(&self, repository: &Repository, tree: &Path, why: &str) -> Result<String, Fault> {
+        let (root, repository, tree) = (self.root.clone(), repository.clone(), tree.to_owned());
+        let copied = blocking(move |cancel| copy_tree(&root, &repository, &tree, cancel)).await;
+        copied.map_err(|error| {
+            let advice = match &error {
+                CopyError::Unwritable(error) => return self.io_fault(error),
+                CopyError::TooLarge { .. } | CopyError::TooMany | CopyError::Cancelled => {
+                    "Commit the project to git, or list what checks do not need in .gitignore."
+                }
+                CopyError::Unreadable { error, .. } => error.advice(),
+            };
+            let message = format!("The project cannot be copied for its checks ({why}): {error}.");
+            Fault::permanent(FaultLayer::Config, "checkout", message).hint(advice)
+        })
+    }
+
     /// Object directory of a repository, if there is one.
     pub(crate) fn objects(&self, repository: &Repository) -> Result<Option<PathBuf>, Fault> {
+        if let Some(problem) = RepositoryProblem::find(&self.root) {
+            return Err(blocked_git(&problem));
+        }
         let Some(directory) = repository.directories.first() else {
             return Ok(None);
         };
-        let objects = directory.join("objects").canonicalize().map_err(|error| self.io_fault(&error))?;
+        let objects = directory.join("objects").canonicalize().map_err(|error| {
+            let message = format!("{} cannot be opened: {error}.", directory.join("objects").display());
+            Fault::permanent(FaultLayer::Config, "checkout", message)
+                .hint("Check the repository with `git fsck`.")
+        })?;
         if !objects.starts_with(directory) {
             let message = format!("The repository's objects are outside of it, in {}.", objects.display());
             return Err(Fault::permanent(FaultLayer::Config, "checkout", message));
@@ -261,11 +282,24 @@ impl CheckoutFactory {
         bounds
     }
 
+    /// Names the file for which git waits, if that is why it did not finish.
+    fn explain(&self, fault: Fault) -> Fault {
+        match fault.code == git::TIMED_OUT {
+            true => RepositoryProblem::search(&self.root).map_or(fault, |problem| blocked_git(&problem)),
+            false => fault,
+        }
+    }
+
     pub(crate) fn io_fault(&self, error: &io::Error) -> Fault {
         let WriteFailure { why, advice } = WriteFailure::of(&self.scratch, error);
         let message = format!("Cannot create a checkout in {}: {why}.", self.scratch.display());
         Fault::permanent(FaultLayer::System, "checkout", message).hint(advice)
     }
+}
+
+fn blocked_git(RepositoryProblem { path, why, advice }: &RepositoryProblem) -> Fault {
+    let message = format!("git cannot use {}: {why}.", path.display());
+    Fault::permanent(FaultLayer::Config, "checkout", message).hint(advice.as_str())
 }
 
 /// Asks the file system to spread out what is created in a directory. Ext4 scans recently removed files
@@ -298,67 +332,4 @@ pub(crate) fn borrow(tree: &Path, commit: &str, objects: &Path, format: &str) ->
     fs::write(git.join("config"), settings)?;
     fs::write(git.join("objects/info/alternates"), format!("{}\n", objects.display()))?;
     fs::write(git.join("HEAD"), format!("{commit}\n"))
-}
-
-/// Copies a file of at most `most` bytes. Returns its size and a description that includes its hash.
-fn copy_file(mut source: File, target: &Path, most: u64) -> io::Result<(u64, String)> {
-    let mode = source.metadata()?.permissions().mode() & 0o111;
-    let mut copy = File::create(target)?;
-    let (mut size, mut hash, mut buffer) = (0, Sha256::new(), vec![0; 64 * 1024]);
-    loop {
-        let count = source.read(&mut buffer)?;
-        if count == 0 {
-            break;
-        }
-        size += count as u64;
-        if size > most {
-            return Err(io::Error::other(format!("the project is larger than {MAX_COPIED_BYTES} bytes")));
-        }
-        hash.update(&buffer[..count]);
-        copy.write_all(&buffer[..count])?;
-    }
-    copy.set_permissions(fs::Permissions::from_mode(0o644 | mode))?;
-    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((size, format!("{} {hash}", if mode == 0 { "file" } else { "program" })))
-}
-
-/// Copies the files that git would not ignore. Returns a hash of them all.
-fn copy(from: &Path, to: &Path) -> io::Result<String> {
-    let is_ours = |name: &OsStr| name == ".git" || name == ".autonoe";
-    let walk = WalkBuilder::new(from)
-        .hidden(false)
-        .require_git(false)
-        .follow_links(false)
-        .sort_by_file_name(Ord::cmp)
-        .filter_entry(move |entry| !is_ours(entry.file_name()))
-        .build();
-    let mut total = 0;
-    let mut list = String::new();
-    for entry in walk {
-        let entry = entry.map_err(io::Error::other)?;
-        let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
-        let Some(kind) = entry.file_type().filter(|_| path != Path::new("")) else {
-            continue;
-        };
-        let target = to.join(path);
-        if kind.is_dir() {
-            fs::create_dir(&target)?;
-            continue;
-        }
-        let described = if kind.is_symlink() {
-            let link = fs::read_link(entry.path())?;
-            std::os::unix::fs::symlink(&link, &target)?;
-            format!("link {}", link.display())
-        } else if kind.is_file() {
-            // An agent may still be changing the file.
-            let opened = open_beneath(from, path).map_err(io::Error::other)?;
-            let (size, described) = copy_file(opened, &target, MAX_COPIED_BYTES - total)?;
-            total += size;
-            described
-        } else {
-            continue;
-        };
-        list.push_str(&format!("{} {described}\n", path.display()));
-    }
-    Ok(sha256_hex(list.as_bytes()))
 }

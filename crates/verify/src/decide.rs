@@ -7,6 +7,7 @@ use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_store::{CheckBaseline, CheckRegistry, CheckState, Project};
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
 use crate::checks::{all_checks, check_key};
 use crate::oracles;
@@ -17,7 +18,8 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
     let mut registry = CheckRegistry::load(project)?;
     let checks = all_checks(written, &registry);
     let message = if let Some(check) = checks.iter().find(|check| check.name == target) {
-        let missing = oracles::freeze(&mut registry, project, &check.protect, now)?;
+        let missing =
+            oracles::freeze(&mut registry, project, &check.protect, now, &CancellationToken::new())?;
         if !missing.is_empty() {
             let message =
                 format!("The check '{target}' relies on files that do not exist: {}.", missing.join(", "));

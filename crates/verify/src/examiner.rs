@@ -20,6 +20,7 @@ use autonoe_store::{
     write_evidence,
 };
 
+use crate::blocking::blocking;
 use crate::briefing::briefing;
 use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
@@ -29,7 +30,7 @@ use crate::checks::{all_checks, check_key, checks_of, of_project, why_not_counte
 use crate::checks_file::problem_with;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, versions};
-use crate::oracles;
+use crate::oracles::{self, restore_in};
 use crate::repository_query::NOTHING_COMMITTED;
 use crate::review;
 
@@ -127,7 +128,7 @@ impl ProjectExaminer {
         checkout: &Checkout,
         check: &Check,
     ) -> Result<CheckRun, Fault> {
-        oracles::restore(registry, &self.project, &checkout.root)?;
+        restore_in(checkout, registry, &self.project).await?;
         Ok(match checkout.session_sandbox(check.network) {
             None => CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed),
             Some(session_sandbox) => check_run::run(check, session_sandbox, &checkout.root).await,
@@ -199,7 +200,14 @@ impl ProjectExaminer {
         let now = self.clock.now();
         let mut missing = Vec::new();
         for check in &new {
-            missing.push(oracles::freeze(registry, &self.project, &check.protect, now)?);
+            let (mut frozen, project, globs) =
+                (registry.clone(), self.project.clone(), check.protect.clone());
+            let freeze = move |cancel: &_| {
+                oracles::freeze(&mut frozen, &project, &globs, now, cancel).map(|missing| (frozen, missing))
+            };
+            let (frozen, unmatched) = blocking(freeze).await?;
+            *registry = frozen;
+            missing.push(unmatched);
         }
         let checkout = self.checkouts.check_out(None).await?;
         for (check, missing) in new.iter().zip(missing) {
@@ -237,10 +245,16 @@ impl ProjectExaminer {
         registry.save(&self.project)
     }
 
+    async fn differences(&self, registry: &CheckRegistry) -> Result<Vec<(String, Option<String>)>, Fault> {
+        let (registry, root) = (registry.clone(), self.project.root().to_owned());
+        blocking(move |cancel| oracles::differences(&registry, &root, cancel)).await
+    }
+
     /// Records which protected files were changed.
     async fn record_disputes(&self, registry: &mut CheckRegistry) -> Result<(), Fault> {
         let before = registry.disputes.clone();
-        let new = oracles::record_disputes(registry, self.project.root(), self.clock.now())?;
+        let differing = self.differences(registry).await?;
+        let new = oracles::record_disputes(registry, differing, self.clock.now());
         if registry.disputes != before {
             registry.save(&self.project)?;
         }
@@ -373,7 +387,7 @@ impl Examiner for ProjectExaminer {
                 results?
             }
         };
-        let changed = oracles::differences(&registry, self.project.root())?;
+        let changed = self.differences(&registry).await?;
         let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim).await?;
         let message = summary(&checkout, &results, &changed);
         checkout.close().await;

@@ -11,6 +11,12 @@ use tokio::time::timeout;
 /// Time limit for git.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
+/// Time limit for what is only informative.
+const SHORT_LIMIT: Duration = Duration::from_secs(30);
+
+/// Fault code.
+pub(crate) const TIMED_OUT: &str = "git_timeout";
+
 /// Maximum output of git, in bytes.
 const MAX_OUTPUT: u64 = 256 * 1024;
 
@@ -57,6 +63,15 @@ pub(crate) async fn output(launch: Launch) -> Result<(i32, String), Fault> {
 
 /// Like [`output`], truncated to `bytes`.
 pub(crate) async fn output_up_to(launch: Launch, bytes: u64) -> Result<(i32, String), Fault> {
+    output_within(launch, bytes, TIME_LIMIT).await
+}
+
+/// Like [`output`], with a shorter time limit.
+pub(crate) async fn output_soon(launch: Launch) -> Result<(i32, String), Fault> {
+    output_within(launch, MAX_OUTPUT, SHORT_LIMIT).await
+}
+
+async fn output_within(launch: Launch, bytes: u64, limit: Duration) -> Result<(i32, String), Fault> {
     let broken = |error: &dyn std::fmt::Display| {
         let message = format!("git failed on a checkout: {error}.");
         Fault::transient(FaultLayer::System, "checkout", message)
@@ -71,8 +86,13 @@ pub(crate) async fn output_up_to(launch: Launch, bytes: u64) -> Result<(i32, Str
         let exit = child.wait().await?;
         io::Result::Ok((exit.code(), String::from_utf8_lossy(&text).into_owned()))
     };
-    match timeout(TIME_LIMIT, work).await {
+    match timeout(limit, work).await {
         Ok(result) => result.map_err(|error| broken(&error)),
-        Err(_) => Err(broken(&format!("it did not finish within {} s and was killed", TIME_LIMIT.as_secs()))),
+        Err(_) => {
+            let message = format!("git did not finish within {} s and was killed.", limit.as_secs());
+            Err(Fault::transient(FaultLayer::System, TIMED_OUT, message).hint(
+                "Run `git status` in the project. If that takes as long, look for a named pipe: `find . -type p`.",
+            ))
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Verification: checks that our own process runs on a clean checkout, protected files that agents cannot
 //! change, and evidence that anyone can inspect.
 
+mod blocking;
 mod briefing;
 mod changes;
 mod check_limit;
@@ -9,13 +10,16 @@ mod check_run;
 mod checkout;
 mod checks;
 mod checks_file;
+mod copied_tree;
 mod current_builder;
 mod decide;
 mod evidence;
 mod examiner;
 mod git;
 mod head;
+mod object_lookup;
 mod oracles;
+mod other_project;
 mod output;
 mod repository_query;
 mod reproduce;
@@ -32,5 +36,6 @@ pub use decide::{accept, reject};
 pub use evidence::{Builder, CheckEnvironment, CheckEvidence, Criterion, Evidence, coverage};
 pub use examiner::{EventListener, ProjectExaminer};
 pub use head::last_commit;
+pub use other_project::why_other_project;
 pub use reproduce::{Reproduction, reproduce};
 pub use spec::read_spec;

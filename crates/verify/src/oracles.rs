@@ -11,24 +11,31 @@ use autonoe_store::{CheckRegistry, Dispute, MAX_FILE_BYTES, Project, sha256_hex}
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::blocking::blocking;
+use crate::checkout::Checkout;
 
 /// Maximum number of files that the globs of a project may match.
 const MAX_FILES: usize = 5_000;
 
 /// Paths below `root` that match one of the globs. Links are listed, not followed.
-pub(crate) fn matching<'a>(
+fn matching<'a>(
     root: &Path,
     globs: impl IntoIterator<Item = &'a String>,
+    cancel: &CancellationToken,
 ) -> Result<BTreeSet<String>, Fault> {
     // Names that are not UTF-8 cannot be accepted.
-    let found =
-        matching_paths(root, globs)?.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+    let found = matching_paths(root, globs, cancel)?
+        .into_iter()
+        .filter_map(|path| path.into_os_string().into_string().ok());
     Ok(found.collect())
 }
 
 fn matching_paths<'a>(
     root: &Path,
     globs: impl IntoIterator<Item = &'a String>,
+    cancel: &CancellationToken,
 ) -> Result<Vec<PathBuf>, Fault> {
     let globs: Vec<&String> = globs.into_iter().collect();
     let set = glob_set(globs.iter().copied())?;
@@ -52,6 +59,13 @@ fn matching_paths<'a>(
         })
         .build();
     for entry in walk.filter_map(Result::ok) {
+        if cancel.is_cancelled() {
+            return Err(Fault::transient(
+                FaultLayer::System,
+                "cancelled",
+                "The search for files was cancelled.",
+            ));
+        }
         if entry.file_type().is_none_or(|kind| kind.is_dir()) {
             continue;
         }
@@ -102,13 +116,14 @@ pub(crate) fn freeze(
     project: &Project,
     globs: &[String],
     now: Timestamp,
+    cancel: &CancellationToken,
 ) -> Result<Vec<String>, Fault> {
     let mut missing = Vec::new();
     for glob in globs {
         if !registry.globs.insert(glob.clone()) {
             continue;
         }
-        let files = matching(project.root(), [glob])?;
+        let files = matching(project.root(), [glob], cancel)?;
         if files.is_empty() {
             registry.globs.remove(glob);
             missing.push(glob.clone());
@@ -127,8 +142,9 @@ pub(crate) fn freeze(
 pub(crate) fn differences(
     registry: &CheckRegistry,
     root: &Path,
+    cancel: &CancellationToken,
 ) -> Result<Vec<(String, Option<String>)>, Fault> {
-    let found = matching(root, &registry.globs)?;
+    let found = matching(root, &registry.globs, cancel)?;
     // Anything that is not a regular file differs.
     let now = |file: &str| {
         let content = read_bytes_beneath(root, Path::new(file), MAX_FILE_BYTES).ok()?;
@@ -144,13 +160,12 @@ pub(crate) fn differences(
     Ok(differing.collect())
 }
 
-/// Records what differs in the working tree. Returns the new differences.
+/// Records what differs in the working tree. Returns the files that did not differ before.
 pub(crate) fn record_disputes(
     registry: &mut CheckRegistry,
-    root: &Path,
+    differing: Vec<(String, Option<String>)>,
     now: Timestamp,
-) -> Result<Vec<String>, Fault> {
-    let differing = differences(registry, root)?;
+) -> Vec<String> {
     let before = std::mem::take(&mut registry.disputes);
     let mut new = Vec::new();
     for (file, sha256) in differing {
@@ -161,16 +176,31 @@ pub(crate) fn record_disputes(
         let dispute = known.cloned().unwrap_or(Dispute { sha256, at: now });
         registry.disputes.insert(file, dispute);
     }
-    Ok(new)
+    new
+}
+
+/// Restores the accepted files in a checkout.
+pub(crate) async fn restore_in(
+    checkout: &Checkout,
+    registry: &CheckRegistry,
+    project: &Project,
+) -> Result<(), Fault> {
+    let (registry, project, tree) = (registry.clone(), project.clone(), checkout.root.clone());
+    blocking(move |cancel| restore(&registry, &project, &tree, cancel)).await
 }
 
 /// Restores the accepted files in a tree where nothing runs, and removes files that are not accepted.
-pub(crate) fn restore(registry: &CheckRegistry, project: &Project, tree: &Path) -> Result<(), Fault> {
+fn restore(
+    registry: &CheckRegistry,
+    project: &Project,
+    tree: &Path,
+    cancel: &CancellationToken,
+) -> Result<(), Fault> {
     let wrong = |file: &str, error: &io::Error| {
         let message = format!("{file} cannot be restored in the checkout: {error}.");
         Fault::transient(FaultLayer::System, "oracle", message)
     };
-    for file in matching_paths(tree, &registry.globs)? {
+    for file in matching_paths(tree, &registry.globs, cancel)? {
         if file.to_str().is_none_or(|file| !registry.files.contains_key(file)) {
             fs::remove_file(tree.join(&file)).map_err(|error| wrong(&file.to_string_lossy(), &error))?;
         }

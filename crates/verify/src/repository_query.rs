@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use autonoe_core::fault::Fault;
-use autonoe_sandbox::SessionSandbox;
+use autonoe_sandbox::{Launch, RepositoryProblem, SessionSandbox};
 use tempfile::TempDir;
 
-use crate::git::{output, script};
+use crate::git::{TIMED_OUT, output, output_soon, script};
 
 /// Maximum number of uncommitted files listed.
 const MAX_LISTED: usize = 20;
@@ -49,16 +49,26 @@ impl RepositoryQuery {
 
     /// Uncommitted files, without Autonoe's own.
     pub(crate) async fn uncommitted(&self) -> Result<Vec<String>, Fault> {
-        let (_, output) = self.run(UNCOMMITTED, "").await?;
+        let (_, output) = match output_soon(self.launch(UNCOMMITTED, "").await?).await {
+            // The list is only informative, and a repository may be large.
+            Err(fault) if fault.code == TIMED_OUT && RepositoryProblem::search(&self.root).is_none() => {
+                return Ok(Vec::new());
+            }
+            listed => listed?,
+        };
         let names = output.lines().filter_map(|line| line.get(3..));
         let names = names.filter(|name| !name.starts_with(".autonoe/"));
         Ok(names.take(MAX_LISTED).map(str::to_owned).collect())
     }
 
     async fn run(&self, query: &str, commit: &str) -> Result<(i32, String), Fault> {
-        let shell =
-            script(&self.session_sandbox, query).await?.args([self.root.as_os_str(), commit.as_ref()]);
-        output(shell.cwd(self.directory.path().join("tree"))).await
+        output(self.launch(query, commit).await?).await
+    }
+
+    async fn launch(&self, query: &str, commit: &str) -> Result<Launch, Fault> {
+        let shell = script(&self.session_sandbox, query).await?;
+        let shell = shell.args([self.root.as_os_str(), commit.as_ref()]);
+        Ok(shell.cwd(self.directory.path().join("tree")))
     }
 }
 

@@ -6,7 +6,7 @@ use autonoe_store::{CheckRegistry, Project};
 use crate::check_run::{self, CheckRun, CheckVerdict};
 use crate::checkout::{Checkout, CheckoutFactory};
 use crate::evidence::Evidence;
-use crate::oracles;
+use crate::oracles::restore_in;
 
 /// Result of reproducing evidence.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ pub async fn reproduce(
     checkouts.verify_tree(&checkout).await?;
     let mut runs = Vec::new();
     for proof in &evidence.checks {
-        oracles::restore(&registry, project, &checkout.root)?;
+        restore_in(&checkout, &registry, project).await?;
         let now = match checkout.session_sandbox(proof.check.network) {
             None => CheckRun::not_run(&proof.check, CheckVerdict::NetworkNotAllowed),
             Some(session_sandbox) => check_run::run(&proof.check, session_sandbox, &checkout.root).await,

@@ -2,6 +2,7 @@
 //! are run, and the results are sent back. The loop ends when the model makes no more calls.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use autonoe_core::event::{Activity, AgentEvent, ChunkKind};
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -22,6 +23,8 @@ use crate::emit::{Emitter, host_refused, model_failure};
 const MAX_TURNS: u32 = 250;
 /// Limit per sub-agent.
 const MAX_TASK_TURNS: u32 = 50;
+/// Limit of all sub-agents of a session together.
+const MAX_TASK_TURNS_OF_SESSION: u32 = 250;
 
 const CUT_OFF: &str =
     "Your reply was cut off at the output limit. Continue where it ended, in smaller steps.";
@@ -31,6 +34,8 @@ pub(super) struct Turns {
     pub tools: Toolbox,
     pub session_sandbox: Arc<SessionSandbox>,
     pub system: String,
+    /// Turns of the session's sub-agents so far.
+    pub task_turns: AtomicU32,
 }
 
 #[derive(Clone, Copy)]
@@ -73,6 +78,12 @@ impl Turns {
         let limit = if matches!(owner, TurnOwner::Session) { MAX_TURNS } else { MAX_TASK_TURNS };
         let mut last_text = String::new();
         for _ in 0..limit {
+            if matches!(owner, TurnOwner::Task(_)) {
+                if self.task_turns_are_used_up() {
+                    break;
+                }
+                self.task_turns.fetch_add(1, Ordering::Relaxed);
+            }
             self.refresh(conversation, emitter, owner).await;
             let reply = match self.ask(conversation, emitter, owner).await {
                 Ok(reply) => reply,
@@ -229,6 +240,13 @@ impl Turns {
         if let Some(denial) = self.tools.denial(&tool_call(call)).await {
             return denial;
         }
+        if self.task_turns_are_used_up() {
+            let message = format!(
+                "The sub-agents of this session have used all of their {MAX_TASK_TURNS_OF_SESSION} turns. \
+                 Do the work without Task."
+            );
+            return CallOutcome::failed(ToolErrorCode::RateLimited, message);
+        }
         let mut conversation = Conversation::new(&self.system, self.tools.definitions_for_task(), prompt);
         let turns = self.run_turns(&mut conversation, emitter, TurnOwner::Task(&call.id));
         match Box::pin(turns).await {
@@ -239,6 +257,10 @@ impl Turns {
                 format!("The task ended early ({}). Its last text: {last_text}", outcome.name()),
             ),
         }
+    }
+
+    fn task_turns_are_used_up(&self) -> bool {
+        self.task_turns.load(Ordering::Relaxed) >= MAX_TASK_TURNS_OF_SESSION
     }
 
     /// If a tool needs a model to produce its result, asks the model.

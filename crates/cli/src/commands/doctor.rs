@@ -12,6 +12,7 @@ use autonoe_sandbox::{Sandbox, SandboxLayer};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::journal::history::History;
 use autonoe_store::{CheckRegistry, LockStatus, Project, ProjectInstructions, ProjectLock, StatusStore};
+use autonoe_verify::why_other_project;
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
@@ -213,6 +214,10 @@ async fn sandbox(environment: &Environment) -> (Vec<DoctorFinding>, Option<Sandb
 
 /// Whether agents can work in the project, by the preflight of a run.
 fn preflight(project: &Project, environment: &Environment, sandbox: Sandbox) -> Vec<DoctorFinding> {
+    // It is among the findings already, and git might wait for it.
+    if room_config::check_repository(project).is_err() {
+        return Vec::new();
+    }
     let warnings = ScratchDir::new().map_err(|error| {
         let message = format!("the temporary directory cannot be written: {error}");
         Fault::permanent(FaultLayer::System, "scratch", message)
@@ -272,7 +277,7 @@ fn project_findings(project: &Project) -> Vec<DoctorFinding> {
         check("writable", project.predict_writable().map(|()| "the project and the state directory".into())),
         check("SPEC.md", project.read_spec().map(|text| format!("{} lines", text.lines().count()))),
         check(".autonoe/agent.json", AgentConfig::load(project).map(|config| effective_config(&config))),
-        check("git settings", room_config::check_git_settings(project).map(|()| "ok".into())),
+        check("git repository", room_config::check_repository(project).map(|()| "ok".into())),
         check("checks", checks(project)),
         check("instructions", ProjectInstructions::new(project).check_all().map(|()| "ok".into())),
         check(".autonoe/status.json", deliverables(project)),
@@ -307,6 +312,9 @@ fn bad(name: &str, fault: &Fault) -> DoctorFinding {
 fn deliverables(project: &Project) -> Result<String, Fault> {
     if let Some(status) = StatusStore::read(project)? {
         return Ok(format!("{} active deliverables", status.tally().total));
+    }
+    if let Some(why) = why_other_project(project)? {
+        return Ok(format!("none yet; the recorded ones are another project's, since {why}"));
     }
     Ok(match StatusStore::deleted(project)? {
         Some(status) => {

@@ -12,10 +12,12 @@ use autonoe_core::outcome::exit;
 use autonoe_deliverables::{CallAddress, DeliverableService, relay_stdio, serve_stdio};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{LockHolder, Project, ProjectLock, SqliteJournal, StatusStore, sha256_hex};
+use autonoe_verify::why_other_project;
 use clap::{Args, Subcommand, ValueEnum};
 
 use self::login::{LoginArgs, LogoutArgs, cmd_login, cmd_logout};
 use crate::arguments::ProjectArgs;
+use crate::engine::status_setup::put_aside;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present;
@@ -90,7 +92,10 @@ pub fn cmd_mcp(args: &McpArgs, environment: Environment) -> Result<u8, Fault> {
 async fn serve_alone(project: &Project, phase: Phase) -> Result<(), Fault> {
     project.check_writable()?;
     // Fail before anything is written if the journal cannot say what was deleted.
-    StatusStore::deleted(project)?;
+    let other_project = why_other_project(project)?;
+    if other_project.is_none() {
+        StatusStore::deleted(project)?;
+    }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let now = clock.now();
     let holder = LockHolder { pid: std::process::id(), command: "mcp".to_owned(), since: now, socket: None };
@@ -99,8 +104,15 @@ async fn serve_alone(project: &Project, phase: Phase) -> Result<(), Fault> {
     let spec = project.read_spec().map(|text| sha256_hex(text.as_bytes())).unwrap_or_default();
     let journal = SqliteJournal::open(&project.journal_file(), &spec, now, JournalOptions::default()).await?;
     let status = Arc::new(StatusStore::open(project, Arc::clone(&journal), clock).await?);
-    if status.restore().await?.is_some() {
-        present::notice(".autonoe/status.json was deleted, so it was restored from the journal.");
+    match other_project {
+        Some(why) => {
+            let moved = put_aside(project, &status, &why, now).await?;
+            moved.iter().for_each(|sentence| present::warn(sentence));
+        }
+        None if status.restore().await?.is_some() => {
+            present::notice(".autonoe/status.json was deleted, so it was restored from the journal.");
+        }
+        None => {}
     }
     let service = DeliverableService::new(status, journal, phase, Box::new(|_| {}));
     serve_stdio(&service).await.map_err(|error| broken(&error))

@@ -10,7 +10,7 @@ use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{History, RunRow, WaitRow};
 use autonoe_store::{CheckRegistry, LockStatus, ProjectLock, StatusStore};
-use autonoe_verify::{checks_of, coverage};
+use autonoe_verify::{checks_of, coverage, why_other_project};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -46,7 +46,10 @@ struct StatusFacts {
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let status = StatusStore::read(&project)?;
-    let deleted = if status.is_none() { StatusStore::deleted(&project)? } else { None };
+    let deleted = match why_other_project(&project)? {
+        None if status.is_none() => StatusStore::deleted(&project)?,
+        Some(_) | None => None,
+    };
     let history = History::open(&project.journal_file())?;
     let lock = ProjectLock::status(&project);
     let (last_run, waiting, cost) = match &history {

@@ -19,7 +19,9 @@ use autonoe_core::span::SpanContext;
 use autonoe_sandbox::RoomConfig;
 use autonoe_store::journal::ResumePolicy;
 use autonoe_store::{Project, ProjectInstructions, SqliteJournal, StatusStore, sha256_hex};
-use autonoe_verify::{CheckoutFactory, CurrentBuilder, ProjectExaminer, last_commit, written_checks};
+use autonoe_verify::{
+    CheckoutFactory, CurrentBuilder, ProjectExaminer, last_commit, why_other_project, written_checks,
+};
 use autonoe_workflow::{AgentResult, CreatedAgent, HostEffects, StartOptions, StartedAgent};
 
 use crate::backend_name::BackendWithModel;
@@ -90,7 +92,8 @@ impl RunJob<'_> {
         let written = written_checks(project, &spec)?;
         let instructions = ProjectInstructions::new(project);
         instructions.check_all()?;
-        let status = match start_over {
+        let other_project = if start_over { None } else { why_other_project(project)? };
+        let status = match start_over || other_project.is_some() {
             true => None,
             // A deleted file is restored later, once we hold the project lock.
             false => StatusStore::read(project)?
@@ -104,6 +107,7 @@ impl RunJob<'_> {
             instructions,
             is_strict,
             is_over,
+            other_project,
         }))
     }
 }
@@ -125,6 +129,7 @@ pub struct DeliverableJob {
     instructions: ProjectInstructions,
     is_strict: bool,
     is_over: bool,
+    other_project: Option<String>,
 }
 
 impl PreparedJob {
@@ -148,6 +153,14 @@ impl PreparedJob {
         }
     }
 
+    /// Why the deliverables on record are another project's; `None` if they are not.
+    pub fn other_project(&self) -> Option<&str> {
+        match self {
+            Self::Deliverables(deliverables) => deliverables.other_project.as_deref(),
+            Self::Agent(_) => None,
+        }
+    }
+
     /// The phase of the first session.
     pub fn first_phase(&self) -> Phase {
         match self {
@@ -158,6 +171,7 @@ impl PreparedJob {
 
     pub fn earlier(&self) -> ResumePolicy {
         match self {
+            Self::Deliverables(job) if job.other_project.is_some() => ResumePolicy::Never,
             Self::Deliverables(_) => ResumePolicy::IfKilled,
             Self::Agent(job) if job.resumes => ResumePolicy::Always,
             Self::Agent(_) => ResumePolicy::Never,

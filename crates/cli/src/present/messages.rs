@@ -34,6 +34,11 @@ const SUMMARY_ARGUMENTS: [&str; 9] = [
     "bash_id",
 ];
 
+/// A backend and its model, which alone tells two providers of one backend apart.
+pub fn agent(backend: &str, model: &str) -> String {
+    if model.is_empty() { backend.to_owned() } else { format!("{backend} with {model}") }
+}
+
 /// `$0.12` or `unknown`.
 pub fn cost(cost: Option<Usd>) -> String {
     cost.map_or_else(|| "unknown".into(), |cost| cost.to_string())

@@ -134,7 +134,8 @@ impl Presenter {
                 self.console
                     .line(MessageLevel::Warning, &format!("Step {step} escalates to {to}: {message}"));
             }
-            RunEvent::BackendChanged { from, to, reason } => {
+            RunEvent::BackendChanged { from, to, from_model, to_model, reason } => {
+                let (from, to) = (messages::agent(from, from_model), messages::agent(to, to_model));
                 let why = reason.replace('_', " ");
                 self.console.line(
                     MessageLevel::Warning,

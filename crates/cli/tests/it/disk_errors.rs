@@ -71,8 +71,8 @@ fn a_small_state_disk_is_reported_with_its_free_space() {
     let state = project.home().join(".local/state").display().to_string();
     let model = model(&always("[[conversation.turn]]\ntext = 'x'"));
     for (size, args, code, words) in [
-        ("256k", &["doctor"][..], 2, "the disk is full"),
-        ("256k", &["run", "--backend", "native"], 1, "the disk is full"),
+        ("256k", &["doctor"][..], 2, "and at least 512 KiB are needed"),
+        ("256k", &["run", "--backend", "native"], 1, "and at least 512 KiB are needed"),
         ("2m", &["doctor"], 0, "has little free space"),
         ("2m", &["run", "--backend", "native"], 0, "has little free space"),
     ] {
@@ -106,4 +106,45 @@ fn a_state_disk_that_fills_up_stops_the_run() {
         "Free up space there",
     ];
     assert!(expected.iter().all(|words| printed.contains(words)), "{printed}");
+}
+
+#[test]
+fn a_project_on_a_full_disk_is_not_ready() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let root = project.root().display().to_string();
+    let prepare = format!(
+        "cp {root}/SPEC.md {root}/../spec; mount -t tmpfs -o size=256k tmpfs {root}; cp {root}/../spec {root}/SPEC.md; \
+         cat /dev/zero > {root}/fill 2> /dev/null || true"
+    );
+    let model = model(&always("[[conversation.turn]]\ntext = 'x'"));
+    for args in [&["doctor"][..], &["run", "--backend", "native"]] {
+        let mut autonoe = project.autonoe(Some(&model));
+        autonoe.args(args);
+        let Some(output) = in_namespace(&project, &prepare, &autonoe) else { return };
+        let printed = printed_text(&output);
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains("the disk is full: 0 bytes of 256 KiB are free"), "{printed}");
+        assert!(!printed.contains("is ready to start"), "{printed}");
+    }
+}
+
+#[test]
+fn a_state_disk_without_inodes_is_reported_as_that() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let model = model(&always("[[conversation.turn]]\ntext = 'x'"));
+    for inodes in [1, 8] {
+        let prepare = small_state(&project, &format!("8m,nr_inodes={inodes}"));
+        for (args, code) in [(&["doctor"][..], 2), (&["run", "--backend", "native"], 1)] {
+            let mut autonoe = project.autonoe(Some(&model));
+            autonoe.args(args);
+            let Some(output) = in_namespace(&project, &prepare, &autonoe) else { return };
+            let printed = printed_text(&output);
+            assert_eq!(output.status.code(), Some(code), "{printed}");
+            assert!(
+                printed.contains("all inodes are used") || printed.contains("more files can be created"),
+                "{printed}"
+            );
+            assert!(!printed.contains("unable to open database file"), "{printed}");
+        }
+    }
 }

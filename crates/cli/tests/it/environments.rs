@@ -285,3 +285,109 @@ fn resource_limits_that_are_too_low_are_reported() {
     );
     RunOutput::from(enough.output().expect("started")).assert_ended("all_passed", 0);
 }
+
+/// The limits of the stack that a shell can set, soft and hard.
+#[test]
+fn a_low_stack_limit_is_raised_or_reported() {
+    let (project, server) = (project(), committing_model());
+    let uid = if is_root() { OTHER_UID } else { rustix::process::geteuid().as_raw() };
+    chown_all(project.root().parent().expect("parent"), uid);
+    for kibibytes in [64, 256, 512] {
+        let limits = format!("ulimit -s {kibibytes}");
+        let part = format!("The stack limit is {kibibytes} KiB (ulimit -s)");
+        for args in [&["run", "--backend", "native"][..], &["doctor"], &["status"]] {
+            let mut command = project.autonoe(Some(&server));
+            command.args(args);
+            limited(&limits, &project.home())(&mut command);
+            let output = command.output().expect("started");
+            let printed = output_text(&output);
+            assert_eq!(output.status.code(), Some(2), "{args:?} with {limits}: {printed}");
+            assert!(
+                printed.contains(&part) && printed.contains("hint:"),
+                "{args:?} with {limits}: {printed}"
+            );
+        }
+    }
+    let mut data = project.autonoe(Some(&server));
+    // With less than the binary itself needs, the kernel does not even start it.
+    limited("ulimit -d 8000", &project.home())(data.arg("status"));
+    let output = data.output().expect("started");
+    assert!(output_text(&output).contains("The data limit is 7 MiB (ulimit -d)"), "{output:?}");
+    let mut soft = project.command(&server, &["run"]);
+    limited("ulimit -S -s 64; ulimit -S -d 8000", &project.home())(&mut soft);
+    RunOutput::from(soft.output().expect("started")).assert_ended("all_passed", 0);
+}
+
+#[test]
+fn a_git_that_is_not_a_repository_is_refused() {
+    for (make, parts) in [
+        ("echo 'gitdir: /nonexistent' > .git", ["names the directory '/nonexistent'", ".git"]),
+        ("echo hello > .git", ["without a line `gitdir:", ".git"]),
+        ("mkfifo .git", ["it is a named pipe", ".git"]),
+        ("ln -s .git .git", ["it cannot be opened", ".git"]),
+        ("ln -s .git other; ln -s other .git", ["it cannot be opened", ".git"]),
+        ("git init -q . && git config core.bare true", ["must be run in a work tree", "core.bare false"]),
+        ("git init -q . && git config core.worktree /nonexistent", ["works on other files", "/nonexistent"]),
+        ("git init -q . && git config core.worktree /usr", ["works on other files", "/usr"]),
+    ] {
+        let (project, server) = (CliTestProject::with_status(&[("A", "pending")]), committing_model());
+        let made =
+            Command::new("sh").args(["-c", make]).current_dir(project.root()).status().expect("started");
+        assert!(made.success(), "{make}");
+        assert_refused(&project, &server, |_| {}, &parts);
+    }
+}
+
+#[test]
+fn a_missing_git_is_reported_before_the_first_session() {
+    let (project, server) = (CliTestProject::with_status(&[("A", "pending")]), committing_model());
+    let bin = without_bubblewrap(&project);
+    fs::remove_file(bin.join("git")).expect("removed");
+    let mut command = project.command(&server, &["run", "-n", "1"]);
+    let run = RunOutput::from(command.env("PATH", &bin).output().expect("started"));
+    let words = "git was not found on the PATH";
+    let reported = run.events.iter().position(|event| event["message"].to_string().contains(words));
+    let begun = run.events.iter().position(|event| event["type"] == "session_started");
+    assert!(reported.is_some() && reported < begun, "{:?}", run.events);
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+    let doctor = project.autonoe(Some(&server)).arg("doctor").env("PATH", &bin).output().expect("started");
+    assert!(output_text(&doctor).contains(words), "{}", output_text(&doctor));
+}
+
+#[test]
+fn hooks_that_hang_or_refuse_a_message_are_reported() {
+    let (project, server) = (project(), committing_model());
+    for (name, script, words) in [
+        ("pre-commit", "sleep 1000", "The pre-commit hook did not finish within 10 s"),
+        (
+            "commit-msg",
+            "grep -q ticket \"$1\" || { echo 'no ticket named'; exit 3; }",
+            "exit code 3: no ticket named",
+        ),
+        (
+            "prepare-commit-msg",
+            "test \"$2\" = message && test -f \"$1\" && exit 4",
+            "The prepare-commit-msg hook fails",
+        ),
+    ] {
+        let hook = project.path(".git/hooks").join(name);
+        fs::create_dir_all(hook.parent().expect("parent")).expect("made");
+        fs::write(&hook, format!("#!/bin/sh\n{script}\n")).expect("written");
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("made executable");
+        let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
+        let printed = output_text(&doctor);
+        assert!(printed.contains(words) && printed.contains(&format!("The {name} hook")), "{printed}");
+        fs::remove_file(&hook).expect("removed");
+    }
+}
+
+#[test]
+fn a_state_directory_inside_the_project_is_refused() {
+    let (project, server) = (project(), committing_model());
+    let inside = project.path("state/deeper");
+    let change = |command: &mut Command| {
+        command.env("XDG_STATE_HOME", &inside);
+    };
+    assert_refused(&project, &server, change, &["is inside the project", "XDG_STATE_HOME"]);
+    assert!(!project.path("state").exists(), "nothing is created there");
+}

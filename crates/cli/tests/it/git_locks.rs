@@ -102,7 +102,8 @@ fn a_run_interrupted_during_commits_leaves_no_lock_without_bubblewrap() {
 }
 
 /// Leaves the lock files of a killed git, and waits.
-const HOLDS_A_LOCK: &str = "touch .git/index.lock .git/refs/heads/main.lock; echo x > ready.txt; sleep 300";
+const HOLDS_A_LOCK: &str = "mkdir -p .git/logs; touch .git/index.lock .git/refs/heads/main.lock .git/logs/HEAD.lock; \
+     echo x > ready.txt; sleep 300";
 
 /// The next run reports the removed locks on screen and in its events, and succeeds.
 fn assert_goes_on(project: &CliTestProject, server: &ScriptedServer) {
@@ -115,7 +116,7 @@ fn assert_goes_on(project: &CliTestProject, server: &ScriptedServer) {
     );
     let run = project.run(server, &["run"]);
     run.assert_ended("all_passed", 0);
-    for name in ["index.lock", "main.lock"] {
+    for name in ["index.lock", "main.lock", "HEAD.lock"] {
         let notices: Vec<_> =
             run.of_type("trouble").filter(|event| event["message"].to_string().contains(name)).collect();
         assert_eq!(notices.len(), 1, "{:?}", run.events);

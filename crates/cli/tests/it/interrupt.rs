@@ -1,6 +1,11 @@
 //! Signals and closed pipes: a running session stops at once, state is saved, and no process keeps running.
 
+use std::io::Write;
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -27,6 +32,53 @@ fn a_signal_stops_a_running_command() {
         assert_no_processes_left(&project);
         let status = project.autonoe(None).args(["status"]).output().expect("started");
         assert!(String::from_utf8_lossy(&status.stdout).contains("interrupted"), "the end is recorded");
+    }
+}
+
+/// A model service whose response is one line without an end; with the number of bytes that it has sent.
+fn endless_line() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&sent);
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let counter = Arc::clone(&counter);
+            std::thread::spawn(move || {
+                let mut piece = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: ".to_vec();
+                while client.write_all(&piece).is_ok() {
+                    counter.fetch_add(piece.len(), Ordering::Relaxed);
+                    piece = vec![b'x'; 64 << 10];
+                }
+            });
+        }
+    });
+    (address, sent)
+}
+
+#[test]
+fn a_signal_stops_a_run_whose_model_sends_an_endless_line() {
+    for kind in [Signal::INT, Signal::TERM] {
+        let project = CliTestProject::with_status(&[("A", "pending")]);
+        let (address, sent) = endless_line();
+        let unused = model(LONG_COMMAND);
+        let mut command = project.command(&unused, &["run"]);
+        command.env("ANTHROPIC_BASE_URL", address).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("started");
+        until("the response is being read", || sent.load(Ordering::Relaxed) > 16 << 20);
+        std::thread::sleep(Duration::from_secs(1));
+        signal(&child, kind);
+        let signalled = Instant::now();
+        while child.try_wait().expect("waited").is_none() {
+            if signalled.elapsed() > Duration::from_secs(5) {
+                signal(&child, Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let elapsed = signalled.elapsed();
+        assert_eq!(child.wait().expect("ended").code(), Some(130), "after {elapsed:?}");
+        assert!(elapsed < Duration::from_secs(1), "it took {elapsed:?}");
+        assert_no_processes_left(&project);
     }
 }
 
@@ -190,4 +242,45 @@ fn a_killed_sandbox_is_reported_and_the_session_continues() {
     );
     assert!(run.stderr.contains(message), "{}", run.stderr);
     assert_no_processes_left(&project);
+}
+
+/// Without git the files are copied for the checks, which takes long here.
+fn with_large_file_and_check() -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("SPEC.md", "# Spec\n\n```check A name=a\n$ test -f x\n```\n");
+    let large = std::fs::File::create(project.path("large")).expect("file");
+    large.set_len(2_000_000_000).expect("grown");
+    project
+}
+
+#[test]
+fn a_signal_stops_the_copying_of_a_large_project() {
+    let project = with_large_file_and_check();
+    let model = model(&builder());
+    let mut command = project.command(&model, &["run"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let checkouts = project.home().join(".local/state/autonoe/projects");
+    let is_copying = || {
+        let mut found = Command::new("find");
+        let found =
+            found.arg(&checkouts).args(["-path", "*/tree/large", "-size", "+1M"]).output().expect("find");
+        !found.stdout.is_empty()
+    };
+    until("the files are copied", is_copying);
+    let start = Instant::now();
+    signal(&child, Signal::TERM);
+    let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("interrupted", 130);
+    assert!(start.elapsed() < Duration::from_secs(5), "it took {:?}", start.elapsed());
+    assert_eq!(model.requests().len(), 0);
+}
+
+#[test]
+fn max_duration_stops_the_copying_of_a_large_project() {
+    let project = with_large_file_and_check();
+    let model = model(&builder());
+    let start = Instant::now();
+    let run = project.run(&model, &["run", "--max-duration", "1s"]);
+    run.assert_ended("duration_exceeded", 4);
+    assert!(start.elapsed() < Duration::from_secs(10), "it took {:?}", start.elapsed());
 }

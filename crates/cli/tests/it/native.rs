@@ -354,6 +354,27 @@ fn tools_run_in_parallel_and_in_sub_agents_and_unknown_ones_are_answered() {
 }
 
 #[test]
+fn the_sub_agents_of_a_session_have_a_common_limit_of_turns() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("a.txt", "alpha");
+    let endless =
+        "[[conversation.turn]]\ncall = [{ tool = 'Read', input = { file_path = 'a.txt' } }]\n".repeat(60);
+    let task = "{ tool = 'Task', input = { description = 'look', prompt = 'search for ever' } }";
+    let model = model(&format!(
+        "[[conversation]]\nname = 'task'\nwhen = 'search for ever'\n{endless}\
+         [[conversation]]\nname = 'session'\n\
+         [[conversation.turn]]\ncall = [{task}, {task}, {task}, {task}, {task}, {task}, {task}]\n\
+         [[conversation.turn]]\nexpect = ['The task ended early (max_turns)', 'used all of their 250 turns']\n\
+         call = [{{ tool = 'mcp__autonoe__set_status', input = {{ deliverableId = 'A', status = 'passed' }} }}]\n\
+         [[conversation.turn]]\ntext = 'done'"
+    ));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    assert_eq!(model.requests().len(), 250 + 3, "five tasks of 50 turns, then none");
+}
+
+#[test]
 fn resume_without_a_conversation_is_refused() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&always("[[conversation.turn]]\ntext = 'never sent'"));

@@ -1,7 +1,7 @@
 //! Outages of the model service: the run waits, reports it on screen, in JSON and in `status`, continues to wait after a
 //! restart, or switches to a fallback.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
@@ -18,10 +18,20 @@ fn closed_address() -> String {
 }
 
 fn serve_at(address: &str, model: &ScriptedServer) {
+    serve_after(address, "", 0, model);
+}
+
+/// Answers with `failure` so many times before it forwards to the model.
+fn serve_after(address: &str, failure: &str, times: usize, model: &ScriptedServer) {
+    let failure = failure.to_owned();
     let listener = TcpListener::bind(address).expect("the port is still free");
     let service = model.base_url().trim_start_matches("http://").to_owned();
     std::thread::spawn(move || {
-        for client in listener.incoming().flatten() {
+        for (index, client) in listener.incoming().flatten().enumerate() {
+            if index < times {
+                answer(client, &failure);
+                continue;
+            }
             let server = TcpStream::connect(&service).expect("the model");
             let (mut from_client, mut to_server) =
                 (client.try_clone().expect("cloned"), server.try_clone().expect("cloned"));
@@ -30,6 +40,17 @@ fn serve_at(address: &str, model: &ScriptedServer) {
             std::thread::spawn(move || std::io::copy(&mut from_server, &mut to_client));
         }
     });
+}
+
+/// Reads a whole request and answers it.
+fn answer(mut client: TcpStream, response: &str) {
+    let mut reader = BufReader::new(client.try_clone().expect("cloned"));
+    let head: Vec<String> =
+        reader.by_ref().lines().map(|line| line.expect("read")).take_while(|line| !line.is_empty()).collect();
+    let length =
+        head.iter().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    reader.read_exact(&mut vec![0; length.unwrap_or(0)]).expect("read");
+    client.write_all(response.as_bytes()).expect("written");
 }
 
 fn command(project: &CliTestProject, model: &ScriptedServer, address: &str, args: &[&str]) -> Command {
@@ -137,6 +158,29 @@ fn overload_and_rate_limits_without_a_reset_time_are_waited_for() {
         run.assert_ended("all_passed", 0);
         assert_eq!(run.of_type("outage").count(), 1, "{status}: four tries, then a session that needs two");
         assert_eq!(run.outcome()["iterations"], 1, "{status}");
+    }
+}
+
+#[test]
+fn the_error_page_of_a_proxy_is_waited_for() {
+    for status in ["502 Bad Gateway", "503 Service Unavailable"] {
+        let project = CliTestProject::with_status(&[("A", "pending")]);
+        let model = model(&coding("A", "passed"));
+        let address = closed_address();
+        let page =
+            format!("<html>\r\n<head><title>{status}</title></head>\r\n<center>nginx</center></html>\r\n");
+        let response = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{page}",
+            page.len()
+        );
+        serve_after(&address, &response, 5, &model);
+        let args = ["run", "--max-retries", "0"];
+        let run = RunOutput::from(command(&project, &model, &address, &args).output().expect("started"));
+        run.assert_ended("all_passed", 0);
+        let outages: Vec<_> = run.of_type("outage").collect();
+        assert_eq!(outages.len(), 1, "{status}: four tries, then a session that needs two");
+        let message = outages[0]["message"].as_str().expect("words");
+        assert!(message.contains(&format!("a web page, '{status}' (HTML)")), "{message}");
     }
 }
 

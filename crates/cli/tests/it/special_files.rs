@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::support::{CliTestProject, coding, model, until};
+use super::support::{CliTestProject, always, coding, model, until};
 
 /// What is put in place of a file, and how it is reported.
 const SPECIAL: [(&str, &str); 4] = [
@@ -98,5 +99,145 @@ fn special_files_in_a_project_do_not_stop_a_session() {
         }
         let model = model(&coding("A", "passed"));
         project.run(&model, &["run", "-n", "1"]).assert_ended("all_passed", 0);
+    }
+}
+
+/// A project with a check in SPEC.md that fails until the work is done.
+fn with_check() -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("SPEC.md", "# Spec\n\nBuild A.\n\n```check A name=a\n$ test -f work-A.txt\n```\n");
+    project
+}
+
+#[test]
+fn special_ignore_files_do_not_stop_the_checks_of_a_project_without_git() {
+    for (kind, _) in SPECIAL {
+        let project = with_check();
+        for name in [".gitignore", ".ignore", "sub/.gitignore"] {
+            create_special(kind, &project.path(name));
+        }
+        let model = model(&coding("A", "passed"));
+        let run = project.run(&model, &["run", "-n", "1"]);
+        if kind == "large" {
+            // It is a file of the project like any other, and too large to be copied.
+            run.assert_ended("failed", 2);
+            assert!(run.stderr.contains("the largest are sub/.gitignore (5 GiB)"), "{}", run.stderr);
+            continue;
+        }
+        run.assert_ended("all_passed", 0);
+        assert_eq!(run.outcome()["deliverables_verified"], 1, "{kind}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_pipe_that_git_reads_is_named_by_run_and_doctor() {
+    for name in [".git/index", ".git/HEAD", ".git/packed-refs", ".git/commondir", ".git/more", ".gitignore"] {
+        let project = with_check();
+        project.git(&["init", "-q", "-b", "main", "."]);
+        project.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+        project.git(&["config", "include.path", "more"]);
+        let _ = fs::remove_file(project.path(name));
+        create_special("pipe", &project.path(name));
+        for command in ["run --backend native", "doctor"] {
+            let start = Instant::now();
+            let (code, printed) = run_to_end(&project, command);
+            assert_eq!(code, Some(2), "{command} with {name}: {printed}");
+            let path = project.path(name).display().to_string();
+            assert!(
+                printed.contains(&path) && printed.contains("it is a named pipe"),
+                "{command}: {printed}"
+            );
+            assert!(
+                start.elapsed() < Duration::from_secs(15),
+                "{command} with {name} took {:?}",
+                start.elapsed()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_pipe_that_an_agent_makes_ends_the_run_with_its_name() {
+    for name in [".git/index", "sub/.gitignore"] {
+        let project = with_check();
+        project.write(".autonoe/agent.json", r#"{"allowCommands": {"base": ["bash"]}}"#);
+        assert!(project.autonoe(None).args(["trust", "--yes"]).output().expect("started").status.success());
+        project.git(&["init", "-q", "-b", "main", "."]);
+        project.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+        project.write("script.sh", &format!("mkdir -p sub; rm -f {name}; mkfifo {name}"));
+        let model = model(&always(
+            r#"
+              [[conversation.turn]]
+              call = [{ tool = "Bash", input = { command = "bash script.sh" } }]
+              [[conversation.turn]]
+              text = "done"
+            "#,
+        ));
+        let start = Instant::now();
+        // The deliverables are rechecked at the end.
+        let run = project.run(&model, &["run", "-n", "1"]);
+        run.assert_ended("failed", 2);
+        assert!(run.stderr.contains(name) && run.stderr.contains("it is a named pipe"), "{}", run.stderr);
+        assert!(start.elapsed() < Duration::from_secs(60), "{name} took {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn a_lock_file_that_is_a_pipe_is_reported() {
+    for name in ["turn", "lock"] {
+        let project = CliTestProject::with_status(&[("A", "pending")]);
+        let (_, printed) = run_to_end(&project, "status");
+        assert!(printed.contains("0/1"), "{printed}");
+        let model = model(&coding("A", "passed"));
+        project.run(&model, &["run", "-n", "1"]).assert_ended("all_passed", 0);
+        let file = project.journal().with_file_name(name);
+        fs::remove_file(&file).expect("removed");
+        create_special("pipe", &file);
+        for command in ["run --backend native", "mcp"] {
+            let (code, printed) = run_to_end(&project, command);
+            assert_eq!(code, Some(1), "{command}: {printed}");
+            assert!(
+                printed.contains(&format!("{name} cannot be used: it is a named pipe")),
+                "{command}: {printed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn something_else_in_place_of_the_autonoe_directory_is_named() {
+    for (kind, words) in [("pipe", "a named pipe"), ("device", "a device"), ("large", "a file")] {
+        let project = CliTestProject::new();
+        create_special(kind, &project.path(".autonoe"));
+        for command in ["run --backend native", "doctor", "status"] {
+            let (code, printed) = run_to_end(&project, command);
+            assert_eq!(code, Some(2), "{command}: {printed}");
+            let sentence = format!(".autonoe must be a directory, but it is {words}");
+            assert!(printed.contains(&sentence) && printed.contains("Move it away"), "{command}: {printed}");
+        }
+    }
+}
+
+/// Agents write the home directory of their room, in which we write their git identity.
+#[test]
+fn what_an_agent_leaves_in_its_home_is_not_followed() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let precious = project.home().join("precious");
+    fs::write(&precious, "kept").expect("written");
+    let home = {
+        let model = model(&coding("A", "pending"));
+        project.run(&model, &["run", "-n", "1"]);
+        project.journal().with_file_name("home")
+    };
+    for kind in ["link", "pipe"] {
+        fs::remove_file(home.join(".gitconfig")).expect("removed");
+        match kind {
+            "link" => symlink(&precious, home.join(".gitconfig")).expect("link"),
+            _ => create_special(kind, &home.join(".gitconfig")),
+        }
+        let (_, printed) = run_to_end(&project, "run --backend native --max-duration 1s");
+        assert_eq!(fs::read_to_string(&precious).expect("there"), "kept", "{printed}");
+        let written = fs::symlink_metadata(home.join(".gitconfig")).expect("there");
+        assert!(written.is_file(), "{kind}");
     }
 }

@@ -39,7 +39,7 @@ fn thinking() -> Tuning {
 }
 
 fn impatient() -> Tuning {
-    Tuning { idle_timeout: Duration::from_millis(50), ..quick() }
+    Tuning { idle_timeout: Duration::from_millis(200), ..quick() }
 }
 
 fn image_result(id: &str, text: &str) -> ToolResult {

@@ -4,6 +4,7 @@
 mod conformance;
 mod failures;
 mod html;
+mod limits;
 mod quota;
 mod raw;
 mod replies;

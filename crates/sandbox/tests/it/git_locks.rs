@@ -40,6 +40,8 @@ async fn locks_created_in_the_session_are_removed() {
         "objects/maintenance.lock",
         "refs/heads/feature/x.lock",
         "modules/sub/index.lock",
+        "logs/HEAD.lock",
+        "logs/refs/heads/main.lock",
     ];
     let notices = session(dir.path(), || {
         for name in names {
@@ -74,8 +76,12 @@ async fn locks_of_a_linked_working_tree_are_removed() {
     let linked = dir.path().join("linked");
     git(&main, &["worktree", "add", "-q", "-b", "other", "../linked/project"]);
     let own = main.join(".git/worktrees/project");
-    let locks =
-        [own.join("index.lock"), main.join(".git/packed-refs.lock"), main.join(".git/refs/heads/x.lock")];
+    let locks = [
+        own.join("index.lock"),
+        main.join(".git/packed-refs.lock"),
+        main.join(".git/ORIG_HEAD.lock"),
+        main.join(".git/refs/heads/x.lock"),
+    ];
     let of_main = main.join(".git/index.lock");
     let notices = session(&linked, || {
         locks.iter().chain([&of_main]).for_each(|lock| fs::write(lock, "").unwrap());

@@ -75,7 +75,7 @@ fn cause(path: &Path, error: &rusqlite::Error) -> Cause {
 
 /// SQLite's "I/O error" and "unable to open" can have many causes, so the operating system is asked directly.
 fn system_cause(path: &Path) -> Cause {
-    if Disk::of(path).is_some_and(|disk| disk.free < FULL_BELOW_BYTES) {
+    if Disk::of(path).is_some_and(|disk| disk.free < FULL_BELOW_BYTES || disk.is_out_of_files()) {
         return Cause::System(WriteFailure::full(path));
     }
     if let Ok(Some(_)) = find_regular(path)

@@ -35,6 +35,15 @@ pub struct RunCommits {
     pub after: Option<String>,
 }
 
+/// What the recorded `status.json` belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusOrigin {
+    /// Hash of the SPEC.md of the last run that read one; `None` if unknown.
+    pub spec: Option<String>,
+    /// Last known commit of the last run; `None` if there was none or it is unknown.
+    pub commit: Option<String>,
+}
+
 /// A wait of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WaitRow {
@@ -214,6 +223,28 @@ impl History {
     /// `None` if there never was a `status.json`, or if the user has started over since.
     pub fn recorded_status(&self) -> std::result::Result<Option<RecordedStatus>, Fault> {
         self.guard(super::records::recorded_status)
+    }
+
+    /// What the recorded `status.json` was planned from; `None` if none is recorded.
+    pub fn status_origin(&self) -> std::result::Result<Option<StatusOrigin>, Fault> {
+        if self.recorded_status()?.is_none() {
+            return Ok(None);
+        }
+        self.guard(|db| {
+            let latest = |query: &str| -> Result<Option<String>> {
+                Ok(db.query_row(query, [], |row| row.get(0)).optional()?.flatten())
+            };
+            // Journals of older versions have neither.
+            let spec = match db.column_exists(None, "runs", "spec")? {
+                true => latest("SELECT spec FROM runs WHERE spec IS NOT NULL ORDER BY id DESC LIMIT 1")?,
+                false => None,
+            };
+            let commit = match db.table_exists(None, "commits")? {
+                true => latest("SELECT COALESCE(after, before) FROM commits ORDER BY run DESC LIMIT 1")?,
+                false => None,
+            };
+            Ok(Some(StatusOrigin { spec, commit }))
+        })
     }
 
     /// Runs SQLite's integrity check.

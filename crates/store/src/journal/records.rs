@@ -75,13 +75,14 @@ pub(super) fn begin_run(
                  WHERE run = ?1 AND ended_at IS NULL",
                 params![id, now.to_string()],
             )?;
+            db.execute("UPDATE runs SET spec = NULLIF(?2, '') WHERE id = ?1", params![id, spec])?;
             id
         }
         None => {
             db.execute("UPDATE runs SET ended_at = ?1 WHERE ended_at IS NULL", [now.to_string()])?;
             db.execute(
-                "INSERT INTO runs (command, started_at) VALUES (?1, ?2)",
-                params![command, now.to_string()],
+                "INSERT INTO runs (command, started_at, spec) VALUES (?1, ?2, NULLIF(?3, ''))",
+                params![command, now.to_string(), spec],
             )?;
             db.last_insert_rowid()
         }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Result};
 
 /// Entry `n` migrates version `n` to version `n + 1`. Never edit, only append.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
@@ -124,6 +124,10 @@ const MIGRATIONS: [&str; 5] = [
         message TEXT NOT NULL,
         ended_at TEXT
     );
+",
+    // Hash of the SPEC.md of a run; NULL for declarative agents, and for runs of older versions.
+    "
+    ALTER TABLE runs ADD COLUMN spec TEXT;
 ",
 ];
 

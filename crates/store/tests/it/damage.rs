@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use crate::support::{SPEC, StoreFixture, session};
 
 /// An empty file has format 0.
-const NEWEST: i64 = 5;
+const NEWEST: i64 = 6;
 
 async fn refused(fixture: &StoreFixture) -> Fault {
     let start = fixture.try_begin("run", SPEC, Timestamp::now(), JournalOptions::default()).await;

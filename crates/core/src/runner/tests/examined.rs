@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use super::options;
+use super::{max_duration, options};
 use crate::check::{Assurance, Finding};
 use crate::deliverable::Deliverable;
 use crate::deliverable::DeliverableStatus::{Passed, Pending};
@@ -15,8 +15,8 @@ use crate::instruction::Phase::{Coding, Review};
 use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::status::Refusal;
-use crate::testing::World;
 use crate::testing::script::session;
+use crate::testing::{World, seconds};
 
 /// An examiner with prepared results.
 struct ScriptedExaminer {
@@ -26,19 +26,30 @@ struct ScriptedExaminer {
     /// Review sessions still wanted.
     reviews: Mutex<usize>,
     finding: Assurance,
+    /// The method that never returns, if any.
+    hanging: Option<&'static str>,
 }
 
 impl ScriptedExaminer {
     fn new(world: &World, confirmations: &[bool]) -> Self {
         let confirmations = confirmations.iter().rev().copied().collect();
         let (confirmations, reviews) = (Mutex::new(confirmations), Mutex::new(0));
-        Self { world: world.clone(), confirmations, reviews, finding: Assurance::Verified }
+        Self { world: world.clone(), confirmations, reviews, finding: Assurance::Verified, hanging: None }
+    }
+}
+
+impl ScriptedExaminer {
+    async fn hang(&self, method: &str) {
+        if self.hanging == Some(method) {
+            std::future::pending().await
+        }
     }
 }
 
 #[async_trait]
 impl Examiner for ScriptedExaminer {
     async fn prepare(&self) -> Result<(), Fault> {
+        self.hang("prepare").await;
         Ok(())
     }
 
@@ -51,6 +62,7 @@ impl Examiner for ScriptedExaminer {
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {
+        self.hang("confirm").await;
         let holds = self.confirmations.lock().unwrap().pop().unwrap_or(true);
         let finding =
             Finding { assurance: self.finding, commit: None, tree: None, at: jiff::Timestamp::UNIX_EPOCH };
@@ -125,4 +137,23 @@ async fn at_most_three_review_sessions_are_run() {
     let examiner = ScriptedExaminer { reviews: Mutex::new(10), ..ScriptedExaminer::new(&world, &[]) };
     let outcome = run(&world, examiner, false, true).await;
     assert_eq!((outcome, world.phases()), (RunOutcome::AllPassed, vec![Review, Review, Review]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_duration_and_an_interrupt_end_checks_that_hang() {
+    let limit = seconds(30);
+    for method in ["prepare", "confirm"] {
+        // Everything passed, so that the plan confirms it before it is done.
+        let world = World::with(&[("A", Passed)]);
+        let examiner = ScriptedExaminer { hanging: Some(method), ..ScriptedExaminer::new(&world, &[]) };
+        let mut plan = world.deliverable_plan().examined_by(Arc::new(examiner), false);
+        let report = world.drive(&mut plan, RunState::default(), max_duration(limit)).await;
+        assert_eq!(report.outcome, RunOutcome::DurationExceeded { limit }, "{method}");
+
+        let world = World::with(&[("A", Passed)]).interrupted_after(seconds(5));
+        let examiner = ScriptedExaminer { hanging: Some(method), ..ScriptedExaminer::new(&world, &[]) };
+        let mut plan = world.deliverable_plan().examined_by(Arc::new(examiner), false);
+        let report = world.drive(&mut plan, RunState::default(), max_duration(limit)).await;
+        assert_eq!(report.outcome, RunOutcome::Interrupted, "{method}");
+    }
 }

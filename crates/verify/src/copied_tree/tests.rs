@@ -1,0 +1,147 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use autonoe_sandbox::Repository;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use tokio_util::sync::CancellationToken;
+
+use super::{CopyError, copy_tree};
+
+struct Fixture {
+    _directory: tempfile::TempDir,
+    root: PathBuf,
+    copy: PathBuf,
+}
+
+impl Fixture {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().expect("directory");
+        let base = directory.path().canonicalize().expect("real");
+        let (root, copy) = (base.join("outer/project"), base.join("copy"));
+        fs::create_dir_all(&root).expect("directory");
+        for (path, content) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().expect("parent")).expect("directory");
+            fs::write(path, content).expect("written");
+        }
+        Self { _directory: directory, root, copy }
+    }
+
+    fn try_copy(&self) -> Result<String, CopyError> {
+        let _ = fs::remove_dir_all(&self.copy);
+        fs::create_dir(&self.copy).expect("directory");
+        copy_tree(&self.root, &Repository::around(&self.root), &self.copy, &CancellationToken::new())
+    }
+
+    /// The copied paths, without directories.
+    fn copied(&self) -> Vec<String> {
+        self.try_copy().expect("copied");
+        let mut found = Vec::new();
+        files_below(&self.copy, &mut found);
+        let below =
+            found.iter().map(|path| path.strip_prefix(&self.copy).expect("below").display().to_string());
+        let mut below: Vec<_> = below.collect();
+        below.sort();
+        below
+    }
+}
+
+fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("listed").flatten() {
+        match entry.file_type().expect("type").is_dir() {
+            true => files_below(&entry.path(), found),
+            false => found.push(entry.path()),
+        }
+    }
+}
+
+fn pipe(path: &Path) {
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("pipe");
+}
+
+#[test]
+fn ignore_files_are_obeyed() {
+    let fixture = Fixture::new(&[
+        ("a.rs", ""),
+        ("a.log", ""),
+        ("kept.log", ""),
+        (".gitignore", "*.log\ntarget/\n"),
+        (".ignore", "!kept.log\nlarge\n"),
+        ("target/x", ""),
+        ("large", ""),
+        ("sub/.gitignore", "!a.log\nb.rs\n"),
+        ("sub/a.log", ""),
+        ("sub/b.rs", ""),
+        (".autonoe/status.json", ""),
+        (".hidden", ""),
+    ]);
+    let expected = [".gitignore", ".hidden", ".ignore", "a.rs", "kept.log", "sub/.gitignore", "sub/a.log"];
+    assert_eq!(fixture.copied(), expected);
+}
+
+#[test]
+fn patterns_above_count_within_the_repository_only() {
+    let fixture = Fixture::new(&[("a", ""), ("b", "")]);
+    let outer = fixture.root.parent().expect("parent");
+    fs::write(outer.join(".gitignore"), "a\n").expect("written");
+    assert_eq!(fixture.copied(), ["a", "b"], "no repository");
+    fs::create_dir_all(outer.join(".git/info")).expect("directory");
+    fs::write(outer.join(".git/HEAD"), "ref: refs/heads/main\n").expect("written");
+    assert_eq!(fixture.copied(), ["b"]);
+    fs::write(outer.join(".git/info/exclude"), "b\n").expect("written");
+    assert_eq!(fixture.copied(), Vec::<String>::new());
+}
+
+#[test]
+fn special_ignore_files_neither_block_nor_count() {
+    let fixture = Fixture::new(&[("a", ""), ("sub/b", "")]);
+    for directory in ["", "sub"] {
+        for name in [".gitignore", ".ignore"] {
+            let path = fixture.root.join(directory).join(name);
+            pipe(&path);
+            assert_eq!(fixture.copied(), ["a", "sub/b"], "{name} is a pipe");
+            fs::remove_file(&path).expect("removed");
+            symlink("/dev/zero", &path).expect("link");
+            let link = Path::new(directory).join(name).display().to_string();
+            let mut expected = vec![link, "a".to_owned(), "sub/b".to_owned()];
+            expected.sort();
+            assert_eq!(fixture.copied(), expected, "{name} is endless");
+            fs::remove_file(&path).expect("removed");
+            fs::File::create(&path).expect("file").set_len(1 << 20).expect("grown");
+            assert_eq!(fixture.copied().len(), 3, "{name} is large");
+            fs::remove_file(&path).expect("removed");
+        }
+    }
+}
+
+#[test]
+fn a_project_that_is_too_large_names_its_largest_files_at_once() {
+    let fixture = Fixture::new(&[("small", "x")]);
+    fs::create_dir(fixture.root.join("data")).expect("directory");
+    fs::File::create(fixture.root.join("data/dump")).expect("file").set_len(3 << 30).expect("grown");
+    let message = fixture.try_copy().expect_err("too large").to_string();
+    assert!(message.contains("2 GiB") && message.contains("data/dump (3 GiB)"), "{message}");
+    assert_eq!(fs::read_dir(&fixture.copy).expect("listed").count(), 0, "nothing was copied");
+    fs::write(fixture.root.join(".gitignore"), "data\n").expect("written");
+    assert_eq!(fixture.copied(), [".gitignore", "small"]);
+}
+
+#[test]
+fn a_cancelled_copy_ends() {
+    let fixture = Fixture::new(&[("a", "x")]);
+    fs::create_dir(&fixture.copy).expect("directory");
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let result = copy_tree(&fixture.root, &Repository::default(), &fixture.copy, &cancel);
+    assert!(matches!(result, Err(CopyError::Cancelled)));
+}
+
+#[test]
+fn the_hash_depends_on_content_and_mode() {
+    let fixture = Fixture::new(&[("a", "x"), ("b", "y")]);
+    let hash = fixture.try_copy().expect("copied");
+    assert_eq!(fixture.try_copy().expect("copied"), hash);
+    fs::write(fixture.root.join("a"), "z").expect("written");
+    assert_ne!(fixture.try_copy().expect("copied"), hash);
+}
