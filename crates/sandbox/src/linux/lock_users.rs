@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,9 @@ const MAX_STEPS: usize = 64;
 
 /// Variables that make git work on a repository other than the one in its working directory.
 const REPOSITORY_VARIABLES: [&str; 4] = ["GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "GIT_COMMON_DIR="];
+
+/// Options of git that do so.
+const REPOSITORY_OPTIONS: [&str; 2] = ["--git-dir", "--work-tree"];
 
 /// The process that may need a file of git that belongs to `owner`, in a repository with these `directories`.
 ///
@@ -52,20 +56,29 @@ fn is_git(process: &Path) -> bool {
     comm.starts_with(b"git") || name.as_encoded_bytes().starts_with(b"git")
 }
 
-/// Whether a git process may work in one of these directories. A process that cannot be inspected may.
+/// Whether a git process may work in one of these directories: in its working directory, or in a repository that it was given. A process
+/// that cannot be inspected may.
 fn may_be_in(process: &Path, directories: &[FileIdentity], is_of_owner: bool) -> bool {
-    match is_within(&process.join("cwd"), directories) {
-        Ok(true) => true,
-        Ok(false) => names_a_repository(process),
-        // The process has exited in the meantime.
+    let named = named_paths(process);
+    // A relative path is relative to where the process was started, which may be elsewhere.
+    if named.iter().any(|path| path.is_relative()) {
+        return is_of_owner;
+    }
+    let named = named.iter().filter_map(|path| path.strip_prefix("/").ok());
+    let named = named.map(|path| process.join("root").join(path));
+    [process.join("cwd")].into_iter().chain(named).any(|path| match is_within(&path, directories) {
+        Ok(is_within) => is_within,
+        // The process has exited in the meantime, or the path does not exist for it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(_) => is_of_owner,
-    }
+    })
 }
 
 /// Whether `directory` is one of `directories` or below one. Its parents are resolved through `/proc`, because the process
 /// may see other mounts than we do.
 fn is_within(directory: &Path, directories: &[FileIdentity]) -> io::Result<bool> {
+    // Beside an index, which may be named, is its lock.
+    let directory = if directory.is_file() { directory.parent().unwrap_or(directory) } else { directory };
     let mut path = OsString::from(directory);
     let mut below = None;
     for _ in 0..MAX_STEPS {
@@ -82,10 +95,29 @@ fn is_within(directory: &Path, directories: &[FileIdentity]) -> io::Result<bool>
     Ok(true)
 }
 
-fn names_a_repository(process: &Path) -> bool {
-    let read = |file: &str| fs::read(process.join(file)).unwrap_or_default();
-    let (environment, arguments) = (read("environ"), read("cmdline"));
-    let is_variable = |word: &[u8]| REPOSITORY_VARIABLES.iter().any(|name| word.starts_with(name.as_bytes()));
-    let is_option = |word: &[u8]| word.starts_with(b"--git-dir") || word.starts_with(b"--work-tree");
-    environment.split(|byte| *byte == 0).any(is_variable) || arguments.split(|byte| *byte == 0).any(is_option)
+/// The paths of the repository that a git was given in its environment and arguments.
+fn named_paths(process: &Path) -> Vec<PathBuf> {
+    let words = |file: &str| -> Vec<OsString> {
+        let text = fs::read(process.join(file)).unwrap_or_default();
+        text.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_owned())).collect()
+    };
+    let after = |word: &OsString, name: &str| {
+        let value = word.as_bytes().strip_prefix(name.as_bytes())?;
+        Some(PathBuf::from(OsString::from_vec(value.to_owned())))
+    };
+    let (environment, arguments) = (words("environ"), words("cmdline"));
+    let variables =
+        environment.iter().filter_map(|word| REPOSITORY_VARIABLES.iter().find_map(|name| after(word, name)));
+    let options = arguments.iter().enumerate().filter_map(|(position, word)| {
+        REPOSITORY_OPTIONS.iter().find_map(|name| {
+            let value = after(word, name)?;
+            match value.as_os_str().as_bytes().strip_prefix(b"=") {
+                Some(path) => Some(PathBuf::from(OsString::from_vec(path.to_owned()))),
+                None => {
+                    value.as_os_str().is_empty().then(|| arguments.get(position + 1).map(PathBuf::from))?
+                }
+            }
+        })
+    });
+    variables.chain(options).collect()
 }

@@ -142,6 +142,45 @@ async fn a_commit_by_the_user_keeps_its_lock_while_the_editor_is_open() {
     assert!(!lock.exists());
 }
 
+/// A git that was given its repository works there, wherever it was started.
+#[tokio::test]
+async fn a_git_that_was_given_its_repository_keeps_only_the_locks_of_that_one() {
+    let (dir, given) = project();
+    let (other_dir, other) = project();
+    let script = "echo x > $HOME/waiting; while test -e $HOME/waiting; do sleep 0.01; done";
+    let git_dir = given.join(".git").display().to_string();
+    type Give = fn(&mut Command, &str);
+    let ways: [(Give, bool); 4] = [
+        (|git, path| _ = git.env("GIT_DIR", path), false),
+        (|git, path| _ = git.args(["--git-dir", path]), false),
+        (|git, path| _ = git.arg(format!("--git-dir={path}")), false),
+        // Where a relative path leads cannot be seen.
+        (|git, path| _ = git.current_dir(path).env("GIT_DIR", "."), true),
+    ];
+    for (give, is_unclear) in ways {
+        let home = tempfile::tempdir().unwrap();
+        let mut git = Command::new("git");
+        git.current_dir("/").env_clear().env("PATH", PATH).env("HOME", home.path()).stdout(Stdio::null());
+        git.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "core.bare=false"]);
+        git.env("GIT_EDITOR", format!("sh -c '{script}' --")).env("GIT_WORK_TREE", home.path());
+        give(&mut git, &git_dir);
+        let mut git = git.args(["commit", "--allow-empty", "--edit"]).spawn().unwrap();
+        until("the editor is open", || home.path().join("waiting").exists());
+        for (directory, project, stays) in
+            [(dir.path(), &given, true), (other_dir.path(), &other, is_unclear)]
+        {
+            let lock = project.join(".git/packed-refs.lock");
+            session(directory, || fs::write(&lock, "").unwrap()).await;
+            assert_eq!(lock.exists(), stays);
+            let _ = fs::remove_file(lock);
+        }
+        git.kill().unwrap();
+        git.wait().unwrap();
+        fs::remove_file(home.path().join("waiting")).unwrap();
+        let _ = fs::remove_file(given.join(".git/index.lock"));
+    }
+}
+
 /// A shared lock may belong to a git in any working tree.
 #[tokio::test]
 async fn a_git_in_another_working_tree_keeps_shared_locks() {
