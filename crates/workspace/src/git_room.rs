@@ -1,0 +1,169 @@
+//! Runs git in a room of its own, without anyone's settings: the repositories that it reads were written by agents or strangers.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_sandbox::{Bounds, Launch, RoomConfig, SandboxedChild, SessionSandbox};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+use tokio::time::timeout;
+
+/// Time limit of one script. Packing a gigabyte takes about half a minute.
+const TIME_LIMIT: Duration = Duration::from_secs(300);
+
+/// Maximum output of a script, in bytes.
+const MAX_OUTPUT: u64 = 4 * 1024 * 1024;
+
+const ENVIRONMENT: [(&str, &str); 24] = [
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ADVICE", "0"),
+    ("GIT_CONFIG_COUNT", "8"),
+    ("GIT_CONFIG_KEY_0", "safe.directory"),
+    ("GIT_CONFIG_VALUE_0", "*"),
+    ("GIT_CONFIG_KEY_1", "core.fsmonitor"),
+    ("GIT_CONFIG_VALUE_1", "false"),
+    ("GIT_CONFIG_KEY_2", "core.hooksPath"),
+    ("GIT_CONFIG_VALUE_2", "/dev/null"),
+    ("GIT_CONFIG_KEY_3", "core.warnAmbiguousRefs"),
+    ("GIT_CONFIG_VALUE_3", "false"),
+    // One worker per processor.
+    ("GIT_CONFIG_KEY_4", "checkout.workers"),
+    ("GIT_CONFIG_VALUE_4", "0"),
+    ("GIT_CONFIG_KEY_5", "checkout.thresholdForParallelism"),
+    ("GIT_CONFIG_VALUE_5", "200"),
+    ("GIT_CONFIG_KEY_6", "maintenance.auto"),
+    ("GIT_CONFIG_VALUE_6", "false"),
+    ("GIT_CONFIG_KEY_7", "gc.auto"),
+    ("GIT_CONFIG_VALUE_7", "0"),
+];
+
+/// A room with these paths, and nothing else of the user's or the agent's.
+pub(crate) struct GitRoom {
+    sandbox: SessionSandbox,
+    // Last, so that the room is closed before its directory is gone.
+    directory: TempDir,
+}
+
+/// How a script ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// The last line of what git reported, for a message.
+    pub(crate) fn reason(&self) -> String {
+        let mut lines = self.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+        let line = lines.next_back().unwrap_or("git gave no reason");
+        line.trim_start_matches("fatal: ").trim_start_matches("error: ").trim_end_matches('.').to_owned()
+    }
+}
+
+impl GitRoom {
+    /// `scratch` is a directory of ours for what the room itself needs.
+    pub(crate) fn new(
+        usual: &RoomConfig,
+        scratch: &Path,
+        read: impl IntoIterator<Item = PathBuf>,
+        write: impl IntoIterator<Item = PathBuf>,
+    ) -> io::Result<Self> {
+        fs::create_dir_all(scratch)?;
+        let directory = tempfile::Builder::new().prefix("git-").tempdir_in(scratch)?;
+        for name in ["work", "home", "tmp"] {
+            fs::create_dir(directory.path().join(name))?;
+        }
+        let path = |name: &str| directory.path().join(name);
+        let mut config = usual.clone();
+        config.bounds = Bounds {
+            read: read.into_iter().chain(usual.bounds.read.iter().cloned()).collect(),
+            write: write.into_iter().collect(),
+            limits: usual.bounds.limits,
+            ..Bounds::new(path("work"), path("home"), path("tmp"))
+        };
+        config.egress = std::sync::Arc::default();
+        config.guarded = std::sync::Arc::default();
+        Ok(Self { sandbox: SessionSandbox::new(config), directory })
+    }
+
+    /// A directory that the room can write.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.directory.path().join("work")
+    }
+
+    /// A shell script with arguments `$1`, `$2` and so on, in [`GitRoom::work`].
+    pub(crate) async fn script(
+        &self,
+        script: &str,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Launch, Fault> {
+        let shell = self.sandbox.command("sh").await.map_err(|error| {
+            let message = format!("Cannot open a room for git: {error}.");
+            Fault::transient(FaultLayer::System, "room", message)
+        })?;
+        Ok(shell.envs(ENVIRONMENT).args(["-c", script, "sh"]).args(args).cwd(self.work()))
+    }
+
+    /// Runs a script to its end.
+    pub(crate) async fn run(
+        &self,
+        script: &str,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Finished, Fault> {
+        finish(self.script(script, args).await?).await
+    }
+
+    pub(crate) async fn close(self) {
+        self.sandbox.close().await;
+    }
+}
+
+/// Runs a program to its end, whose standard output is read here.
+pub(crate) async fn finish(launch: Launch) -> Result<Finished, Fault> {
+    let (reader, writer) = io::pipe().map_err(|error| broken(&error))?;
+    let (errors, error_writer) = io::pipe().map_err(|error| broken(&error))?;
+    let child = launch.stdout(writer).stderr(error_writer).spawn().map_err(|error| broken(&error))?;
+    outcome(child, Some(reader), errors).await
+}
+
+/// Waits for a program whose streams are these.
+pub(crate) async fn outcome(
+    mut child: SandboxedChild,
+    stdout: Option<io::PipeReader>,
+    stderr: io::PipeReader,
+) -> Result<Finished, Fault> {
+    let work = async {
+        let (stdout, stderr) = tokio::join!(read(stdout), read(Some(stderr)));
+        io::Result::Ok(Finished { stdout: stdout?, stderr: stderr?, code: child.wait().await?.code() })
+    };
+    match timeout(TIME_LIMIT, work).await {
+        Ok(result) => result.map_err(|error| broken(&error)),
+        Err(_) => {
+            let message = format!("git did not finish within {} s and was killed.", TIME_LIMIT.as_secs());
+            Err(Fault::transient(FaultLayer::System, "git_timeout", message))
+        }
+    }
+}
+
+async fn read(pipe: Option<io::PipeReader>) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        let pipe = tokio::net::unix::pipe::Receiver::from_owned_fd(pipe.into())?;
+        pipe.take(MAX_OUTPUT).read_to_end(&mut bytes).await?;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub(crate) fn broken(error: &dyn std::fmt::Display) -> Fault {
+    Fault::transient(FaultLayer::System, "git", format!("git failed: {error}."))
+}

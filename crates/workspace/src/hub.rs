@@ -1,0 +1,282 @@
+//! The hub: our bare repository of a project, in the state directory. Only our own process writes it.
+//!
+//! Its own objects come from workspaces, where agents can forge anything, so each of them is checked: a pack of what the branch
+//! reaches is made in one room, indexed and checked in another, and only then moved into the hub.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text, show_bytes};
+use autonoe_sandbox::{Repository, RoomConfig};
+use tempfile::TempDir;
+
+use crate::git_room::{Finished, GitRoom, broken, outcome};
+use crate::object_files::{link_objects, pack_files};
+use crate::project_revision::ProjectRevision;
+use crate::skeleton::{Skeleton, write_ref};
+use crate::workspace::Workspace;
+
+/// Maximum size of what one fetch brings, in bytes.
+const MAX_FETCH: u64 = 2 << 30;
+
+/// Prints the commit that the repository `$1` is at.
+const HEAD_COMMIT: &str = r#"git --git-dir="$1" rev-parse --verify --quiet 'HEAD^{commit}'"#;
+
+/// Writes a pack of what `$2` reaches and the hub does not have. `$1` is a repository that borrows from the workspace and the hub;
+/// the other arguments are the commits that the hub has.
+const PACK: &str = r#"git_dir=$1; shift
+export GIT_DIR="$git_dir"
+{ echo "$1"; shift; for known; do echo "^$known"; done; } |
+    git pack-objects --revs --stdout --delta-base-offset --quiet"#;
+
+/// Indexes the pack on standard input in the repository `$1`, and checks that `$2` and everything that it reaches is there and
+/// what its hash says. `$3` is the maximum size; the other arguments are the commits that the hub has. Exit 10 reports a bad pack, 11 a
+/// missing object.
+const INDEX: &str = r#"export GIT_DIR="$1"; commit=$2; size=$3; shift 3
+git index-pack --stdin --strict --max-input-size="$size" > /dev/null || exit 10
+{ echo "$commit"; for known; do echo "^$known"; done; } |
+    git rev-list --objects --stdin --quiet || exit 11"#;
+
+/// Exits 0 if the commit `$2` is an ancestor of `$3`.
+const IS_ANCESTOR: &str = r#"git --git-dir="$1" merge-base --is-ancestor "$2" "$3""#;
+
+/// Our bare repository of a project.
+#[derive(Debug, Clone)]
+pub struct Hub {
+    /// The user's project, absolute and canonical.
+    root: PathBuf,
+    /// A directory of ours, on which no agent ever has write access but in its own workspace.
+    pub(crate) directory: PathBuf,
+    /// Sandbox, environment and readable paths of the rooms for git.
+    room_config: RoomConfig,
+}
+
+/// What [`Hub::fetch`] brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    pub commit: String,
+    /// Whether the commit continues the one from which the workspace was made.
+    pub continues_base: bool,
+}
+
+impl Hub {
+    pub fn new(root: PathBuf, directory: PathBuf, room_config: RoomConfig) -> Self {
+        Self { root, directory, room_config }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn git_dir(&self) -> PathBuf {
+        self.directory.join("hub.git")
+    }
+
+    /// Links to the object files of the user's repository.
+    pub fn base_objects(&self) -> PathBuf {
+        self.directory.join("base/objects")
+    }
+
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.git_dir().join("objects")
+    }
+
+    pub(crate) fn repository(&self) -> Repository {
+        Repository::around(&self.root)
+    }
+
+    pub(crate) fn room(
+        &self,
+        read: impl IntoIterator<Item = PathBuf>,
+        write: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<GitRoom, Fault> {
+        let scratch = self.directory.join("scratch");
+        GitRoom::new(&self.room_config, &scratch, read, write).map_err(|error| self.unwritable(&error))
+    }
+
+    /// Reads the state of the user's repository and links its objects.
+    pub async fn update(&self) -> Result<ProjectRevision, Fault> {
+        let repository = self.repository();
+        let Some(shared) = repository.directories.first() else {
+            return Err(
+                self.refused("it is not in a git repository", "Run `git init` and commit what there is.")
+            );
+        };
+        let top = repository.top(&self.root).to_owned();
+        let (objects, base) = (shared.join("objects"), self.base_objects());
+        let linking = tokio::task::spawn_blocking(move || link_objects(&objects, &base)).await;
+        let linked = linking.map_err(|error| broken(&error))?.map_err(|error| self.unwritable(&error))?;
+        let readable =
+            [top, self.directory.join("base")].into_iter().chain(repository.directories.iter().cloned());
+        let room = self.room(readable, [])?;
+        let revision = ProjectRevision::read(&room, &self.root, &repository, &self.base_objects()).await;
+        room.close().await;
+        let revision = revision?;
+        if revision.has_submodules {
+            return Err(self.refused("it has submodules", IN_PLACE));
+        }
+        if linked.is_partial {
+            return Err(self.refused("it is a partial clone", "Get all objects with `git fetch --refetch`."));
+        }
+        let shallow = self.shallow(&repository)?;
+        let skeleton = Skeleton {
+            format: &revision.format,
+            is_bare: true,
+            branch: "none",
+            borrowed: &[self.base_objects()],
+            shallow: shallow.as_deref(),
+            ..Skeleton::default()
+        };
+        skeleton.write(&self.git_dir()).map_err(|error| self.unwritable(&error))?;
+        Ok(revision)
+    }
+
+    /// The user's file `shallow`, if the repository was cloned without all of its history.
+    pub(crate) fn shallow(&self, repository: &Repository) -> Result<Option<String>, Fault> {
+        let Some(shared) = repository.directories.first() else {
+            return Ok(None);
+        };
+        let file = shared.join("shallow");
+        read_text(&file, SETTINGS_LIMIT).map_err(|error| {
+            let message = format!("{} cannot be read: {error}.", file.display());
+            Fault::permanent(FaultLayer::Config, "workspace", message).hint(error.advice())
+        })
+    }
+
+    /// Brings the commit that a workspace is at, and all that it reaches, into the hub.
+    pub async fn fetch(&self, workspace: &Workspace) -> Result<Fetched, Fault> {
+        let git = workspace.git_dir();
+        let room = self.room([workspace.tree(), self.directory.join("base"), self.git_dir()], [])?;
+        let head = room.run(HEAD_COMMIT, [git.as_os_str()]).await?;
+        let commit = head.stdout.trim().to_owned();
+        if head.code != 0 || !is_hash(&commit) {
+            room.close().await;
+            return Err(self.unusable(workspace, "its repository has no commit that HEAD names"));
+        }
+        let known: Vec<String> = self.known(workspace);
+        if !known.contains(&commit) {
+            let quarantine = self.transfer(&room, workspace, &commit, &known).await?;
+            self.keep(&quarantine).map_err(|error| self.unwritable(&error))?;
+        }
+        room.close().await;
+        let reference = format!("refs/heads/{}", workspace.branch());
+        write_ref(&self.git_dir(), &reference, &commit).map_err(|error| self.unwritable(&error))?;
+        let continues_base = match workspace.base() {
+            Some(base) => self.is_ancestor(base, &commit).await?,
+            None => true,
+        };
+        Ok(Fetched { commit, continues_base })
+    }
+
+    /// Packs a commit in `room` and checks it in another one. Returns the directory of a repository with the pack.
+    async fn transfer(
+        &self,
+        room: &GitRoom,
+        workspace: &Workspace,
+        commit: &str,
+        known: &[String],
+    ) -> Result<TempDir, Fault> {
+        let borrower = room.work().join("pack.git");
+        let skeleton = Skeleton {
+            format: workspace.format(),
+            is_bare: true,
+            branch: "none",
+            borrowed: &[workspace.git_dir().join("objects"), self.objects(), self.base_objects()],
+            ..Skeleton::default()
+        };
+        let quarantine = tempfile::Builder::new().prefix("fetch-").tempdir_in(self.directory.join("scratch"));
+        let quarantine = quarantine.map_err(|error| self.unwritable(&error))?;
+        let written = skeleton.write(&borrower).and_then(|()| {
+            let borrowed = [self.objects(), self.base_objects()];
+            Skeleton { borrowed: &borrowed, ..skeleton }.write(quarantine.path())
+        });
+        written.map_err(|error| self.unwritable(&error))?;
+
+        let checking =
+            self.room([self.directory.join("base"), self.git_dir()], [quarantine.path().to_owned()])?;
+        let known = || known.iter().map(String::as_str);
+        let path = |path: &Path| path.display().to_string();
+        let (borrower, own, size) = (path(&borrower), path(quarantine.path()), MAX_FETCH.to_string());
+        let pack = room.script(PACK, [borrower.as_str(), commit].into_iter().chain(known())).await?;
+        let index = checking.script(INDEX, [own.as_str(), commit, &size].into_iter().chain(known())).await?;
+        let (pack_reader, pack_writer) = io::pipe().map_err(|error| broken(&error))?;
+        let (pack_errors, errors_of_pack) = io::pipe().map_err(|error| broken(&error))?;
+        let (index_errors, errors_of_index) = io::pipe().map_err(|error| broken(&error))?;
+        let packing =
+            pack.stdout(pack_writer).stderr(errors_of_pack).spawn().map_err(|error| broken(&error))?;
+        let indexing =
+            index.stdin(pack_reader).stderr(errors_of_index).spawn().map_err(|error| broken(&error))?;
+        let (packed, indexed) =
+            tokio::join!(outcome(packing, None, pack_errors), outcome(indexing, None, index_errors));
+        checking.close().await;
+        let (packed, indexed) = (packed?, indexed?);
+        match indexed.code {
+            0 => Ok(quarantine),
+            _ => Err(self.unusable(workspace, &why_refused(&packed, &indexed))),
+        }
+    }
+
+    /// Moves a checked pack into the hub.
+    fn keep(&self, quarantine: &TempDir) -> io::Result<()> {
+        let packs = self.objects().join("pack");
+        for file in pack_files(&quarantine.path().join("objects/pack"))? {
+            let Some(name) = file.file_name() else { continue };
+            File::open(&file)?.sync_all()?;
+            fs::rename(&file, packs.join(name))?;
+        }
+        File::open(&packs)?.sync_all()
+    }
+
+    /// The commits that need not be transferred: the base of the workspace, and what was fetched from it before.
+    fn known(&self, workspace: &Workspace) -> Vec<String> {
+        let reference = self.git_dir().join("refs/heads").join(workspace.branch());
+        let fetched = read_text(&reference, SETTINGS_LIMIT).ok().flatten();
+        let fetched = fetched.map(|commit| commit.trim().to_owned()).filter(|commit| is_hash(commit));
+        workspace.base().map(str::to_owned).into_iter().chain(fetched).collect()
+    }
+
+    async fn is_ancestor(&self, ancestor: &str, commit: &str) -> Result<bool, Fault> {
+        let room = self.room([self.directory.join("base"), self.git_dir()], [])?;
+        let git = self.git_dir();
+        let found = room.run(IS_ANCESTOR, [git.as_os_str(), ancestor.as_ref(), commit.as_ref()]).await;
+        room.close().await;
+        Ok(found?.code == 0)
+    }
+
+    pub(crate) fn refused(&self, why: &str, advice: &str) -> Fault {
+        let message = format!("No workspace can be made of {}: {why}.", self.root.display());
+        Fault::permanent(FaultLayer::Config, "workspace", message).hint(advice)
+    }
+
+    fn unusable(&self, workspace: &Workspace, why: &str) -> Fault {
+        let tree = workspace.tree();
+        let message = format!("The work of the agent in {} cannot be used: {why}.", tree.display());
+        Fault::permanent(FaultLayer::System, "workspace", message)
+            .hint("Your project is unchanged. What was fetched before is kept.")
+    }
+
+    pub(crate) fn unwritable(&self, error: &io::Error) -> Fault {
+        let WriteFailure { why, advice } = WriteFailure::of(&self.directory, error);
+        let message = format!("Cannot write {}: {why}.", self.directory.display());
+        Fault::permanent(FaultLayer::System, "workspace", message).hint(advice)
+    }
+}
+
+const IN_PLACE: &str = "Use `--in-place` to let agents work in your checkout.";
+
+fn why_refused(packed: &Finished, indexed: &Finished) -> String {
+    if indexed.stderr.contains("maximum allowed size") || indexed.stderr.contains("max-input-size") {
+        return format!("it is larger than {}", show_bytes(MAX_FETCH));
+    }
+    match (packed.code, indexed.code) {
+        (0, 11) => format!("an object is missing or not what its hash says ({})", indexed.reason()),
+        (0, _) => format!("an object is malformed ({})", indexed.reason()),
+        _ => format!("its objects cannot be read ({})", packed.reason()),
+    }
+}
+
+fn is_hash(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

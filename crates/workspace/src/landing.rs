@@ -1,0 +1,294 @@
+//! Landing: brings commits from the hub to the user's repository. The branch that the user has checked out is fast-forwarded if it
+//! has not moved and no file that would change has uncommitted changes; otherwise the commits are left on a branch of their own.
+//!
+//! None of the repository's hooks and filters run. Git works in a room with a repository of ours that borrows the objects, and with
+//! the user's index and files. The branch is locked while files are written.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+use crate::git_room::{Finished, GitRoom, broken};
+use crate::hub::Hub;
+use crate::project_revision::ProjectRevision;
+use crate::skeleton::Skeleton;
+use crate::workspace::Workspace;
+
+/// Prints the branch and the commit of the repository at `$1`; `-` stands for what it does not have.
+const WHERE: &str = r#"cd "$1" || exit 3
+git symbolic-ref --quiet HEAD || echo -
+git rev-parse --verify --quiet 'HEAD^{commit}' || echo -"#;
+
+/// Copies what `$3` reaches and `$4` does not, if given, from the repository `$2` to the one at `$1`.
+const COPY: &str = r#"cd "$1" || exit 3
+{ echo "$3"; [ -z "$4" ] || echo "^$4"; } |
+    git --git-dir="$2" pack-objects --revs --stdout --delta-base-offset --quiet |
+    git index-pack --stdin --strict > /dev/null"#;
+
+/// Updates the index `$3` and the working tree `$1` from the commit `$4` to `$5`, with the repository `$2` of ours; without `$4` from
+/// nothing. Settings about how files are written are taken from the repository of `$1`. Not even ignored files are overwritten.
+const UPDATE: &str = r#"for key in core.fileMode core.ignoreCase core.symlinks core.autocrlf core.eol core.precomposeUnicode; do
+    value=$(git -C "$1" config --get "$key") && git config --file "$2/config" "$key" "$value"
+done
+cd "$1" || exit 3
+export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3"
+export GIT_AUTHOR_NAME=autonoe GIT_AUTHOR_EMAIL=autonoe@localhost
+export GIT_COMMITTER_NAME=autonoe GIT_COMMITTER_EMAIL=autonoe@localhost
+old=$4
+[ "$old" ] || old=$(git commit-tree -m nothing "$(git hash-object -w -t tree /dev/null)") || exit
+echo "$old" > "$2/HEAD"
+git checkout --quiet --no-overwrite-ignore --detach "$5""#;
+
+/// Sets the branch `$2` of the repository at `$1` to `$3`.
+const SET_BRANCH: &str = r#"cd "$1" && git update-ref --create-reflog -m "$4" "refs/heads/$2" "$3""#;
+
+/// Sets branches as the lines on standard input say.
+const TRANSACTION: &str = r#"cd "$1" && exec git update-ref --create-reflog -m "$2" --stdin"#;
+
+/// How commits came to the user's repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landing {
+    /// The user's branch was fast-forwarded, and its files updated.
+    Landed { branch: String },
+    /// The commits are on a branch of their own.
+    Apart { branch: String, why: LandingRefusal },
+}
+
+/// Why the user's branch was left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LandingRefusal {
+    /// HEAD names no branch.
+    Detached,
+    /// The user has checked out another branch since.
+    Switched { to: String },
+    /// The user's branch has other commits now.
+    Moved,
+    /// The commits do not continue the one from which the workspace was made.
+    Diverged,
+    /// A file that would change has uncommitted changes, or something else prevents git from updating files.
+    Files(String),
+    /// The branch is locked by another git.
+    Locked(String),
+}
+
+impl fmt::Display for LandingRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Detached => write!(f, "no branch is checked out"),
+            Self::Switched { to } => write!(f, "'{to}' is checked out now"),
+            Self::Moved => write!(f, "your branch has moved since the run began"),
+            Self::Diverged => write!(f, "the agent rewrote the history that it began with"),
+            Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
+            Self::Locked(why) => write!(f, "your branch is in use: {why}"),
+        }
+    }
+}
+
+impl Hub {
+    /// Lands a fetched commit of a workspace. `from` is the state of the user's repository from which it was made, or that the last landing
+    /// led to.
+    pub async fn land(
+        &self,
+        workspace: &Workspace,
+        commit: &str,
+        from: &ProjectRevision,
+    ) -> Result<Landing, Fault> {
+        let repository = self.repository();
+        let Some(own) = repository.directories.last().cloned() else {
+            return Err(self.failed("its repository is gone"));
+        };
+        let writable = [from.top.clone()].into_iter().chain(repository.directories.iter().cloned());
+        let room = self.room([self.directory.join("base"), self.git_dir()], writable)?;
+        let landing = self.land_in(&room, workspace, commit, from, &own).await;
+        room.close().await;
+        landing
+    }
+
+    async fn land_in(
+        &self,
+        room: &GitRoom,
+        workspace: &Workspace,
+        commit: &str,
+        from: &ProjectRevision,
+        own: &Path,
+    ) -> Result<Landing, Fault> {
+        let top = from.top.display().to_string();
+        let hub = self.git_dir().display().to_string();
+        let old = from.commit.as_deref().unwrap_or_default();
+        let copied = room.run(COPY, [top.as_str(), &hub, commit, old]).await?;
+        if copied.code != 0 {
+            return Err(self.failed(&copied.reason()));
+        }
+        let refusal = match self.target(room, from).await? {
+            Err(refusal) => refusal,
+            Ok(_) if !self.continues(room, commit, old).await? => LandingRefusal::Diverged,
+            Ok(branch) => match self.fast_forward(room, &branch, commit, from, own).await? {
+                None => return Ok(Landing::Landed { branch }),
+                Some(refusal) => refusal,
+            },
+        };
+        let branch = workspace.branch().to_owned();
+        let reason = "autonoe: leave commits for you to merge";
+        let set = room.run(SET_BRANCH, [top.as_str(), &branch, commit, reason]).await?;
+        if set.code != 0 {
+            return Err(self.failed(&set.reason()));
+        }
+        Ok(Landing::Apart { branch, why: refusal })
+    }
+
+    /// The branch to fast-forward.
+    async fn target(
+        &self,
+        room: &GitRoom,
+        from: &ProjectRevision,
+    ) -> Result<Result<String, LandingRefusal>, Fault> {
+        let found = room.run(WHERE, [from.top.as_os_str()]).await?;
+        if found.code != 0 {
+            return Err(self.failed(&found.reason()));
+        }
+        let mut lines = found.stdout.lines().map(|line| (line != "-").then(|| line.to_owned()));
+        let (branch, commit) = (lines.next().flatten(), lines.next().flatten());
+        let branch = branch.map(|name| name.trim_start_matches("refs/heads/").to_owned());
+        Ok(match (branch, &from.branch) {
+            (Some(now), Some(before)) if now == *before && commit == from.commit => Ok(now),
+            (Some(now), Some(before)) if now == *before => Err(LandingRefusal::Moved),
+            (Some(to), _) => Err(LandingRefusal::Switched { to }),
+            (None, _) => Err(LandingRefusal::Detached),
+        })
+    }
+
+    async fn continues(&self, room: &GitRoom, commit: &str, old: &str) -> Result<bool, Fault> {
+        if old.is_empty() {
+            return Ok(true);
+        }
+        let hub = self.git_dir();
+        let script = r#"git --git-dir="$1" merge-base --is-ancestor "$2" "$3""#;
+        Ok(room.run(script, [hub.as_os_str(), old.as_ref(), commit.as_ref()]).await?.code == 0)
+    }
+
+    /// Updates files, index and branch, or none of them; then it returns the reason.
+    async fn fast_forward(
+        &self,
+        room: &GitRoom,
+        branch: &str,
+        commit: &str,
+        from: &ProjectRevision,
+        own: &Path,
+    ) -> Result<Option<LandingRefusal>, Fault> {
+        let top = from.top.display().to_string();
+        let mut lock = match BranchLock::take(room, &top, branch, commit, from.commit.as_deref()).await? {
+            Ok(lock) => lock,
+            Err(why) => return Ok(Some(LandingRefusal::Locked(why))),
+        };
+        let borrower = room.work().join("land.git");
+        let shared = self.repository().directories.first().map(|shared| shared.join("objects"));
+        let borrowed: Vec<PathBuf> =
+            shared.into_iter().chain([self.objects(), self.base_objects()]).collect();
+        let skeleton = Skeleton {
+            format: &from.format,
+            is_bare: false,
+            branch: "none",
+            borrowed: &borrowed,
+            ..Skeleton::default()
+        };
+        skeleton.write(&borrower).map_err(|error| self.unwritable(&error))?;
+        let old = from.commit.as_deref().unwrap_or_default();
+        let (git, index) = (borrower.display().to_string(), own.join("index").display().to_string());
+        let updated = room.run(UPDATE, [top.as_str(), &git, &index, old, commit]).await?;
+        if updated.code != 0 {
+            lock.abort().await;
+            return Ok(Some(LandingRefusal::Files(describe(&updated))));
+        }
+        match lock.commit().await {
+            Ok(()) => Ok(None),
+            Err(error) => Err(broken(&error)),
+        }
+    }
+
+    fn failed(&self, why: &str) -> Fault {
+        let root = self.root().display();
+        let message = format!("The commits of the run cannot be brought to {root}: {why}.");
+        Fault::permanent(FaultLayer::System, "landing", message)
+            .hint("They are kept in the state directory; `autonoe land` tries again.")
+    }
+}
+
+/// A branch of the user's repository, locked while it is about to be changed.
+struct BranchLock {
+    child: autonoe_sandbox::SandboxedChild,
+    stdin: tokio::net::unix::pipe::Sender,
+    stdout: BufReader<tokio::net::unix::pipe::Receiver>,
+}
+
+impl BranchLock {
+    /// The inner error says why the branch cannot be locked.
+    async fn take(
+        room: &GitRoom,
+        top: &str,
+        branch: &str,
+        commit: &str,
+        old: Option<&str>,
+    ) -> Result<Result<Self, String>, Fault> {
+        let launch = room.script(TRANSACTION, [top, "autonoe: land"]).await?;
+        let (errors, writer) = io::pipe().map_err(|error| broken(&error))?;
+        let launch = launch.stderr(writer);
+        let launch =
+            launch.stdin(autonoe_sandbox::StdioTarget::Piped).stdout(autonoe_sandbox::StdioTarget::Piped);
+        let mut child = launch.spawn().map_err(|error| broken(&error))?;
+        let streams = child.stdin.take().zip(child.stdout.take());
+        let (stdin, stdout) = streams.ok_or_else(|| broken(&"its streams are missing"))?;
+        let mut lock = Self { child, stdin, stdout: BufReader::new(stdout) };
+        let zeros = "0".repeat(commit.len());
+        let request =
+            format!("start\nupdate refs/heads/{branch} {commit} {}\nprepare\n", old.unwrap_or(&zeros));
+        let prepared = lock.ask(&request, "prepare: ok").await;
+        if prepared {
+            return Ok(Ok(lock));
+        }
+        let finished = crate::git_room::outcome(lock.child, None, errors).await?;
+        Ok(Err(finished.reason()))
+    }
+
+    /// Whether git confirms the request.
+    async fn ask(&mut self, request: &str, confirmation: &str) -> bool {
+        if self.stdin.write_all(request.as_bytes()).await.is_err() {
+            return false;
+        }
+        let mut line = String::new();
+        while let Ok(read) = self.stdout.read_line(&mut line).await {
+            if line.trim() == confirmation {
+                return true;
+            }
+            if read == 0 {
+                return false;
+            }
+            line.clear();
+        }
+        false
+    }
+
+    async fn commit(mut self) -> io::Result<()> {
+        match self.ask("commit\n", "commit: ok").await {
+            true => Ok(()),
+            false => Err(io::Error::other("the branch was not changed")),
+        }
+    }
+
+    async fn abort(&mut self) {
+        self.ask("abort\n", "abort: ok").await;
+    }
+}
+
+/// The files that git names, and why it does not change them.
+fn describe(finished: &Finished) -> String {
+    let lines = finished.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<_> = lines
+        .filter(|line| !line.starts_with("Please ") && *line != "Aborting")
+        .take(5)
+        .map(|line| line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim_end_matches('.'))
+        .collect();
+    if lines.is_empty() { finished.reason() } else { lines.join(" ") }
+}

@@ -1,0 +1,20 @@
+//! Where agents work: in a clone of the project that belongs to them, never in the user's checkout.
+//!
+//! ```text
+//! the user's repository ──objects linked──▶ base ◀──borrowed read-only── workspace
+//!          ▲                                  ▲                              │
+//!          └──── landing: fast-forward ──── hub ◀──── fetch, every object checked
+//! ```
+
+mod git_room;
+mod hub;
+mod landing;
+mod object_files;
+mod project_revision;
+mod skeleton;
+mod workspace;
+
+pub use hub::{Fetched, Hub};
+pub use landing::{Landing, LandingRefusal};
+pub use project_revision::ProjectRevision;
+pub use workspace::{Preparation, Workspace};

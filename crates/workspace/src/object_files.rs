@@ -1,0 +1,121 @@
+//! Links the object files of the user's repository into a directory of ours. That costs no space, and the objects stay
+//! available if the user rewrites history, collects garbage or removes the repository.
+//!
+//! Objects that no commit reaches are linked too: they are the user's own, and no agent has ever written there.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use autonoe_files::{SETTINGS_LIMIT, read_text};
+
+/// Maximum number of object directories: a repository may borrow from others, and those from more.
+const MAX_DIRECTORIES: usize = 16;
+
+/// What [`link_objects`] found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct LinkedObjects {
+    /// Bytes of files that had to be copied, because they are on another disk or belong to another user.
+    pub(crate) copied: u64,
+    /// The repository fetches objects only when they are needed, so some are missing.
+    pub(crate) is_partial: bool,
+}
+
+/// Links the object files in `from`, and in the directories that it borrows from, into `into`.
+pub(crate) fn link_objects(from: &Path, into: &Path) -> io::Result<LinkedObjects> {
+    let mut linked = LinkedObjects::default();
+    let mut queue = VecDeque::from([from.to_owned()]);
+    for _ in 0..MAX_DIRECTORIES {
+        let Some(objects) = queue.pop_front() else {
+            break;
+        };
+        link_directory(&objects, into, &mut linked)?;
+        let borrowed =
+            read_text(&objects.join("info/alternates"), SETTINGS_LIMIT).map_err(io::Error::other)?;
+        let borrowed = borrowed.unwrap_or_default();
+        let paths = borrowed.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        queue.extend(paths.map(|line| objects.join(line)));
+    }
+    Ok(linked)
+}
+
+fn link_directory(objects: &Path, into: &Path, linked: &mut LinkedObjects) -> io::Result<()> {
+    for directory in entries(objects)?.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        let name = directory.file_name();
+        let target = into.join(&name);
+        if name == "pack" {
+            link_packs(&directory.path(), &target, linked)?;
+        } else if is_hex(&name, &[2]) {
+            link_files(&directory.path(), &target, linked, |file| is_hex(file, &[38, 62]))?;
+        }
+    }
+    Ok(())
+}
+
+fn link_packs(packs: &Path, target: &Path, linked: &mut LinkedObjects) -> io::Result<()> {
+    let extension = |file: &OsStr| Path::new(file).extension().map(OsStr::to_owned).unwrap_or_default();
+    linked.is_partial |= entries(packs)?.any(|entry| extension(&entry.file_name()) == "promisor");
+    // Git looks for a pack only where there is an index, so that comes last.
+    for wanted in ["pack", "rev", "idx"] {
+        link_files(packs, target, linked, |file| {
+            file.as_encoded_bytes().starts_with(b"pack-") && extension(file) == wanted
+        })?;
+    }
+    Ok(())
+}
+
+fn link_files(
+    from: &Path,
+    into: &Path,
+    linked: &mut LinkedObjects,
+    is_wanted: impl Fn(&OsStr) -> bool,
+) -> io::Result<()> {
+    let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    let wanted = entries(from)?.filter(|entry| is_wanted(&entry.file_name()) && is_file(entry));
+    let mut has_directory = false;
+    for entry in wanted {
+        if !has_directory {
+            fs::create_dir_all(into)?;
+            has_directory = true;
+        }
+        let target = into.join(entry.file_name());
+        match fs::hard_link(entry.path(), &target) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Removed by git since the directory was listed; what it contained is in a pack now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => linked.copied += copy(&entry.path(), &target)?,
+            Ok(()) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file so that it appears at once and complete.
+fn copy(from: &Path, to: &Path) -> io::Result<u64> {
+    let incomplete = to.with_extension("incomplete");
+    let bytes = fs::copy(from, &incomplete)?;
+    fs::rename(&incomplete, to)?;
+    Ok(bytes)
+}
+
+fn entries(directory: &Path) -> io::Result<impl Iterator<Item = DirEntry>> {
+    match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None.into_iter().flatten()),
+        entries => Ok(Some(entries?.filter_map(Result::ok)).into_iter().flatten()),
+    }
+}
+
+fn is_hex(name: &OsStr, lengths: &[usize]) -> bool {
+    let bytes = name.as_encoded_bytes();
+    lengths.contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// The files of a pack directory, for moving a new pack elsewhere.
+pub(crate) fn pack_files(packs: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files: Vec<_> = entries(packs)?.map(|entry| entry.path()).collect();
+    // The index comes last.
+    files.sort_by_key(|file| file.extension().is_some_and(|extension| extension == "idx"));
+    Ok(files)
+}

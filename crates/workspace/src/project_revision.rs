@@ -1,0 +1,93 @@
+//! The state of the user's repository from which a workspace is made.
+
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_sandbox::Repository;
+
+use crate::git_room::{Finished, GitRoom};
+
+/// Prints what is needed about the repository around `$1`, a line each, then its tags. `-` stands for what it does not have. `$2` is an
+/// object directory with all of its objects, since it may borrow some from places that are not in the room.
+const FACTS: &str = r#"cd "$1" || exit 3
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
+git rev-parse --git-dir > /dev/null || exit 4
+git rev-parse --verify --quiet HEAD > /dev/null && { git rev-parse --verify 'HEAD^{tree}' > /dev/null || exit 5; }
+git rev-parse --show-object-format
+git symbolic-ref --quiet HEAD || echo -
+git rev-parse --verify --quiet 'HEAD^{commit}' || echo -
+git rev-parse --verify --quiet 'HEAD^{tree}' || echo -
+git config --type=bool --default false core.sparseCheckout
+git ls-files --stage | grep -c '^160000'
+git rev-parse --verify --quiet HEAD > /dev/null &&
+    git for-each-ref --merged HEAD --format='%(objectname) %(refname)' refs/tags | head -n 10000
+exit 0"#;
+
+/// Lists uncommitted files, separated by NUL bytes.
+const UNCOMMITTED: &str = r#"export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
+cd "$1" && git --no-optional-locks status --porcelain -z --no-renames | head -c 200000"#;
+
+/// The state of the user's repository from which a workspace is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectRevision {
+    /// The top of the working tree, which contains the project.
+    pub top: PathBuf,
+    /// The checked-out branch, such as `main`; `None` if HEAD is detached.
+    pub branch: Option<String>,
+    /// `None` if nothing is committed yet.
+    pub commit: Option<String>,
+    pub tree: Option<String>,
+    /// `sha1` or `sha256`.
+    pub format: String,
+    /// Whether only some of the files are checked out.
+    pub is_sparse: bool,
+    pub has_submodules: bool,
+    /// The reachable tags, as a `packed-refs` file has them.
+    pub tags: String,
+    /// Files of the user that are not committed, relative to `top`.
+    pub uncommitted: Vec<String>,
+}
+
+impl ProjectRevision {
+    /// `room` must be able to read the repository and `objects`, which has all of its objects.
+    pub(crate) async fn read(
+        room: &GitRoom,
+        root: &Path,
+        repository: &Repository,
+        objects: &Path,
+    ) -> Result<Self, Fault> {
+        let args = [root, objects];
+        let (facts, uncommitted) = tokio::join!(room.run(FACTS, args), room.run(UNCOMMITTED, args));
+        let facts = facts?;
+        if facts.code != 0 {
+            return Err(unreadable(root, &facts));
+        }
+        let mut lines = facts.stdout.lines();
+        let mut next = || lines.next().unwrap_or("-");
+        let known = |line: &str| (line != "-").then(|| line.to_owned());
+        let format = next().to_owned();
+        let branch = known(next()).map(|name| name.trim_start_matches("refs/heads/").to_owned());
+        let (commit, tree) = (known(next()), known(next()));
+        let (is_sparse, has_submodules) = (next() == "true", next() != "0");
+        let tags = lines.map(|line| format!("{line}\n")).collect();
+        let uncommitted = uncommitted?.stdout;
+        let uncommitted = uncommitted.split_terminator('\0').filter_map(|entry| entry.get(3..));
+        let top = repository.top(root).to_owned();
+        Ok(Self {
+            top,
+            branch,
+            commit,
+            tree,
+            format,
+            is_sparse,
+            has_submodules,
+            tags,
+            uncommitted: uncommitted.map(str::to_owned).collect(),
+        })
+    }
+}
+
+fn unreadable(root: &Path, facts: &Finished) -> Fault {
+    let message = format!("The repository of {} cannot be read: {}.", root.display(), facts.reason());
+    Fault::permanent(FaultLayer::Config, "workspace", message).hint("Run `git status` there.")
+}

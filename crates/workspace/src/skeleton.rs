@@ -1,0 +1,67 @@
+//! Writes the `.git` directory of a repository of ours by hand, so that nothing of the user's settings or templates gets into it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A new repository.
+#[derive(Debug, Default)]
+pub(crate) struct Skeleton<'a> {
+    /// `sha1` or `sha256`.
+    pub(crate) format: &'a str,
+    pub(crate) is_bare: bool,
+    /// The branch that HEAD names, and its commit; without a commit it is unborn.
+    pub(crate) branch: &'a str,
+    pub(crate) commit: Option<&'a str>,
+    /// Object directories that it borrows from.
+    pub(crate) borrowed: &'a [PathBuf],
+    /// The contents of the file `shallow`: commits whose parents are missing.
+    pub(crate) shallow: Option<&'a str>,
+    /// The contents of `packed-refs`.
+    pub(crate) refs: &'a str,
+    /// Ignored files, in addition to those of `.gitignore`.
+    pub(crate) exclude: &'a str,
+}
+
+impl Skeleton<'_> {
+    /// Writes it into `git`, which may exist.
+    pub(crate) fn write(&self, git: &Path) -> io::Result<()> {
+        for directory in ["info", "objects/info", "objects/pack", "refs/heads", "refs/tags"] {
+            fs::create_dir_all(git.join(directory))?;
+        }
+        let (version, extensions) = match self.format {
+            "sha1" => (0, String::new()),
+            other => (1, format!("[extensions]\n\tobjectformat = {other}\n")),
+        };
+        let config = format!(
+            "[core]\n\trepositoryformatversion = {version}\n\tbare = {}\n\tlogallrefupdates = true\n{extensions}",
+            self.is_bare
+        );
+        fs::write(git.join("config"), config)?;
+        let borrowed: String = self.borrowed.iter().map(|path| format!("{}\n", path.display())).collect();
+        fs::write(git.join("objects/info/alternates"), borrowed)?;
+        fs::write(git.join("info/exclude"), self.exclude)?;
+        if let Some(shallow) = self.shallow {
+            fs::write(git.join("shallow"), shallow)?;
+        }
+        if !self.refs.is_empty() {
+            fs::write(git.join("packed-refs"), self.refs)?;
+        }
+        if let Some(commit) = self.commit {
+            write_ref(git, &format!("refs/heads/{}", self.branch), commit)?;
+        }
+        fs::write(git.join("HEAD"), format!("ref: refs/heads/{}\n", self.branch))
+    }
+}
+
+/// Sets a reference of a repository of ours, at once and completely.
+pub(crate) fn write_ref(git: &Path, name: &str, commit: &str) -> io::Result<()> {
+    let path = git.join(name);
+    let parent = path.parent().unwrap_or(git);
+    fs::create_dir_all(parent)?;
+    let mut file = tempfile::NamedTempFile::new_in(parent)?;
+    io::Write::write_all(&mut file, format!("{commit}\n").as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}

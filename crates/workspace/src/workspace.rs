@@ -1,0 +1,175 @@
+//! A workspace: the clone in which one agent works, with a repository of its own that borrows the user's objects.
+//!
+//! It is kept between the sessions of a run, with dependencies and build output. The next run reuses it: its repository is made
+//! anew, tracked files are restored, and untracked files are removed; ignored ones stay.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use serde::{Deserialize, Serialize};
+
+use crate::hub::Hub;
+use crate::project_revision::ProjectRevision;
+use crate::skeleton::Skeleton;
+
+/// Fills the working tree `$1` with the tree `$2`. `$3` is a copy of the index as it was filled before, if it was; `$4` is the path of
+/// the project within the working tree. Autonoe's own files are left out.
+const FILL: &str = r#"cd "$1" || exit
+export GIT_DIR="$PWD/.git"
+if [ -f "$3" ]; then
+    cp -p "$3" .git/index || exit
+    git update-index -q --refresh > /dev/null
+    git read-tree --reset -u "$2" && git clean -ffdq || exit
+else
+    git read-tree "$2" || exit
+fi
+git ls-files -z -- "$4.autonoe" "$4.autonoe-note.md" | git update-index -z --skip-worktree --stdin || exit
+[ -f "$3" ] || git checkout-index --all --quiet -u || exit
+rm -rf "$4.autonoe"
+rm -f "$3.new"; cp -p .git/index "$3.new" && mv "$3.new" "$3""#;
+
+/// A clone in which one agent works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    directory: PathBuf,
+    branch: String,
+    /// The commit from which it was made; `None` if nothing was committed.
+    base: Option<String>,
+    format: String,
+    /// The path of the project within the working tree, empty or with a final slash.
+    part: String,
+}
+
+/// How a workspace came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preparation {
+    Created,
+    Reused,
+}
+
+impl Workspace {
+    /// The working tree.
+    pub fn tree(&self) -> PathBuf {
+        self.directory.join("tree")
+    }
+
+    /// The project within the working tree.
+    pub fn root(&self) -> PathBuf {
+        self.tree().join(self.part.trim_end_matches('/'))
+    }
+
+    pub(crate) fn git_dir(&self) -> PathBuf {
+        self.tree().join(".git")
+    }
+
+    /// The branch that it is on, such as `autonoe/7`.
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    /// The commit from which it was made; `None` if nothing was committed.
+    pub fn base(&self) -> Option<&str> {
+        self.base.as_deref()
+    }
+
+    pub(crate) fn format(&self) -> &str {
+        &self.format
+    }
+}
+
+impl Hub {
+    /// Makes the workspace `name` from a state of the user's repository, or reuses the one that there is.
+    pub async fn workspace(
+        &self,
+        name: &str,
+        branch: &str,
+        revision: &ProjectRevision,
+    ) -> Result<(Workspace, Preparation), Fault> {
+        let part = self.root().strip_prefix(&revision.top).ok().and_then(Path::to_str).unwrap_or_default();
+        let workspace = Workspace {
+            directory: self.directory.join("workspaces").join(name),
+            branch: branch.to_owned(),
+            base: revision.commit.clone(),
+            format: revision.format.clone(),
+            part: if part.is_empty() { String::new() } else { format!("{part}/") },
+        };
+        let filled = workspace.directory.join("index");
+        let preparation = if filled.is_file() { Preparation::Reused } else { Preparation::Created };
+        if preparation == Preparation::Created {
+            clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
+        }
+        self.write_repository(&workspace, revision).map_err(|error| self.unwritable(&error))?;
+        let tree = revision.tree.as_deref().unwrap_or(empty_tree(&revision.format));
+        let room = self.room([self.directory.join("base")], [workspace.directory.clone()])?;
+        let path = workspace.tree();
+        let args = [path.as_os_str(), tree.as_ref(), filled.as_os_str(), workspace.part.as_ref()];
+        let finished = room.run(FILL, args).await;
+        room.close().await;
+        let finished = finished?;
+        match finished.code {
+            0 => Ok((workspace, preparation)),
+            _ if preparation == Preparation::Reused => {
+                // Whatever the agent did to it, it can be made anew.
+                clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
+                Box::pin(self.workspace(name, branch, revision)).await
+            }
+            _ => {
+                let message =
+                    format!("The workspace {} cannot be filled: {}.", path.display(), finished.reason());
+                Err(Fault::permanent(FaultLayer::System, "workspace", message))
+            }
+        }
+    }
+
+    /// Replaces the repository of a workspace by a new one.
+    fn write_repository(&self, workspace: &Workspace, revision: &ProjectRevision) -> io::Result<()> {
+        fs::create_dir_all(workspace.tree())?;
+        remove(&workspace.git_dir())?;
+        let shallow = self.shallow(&self.repository()).ok().flatten();
+        let exclude = format!("/{0}.autonoe/\n/{0}.autonoe-note.md\n", workspace.part);
+        let header = if revision.tags.is_empty() { "" } else { "# pack-refs with: \n" };
+        let skeleton = Skeleton {
+            format: &revision.format,
+            is_bare: false,
+            branch: &workspace.branch,
+            commit: revision.commit.as_deref(),
+            borrowed: &[self.base_objects()],
+            shallow: shallow.as_deref(),
+            refs: &format!("{header}{}", revision.tags),
+            exclude: &exclude,
+        };
+        skeleton.write(&workspace.git_dir())
+    }
+}
+
+/// The empty tree, which every repository has.
+pub(crate) fn empty_tree(format: &str) -> &'static str {
+    match format {
+        "sha256" => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+        _ => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    }
+}
+
+/// Removes a file or directory, and whatever else an agent may have put in its place.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Moves a directory out of the way and removes as much of it as can be removed.
+fn clear(directory: &Path) -> io::Result<()> {
+    if directory.symlink_metadata().is_ok() && remove(directory).is_err() {
+        let aside = directory.with_extension(format!("{}.old", std::process::id()));
+        fs::rename(directory, aside)?;
+    }
+    fs::create_dir_all(directory)
+}

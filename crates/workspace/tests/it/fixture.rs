@@ -1,0 +1,102 @@
+//! A project with a repository in a temporary directory, and its hub.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use autonoe_sandbox::{Bounds, RoomConfig, Sandbox};
+use autonoe_test_kit::{PATH, TestDirectory, example};
+use autonoe_workspace::{Hub, Landing, ProjectRevision, Workspace};
+
+pub struct HubFixture {
+    directory: TestDirectory,
+    pub hub: Hub,
+}
+
+impl Deref for HubFixture {
+    type Target = TestDirectory;
+
+    fn deref(&self) -> &TestDirectory {
+        &self.directory
+    }
+}
+
+impl HubFixture {
+    /// A repository with one commit.
+    pub async fn new() -> Self {
+        let directory = TestDirectory::default();
+        directory.git(&["init", "-q", "-b", "main", "."]);
+        directory.commit(&[("a.txt", "one\n"), ("dir/b.txt", "two\n"), (".gitignore", "/build/\n")]);
+        Self::of(directory, "").await
+    }
+
+    /// The project is `part` of the directory's project.
+    pub async fn of(directory: TestDirectory, part: &str) -> Self {
+        let state = directory.home().join("state");
+        fs::create_dir(&state).unwrap();
+        let sandbox =
+            Sandbox::find(&example("workspace_supervisor"), OsStr::new(PATH), &state).await.unwrap();
+        let room_config = RoomConfig {
+            sandbox,
+            bounds: Bounds::new(&state, &state, &state),
+            egress: Arc::default(),
+            env: vec![("PATH".to_owned(), PATH.to_owned())],
+            guarded: Arc::default(),
+        };
+        let root = directory.path(part).canonicalize().unwrap();
+        let hub = Hub::new(root, state.canonicalize().unwrap().join("hub"), room_config);
+        Self { directory, hub }
+    }
+
+    pub async fn workspace(&self) -> (Workspace, ProjectRevision) {
+        let revision = self.hub.update().await.unwrap();
+        let (workspace, _) = self.hub.workspace("1", "autonoe/1", &revision).await.unwrap();
+        (workspace, revision)
+    }
+
+    /// Commits files in a workspace, as an agent would.
+    pub fn work(&self, workspace: &Workspace, files: &[(&str, &str)]) -> String {
+        for (name, content) in files {
+            write(&workspace.tree().join(name), content);
+        }
+        self.git_in(&workspace.tree(), &["add", "--all"]);
+        self.git_in(&workspace.tree(), &["commit", "-q", "-m", "work"]);
+        self.git_in(&workspace.tree(), &["rev-parse", "HEAD"])
+    }
+
+    /// Fetches what a workspace has and lands it.
+    pub async fn land(&self, workspace: &Workspace, from: &ProjectRevision) -> Landing {
+        let fetched = self.hub.fetch(workspace).await.unwrap();
+        self.hub.land(workspace, &fetched.commit, from).await.unwrap()
+    }
+
+    pub fn hub_git(&self, args: &[&str]) -> String {
+        let git = self.home().join("state/hub/hub.git");
+        let git = format!("--git-dir={}", git.display());
+        self.git_in(&self.home(), &[&[git.as_str()], args].concat())
+    }
+}
+
+pub fn write(path: &Path, content: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+/// The files below a directory, without `.git`.
+pub fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut queue = vec![directory.to_owned()];
+    while let Some(next) = queue.pop() {
+        for entry in fs::read_dir(next).unwrap().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true if entry.file_name() == ".git" => {}
+                true => queue.push(entry.path()),
+                false => found.push(entry.path().strip_prefix(directory).unwrap().to_owned()),
+            }
+        }
+    }
+    found.sort();
+    found
+}

@@ -1,0 +1,160 @@
+//! Commits come to the user's branch only if nothing of the user's is in the way.
+
+use std::fs;
+
+use autonoe_workspace::{Landing, LandingRefusal};
+
+use crate::fixture::HubFixture;
+
+fn landed(branch: &str) -> Landing {
+    Landing::Landed { branch: branch.to_owned() }
+}
+
+#[track_caller]
+fn refusal(landing: Landing) -> LandingRefusal {
+    match landing {
+        Landing::Apart { branch, why } => {
+            assert_eq!(branch, "autonoe/1");
+            why
+        }
+        Landing::Landed { .. } => panic!("it landed"),
+    }
+}
+
+#[tokio::test]
+async fn the_users_branch_is_fast_forwarded_and_the_files_updated() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.git_in(&workspace.tree(), &["rm", "-q", "dir/b.txt"]);
+    let commit = fixture.work(&workspace, &[("a.txt", "changed\n"), ("new/file.txt", "new\n")]);
+    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+    assert_eq!(fixture.git(&["rev-parse", "main"]), commit);
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+    assert_eq!(
+        (fixture.read("a.txt").as_str(), fixture.read("new/file.txt").as_str()),
+        ("changed\n", "new\n")
+    );
+    assert!(!fixture.path("dir").exists());
+    assert_eq!(fixture.git(&["branch", "--format=%(refname:short)"]), "main");
+    assert!(fixture.git(&["reflog", "-1"]).contains("autonoe: land"));
+    fixture.git(&["fsck", "--full", "--strict"]);
+}
+
+#[tokio::test]
+async fn several_landings_follow_each_other() {
+    let fixture = HubFixture::new().await;
+    let (workspace, mut revision) = fixture.workspace().await;
+    for number in 0..3 {
+        fixture.work(&workspace, &[("count.txt", &number.to_string())]);
+        assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+        revision = fixture.hub.update().await.unwrap();
+        assert_eq!(fixture.read("count.txt"), number.to_string());
+    }
+}
+
+#[tokio::test]
+async fn uncommitted_work_of_the_user_stays_and_does_not_prevent_landing_elsewhere() {
+    let fixture = HubFixture::new().await;
+    fixture.write("a.txt", "the user's\n");
+    fixture.write("staged.txt", "the user's\n");
+    fixture.git(&["add", "staged.txt"]);
+    fixture.write("untracked.txt", "the user's\n");
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("dir/b.txt", "changed\n")]);
+    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "M a.txt\nA  staged.txt\n?? untracked.txt");
+    assert_eq!(fixture.read("dir/b.txt"), "changed\n");
+}
+
+#[tokio::test]
+async fn a_file_with_uncommitted_changes_is_never_overwritten() {
+    for (mine, theirs) in
+        [("a.txt", "a.txt"), ("untracked.txt", "untracked.txt"), ("x", "x/y"), ("build/z", "build/z")]
+    {
+        let fixture = HubFixture::new().await;
+        let (workspace, revision) = fixture.workspace().await;
+        crate::fixture::write(&workspace.tree().join(theirs), "theirs\n");
+        fixture.git_in(&workspace.tree(), &["add", "--force", theirs]);
+        let commit = fixture.work(&workspace, &[("more.txt", "x")]);
+        fixture.write(mine, "mine\n");
+        let before = fixture.git(&["status", "--porcelain"]);
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert!(matches!(&why, LandingRefusal::Files(text) if text.contains(mine)), "{why}");
+        assert_eq!(fixture.read(mine), "mine\n");
+        assert_eq!(fixture.git(&["status", "--porcelain"]), before, "{mine}");
+        assert_eq!(fixture.git(&["rev-parse", "main"]), revision.commit.unwrap());
+        assert_eq!(fixture.git(&["rev-parse", "autonoe/1"]), commit);
+        assert!(
+            !fixture.path(".git/index.lock").exists() && !fixture.path(".git/refs/heads/main.lock").exists()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_commits_switches_or_detaches_keeps_what_is_checked_out() {
+    type Act = fn(&HubFixture);
+    let acts: [(Act, LandingRefusal); 4] = [
+        (|fixture| drop(fixture.commit(&[("c.txt", "user")])), LandingRefusal::Moved),
+        (
+            |fixture| drop(fixture.git(&["switch", "-q", "-c", "other"])),
+            LandingRefusal::Switched { to: "other".into() },
+        ),
+        (|fixture| drop(fixture.git(&["checkout", "-q", "--detach"])), LandingRefusal::Detached),
+        (|fixture| drop(fixture.git(&["commit", "-q", "--amend", "-m", "rewritten"])), LandingRefusal::Moved),
+    ];
+    for (act, expected) in acts {
+        let fixture = HubFixture::new().await;
+        let (workspace, revision) = fixture.workspace().await;
+        let commit = fixture.work(&workspace, &[("a.txt", "agent\n")]);
+        act(&fixture);
+        let head = fixture.git(&["rev-parse", "HEAD"]);
+        assert_eq!(refusal(fixture.land(&workspace, &revision).await), expected);
+        assert_eq!(fixture.git(&["rev-parse", "HEAD"]), head);
+        assert_eq!(fixture.git(&["rev-parse", "autonoe/1"]), commit);
+        assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+        assert_eq!(fixture.read("a.txt"), "one\n");
+    }
+}
+
+#[tokio::test]
+async fn rewritten_history_does_not_land() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.git_in(&workspace.tree(), &["commit", "-q", "--amend", "-m", "rewritten"]);
+    assert_eq!(refusal(fixture.land(&workspace, &revision).await), LandingRefusal::Diverged);
+}
+
+#[tokio::test]
+async fn a_locked_branch_or_index_is_left_alone() {
+    for lock in [".git/refs/heads/main.lock", ".git/index.lock"] {
+        let fixture = HubFixture::new().await;
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, &[("a.txt", "agent\n")]);
+        fixture.write(lock, "");
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert!(matches!(why, LandingRefusal::Locked(_) | LandingRefusal::Files(_)), "{why}");
+        fs::remove_file(fixture.path(lock)).unwrap();
+        assert_eq!(fixture.git(&["status", "--porcelain"]), "", "{lock}");
+        assert_eq!(fixture.read("a.txt"), "one\n");
+    }
+}
+
+#[tokio::test]
+async fn hooks_and_filters_of_the_user_do_not_run() {
+    let fixture = HubFixture::new().await;
+    let canary = fixture.home().join("canary");
+    let evil = format!("touch {}; cat", canary.display());
+    fixture.commit(&[(".gitattributes", "*.txt filter=evil\n")]);
+    fixture.git(&["config", "filter.evil.smudge", &evil]);
+    fixture.git(&["config", "core.fsmonitor", &evil]);
+    fixture.git(&["config", "core.hooksPath", "hooks"]);
+    for hook in ["post-checkout", "post-merge", "reference-transaction", "post-index-change"] {
+        fixture.write(&format!("hooks/{hook}"), &format!("#!/bin/sh\n{evil}\n"));
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(fixture.path(&format!("hooks/{hook}")), mode).unwrap();
+    }
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "agent\n")]);
+    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+    assert!(!canary.exists());
+}

@@ -1,0 +1,9 @@
+//! Workspaces on temporary repositories, in the sandbox of this machine.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
+
+mod fetch;
+mod fixture;
+mod landing;
+mod preparation;
+mod repositories;

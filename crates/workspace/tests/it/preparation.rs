@@ -1,0 +1,126 @@
+//! Workspaces are made from the user's commit, and reused.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use autonoe_test_kit::TestDirectory;
+use autonoe_workspace::Preparation;
+
+use crate::fixture::{HubFixture, files, write};
+
+#[tokio::test]
+async fn a_workspace_has_the_commit_and_nothing_else_of_the_project() {
+    let fixture = HubFixture::new().await;
+    fixture.git(&["tag", "-a", "-m", "one", "v1"]);
+    fixture.git(&["branch", "other"]);
+    fixture.write("a.txt", "changed by the user\n");
+    fixture.write("untracked.txt", "the user's\n");
+    fixture.write(".git/hooks/post-checkout", "#!/bin/sh\ntouch ran\n");
+    let (workspace, revision) = fixture.workspace().await;
+    let tree = workspace.tree();
+    let expected = [".gitignore", "a.txt", "dir/b.txt"].map(PathBuf::from);
+    assert_eq!(files(&tree), expected);
+    assert_eq!(fs::read_to_string(tree.join("a.txt")).unwrap(), "one\n");
+    assert_eq!(revision.uncommitted, ["a.txt", "untracked.txt"]);
+    assert_eq!(fixture.git_in(&tree, &["status", "--porcelain"]), "");
+    assert_eq!(fixture.git_in(&tree, &["branch", "--show-current"]), "autonoe/1");
+    assert_eq!(fixture.git_in(&tree, &["describe"]), "v1");
+    assert_eq!(fixture.git_in(&tree, &["log", "--format=%s"]), "work");
+}
+
+#[tokio::test]
+async fn our_own_files_are_not_in_a_workspace_and_cannot_be_committed_by_accident() {
+    let directory = TestDirectory::default();
+    directory.git(&["init", "-q", "-b", "main", "."]);
+    directory.write(".autonoe/agent.json", "{}");
+    directory.write("a.txt", "one\n");
+    directory.git(&["add", "--all"]);
+    directory.git(&["commit", "-q", "-m", "all"]);
+    let fixture = HubFixture::of(directory, "").await;
+    let (workspace, _) = fixture.workspace().await;
+    assert_eq!(files(&workspace.tree()), [PathBuf::from("a.txt")]);
+    write(&workspace.tree().join(".autonoe/status.json"), "{}");
+    write(&workspace.tree().join(".autonoe-note.md"), "next");
+    fixture.work(&workspace, &[("new.txt", "x")]);
+    assert_eq!(fixture.git_in(&workspace.tree(), &["diff", "--name-status", "HEAD~1"]), "A\tnew.txt");
+}
+
+#[tokio::test]
+async fn objects_are_linked_not_copied() {
+    let fixture = HubFixture::new().await;
+    fixture.git(&["gc", "-q"]);
+    fixture.commit(&[("later.txt", "loose")]);
+    fixture.workspace().await;
+    let mut linked = 0;
+    for file in files(&fixture.home().join("state/hub/base/objects")) {
+        let path = fixture.home().join("state/hub/base/objects").join(&file);
+        let original = fixture.path(".git/objects").join(&file);
+        assert_eq!(path.metadata().unwrap().ino(), original.metadata().unwrap().ino(), "{}", file.display());
+        linked += 1;
+    }
+    assert!(linked >= 5, "a pack, its index and three loose objects");
+}
+
+#[tokio::test]
+async fn a_workspace_is_reused_with_what_git_ignores_and_nothing_else() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    let tree = workspace.tree();
+    fixture.work(&workspace, &[("new.txt", "x"), ("a.txt", "changed\n")]);
+    write(&tree.join("untracked/file"), "x");
+    write(&tree.join("build/output"), "kept");
+    fs::remove_file(tree.join("dir/b.txt")).unwrap();
+    fixture.git_in(&tree, &["config", "core.fsmonitor", "/tmp/evil"]);
+    fixture.git_in(&tree, &["update-index", "--assume-unchanged", "a.txt"]);
+
+    let (again, preparation) = fixture.hub.workspace("1", "autonoe/2", &revision).await.unwrap();
+    assert_eq!(preparation, Preparation::Reused);
+    assert_eq!(files(&tree), [".gitignore", "a.txt", "build/output", "dir/b.txt"].map(PathBuf::from));
+    assert_eq!(fs::read_to_string(tree.join("a.txt")).unwrap(), "one\n");
+    assert_eq!(fixture.git_in(&tree, &["status", "--porcelain"]), "");
+    assert!(!fs::read_to_string(tree.join(".git/config")).unwrap().contains("evil"));
+    assert_eq!(fixture.git_in(&tree, &["rev-parse", "HEAD"]), revision.commit.unwrap());
+    assert_eq!(again.branch(), "autonoe/2");
+}
+
+#[tokio::test]
+async fn a_reused_workspace_follows_the_user() {
+    let fixture = HubFixture::new().await;
+    fixture.workspace().await;
+    fixture.git(&["rm", "-q", "dir/b.txt"]);
+    fixture.commit(&[("a.txt", "three\n"), ("c.txt", "new\n")]);
+    let (workspace, _) = fixture.workspace().await;
+    assert_eq!(files(&workspace.tree()), [".gitignore", "a.txt", "c.txt"].map(PathBuf::from));
+    assert_eq!(fs::read_to_string(workspace.tree().join("a.txt")).unwrap(), "three\n");
+}
+
+#[tokio::test]
+async fn a_destroyed_workspace_is_made_anew() {
+    for damage in [
+        "rm -rf .git",
+        "rm -rf .git && mkfifo .git",
+        "chmod -R a-w . && rm -f x",
+        "rm -rf dir && ln -s /etc dir",
+    ] {
+        let fixture = HubFixture::new().await;
+        let (workspace, revision) = fixture.workspace().await;
+        let status =
+            std::process::Command::new("sh").args(["-c", damage]).current_dir(workspace.tree()).status();
+        assert!(status.unwrap().success());
+        fixture.hub.workspace("1", "autonoe/1", &revision).await.unwrap();
+        let tree = workspace.tree();
+        assert_eq!(fs::read_to_string(tree.join("dir/b.txt")).unwrap(), "two\n", "{damage}");
+        assert_eq!(fixture.git_in(&tree, &["status", "--porcelain"]), "", "{damage}");
+    }
+}
+
+#[tokio::test]
+async fn objects_outlive_the_users_repository() {
+    let fixture = HubFixture::new().await;
+    let (workspace, _) = fixture.workspace().await;
+    fs::remove_dir_all(fixture.root()).unwrap();
+    fixture.git_in(&workspace.tree(), &["fsck", "--full"]);
+    fixture.work(&workspace, &[("new.txt", "x")]);
+    fixture.hub.fetch(&workspace).await.unwrap();
+}

@@ -1,0 +1,127 @@
+//! Repositories of unusual kinds work, or are refused with the reason.
+
+use std::fs;
+
+use autonoe_test_kit::TestDirectory;
+use autonoe_workspace::Landing;
+
+use crate::fixture::{HubFixture, files};
+
+/// The main job in a repository: commit in a workspace, land on `main`.
+async fn assert_works(fixture: &HubFixture, top: &str) {
+    let (workspace, revision) = fixture.workspace().await;
+    let commit = fixture.work(&workspace, &[("agent.txt", "x")]);
+    assert_eq!(fixture.land(&workspace, &revision).await, Landing::Landed { branch: "main".into() });
+    let top = fixture.path(top);
+    assert_eq!(fixture.git_in(&top, &["rev-parse", "main"]), commit);
+    assert_eq!(fixture.git_in(&top, &["status", "--porcelain"]), "");
+    assert_eq!(fs::read_to_string(top.join("agent.txt")).unwrap(), "x");
+}
+
+fn repository(init: &[&str]) -> TestDirectory {
+    let directory = TestDirectory::default();
+    directory.git(&[&["init", "-q", "-b", "main"], init, &["."]].concat());
+    directory.commit(&[("a.txt", "one\n")]);
+    directory.commit(&[("a.txt", "two\n")]);
+    directory
+}
+
+#[tokio::test]
+async fn sha256() {
+    let fixture = HubFixture::of(repository(&["--object-format=sha256"]), "").await;
+    assert_works(&fixture, "").await;
+}
+
+#[tokio::test]
+async fn reftable() {
+    let fixture = HubFixture::of(repository(&["--ref-format=reftable"]), "").await;
+    assert_works(&fixture, "").await;
+}
+
+#[tokio::test]
+async fn nothing_is_committed_yet() {
+    let directory = TestDirectory::default();
+    directory.git(&["init", "-q", "-b", "main", "."]);
+    let fixture = HubFixture::of(directory, "").await;
+    assert_works(&fixture, "").await;
+}
+
+#[tokio::test]
+async fn the_project_is_part_of_a_repository() {
+    let directory = repository(&[]);
+    directory.commit(&[("part/SPEC.md", "x"), ("part/.autonoe/agent.json", "{}")]);
+    let fixture = HubFixture::of(directory, "part").await;
+    let (workspace, _) = fixture.workspace().await;
+    assert_eq!(workspace.root(), workspace.tree().join("part"));
+    assert!(workspace.root().join("SPEC.md").is_file());
+    assert_works(&fixture, "").await;
+}
+
+#[tokio::test]
+async fn shallow() {
+    let directory = repository(&[]);
+    let source = format!("file://{}", directory.root().display());
+    directory.git(&["clone", "-q", "--depth=1", &source, "clone"]);
+    let fixture = HubFixture::of(directory, "clone").await;
+    assert_works(&fixture, "clone").await;
+}
+
+#[tokio::test]
+async fn borrowed_objects() {
+    let directory = repository(&[]);
+    directory.git(&["clone", "-q", "--shared", ".", "clone"]);
+    let fixture = HubFixture::of(directory, "clone").await;
+    let (workspace, _) = fixture.workspace().await;
+    fs::remove_dir_all(fixture.path(".git")).unwrap();
+    fixture.git_in(&workspace.tree(), &["fsck", "--full"]);
+}
+
+#[tokio::test]
+async fn a_linked_working_tree() {
+    let directory = repository(&[]);
+    directory.git(&["branch", "side"]);
+    directory.git(&["switch", "-q", "side"]);
+    directory.git(&["worktree", "add", "-q", "linked", "main"]);
+    let fixture = HubFixture::of(directory, "linked").await;
+    assert_works(&fixture, "linked").await;
+}
+
+#[tokio::test]
+async fn lfs_pointers_stay_pointers() {
+    let directory = repository(&[]);
+    directory.git(&["config", "filter.lfs.smudge", "git-lfs smudge -- %f"]);
+    directory.git(&["config", "filter.lfs.required", "true"]);
+    directory.git(&["config", "filter.lfs.clean", "cat"]);
+    directory.commit(&[(".gitattributes", "*.bin filter=lfs\n"), ("big.bin", "version https://git-lfs\n")]);
+    let fixture = HubFixture::of(directory, "").await;
+    let (workspace, _) = fixture.workspace().await;
+    let pointer = fs::read_to_string(workspace.tree().join("big.bin")).unwrap();
+    assert_eq!(pointer, "version https://git-lfs\n");
+    assert_works(&fixture, "").await;
+}
+
+#[tokio::test]
+async fn submodules_and_partial_clones_are_refused() {
+    let directory = repository(&[]);
+    directory.git(&["clone", "-q", ".", "library"]);
+    directory.git(&["submodule", "--quiet", "add", "./library", "sub"]);
+    let fixture = HubFixture::of(directory, "").await;
+    let fault = fixture.hub.update().await.unwrap_err();
+    assert!(fault.message.contains("it has submodules"), "{}", fault.message);
+
+    let directory = repository(&[]);
+    directory.git(&["config", "uploadpack.allowFilter", "true"]);
+    let source = format!("file://{}", directory.root().display());
+    directory.git(&["clone", "-q", "--filter=blob:none", &source, "clone"]);
+    let fixture = HubFixture::of(directory, "clone").await;
+    let fault = fixture.hub.update().await.unwrap_err();
+    assert!(fault.message.contains("partial clone"), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn a_directory_without_a_repository_is_refused() {
+    let fixture = HubFixture::of(TestDirectory::default(), "").await;
+    let fault = fixture.hub.update().await.unwrap_err();
+    assert!(fault.message.contains("not in a git repository"), "{}", fault.message);
+    assert!(files(&fixture.root()).is_empty());
+}
