@@ -10,7 +10,7 @@ mod time;
 
 pub use console::{Console, MessageLevel, OutputStream};
 pub use json::JsonSink;
-pub use messages::{assurance, cost, cut, debug_line, ending, status_tag};
+pub use messages::{cut, debug_line, status_tag};
 pub use presenter::{Presenter, Verbosity};
 pub use signal_notice::SignalNotice;
 pub use time::local_time;
