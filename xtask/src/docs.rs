@@ -18,8 +18,8 @@ const MAN_DIRECTORY: &str = "docs/man";
 const CLI_INTRODUCTION: &str = "\
 # The command line
 
-What `autonoe` says about itself: the help of every command. Written by `cargo xtask docs`; change the doc comments in
-`crates/cli` instead.
+The help of every `autonoe` command. `cargo xtask docs` generates this page; to change it, edit the doc comments in
+`crates/cli`.
 ";
 
 type Documents = BTreeMap<PathBuf, String>;

@@ -110,33 +110,44 @@ pub struct SpecArgs {
     pub start_over: bool,
 }
 
-fn whole_number_from_1(text: &str) -> Result<NonZeroU32, String> {
-    text.parse().map_err(|_| format!("expected a whole number from 1 to {}", u32::MAX))
+#[derive(Debug, thiserror::Error)]
+enum OptionValueError {
+    #[error("expected a whole number from {from} to {}", u32::MAX)]
+    NotWholeNumber { from: u32 },
+    #[error("expected an amount in USD above 0, such as 20 or 0.50")]
+    NotDollars,
+    #[error("{0}")]
+    NotDuration(String),
+    #[error("expected a duration above 0, such as 90m or 8h")]
+    ZeroDuration,
+    #[error("expected a number of tokens from {MIN_THINKING} to {}", u32::MAX)]
+    NotThinkingBudget,
 }
 
-fn whole_number_from_0(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX))
+fn whole_number_from_1(text: &str) -> Result<NonZeroU32, OptionValueError> {
+    text.parse().map_err(|_| OptionValueError::NotWholeNumber { from: 1 })
 }
 
-fn dollars(text: &str) -> Result<Usd, String> {
+fn whole_number_from_0(text: &str) -> Result<u32, OptionValueError> {
+    text.parse().map_err(|_| OptionValueError::NotWholeNumber { from: 0 })
+}
+
+fn dollars(text: &str) -> Result<Usd, OptionValueError> {
     match text.strip_prefix('$').unwrap_or(text).parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(Usd(amount)),
-        _ => Err("expected an amount in USD above 0, such as 20 or 0.50".into()),
+        _ => Err(OptionValueError::NotDollars),
     }
 }
 
-fn positive_duration(text: &str) -> Result<Duration, String> {
-    let duration = autonoe_core::duration::parse(text)?;
-    if duration.is_zero() {
-        Err("expected a duration above 0, such as 90m or 8h".into())
-    } else {
-        Ok(duration)
-    }
+fn positive_duration(text: &str) -> Result<Duration, OptionValueError> {
+    let duration = autonoe_core::duration::parse(text)
+        .map_err(|error| OptionValueError::NotDuration(error.to_string()))?;
+    if duration.is_zero() { Err(OptionValueError::ZeroDuration) } else { Ok(duration) }
 }
 
-fn thinking_budget(text: &str) -> Result<u32, String> {
+fn thinking_budget(text: &str) -> Result<u32, OptionValueError> {
     match text.parse() {
         Ok(budget) if budget >= MIN_THINKING => Ok(budget),
-        _ => Err(format!("expected a number of tokens from {MIN_THINKING} to {}", u32::MAX)),
+        _ => Err(OptionValueError::NotThinkingBudget),
     }
 }

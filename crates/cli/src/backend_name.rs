@@ -9,7 +9,7 @@ use autonoe_core::backend_chain::PhaseModels;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_store::AcpAgentConfig;
 
-use crate::command_line::CommandLine;
+use crate::command_line::{CommandLine, CommandLineError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackendName {
@@ -97,28 +97,41 @@ pub struct BackendWithModel {
     pub model: Option<String>,
 }
 
-impl FromStr for BackendWithModel {
-    type Err = String;
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BackendNameError {
+    #[error(
+        "unknown agent; expected one of {}, acp:COMMAND, replay:FILE, or a name from [agents.NAME] in your config.toml",
+        ALL.each_ref().map(BackendName::name).join(", ")
+    )]
+    Unknown,
+    #[error("expected a model after the colon")]
+    NoModel,
+    #[error(transparent)]
+    Command(#[from] CommandLineError),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for BackendWithModel {
+    type Err = BackendNameError;
+
+    fn from_str(text: &str) -> Result<Self, BackendNameError> {
         match text.split_once(':') {
             // The rest is a command or a file, not a model.
             Some(("acp" | "replay", _)) | None => Ok(Self { backend: text.parse()?, model: None }),
-            Some((_, "")) => Err("expected a model after the colon".to_owned()),
+            Some((_, "")) => Err(BackendNameError::NoModel),
             Some((backend, model)) => Ok(Self { backend: backend.parse()?, model: Some(model.to_owned()) }),
         }
     }
 }
 
 impl FromStr for BackendName {
-    type Err = String;
+    type Err = BackendNameError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BackendNameError> {
         if let Some(file) = text.strip_prefix("replay:") {
             return Ok(Self::Replay(PathBuf::from(file)));
         }
         if let Some(command) = text.strip_prefix("acp:") {
-            return command.parse().map(Self::Acp);
+            return Ok(Self::Acp(command.parse()?));
         }
         if let Some(backend) = ALL.into_iter().find(|backend| backend.name() == text) {
             return Ok(backend);
@@ -126,18 +139,14 @@ impl FromStr for BackendName {
         if is_agent_name(text) {
             return Ok(Self::Configured(text.to_owned()));
         }
-        let names: Vec<_> = ALL.iter().map(|backend| backend.name().to_owned()).collect();
-        Err(format!(
-            "unknown agent; expected one of {}, acp:COMMAND, replay:FILE, or a name from [agents.NAME] in your config.toml",
-            names.join(", ")
-        ))
+        Err(BackendNameError::Unknown)
     }
 }
 
 impl FromStr for BackendChoice {
-    type Err = String;
+    type Err = BackendNameError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BackendNameError> {
         if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::Named) }
     }
 }

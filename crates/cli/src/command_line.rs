@@ -13,10 +13,24 @@ pub struct CommandLine {
     pub words: Vec<String>,
 }
 
-impl FromStr for CommandLine {
-    type Err = String;
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandLineError {
+    #[error("write the agent's command after `acp:`, such as acp:'opencode acp'")]
+    NoProgram,
+    #[error("the command ends with a backslash")]
+    TrailingBackslash,
+    #[error("a quote ({0}) is not closed in the command")]
+    UnclosedQuote(char),
+    #[error("no shell is started for the command: put '{0}' in quotes")]
+    ShellSyntax(char),
+    #[error("no shell is started for the command: use single quotes around $ and `")]
+    QuotedExpansion,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for CommandLine {
+    type Err = CommandLineError;
+
+    fn from_str(text: &str) -> Result<Self, CommandLineError> {
         let mut words = Vec::new();
         let mut word: Option<String> = None;
         let mut chars = text.chars();
@@ -25,11 +39,11 @@ impl FromStr for CommandLine {
                 ' ' | '\t' => words.extend(word.take()),
                 '\'' | '"' => read_quoted(char, &mut chars, word.get_or_insert_default())?,
                 '\\' => {
-                    let next = chars.next().ok_or("the command ends with a backslash")?;
+                    let next = chars.next().ok_or(CommandLineError::TrailingBackslash)?;
                     word.get_or_insert_default().push(next);
                 }
                 char if SHELL_SPECIAL.contains(char) => {
-                    return Err(format!("no shell is started for the command: put '{char}' in quotes"));
+                    return Err(CommandLineError::ShellSyntax(char));
                 }
                 char => word.get_or_insert_default().push(char),
             }
@@ -44,9 +58,7 @@ impl FromStr for CommandLine {
         let words: Vec<String> = words.collect();
         match words.first() {
             Some(program) if !program.is_empty() => Ok(Self { env, words }),
-            Some(_) | None => {
-                Err("write the agent's command after `acp:`, such as acp:'opencode acp'".to_owned())
-            }
+            Some(_) | None => Err(CommandLineError::NoProgram),
         }
     }
 }
@@ -59,7 +71,11 @@ fn assignment(word: &str) -> Option<(String, String)> {
 }
 
 /// Appends everything up to the closing quote to `word`.
-fn read_quoted(quote: char, chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
+fn read_quoted(
+    quote: char,
+    chars: &mut std::str::Chars<'_>,
+    word: &mut String,
+) -> Result<(), CommandLineError> {
     loop {
         match chars.next() {
             Some(char) if char == quote => return Ok(()),
@@ -68,16 +84,12 @@ fn read_quoted(quote: char, chars: &mut std::str::Chars<'_>, word: &mut String) 
                 Some(next) => word.extend(['\\', next]),
                 None => break,
             },
-            Some('$' | '`') if quote == '"' => {
-                return Err(
-                    "no shell is started for the command: use single quotes around $ and `".to_owned()
-                );
-            }
+            Some('$' | '`') if quote == '"' => return Err(CommandLineError::QuotedExpansion),
             Some(char) => word.push(char),
             None => break,
         }
     }
-    Err(format!("a quote ({quote}) is not closed in the command"))
+    Err(CommandLineError::UnclosedQuote(quote))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod banner;
 mod job;
+mod request;
 mod resolve;
 mod setup;
 pub mod status_setup;
@@ -34,6 +35,7 @@ use autonoe_workflow::AgentResult;
 
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command};
 use self::job::{JobPlan, PlanContext};
+pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
 use self::status_setup::StatusSetup;
 use crate::arguments::CommonArgs;
@@ -50,25 +52,6 @@ const ROOM_LIMIT: Duration = Duration::from_secs(3);
 
 /// Maximum time to wait at the end of a run for the telemetry collector.
 const TELEMETRY_LIMIT: Duration = Duration::from_secs(2);
-
-pub struct RunRequest<'a> {
-    pub job: RunJob<'a>,
-    pub args: &'a CommonArgs,
-    /// Value of `--plan-model`.
-    pub plan_model: Option<&'a str>,
-    /// Resume the conversation of the last session.
-    pub resume: bool,
-    /// Back up the existing deliverables and plan from scratch.
-    pub start_over: bool,
-    /// Allow `rm` and `mv`.
-    pub allow_destructive: bool,
-    /// Allowed in addition to the profiles and the project's configuration.
-    pub allow_commands: Vec<String>,
-    /// `--no-sandbox` was given.
-    pub no_sandbox: bool,
-    /// Printed before anything else.
-    pub warning: Option<&'static str>,
-}
 
 /// Runs a job to its end and returns the exit code.
 pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, Fault> {

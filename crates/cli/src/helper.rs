@@ -2,6 +2,7 @@
 //! or terminal, under a time limit. A supervisor ends them with this process.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,9 +42,22 @@ pub struct HelperOutput {
     pub stderr: Option<String>,
 }
 
+/// A clause about the program.
+#[derive(Debug, thiserror::Error)]
+pub enum HelperError {
+    #[error("it did not finish within {} and was killed", format_duration(*.0))]
+    TimedOut(Duration),
+    #[error("it printed more than {MAX_OUTPUT} bytes and was killed")]
+    TooMuchOutput,
+    #[error("{why}")]
+    NotRun { why: String },
+    #[error(transparent)]
+    Directory(#[from] io::Error),
+}
+
 impl Helper<'_> {
-    /// The error is a clause such as "it printed nothing". Dropping the future ends the program and everything it started.
-    pub async fn run(self) -> Result<HelperOutput, String> {
+    /// Dropping the future ends the program and everything it started.
+    pub async fn run(self) -> Result<HelperOutput, HelperError> {
         let (purpose, limit) = (self.purpose.clone(), self.time_limit);
         let shown = self.program.to_string_lossy().into_owned();
         let running = self.run_bounded();
@@ -55,11 +69,11 @@ impl Helper<'_> {
         running.await
     }
 
-    async fn run_bounded(self) -> Result<HelperOutput, String> {
-        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+    async fn run_bounded(self) -> Result<HelperOutput, HelperError> {
+        let scratch = tempfile::tempdir()?;
         let bounds = Bounds::new(scratch.path(), scratch.path(), scratch.path());
-        let room =
-            Sandbox::none(self.own_executable).open(bounds).await.map_err(|error| error.to_string())?;
+        let opened = Sandbox::none(self.own_executable).open(bounds).await;
+        let room = opened.map_err(|error| HelperError::NotRun { why: error.to_string() })?;
         let launch = room.command(&self.program).args(&self.args).cwd(&self.directory);
         let launch = launch.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let bounded_command = BoundedCommand {
@@ -75,13 +89,9 @@ impl Helper<'_> {
             CommandEnd::Exit(code) => {
                 Ok(HelperOutput { code, output: ran.output.text(), stderr: last_lines(&ran.stderr.text()) })
             }
-            CommandEnd::TimedOut => {
-                Err(format!("it did not finish within {} and was killed", format_duration(self.time_limit)))
-            }
-            CommandEnd::TooMuchOutput => {
-                Err(format!("it printed more than {MAX_OUTPUT} bytes and was killed"))
-            }
-            CommandEnd::NotRun { why } => Err(why),
+            CommandEnd::TimedOut => Err(HelperError::TimedOut(self.time_limit)),
+            CommandEnd::TooMuchOutput => Err(HelperError::TooMuchOutput),
+            CommandEnd::NotRun { why } => Err(HelperError::NotRun { why: why.to_string() }),
         }
     }
 }

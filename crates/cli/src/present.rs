@@ -5,71 +5,14 @@ mod console;
 mod json;
 mod messages;
 mod presenter;
+mod print;
 mod signal_notice;
 mod time;
 
 pub use console::{Console, MessageLevel, OutputStream};
 pub use json::JsonSink;
-pub use messages::{assurance, cost, cut, debug_line, ending, status_tag};
+pub use messages::{cut, debug_line, status_tag};
 pub use presenter::{Presenter, Verbosity};
+pub use print::{notice, print, print_ansi, print_answer, report_fault, warn};
 pub use signal_notice::SignalNotice;
 pub use time::local_time;
-
-use std::io::{self, Write};
-
-use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::outcome::exit;
-use autonoe_core::redact::Redactor;
-use clap::builder::StyledStr;
-
-/// Prints a fault that ends the program: the error, then the hint.
-pub fn report_fault(fault: &Fault, redactor: &Redactor) {
-    let red = ::console::Style::new().for_stderr().red().bold();
-    let cyan = ::console::Style::new().for_stderr().cyan();
-    let _ = writeln!(io::stderr(), "{} {}", red.apply_to("error:"), redactor.text(&fault.message));
-    if let Some(hint) = &fault.hint {
-        let _ = writeln!(io::stderr(), "{} {}", cyan.apply_to("hint:"), redactor.text(hint));
-    }
-}
-
-/// Prints to standard error while there is no console yet.
-pub fn notice(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
-}
-
-pub fn warn(message: &str) {
-    let yellow = ::console::Style::new().for_stderr().yellow().bold();
-    let _ = writeln!(io::stderr(), "{} {message}", yellow.apply_to("warning:"));
-}
-
-/// In colour only on a terminal.
-pub fn print_ansi(text: &StyledStr) {
-    let colours = ::console::colors_enabled();
-    print(&if colours { text.ansi().to_string() } else { text.to_string() });
-}
-
-/// Prints to standard output and exits on failure: silently if the reader closed the pipe, but with an error code, since the output is
-/// incomplete.
-pub fn print(text: &str) {
-    if let Err(error) = write(text) {
-        if error.kind() != io::ErrorKind::BrokenPipe {
-            report_fault(&stdout_fault(&error), &Redactor::new(&[]));
-        }
-        std::process::exit(i32::from(exit::ERROR));
-    }
-}
-
-/// Prints a result to standard output; a failure is the caller's.
-pub fn print_answer(text: &str) -> Result<(), Fault> {
-    write(text).map_err(|error| stdout_fault(&error))
-}
-
-fn write(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
-}
-
-fn stdout_fault(error: &io::Error) -> Fault {
-    Fault::permanent(FaultLayer::System, "output", format!("Standard output cannot be written: {error}."))
-        .hint("Keep the reading program open, or redirect the output to a file on a disk with free space.")
-}

@@ -1,21 +1,35 @@
 //! Runs `--version` of a vendor's program, in a minimal environment with an empty home directory.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use autonoe_agents::Version;
+use autonoe_core::fault::Fault;
 
 use crate::environment::Environment;
-use crate::helper::Helper;
+use crate::helper::{Helper, HelperError};
 use crate::scratch::ScratchDir;
 
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// The error says why the version is unknown.
-pub async fn version(program: &Path, environment: &Environment) -> Result<Version, String> {
-    let home = ScratchDir::new().map_err(|error| error.to_string())?;
+/// Why the version is unknown.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    #[error(transparent)]
+    Home(#[from] io::Error),
+    #[error(transparent)]
+    OwnExecutable(#[from] Fault),
+    #[error(transparent)]
+    Helper(#[from] HelperError),
+    #[error("it does not print a version")]
+    NoVersion,
+}
+
+pub async fn version(program: &Path, environment: &Environment) -> Result<Version, ProbeError> {
+    let home = ScratchDir::new()?;
     let directory = home.path().as_os_str();
-    let own_executable = environment.own_executable().map_err(|fault| fault.message)?;
+    let own_executable = environment.own_executable()?;
     let helper = Helper {
         purpose: "its version".to_owned(),
         program: program.into(),
@@ -28,7 +42,7 @@ pub async fn version(program: &Path, environment: &Environment) -> Result<Versio
         own_executable: &own_executable,
     };
     let result = helper.run().await?;
-    parse(&result.output).ok_or_else(|| "it does not print a version".to_owned())
+    parse(&result.output).ok_or(ProbeError::NoVersion)
 }
 
 /// The first version in the text.

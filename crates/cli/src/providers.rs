@@ -149,7 +149,8 @@ async fn run_key_command(name: &str, command: &[String], environment: &Environme
         time_limit: KEY_LIMIT,
         own_executable: &environment.own_executable()?,
     };
-    let HelperOutput { code, output, stderr } = helper.run().await.map_err(failed)?;
+    let HelperOutput { code, output, stderr } =
+        helper.run().await.map_err(|error| failed(error.to_string()))?;
     let stderr = stderr.map(|text| format!("; it printed: {text}")).unwrap_or_default();
     match output.lines().next().map(str::trim) {
         Some(key) if code == 0 && !key.is_empty() => Ok(key.to_owned()),

@@ -24,13 +24,17 @@ pub struct SessionId {
     pub number: u32,
 }
 
-impl FromStr for SessionId {
-    type Err = String;
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected RUN.SESSION, like 3.2")]
+pub struct SessionIdError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for SessionId {
+    type Err = SessionIdError;
+
+    fn from_str(text: &str) -> Result<Self, SessionIdError> {
         let parts =
             text.split_once('.').and_then(|(run, number)| Some((run.parse().ok()?, number.parse().ok()?)));
-        let (run, number) = parts.ok_or("expected RUN.SESSION, like 3.2")?;
+        let (run, number) = parts.ok_or(SessionIdError)?;
         Ok(Self { run, number })
     }
 }
@@ -96,7 +100,7 @@ pub fn read_cassette(file: &Path) -> Result<Cassette, Fault> {
         )
     };
     match read_text(file, MAX_CASSETTE_BYTES) {
-        Ok(Some(text)) => Cassette::read(&text).map_err(wrong),
+        Ok(Some(text)) => Cassette::read(&text).map_err(|error| wrong(error.to_string())),
         Ok(None) => Err(wrong("there is no such file".to_owned())),
         Err(error) => Err(wrong(error.to_string()).hint(error.advice())),
     }

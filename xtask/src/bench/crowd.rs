@@ -2,6 +2,7 @@
 //!
 //! The native agent is driven as the runner drives it, but in this process. The scripted model runs in it too and is included.
 
+use std::error::Error;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -114,8 +115,8 @@ async fn session(
     backend: Arc<NativeBackend>,
     spec: SessionSpec,
     streaming: Arc<AtomicUsize>,
-) -> std::result::Result<(), String> {
-    let mut agent = backend.open(spec).await.map_err(|fault| fault.message)?;
+) -> std::result::Result<(), Box<dyn Error + Send + Sync>> {
+    let mut agent = backend.open(spec).await?;
     let instruction = Instruction::briefed(PHASE, "Read file.txt and summarize it.".to_owned(), None);
     let (mut has_read, mut streams, mut end) = (false, false, None);
     let mut events = agent.query(instruction);
@@ -124,7 +125,7 @@ async fn session(
             AgentEvent::ToolResult { is_error, content, .. } => {
                 has_read = !is_error;
                 if is_error {
-                    return Err(content);
+                    return Err(content.into());
                 }
             }
             AgentEvent::Chunk { .. } if has_read && !streams => {
@@ -140,7 +141,7 @@ async fn session(
     agent.dispose().await;
     match end {
         Some(SessionEnd::Completed) => Ok(()),
-        other => Err(format!("{other:?}")),
+        other => Err(format!("{other:?}").into()),
     }
 }
 

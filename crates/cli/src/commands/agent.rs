@@ -1,5 +1,6 @@
 //! `autonoe agent`
 
+mod definition;
 mod dry_run;
 mod examples;
 mod init;
@@ -8,15 +9,9 @@ mod run;
 mod show;
 mod validate;
 
-use std::path::PathBuf;
-
 use autonoe_core::fault::Fault;
-use autonoe_store::Project;
-use autonoe_workflow::definition::AgentDefinition;
-use autonoe_workflow::{find, load};
 use clap::{Args, Subcommand};
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 
 /// Run, inspect and create declarative agents
@@ -55,18 +50,4 @@ pub fn cmd_agent(args: AgentArgs, environment: &Environment) -> Result<u8, Fault
         AgentSubcommand::Run(args) => run::cmd_run(*args, environment),
         AgentSubcommand::Schema(args) => show::cmd_schema(&args),
     }
-}
-
-fn agents_directory(project: &Project) -> PathBuf {
-    project.root().join(".autonoe/agents")
-}
-
-fn load_agent(
-    name: &str,
-    project: &ProjectArgs,
-    environment: &Environment,
-) -> Result<(Project, AgentDefinition), Fault> {
-    let project = environment.project(project)?;
-    let definition = load(&find(&agents_directory(&project), name)?)?;
-    Ok((project, definition))
 }

@@ -3,6 +3,7 @@
 use autonoe_core::check::Check;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
+use autonoe_report::{check_state, project_checks};
 use autonoe_store::{CheckRegistry, LockHolder};
 use autonoe_verify::{accept, check_key, reject, why_not_counted, written_checks};
 use clap::{Args, Subcommand};
@@ -14,7 +15,6 @@ use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present;
-use crate::project_checks::{project_checks, state};
 
 /// List checks, and accept or reject those that need your decision
 ///
@@ -96,7 +96,7 @@ fn as_text(checks: &[Check], book: &CheckRegistry) -> String {
             check.name.clone(),
             of,
             check.origin.to_string(),
-            state(check, book).to_owned(),
+            check_state(check, book).to_owned(),
             present::cut(&check.command, 60),
         ]);
     }
@@ -124,7 +124,7 @@ fn as_json(checks: &[Check], book: &CheckRegistry) -> String {
         .iter()
         .map(|check| {
             let mut value = json!(check);
-            value["state"] = json!(state(check, book));
+            value["state"] = json!(check_state(check, book));
             value["counts"] = json!(why_not_counted(check, book).is_none());
             value
         })

@@ -75,10 +75,12 @@ enum ModeName {
     Sync,
 }
 
-fn profile(name: &str) -> Result<Profile, String> {
-    let valid: Vec<_> = Profile::ALL.iter().map(|profile| profile.name()).collect();
-    let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
-    found.ok_or_else(|| format!("expected one of {}", valid.join(", ")))
+#[derive(Debug, thiserror::Error)]
+#[error("expected one of {}", Profile::ALL.map(|profile| profile.name()).join(", "))]
+struct UnknownProfile;
+
+fn profile(name: &str) -> Result<Profile, UnknownProfile> {
+    Profile::ALL.into_iter().find(|profile| profile.name() == name).ok_or(UnknownProfile)
 }
 
 pub fn cmd_policy(args: &PolicyArgs, environment: &Environment) -> Result<u8, Fault> {

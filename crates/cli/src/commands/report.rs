@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
+use autonoe_report::{ChangesUnavailable, RunFacts, document, gather, html, markdown};
 use autonoe_store::Project;
 use autonoe_store::journal::history::RunCommits;
 use autonoe_verify::Changes;
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
-use crate::report::{RunFacts, document, gather, html, markdown};
 use crate::room_config;
 use crate::system::runtime;
 use crate::write_fault::cannot_write;
@@ -54,7 +55,7 @@ enum ReportFormat {
 
 pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
-    let facts = gather(&project, args.run)?;
+    let facts = gather(&project, args.run, Timestamp::now())?;
     let changed = runtime()?.block_on(changes(&project, &facts, environment, args.no_sandbox));
     let page = document(&facts, &changed, &Redactor::new(&environment.secrets()));
     let page = match args.format.unwrap_or_else(|| default_format(args.output.as_deref())) {
@@ -77,18 +78,19 @@ fn default_format(output: Option<&Path>) -> ReportFormat {
     }
 }
 
-/// The error says why the changes cannot be determined. The report is still useful without them.
 async fn changes(
     project: &Project,
     facts: &RunFacts,
     environment: &Environment,
     no_sandbox: bool,
-) -> Result<Changes, String> {
+) -> Result<Changes, ChangesUnavailable> {
     let Some(RunCommits { before, after }) = &facts.commits else {
-        return Err("the run did not record the commit it began on".to_owned());
+        return Err(ChangesUnavailable::NotRecorded);
     };
-    let reason = |fault: Fault| fault.message.trim_end_matches('.').to_owned();
+    let unreadable =
+        |fault: Fault| ChangesUnavailable::Unreadable(fault.message.trim_end_matches('.').to_owned());
     let checkouts =
-        room_config::checkouts_outside_runs(project, environment, no_sandbox).await.map_err(reason)?;
-    checkouts.changes(before.as_deref(), after.as_deref()).await.map_err(reason)?
+        room_config::checkouts_outside_runs(project, environment, no_sandbox).await.map_err(unreadable)?;
+    let changes = checkouts.changes(before.as_deref(), after.as_deref()).await.map_err(unreadable)?;
+    changes.map_err(|why| ChangesUnavailable::Unreadable(why.to_string()))
 }

@@ -9,6 +9,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
+use autonoe_report::cost;
 use autonoe_store::journal::history::{EventRow, History, SessionRow};
 use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
@@ -16,7 +17,7 @@ use serde_json::json;
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::present::{self, cost, cut, debug_line};
+use crate::present::{self, cut, debug_line};
 use crate::recordings::{SessionId, export_cassette, find_session, read_cassette, sessions_of_last_run};
 use crate::write_fault::cannot_write;
 

@@ -8,6 +8,7 @@ use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
+use autonoe_report::{assurance, check_state, project_checks};
 use autonoe_store::journal::history::{History, RunRow, WaitRow};
 use autonoe_store::{CheckRegistry, LockStatus, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage, why_other_project};
@@ -17,8 +18,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::present::{self, assurance, local_time, status_tag};
-use crate::project_checks::{project_checks, state};
+use crate::present::{self, local_time, status_tag};
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
@@ -228,7 +228,7 @@ fn deliverable_json(item: &Deliverable, facts: &StatusFacts) -> Value {
     let own = checks_of(&facts.checks, &item.id);
     let checks: Vec<Value> = own
         .iter()
-        .map(|check| json!({ "name": check.name, "criteria": check.criteria, "state": state(check, &facts.book), "run": check.command }))
+        .map(|check| json!({ "name": check.name, "criteria": check.criteria, "state": check_state(check, &facts.book), "run": check.command }))
         .collect();
     json!({
         "assurance": item.assurance(),

@@ -19,8 +19,8 @@ use autonoe_store::{CrashPoint, Project};
 use autonoe_telemetry::TelemetrySettings;
 use autonoe_verify::CheckoutFactory;
 
-use super::RunRequest;
 use super::job::{PreparedJob, RunJob, RunTitle};
+use super::request::RunRequest;
 use super::setup::{
     NativeTools, create_outputs_dir, last_conversation, mcp_tool_patterns, native_tools, no_web_search,
     outputs_dir, policy, secrets,

@@ -13,7 +13,7 @@ use autonoe_store::journal::history::History;
 use autonoe_store::{LoginFiles, Project, UserConfig};
 use autonoe_tools::{Outputs, ToolOptions};
 
-use super::RunRequest;
+use super::request::RunRequest;
 use crate::backend_name::BackendName;
 use crate::browser;
 use crate::environment::Environment;

@@ -6,10 +6,10 @@ use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{AgentEvent, CheckPurpose};
 use autonoe_core::gate::ToolCall;
-use autonoe_core::money::Usd;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::Tally;
+use autonoe_report::{Ending, EndingKind, cost};
 use jiff::Timestamp;
 
 use super::console::MessageLevel;
@@ -37,11 +37,6 @@ const SUMMARY_ARGUMENTS: [&str; 9] = [
 /// A backend and its model, which alone tells two providers of one backend apart.
 pub fn agent(backend: &str, model: &str) -> String {
     if model.is_empty() { backend.to_owned() } else { format!("{backend} with {model}") }
-}
-
-/// `$0.12` or `unknown`.
-pub fn cost(cost: Option<Usd>) -> String {
-    cost.map_or_else(|| "unknown".into(), |cost| cost.to_string())
 }
 
 /// `[PASS] User Auth (DL-001)`.
@@ -79,15 +74,6 @@ pub fn overall(report: &RunReport) -> String {
         cost(report.cost_usd),
         format_duration(report.duration),
     )
-}
-
-/// `7 passed: 5 verified, 2 claimed`, with the number of doubted ones if any.
-pub fn assurance(tally: Tally) -> String {
-    let counts = format!("{} passed: {} verified, {} claimed", tally.passed, tally.verified, tally.claimed());
-    match tally.doubted {
-        0 => counts,
-        count => format!("{counts} ({count} doubted by the independent review)"),
-    }
 }
 
 pub fn checked(
@@ -134,74 +120,14 @@ pub fn output_closed(why: &str) -> (MessageLevel, String, Option<String>) {
     (MessageLevel::Error, text, Some(hint.to_owned()))
 }
 
-/// The outcome as level, sentence and hint.
 pub fn ending(outcome: &RunOutcome) -> (MessageLevel, String, Option<String>) {
-    let text = |text: &str| text.to_owned();
-    match outcome {
-        RunOutcome::AllPassed => (MessageLevel::Good, text("All achievable deliverables passed."), None),
-        RunOutcome::ConditionMet { reason } => (MessageLevel::Good, format!("Done: {reason}"), None),
-        RunOutcome::AllVerified => (MessageLevel::Good, text("All deliverables verified."), None),
-        RunOutcome::AllBlocked => (
-            MessageLevel::Error,
-            text("All deliverables are blocked."),
-            Some(text(
-                ".autonoe-note.md says what blocks each one. Once that is resolved, set \"blocked\" to false in \
-                 .autonoe/status.json and run again.",
-            )),
-        ),
-        RunOutcome::MaxIterations { limit } => (
-            MessageLevel::Warning,
-            format!("Stopped: the limit of {limit} session(s) was reached."),
-            Some(text("Run again to continue where this run stopped.")),
-        ),
-        RunOutcome::BudgetExceeded { limit_usd } => (
-            MessageLevel::Warning,
-            format!("Stopped: the cost limit of {limit_usd} was reached."),
-            Some(text("Run again to continue where this run stopped; raise --max-cost if needed.")),
-        ),
-        RunOutcome::DurationExceeded { limit } => (
-            MessageLevel::Warning,
-            format!("Stopped: the time limit of {} was reached.", format_duration(*limit)),
-            Some(text("Run again to continue where this run stopped.")),
-        ),
-        RunOutcome::QuotaExceeded { message, resets_at } => {
-            let when = resets_at.map(|at| format!(" {}", time::reset(at))).unwrap_or_default();
-            let hint =
-                text("Run again after the reset, or use --wait-for-quota to wait for it.");
-            (MessageLevel::Error, format!("Stopped: the quota is used up ({message}).{when}"), Some(hint))
-        }
-        RunOutcome::Interrupted => {
-            (MessageLevel::Warning, text("Interrupted."), Some(text("Run again to continue where this run stopped.")))
-        }
-        RunOutcome::MaxRetriesExceeded { limit, fault } => (
-            MessageLevel::Error,
-            format!("Stopped after {} failed session(s) in a row: {}", limit + 1, fault.message),
-            fault.hint.clone(),
-        ),
-        RunOutcome::Outage { limit, fault } => (
-            MessageLevel::Error,
-            format!("Stopped after waiting {} for the model service: {}", format_duration(*limit), fault.message),
-            fault.hint.clone().or_else(|| {
-                Some(text("Run again once it is back. --max-outage sets how long a run waits; --fallback names other agents to try."))
-            }),
-        ),
-        RunOutcome::Stuck { idle_sessions } => (
-            MessageLevel::Error,
-            format!("Stuck: {idle_sessions} sessions in a row made no progress."),
-            Some(text(
-                "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
-            )),
-        ),
-        RunOutcome::Unverified { claimed } => (
-            MessageLevel::Error,
-            format!("Everything passed, but no valid check covers {}.", claimed.join(", ")),
-            Some(text(
-                "Add checks to SPEC.md or .autonoe/checks.json, or accept the checks that are waiting for your decision (`autonoe checks`), \
-                 then run again.",
-            )),
-        ),
-        RunOutcome::Failed { fault } => (MessageLevel::Error, fault.message.clone(), fault.hint.clone()),
-    }
+    let Ending { kind, sentence, hint } = Ending::of(outcome, time::reset);
+    let level = match kind {
+        EndingKind::Success => MessageLevel::Good,
+        EndingKind::Stopped => MessageLevel::Warning,
+        EndingKind::Failure => MessageLevel::Error,
+    };
+    (level, sentence, hint)
 }
 
 /// Characters of a step's message that are shown.

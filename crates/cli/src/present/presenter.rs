@@ -9,6 +9,7 @@ use autonoe_core::event::{Activity, AgentEvent, Event, RunEvent, WaitReason};
 use autonoe_core::outcome::SessionEnd;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
+use autonoe_report::{assurance, cost};
 
 use super::activity::ActivityState;
 use super::console::{Console, MessageLevel};
@@ -104,7 +105,7 @@ impl Presenter {
                     SessionEnd::Completed => String::new(),
                     other => format!(" {},", other.name()),
                 };
-                let (cost, duration) = (messages::cost(*cost_usd), format_duration(*duration));
+                let (cost, duration) = (cost(*cost_usd), format_duration(*duration));
                 self.info(&format!("Session {number}:{ended} cost={cost}, duration={duration}"));
             }
             RunEvent::StatusChanged(change) => {
@@ -165,7 +166,7 @@ impl Presenter {
                 let prefix = if level == MessageLevel::Error { "error: " } else { "" };
                 let assurance = match report.plan.tally().passed {
                     0 => String::new(),
-                    _ => format!(" {}.", messages::assurance(report.plan.tally())),
+                    _ => format!(" {}.", assurance(report.plan.tally())),
                 };
                 self.console.line(level, &format!("{prefix}{text}{assurance}"));
                 if let Some(hint) = hint {

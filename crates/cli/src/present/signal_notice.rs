@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::console::{Console, MessageLevel};
-use super::notice;
+use super::print::notice;
 
 /// Clones share the same console.
 #[derive(Clone, Default)]

@@ -2,6 +2,7 @@
 
 use super::meter::RunReading;
 use crate::bench::sample::Sample;
+use crate::result::Result;
 
 pub struct ComparisonRow {
     /// With the version.
@@ -10,7 +11,7 @@ pub struct ComparisonRow {
     /// For a vendor's agent driven by `autonoe`: the name of the same agent alone.
     pub compared_with: Option<&'static str>,
     /// The error is the reason why it was not measured.
-    pub readings: Result<AgentReadings, String>,
+    pub readings: Result<AgentReadings>,
 }
 
 #[derive(Default)]
@@ -53,7 +54,7 @@ pub fn render(rows: &[ComparisonRow], rounds: usize) -> String {
                 text.push_str(&format!("| {name} | {wall} | {cpu} | {peak_mb:.0} MB | {first_request} |\n"));
             }
             Err(error) => {
-                let error = error.replace('|', "/").replace('\n', " ");
+                let error = error.to_string().replace('|', "/").replace('\n', " ");
                 text.push_str(&format!("| {name} | not measured: {error} | | | |\n"));
             }
         }

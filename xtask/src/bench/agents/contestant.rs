@@ -116,7 +116,7 @@ impl<'a> ContestantRunner<'a> {
                 AgentOrigin::Driven { compared_with, .. } => Some(compared_with),
                 AgentOrigin::Ours | AgentOrigin::Package(_) => None,
             },
-            readings: self.state.map(|ready| ready.readings).map_err(|error| error.to_string()),
+            readings: self.state.map(|ready| ready.readings),
         }
     }
 }

@@ -7,7 +7,8 @@ use autonoe_core::outcome::exit;
 use autonoe_workflow::check_name;
 use clap::{Args, ValueEnum};
 
-use super::{agents_directory, examples};
+use super::definition::agents_directory;
+use super::examples;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;

@@ -7,7 +7,7 @@ use clap::Args;
 use comfy_table::{Table, presets};
 use serde_json::json;
 
-use super::agents_directory;
+use super::definition::agents_directory;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;

@@ -22,7 +22,8 @@ use autonoe_workflow::{
 use clap::Args;
 use serde_json::Value;
 
-use super::{dry_run, load_agent};
+use super::definition::load_agent;
+use super::dry_run;
 use crate::arguments::CommonArgs;
 use crate::commands::run::DESTRUCTIVE;
 use crate::engine::{AgentJob, HostEffectsFactory, RunJob, RunRequest, agent_command, drive};
@@ -67,10 +68,14 @@ pub struct AgentRunArgs {
     allow_destructive: bool,
 }
 
-fn argument(text: &str) -> Result<(String, String), String> {
+#[derive(Debug, thiserror::Error)]
+#[error("expected NAME=VALUE")]
+struct AgentArgumentError;
+
+fn argument(text: &str) -> Result<(String, String), AgentArgumentError> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected NAME=VALUE".to_owned()),
+        _ => Err(AgentArgumentError),
     }
 }
 

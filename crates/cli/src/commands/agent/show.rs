@@ -6,7 +6,7 @@ use autonoe_workflow::{draw, schema};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::load_agent;
+use super::definition::load_agent;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;

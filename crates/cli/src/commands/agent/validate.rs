@@ -8,7 +8,7 @@ use autonoe_workflow::{ValidationResult, find, list, load, validate};
 use clap::Args;
 use serde_json::json;
 
-use super::agents_directory;
+use super::definition::agents_directory;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;

@@ -3,12 +3,12 @@
 
 use autonoe_core::redact::Redactor;
 
-use super::document::{CodeKind, Document};
+use crate::document::{CodeKind, Document};
 
 /// Lines shown of a command's output.
 const OUTPUT_LINES: usize = 40;
 /// Lines shown of the diff of one file.
-pub const DIFF_LINES: usize = 400;
+pub(crate) const DIFF_LINES: usize = 400;
 
 /// Lines shown from the beginning of an output; the rest comes from its end, where errors usually are.
 const OUTPUT_HEAD: usize = 10;
@@ -16,7 +16,7 @@ const OUTPUT_HEAD: usize = 10;
 /// Characters shown of one line.
 const LINE_CHARACTERS: usize = 500;
 
-pub fn sanitize(document: Document, redactor: &Redactor) -> Document {
+pub(crate) fn sanitize(document: Document, redactor: &Redactor) -> Document {
     let clean = |text: &str| redactor.text(&escape_controls(text)).into_owned();
     document.map(&clean, &|kind, text| {
         let text = clean(text);
@@ -81,7 +81,7 @@ fn truncate_line(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{escape_controls, sanitize, truncate};
-    use crate::report::document::{CodeBlock, CodeKind, Document, ReportBlock, paragraph};
+    use crate::document::{CodeBlock, CodeKind, Document, ReportBlock, paragraph};
     use autonoe_core::redact::Redactor;
 
     #[test]

@@ -12,12 +12,14 @@ use autonoe_store::{CheckRegistry, Project, ProjectLock, StatusStore};
 use autonoe_verify::Evidence;
 use jiff::Timestamp;
 
-use crate::project_checks::project_checks;
+use crate::checks::project_checks;
 
 /// Prefix of the recorded command of declarative agents.
 const AGENT_RUN: &str = "agent run ";
 
 pub struct RunFacts {
+    /// When the facts were gathered.
+    pub(crate) gathered_at: Timestamp,
     /// Name of the project directory.
     pub project: String,
     pub run: RunRow,
@@ -34,13 +36,28 @@ pub struct RunFacts {
     pub book: CheckRegistry,
     /// Evidence of verified deliverables, by deliverable id.
     pub evidence: BTreeMap<String, Evidence>,
-    /// Step events of a declarative agent in chronological order; `None` for runs over deliverables.
-    pub steps: Option<Vec<RunEvent>>,
+    /// Steps of a declarative agent in chronological order; `None` for runs over deliverables.
+    pub(crate) steps: Option<Vec<StepRow>>,
     /// The last result of each check in this run, by deliverable id and check name.
-    pub last_results: BTreeMap<(Option<String>, String), LastCheckResult>,
+    pub(crate) last_results: BTreeMap<(Option<String>, String), LastCheckResult>,
 }
 
-pub struct LastCheckResult {
+pub(crate) struct StepRow {
+    pub step: String,
+    pub result: StepResult,
+    pub message: String,
+    /// `None` after the last step.
+    pub next: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StepResult {
+    Passed,
+    Failed,
+    Escalated,
+}
+
+pub(crate) struct LastCheckResult {
     pub passed: bool,
     pub message: String,
     /// UTC, as in the journal.
@@ -49,13 +66,13 @@ pub struct LastCheckResult {
 
 impl RunFacts {
     /// `None` selects the project-wide checks.
-    pub fn checks_of(&self, deliverable: Option<&str>) -> Vec<Check> {
+    pub(crate) fn checks_of(&self, deliverable: Option<&str>) -> Vec<Check> {
         self.checks.iter().filter(|check| check.deliverable.as_deref() == deliverable).cloned().collect()
     }
 }
 
 /// `number` selects the run; `None` is the last one.
-pub fn gather(project: &Project, number: Option<i64>) -> Result<RunFacts, Fault> {
+pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<RunFacts, Fault> {
     let no_run = || {
         Fault::permanent(FaultLayer::Config, "no_run", "There are no runs to report yet.")
             .hint("Start one with `autonoe run`.")
@@ -72,7 +89,7 @@ pub fn gather(project: &Project, number: Option<i64>) -> Result<RunFacts, Fault>
     };
     let is_last = run.id == last_number;
     let status = StatusStore::read(project)?
-        .unwrap_or_else(|| ProjectStatus::empty(Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()));
+        .unwrap_or_else(|| ProjectStatus::empty(now.to_zoned(jiff::tz::TimeZone::UTC).date()));
     let book = CheckRegistry::load(project)?;
     let mut evidence = BTreeMap::new();
     for item in status.active().filter(|item| item.assurance() == Some(Assurance::Verified)) {
@@ -81,6 +98,7 @@ pub fn gather(project: &Project, number: Option<i64>) -> Result<RunFacts, Fault>
     }
     let between = history.between_sessions(run.id)?;
     Ok(RunFacts {
+        gathered_at: now,
         project: project.root().file_name().unwrap_or_default().to_string_lossy().into_owned(),
         is_last,
         is_in_progress: is_last && run.ended_at.is_none() && ProjectLock::holder(project).is_some(),
@@ -89,16 +107,21 @@ pub fn gather(project: &Project, number: Option<i64>) -> Result<RunFacts, Fault>
         checks: project_checks(project, &book)?,
         book,
         evidence,
-        steps: run.command.starts_with(AGENT_RUN).then(|| between.iter().filter_map(step_event).collect()),
+        steps: run.command.starts_with(AGENT_RUN).then(|| between.iter().filter_map(step_row).collect()),
         last_results: between.into_iter().filter_map(check_result).collect(),
         status,
         run,
     })
 }
 
-fn step_event(row: &EventRow) -> Option<RunEvent> {
+fn step_row(row: &EventRow) -> Option<StepRow> {
     let event = serde_json::from_value(row.event.clone()).ok()?;
-    matches!(event, RunEvent::StepEnded { .. } | RunEvent::Escalated { .. }).then_some(event)
+    if let RunEvent::StepEnded { step, passed, message, next } = event {
+        let result = if passed { StepResult::Passed } else { StepResult::Failed };
+        return Some(StepRow { step, result, message, next });
+    }
+    let RunEvent::Escalated { step, to, message } = event else { return None };
+    Some(StepRow { step, result: StepResult::Escalated, message, next: Some(to) })
 }
 
 /// Whether the evidence is for the tree that the deliverable's status is based on.
@@ -108,23 +131,24 @@ fn matches_status(evidence: &Evidence, item: &Deliverable) -> bool {
 }
 
 fn check_result(row: EventRow) -> Option<((Option<String>, String), LastCheckResult)> {
-    match serde_json::from_value(row.event).ok()? {
-        RunEvent::Checked {
-            deliverable,
-            check,
-            purpose: CheckPurpose::Claim | CheckPurpose::Confirmation,
-            passed,
-            message,
-        } => Some(((deliverable, check), LastCheckResult { passed, message, at: row.at })),
-        _ => None,
-    }
+    let RunEvent::Checked {
+        deliverable,
+        check,
+        purpose: CheckPurpose::Claim | CheckPurpose::Confirmation,
+        passed,
+        message,
+    } = serde_json::from_value(row.event).ok()?
+    else {
+        return None;
+    };
+    Some(((deliverable, check), LastCheckResult { passed, message, at: row.at }))
 }
 
 /// Formats a timestamp of the journal, in UTC.
-pub fn journal_time(utc: &str) -> String {
+pub(crate) fn journal_time(utc: &str) -> String {
     utc.parse().map_or_else(|_| utc.to_owned(), utc_time)
 }
 
-pub fn utc_time(at: Timestamp) -> String {
+pub(crate) fn utc_time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }

@@ -1,7 +1,7 @@
 //! Renders the report as a self-contained HTML page with inline style, no scripts and no network access. All text is escaped; should
 //! any of it become markup anyway, the page's content security policy blocks scripts and requests.
 
-use super::document::{CodeBlock, CodeKind, Document, ReportBlock, ReportLine, ReportSpan, Tone};
+use crate::document::{CodeBlock, CodeKind, Document, ReportBlock, ReportLine, ReportSpan, Tone};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -126,7 +126,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::html;
-    use crate::report::document::{CodeBlock, CodeKind, Document, ReportBlock, Tone, badge, code, text};
+    use crate::document::{CodeBlock, CodeKind, Document, ReportBlock, Tone, badge, code, text};
 
     const EVIL: &str = "</code></title><script>alert('x')</script><img src=\"http://evil.example\">&amp;";
     const ESCAPED: &str = "&lt;/code&gt;&lt;/title&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;\

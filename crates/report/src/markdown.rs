@@ -1,6 +1,6 @@
 //! Renders the report as Markdown: CommonMark with the tables of GitHub and GitLab. All text is escaped.
 
-use super::document::{CodeBlock, CodeKind, Document, ReportBlock, ReportLine, ReportSpan};
+use crate::document::{CodeBlock, CodeKind, Document, ReportBlock, ReportLine, ReportSpan};
 
 pub fn markdown(document: &Document) -> String {
     let mut out = format!("# {}\n", escaped(&document.title));
@@ -119,9 +119,7 @@ fn longest_run(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{block_start, code_span, escaped, fenced, markdown};
-    use crate::report::document::{
-        CodeBlock, CodeKind, Document, ReportBlock, Tone, badge, code, paragraph, text,
-    };
+    use crate::document::{CodeBlock, CodeKind, Document, ReportBlock, Tone, badge, code, paragraph, text};
 
     #[test]
     fn text_is_never_markup() {

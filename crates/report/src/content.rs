@@ -3,37 +3,39 @@
 use std::collections::BTreeMap;
 
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::event::RunEvent;
 use autonoe_core::money::Usd;
 use autonoe_core::redact::Redactor;
 use autonoe_store::journal::history::SessionRow;
 use autonoe_verify::Changes;
-use jiff::Timestamp;
 
-use super::changes::changes;
-use super::decisions::decisions;
-use super::deliverable::{deliverable, project_checks};
-use super::document::{Document, ReportBlock, ReportLine, Tone, badge, code, paragraph, section, text};
-use super::facts::{RunFacts, journal_time, utc_time};
-use super::sanitize::sanitize;
-use crate::present::{self, MessageLevel, cost};
+use crate::changes::{ChangesUnavailable, changes};
+use crate::decisions::decisions;
+use crate::deliverable::{deliverable, project_checks};
+use crate::document::{Document, ReportBlock, ReportLine, Tone, badge, code, paragraph, section, text};
+use crate::ending::{Ending, EndingKind};
+use crate::facts::{RunFacts, StepResult, StepRow, journal_time, utc_time};
+use crate::sanitize::sanitize;
+use crate::wording::{assurance, cost};
 
-/// `changed` is the reason if the changes cannot be determined.
-pub fn document(facts: &RunFacts, changed: &Result<Changes, String>, redactor: &Redactor) -> Document {
+pub fn document(
+    facts: &RunFacts,
+    changed: &Result<Changes, ChangesUnavailable>,
+    redactor: &Redactor,
+) -> Document {
     let run = &facts.run;
     let day = journal_time(&run.started_at).chars().take(10).collect::<String>();
     let title = format!("{}: {} {} of {day}", facts.project, run.command, run.id);
     let mut blocks = outcome(facts);
     blocks.extend(decisions(facts));
     blocks.push(match &facts.steps {
-        Some(events) => section("Steps", vec![steps(events)]),
+        Some(rows) => section("Steps", vec![steps(rows)]),
         None => deliverables(facts),
     });
     blocks.push(section("Backends", vec![backends(&facts.sessions)]));
     blocks.push(section("Sessions", vec![sessions(&facts.sessions)]));
     blocks.push(section("Changes", changes(facts, changed)));
     let version = env!("CARGO_PKG_VERSION");
-    blocks.push(paragraph(format!("Written by autonoe {version} on {}.", utc_time(Timestamp::now()))));
+    blocks.push(paragraph(format!("Written by autonoe {version} on {}.", utc_time(facts.gathered_at))));
     sanitize(Document { title, blocks }, redactor)
 }
 
@@ -51,32 +53,17 @@ fn deliverables(facts: &RunFacts) -> ReportBlock {
 }
 
 /// The steps of a declarative agent, in chronological order.
-fn steps(events: &[RunEvent]) -> ReportBlock {
-    let rows: Vec<Vec<ReportLine>> = events
-        .iter()
-        .filter_map(|event| match event {
-            RunEvent::StepEnded { step, passed, message, next } => {
-                let (tone, word) = if *passed { (Tone::Good, "passed") } else { (Tone::Bad, "failed") };
-                let next = next.clone().unwrap_or_default();
-                Some(vec![
-                    vec![code(step.as_str())],
-                    vec![badge(tone, word)],
-                    vec![text(message.as_str())],
-                    vec![text(next)],
-                ])
-            }
-            RunEvent::Escalated { step, to, message } => {
-                let escalated = badge(Tone::Open, "escalated");
-                Some(vec![
-                    vec![code(step.as_str())],
-                    vec![escalated],
-                    vec![text(message.as_str())],
-                    vec![text(to.as_str())],
-                ])
-            }
-            _ => None,
-        })
-        .collect();
+fn steps(steps: &[StepRow]) -> ReportBlock {
+    let row = |StepRow { step, result, message, next }: &StepRow| {
+        let result = match result {
+            StepResult::Passed => badge(Tone::Good, "passed"),
+            StepResult::Failed => badge(Tone::Bad, "failed"),
+            StepResult::Escalated => badge(Tone::Open, "escalated"),
+        };
+        let next = next.clone().unwrap_or_default();
+        vec![vec![code(step.as_str())], vec![result], vec![text(message.as_str())], vec![text(next)]]
+    };
+    let rows: Vec<Vec<ReportLine>> = steps.iter().map(row).collect();
     match rows.is_empty() {
         true => paragraph("No step has ended."),
         false => ReportBlock::Table { head: vec!["Step", "Result", "Reason", "Next"], rows },
@@ -86,22 +73,19 @@ fn steps(events: &[RunEvent]) -> ReportBlock {
 fn outcome(facts: &RunFacts) -> Vec<ReportBlock> {
     let run = &facts.run;
     let tally = run.report.as_ref().map_or_else(|| facts.status.tally(), |report| report.plan.tally());
-    let counts = present::assurance(tally);
+    let counts = assurance(tally);
     let (tone, name, sentence, next) = match &run.report {
         Some(report) => {
-            let (level, sentence, next) = present::ending(&report.outcome);
-            let tone = match level {
+            let Ending { kind, sentence, hint } =
+                Ending::of(&report.outcome, |at| format!("It resets {}.", utc_time(at)));
+            let tone = match kind {
                 // A run with unverified claims is not an unqualified success.
-                MessageLevel::Good | MessageLevel::Info if tally.claimed() == 0 => Tone::Good,
-                MessageLevel::Good
-                | MessageLevel::Info
-                | MessageLevel::Debug
-                | MessageLevel::Setback
-                | MessageLevel::Warning
-                | MessageLevel::Hint => Tone::Open,
-                MessageLevel::Error => Tone::Bad,
+                EndingKind::Success if tally.claimed() > 0 => Tone::Open,
+                EndingKind::Success => Tone::Good,
+                EndingKind::Stopped => Tone::Open,
+                EndingKind::Failure => Tone::Bad,
             };
-            (tone, report.outcome.name(), sentence, next)
+            (tone, report.outcome.name(), sentence, hint)
         }
         None if facts.is_in_progress => {
             (Tone::Plain, "in progress", "The run has not ended yet.".to_owned(), None)
@@ -130,8 +114,8 @@ fn outcome(facts: &RunFacts) -> Vec<ReportBlock> {
         list.push(("Exit code", vec![text(report.exit_code.to_string())]));
     }
     match &facts.steps {
-        Some(events) => {
-            let ended = events.iter().filter(|event| matches!(event, RunEvent::StepEnded { .. })).count();
+        Some(steps) => {
+            let ended = steps.iter().filter(|step| step.result != StepResult::Escalated).count();
             list.push(("Steps", vec![text(format!("{ended} ended"))]));
         }
         None => {

@@ -2,16 +2,24 @@
 
 use autonoe_verify::Changes;
 
-use super::document::{CodeBlock, CodeKind, ReportBlock, ReportLine, code, paragraph, text};
-use super::facts::RunFacts;
-use super::sanitize::DIFF_LINES;
+use crate::document::{CodeBlock, CodeKind, ReportBlock, ReportLine, code, paragraph, text};
+use crate::facts::RunFacts;
+use crate::sanitize::DIFF_LINES;
 
 const MAX_FILES: usize = 300;
 /// Diff lines shown for all files together.
 const MAX_LINES: usize = 3_000;
 
-/// `changed` is the reason if the changes cannot be determined.
-pub fn changes(facts: &RunFacts, changed: &Result<Changes, String>) -> Vec<ReportBlock> {
+/// A clause that follows a colon. The report is still useful without the changes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangesUnavailable {
+    #[error("the run did not record the commit it began on")]
+    NotRecorded,
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+pub(crate) fn changes(facts: &RunFacts, changed: &Result<Changes, ChangesUnavailable>) -> Vec<ReportBlock> {
     let changes = match changed {
         Ok(changes) => changes,
         Err(why) => return vec![paragraph(format!("The changes cannot be shown: {why}."))],
@@ -126,7 +134,7 @@ fn short(hash: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{differences, split_by_file};
-    use crate::report::document::{ReportBlock, text};
+    use crate::document::{ReportBlock, text};
     use autonoe_verify::{Changes, FileChange};
 
     const DIFF: &str = "diff --git a b.txt a b.txt\nnew file mode 100755\nindex 000..111\n--- /dev/null\n+++ a b.txt\n\

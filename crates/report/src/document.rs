@@ -2,12 +2,12 @@
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    pub title: String,
-    pub blocks: Vec<ReportBlock>,
+    pub(crate) title: String,
+    pub(crate) blocks: Vec<ReportBlock>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReportBlock {
+pub(crate) enum ReportBlock {
     Paragraph(ReportLine),
     KeyValues(Vec<(&'static str, ReportLine)>),
     /// A bulleted list.
@@ -28,13 +28,13 @@ pub enum ReportBlock {
 
 /// Preformatted text, truncated according to its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodeBlock {
+pub(crate) struct CodeBlock {
     pub kind: CodeKind,
     pub text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CodeKind {
+pub(crate) enum CodeKind {
     /// A shell command, shown in full.
     Command,
     /// Output of a command; beginning and end are shown.
@@ -44,10 +44,10 @@ pub enum CodeKind {
 }
 
 /// The spans of one line.
-pub type ReportLine = Vec<ReportSpan>;
+pub(crate) type ReportLine = Vec<ReportSpan>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReportSpan {
+pub(crate) enum ReportSpan {
     Text(String),
     /// A name, a path or a command.
     Code(String),
@@ -56,7 +56,7 @@ pub enum ReportSpan {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub(crate) enum Tone {
     Good,
     /// Needs attention.
     Open,
@@ -64,29 +64,33 @@ pub enum Tone {
     Plain,
 }
 
-pub fn text(words: impl Into<String>) -> ReportSpan {
+pub(crate) fn text(words: impl Into<String>) -> ReportSpan {
     ReportSpan::Text(words.into())
 }
 
-pub fn code(words: impl Into<String>) -> ReportSpan {
+pub(crate) fn code(words: impl Into<String>) -> ReportSpan {
     ReportSpan::Code(words.into())
 }
 
-pub fn badge(tone: Tone, word: impl Into<String>) -> ReportSpan {
+pub(crate) fn badge(tone: Tone, word: impl Into<String>) -> ReportSpan {
     ReportSpan::Badge(tone, word.into())
 }
 
-pub fn section(title: &str, blocks: Vec<ReportBlock>) -> ReportBlock {
+pub(crate) fn section(title: &str, blocks: Vec<ReportBlock>) -> ReportBlock {
     ReportBlock::Section { title: vec![text(title)], blocks }
 }
 
-pub fn paragraph(words: impl Into<String>) -> ReportBlock {
+pub(crate) fn paragraph(words: impl Into<String>) -> ReportBlock {
     ReportBlock::Paragraph(vec![text(words)])
 }
 
 impl Document {
     /// Applies `line` to every piece of text and `whole` to every code block.
-    pub fn map(self, line: &impl Fn(&str) -> String, whole: &impl Fn(CodeKind, &str) -> String) -> Self {
+    pub(crate) fn map(
+        self,
+        line: &impl Fn(&str) -> String,
+        whole: &impl Fn(CodeKind, &str) -> String,
+    ) -> Self {
         Self { title: line(&self.title), blocks: blocks(self.blocks, line, whole) }
     }
 }

@@ -13,7 +13,7 @@ pub fn project_checks(project: &Project, book: &CheckRegistry) -> Result<Vec<Che
 }
 
 /// One or two words for the check's state.
-pub fn state(check: &Check, book: &CheckRegistry) -> &'static str {
+pub fn check_state(check: &Check, book: &CheckRegistry) -> &'static str {
     match book.baselines.get(&check_key(check)) {
         None => "not run yet",
         Some(record) if !record.missing.is_empty() => "judges by nothing",

@@ -3,11 +3,11 @@
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_verify::{check_key, why_not_counted};
 
-use super::document::{ReportBlock, ReportLine, code, section, text};
-use super::facts::RunFacts;
+use crate::document::{ReportBlock, ReportLine, code, section, text};
+use crate::facts::RunFacts;
 
 /// `None` if nothing needs a decision.
-pub fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
+pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
     let mut items: Vec<ReportLine> = Vec::new();
     for path in facts.book.disputes.keys() {
         items.push(vec![

@@ -5,15 +5,14 @@ use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
 use autonoe_verify::{CheckEvidence, Evidence, coverage};
 
-use super::document::{
+use crate::checks::check_state;
+use crate::document::{
     CodeBlock, CodeKind, ReportBlock, ReportLine, ReportSpan, Tone, badge, code, paragraph, section, text,
 };
-use super::facts::RunFacts;
-use super::facts::{journal_time, utc_time};
-use crate::present::cost;
-use crate::project_checks::state;
+use crate::facts::{RunFacts, journal_time, utc_time};
+use crate::wording::cost;
 
-pub fn deliverable(item: &Deliverable, facts: &RunFacts) -> ReportBlock {
+pub(crate) fn deliverable(item: &Deliverable, facts: &RunFacts) -> ReportBlock {
     let evidence = facts.evidence.get(&item.id);
     let own = facts.checks_of(Some(&item.id));
     let mut blocks = vec![ReportBlock::KeyValues(summary(item, evidence))];
@@ -30,7 +29,7 @@ pub fn deliverable(item: &Deliverable, facts: &RunFacts) -> ReportBlock {
 }
 
 /// Checks that belong to no single deliverable; `None` if there are none.
-pub fn project_checks(facts: &RunFacts) -> Option<ReportBlock> {
+pub(crate) fn project_checks(facts: &RunFacts) -> Option<ReportBlock> {
     let own = facts.checks_of(None);
     let blocks: Vec<ReportBlock> = own.iter().map(|check| check_without_evidence(check, facts)).collect();
     (!blocks.is_empty()).then(|| section("Project-wide checks", blocks))
@@ -173,7 +172,7 @@ fn check_without_evidence(check: &Check, facts: &RunFacts) -> ReportBlock {
 fn about(check: &Check, facts: &RunFacts) -> Vec<(&'static str, ReportLine)> {
     let mut list: Vec<(&'static str, ReportLine)> = vec![
         ("From", vec![text(check.origin.to_string())]),
-        ("Before the work", vec![text(state(check, &facts.book))]),
+        ("Before the work", vec![text(check_state(check, &facts.book))]),
     ];
     let numbers: Vec<String> = check.criteria.iter().map(usize::to_string).collect();
     list.push(match numbers.is_empty() {

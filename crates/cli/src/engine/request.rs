@@ -1,0 +1,23 @@
+//! What a command asks the engine to run.
+
+use super::job::RunJob;
+use crate::arguments::CommonArgs;
+
+pub struct RunRequest<'a> {
+    pub job: RunJob<'a>,
+    pub args: &'a CommonArgs,
+    /// Value of `--plan-model`.
+    pub plan_model: Option<&'a str>,
+    /// Resume the conversation of the last session.
+    pub resume: bool,
+    /// Back up the existing deliverables and plan from scratch.
+    pub start_over: bool,
+    /// Allow `rm` and `mv`.
+    pub allow_destructive: bool,
+    /// Allowed in addition to the profiles and the project's configuration.
+    pub allow_commands: Vec<String>,
+    /// `--no-sandbox` was given.
+    pub no_sandbox: bool,
+    /// Printed before anything else.
+    pub warning: Option<&'static str>,
+}

@@ -1,0 +1,118 @@
+//! How a run ended, in words: for the terminal and for the report.
+
+use autonoe_core::duration::format as format_duration;
+use autonoe_core::outcome::RunOutcome;
+use jiff::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    pub kind: EndingKind,
+    pub sentence: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndingKind {
+    Success,
+    /// A limit or the user stopped the run; running again continues it.
+    Stopped,
+    Failure,
+}
+
+impl Ending {
+    /// `reset` is a sentence about the time at which a quota resets.
+    pub fn of(outcome: &RunOutcome, reset: impl FnOnce(Timestamp) -> String) -> Self {
+        let (kind, sentence, hint) = parts(outcome, reset);
+        Self { kind, sentence, hint }
+    }
+}
+
+fn parts(
+    outcome: &RunOutcome,
+    reset: impl FnOnce(Timestamp) -> String,
+) -> (EndingKind, String, Option<String>) {
+    let text = |text: &str| text.to_owned();
+    match outcome {
+        RunOutcome::AllPassed => (EndingKind::Success, text("All achievable deliverables passed."), None),
+        RunOutcome::ConditionMet { reason } => (EndingKind::Success, format!("Done: {reason}"), None),
+        RunOutcome::AllVerified => (EndingKind::Success, text("All deliverables verified."), None),
+        RunOutcome::AllBlocked => (
+            EndingKind::Failure,
+            text("All deliverables are blocked."),
+            Some(text(
+                ".autonoe-note.md says what blocks each one. Once that is resolved, set \"blocked\" to false in \
+                 .autonoe/status.json and run again.",
+            )),
+        ),
+        RunOutcome::MaxIterations { limit } => (
+            EndingKind::Stopped,
+            format!("Stopped: the limit of {limit} session(s) was reached."),
+            Some(text("Run again to continue where this run stopped.")),
+        ),
+        RunOutcome::BudgetExceeded { limit_usd } => (
+            EndingKind::Stopped,
+            format!("Stopped: the cost limit of {limit_usd} was reached."),
+            Some(text("Run again to continue where this run stopped; raise --max-cost if needed.")),
+        ),
+        RunOutcome::DurationExceeded { limit } => (
+            EndingKind::Stopped,
+            format!("Stopped: the time limit of {} was reached.", format_duration(*limit)),
+            Some(text("Run again to continue where this run stopped.")),
+        ),
+        RunOutcome::QuotaExceeded { message, resets_at } => {
+            let when = resets_at.map(|at| format!(" {}", reset(at))).unwrap_or_default();
+            let hint =
+                text("Run again after the reset, or use --wait-for-quota to wait for it.");
+            (EndingKind::Failure, format!("Stopped: the quota is used up ({message}).{when}"), Some(hint))
+        }
+        RunOutcome::Interrupted => {
+            (EndingKind::Stopped, text("Interrupted."), Some(text("Run again to continue where this run stopped.")))
+        }
+        RunOutcome::MaxRetriesExceeded { limit, fault } => (
+            EndingKind::Failure,
+            format!("Stopped after {} failed session(s) in a row: {}", limit + 1, fault.message),
+            fault.hint.clone(),
+        ),
+        RunOutcome::Outage { limit, fault } => (
+            EndingKind::Failure,
+            format!("Stopped after waiting {} for the model service: {}", format_duration(*limit), fault.message),
+            fault.hint.clone().or_else(|| {
+                Some(text("Run again once it is back. --max-outage sets how long a run waits; --fallback names other agents to try."))
+            }),
+        ),
+        RunOutcome::Stuck { idle_sessions } => (
+            EndingKind::Failure,
+            format!("Stuck: {idle_sessions} sessions in a row made no progress."),
+            Some(text(
+                "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
+            )),
+        ),
+        RunOutcome::Unverified { claimed } => (
+            EndingKind::Failure,
+            format!("Everything passed, but no valid check covers {}.", claimed.join(", ")),
+            Some(text(
+                "Add checks to SPEC.md or .autonoe/checks.json, or accept the checks that are waiting for your decision (`autonoe checks`), \
+                 then run again.",
+            )),
+        ),
+        RunOutcome::Failed { fault } => (EndingKind::Failure, fault.message.clone(), fault.hint.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ending, EndingKind};
+    use autonoe_core::outcome::RunOutcome;
+    use jiff::Timestamp;
+
+    #[test]
+    fn the_caller_says_when_a_quota_resets() {
+        let at: Timestamp = "2026-11-16T09:00:00Z".parse().expect("timestamp");
+        let outcome = RunOutcome::QuotaExceeded { message: "5 hours".to_owned(), resets_at: Some(at) };
+        let ending = Ending::of(&outcome, |at| format!("It resets {at}."));
+        assert_eq!(ending.kind, EndingKind::Failure);
+        let wanted = "Stopped: the quota is used up (5 hours). It resets 2026-11-16T09:00:00Z.";
+        assert_eq!(ending.sentence, wanted);
+    }
+}

@@ -1,0 +1,27 @@
+//! What a person reads about a run: its outcome in words, and the report for a reviewer.
+//!
+//! [`gather`] reads the facts of a run from the project's state, [`document`] arranges them as a [`Document`] without secrets, and
+//! [`html`] and [`markdown`] render it. The clock and the time zone are the caller's: a page has UTC only.
+
+mod changes;
+mod checks;
+mod content;
+mod decisions;
+mod deliverable;
+mod document;
+mod ending;
+mod facts;
+mod html;
+mod markdown;
+mod sanitize;
+mod wording;
+
+pub use changes::ChangesUnavailable;
+pub use checks::{check_state, project_checks};
+pub use content::document;
+pub use document::Document;
+pub use ending::{Ending, EndingKind};
+pub use facts::{RunFacts, gather};
+pub use html::html;
+pub use markdown::markdown;
+pub use wording::{assurance, cost};
