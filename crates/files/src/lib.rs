@@ -8,11 +8,13 @@
 mod error;
 mod open;
 mod read;
+mod replace;
 mod size;
 mod write;
 
 pub use error::{FileKind, ReadError};
 pub use open::{find_regular, open_beneath, open_or_create, open_regular};
 pub use read::{read_bytes, read_bytes_beneath, read_opened, read_start, read_text, to_text};
+pub use replace::replace_beneath;
 pub use size::{DOCUMENT_LIMIT, SETTINGS_LIMIT, show_bytes};
 pub use write::{Disk, WriteFailure};

@@ -18,6 +18,12 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     list.system();
     list.add(["--size", &bounds.limits.temp_size.to_string(), "--tmpfs", "/tmp"]);
     list.add(["--tmpfs", "/run", "--tmpfs", "/var/tmp"]);
+    // What is hidden around something visible comes before it.
+    let is_around = |hidden: &Path| {
+        bounds.writable().chain(bounds.read.iter().map(PathBuf::as_path)).any(|path| path.starts_with(hidden))
+    };
+    let (around, within): (Vec<_>, Vec<_>) = bounds.hidden.iter().partition(|path| is_around(path));
+    around.into_iter().for_each(|path| list.hide(path));
     for path in bounds.read.iter().filter(|path| path.exists()) {
         list.mount("--ro-bind", path, path);
     }
@@ -25,9 +31,7 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
         list.mount("--bind", path, path);
     }
     list.protected(bounds);
-    for path in &bounds.hidden {
-        list.hide(path);
-    }
+    within.into_iter().for_each(|path| list.hide(path));
     // Our own directories may be below a hidden path, so they come after it.
     list.mount("--bind", &bounds.home, &bounds.home);
     list.mount("--ro-bind", own_binary, Path::new(OWN_BINARY));

@@ -231,13 +231,16 @@ impl Hub {
 
     /// The commits that need not be transferred: the base of the workspace, and what was fetched from it before.
     fn known(&self, workspace: &Workspace) -> Vec<String> {
-        let reference = self.git_dir().join("refs/heads").join(workspace.branch());
-        let fetched = read_text(&reference, SETTINGS_LIMIT).ok().flatten();
-        let fetched = fetched.map(|commit| commit.trim().to_owned()).filter(|commit| is_hash(commit));
-        workspace.base().map(str::to_owned).into_iter().chain(fetched).collect()
+        workspace.base().map(str::to_owned).into_iter().chain(self.last_fetched(workspace)).collect()
     }
 
-    async fn is_ancestor(&self, ancestor: &str, commit: &str) -> Result<bool, Fault> {
+    pub(crate) fn last_fetched(&self, workspace: &Workspace) -> Option<String> {
+        let reference = self.git_dir().join("refs/heads").join(workspace.branch());
+        let commit = read_text(&reference, SETTINGS_LIMIT).ok().flatten()?;
+        Some(commit.trim().to_owned()).filter(|commit| is_hash(commit))
+    }
+
+    pub(crate) async fn is_ancestor(&self, ancestor: &str, commit: &str) -> Result<bool, Fault> {
         let room = self.room([self.directory.join("base"), self.git_dir()], [])?;
         let git = self.git_dir();
         let found = room.run(IS_ANCESTOR, [git.as_os_str(), ancestor.as_ref(), commit.as_ref()]).await;
@@ -250,7 +253,7 @@ impl Hub {
         Fault::permanent(FaultLayer::Config, "workspace", message).hint(advice)
     }
 
-    fn unusable(&self, workspace: &Workspace, why: &str) -> Fault {
+    pub(crate) fn unusable(&self, workspace: &Workspace, why: &str) -> Fault {
         let tree = workspace.tree();
         let message = format!("The work of the agent in {} cannot be used: {why}.", tree.display());
         Fault::permanent(FaultLayer::System, "workspace", message)

@@ -14,8 +14,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use crate::git_room::{Finished, GitRoom, broken};
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
+use crate::self_acting::{acts_by_itself, names_a_driver};
 use crate::skeleton::Skeleton;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, empty_tree};
 
 /// Prints the branch and the commit of the repository at `$1`; `-` stands for what it does not have.
 const WHERE: &str = r#"cd "$1" || exit 3
@@ -41,6 +42,9 @@ old=$4
 [ "$old" ] || old=$(git commit-tree -m nothing "$(git hash-object -w -t tree /dev/null)") || exit
 echo "$old" > "$2/HEAD"
 git checkout --quiet --no-overwrite-ignore --detach "$5""#;
+
+/// Lists the files in which the tree-ish `$3` differs from `$2`, in the repository `$1`.
+const CHANGED: &str = r#"git --git-dir="$1" diff-tree -r -z --no-renames --name-only "$2" "$3""#;
 
 /// Sets the branch `$2` of the repository at `$1` to `$3`.
 const SET_BRANCH: &str = r#"cd "$1" && git update-ref --create-reflog -m "$4" "refs/heads/$2" "$3""#;
@@ -68,6 +72,10 @@ pub enum LandingRefusal {
     Moved,
     /// The commits do not continue the one from which the workspace was made.
     Diverged,
+    /// Files that act on the user's machine by themselves have changed.
+    SelfActing(Vec<String>),
+    /// The run ended before anything that they belong to has passed, or the user wants no landing.
+    NotPassed,
     /// A file that would change has uncommitted changes, or something else prevents git from updating files.
     Files(String),
     /// The branch is locked by another git.
@@ -81,6 +89,14 @@ impl fmt::Display for LandingRefusal {
             Self::Switched { to } => write!(f, "'{to}' is checked out now"),
             Self::Moved => write!(f, "your branch has moved since the run began"),
             Self::Diverged => write!(f, "the agent rewrote the history that it began with"),
+            Self::SelfActing(files) => {
+                write!(
+                    f,
+                    "programs on your machine would act on these files by themselves: {}",
+                    files.join(", ")
+                )
+            }
+            Self::NotPassed => write!(f, "what they belong to has not passed"),
             Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
             Self::Locked(why) => write!(f, "your branch is in use: {why}"),
         }
@@ -116,27 +132,111 @@ impl Hub {
         own: &Path,
     ) -> Result<Landing, Fault> {
         let top = from.top.display().to_string();
-        let hub = self.git_dir().display().to_string();
         let old = from.commit.as_deref().unwrap_or_default();
-        let copied = room.run(COPY, [top.as_str(), &hub, commit, old]).await?;
-        if copied.code != 0 {
-            return Err(self.failed(&copied.reason()));
-        }
+        self.copy_objects(room, &top, commit, old).await?;
         let refusal = match self.target(room, from).await? {
             Err(refusal) => refusal,
             Ok(_) if !self.continues(room, commit, old).await? => LandingRefusal::Diverged,
-            Ok(branch) => match self.fast_forward(room, &branch, commit, from, own).await? {
+            Ok(branch) => match self.fast_forward_safely(room, &branch, commit, from, own).await? {
                 None => return Ok(Landing::Landed { branch }),
                 Some(refusal) => refusal,
             },
         };
-        let branch = workspace.branch().to_owned();
-        let reason = "autonoe: leave commits for you to merge";
-        let set = room.run(SET_BRANCH, [top.as_str(), &branch, commit, reason]).await?;
-        if set.code != 0 {
-            return Err(self.failed(&set.reason()));
-        }
+        let branch = self.set_apart(room, workspace, commit, &top).await?;
         Ok(Landing::Apart { branch, why: refusal })
+    }
+
+    /// Puts a commit on the workspace's branch in the user's repository, and touches nothing else.
+    pub(crate) async fn leave_apart(
+        &self,
+        workspace: &Workspace,
+        commit: &str,
+        from: &ProjectRevision,
+    ) -> Result<String, Fault> {
+        let repository = self.repository();
+        let room = self.room(
+            [self.directory.join("base"), self.git_dir(), from.top.clone()],
+            repository.directories.iter().cloned(),
+        )?;
+        let top = from.top.display().to_string();
+        let left = async {
+            self.copy_objects(&room, &top, commit, from.commit.as_deref().unwrap_or_default()).await?;
+            self.set_apart(&room, workspace, commit, &top).await
+        };
+        let left = left.await;
+        room.close().await;
+        left
+    }
+
+    async fn copy_objects(&self, room: &GitRoom, top: &str, commit: &str, old: &str) -> Result<(), Fault> {
+        let hub = self.git_dir().display().to_string();
+        let copied = room.run(COPY, [top, &hub, commit, old]).await?;
+        match copied.code {
+            0 => Ok(()),
+            _ => Err(self.failed(&copied.reason())),
+        }
+    }
+
+    async fn set_apart(
+        &self,
+        room: &GitRoom,
+        workspace: &Workspace,
+        commit: &str,
+        top: &str,
+    ) -> Result<String, Fault> {
+        let (branch, reason) = (workspace.branch().to_owned(), "autonoe: leave commits for you to merge");
+        let set = room.run(SET_BRANCH, [top, &branch, commit, reason]).await?;
+        match set.code {
+            0 => Ok(branch),
+            _ => Err(self.failed(&set.reason())),
+        }
+    }
+
+    async fn fast_forward_safely(
+        &self,
+        room: &GitRoom,
+        branch: &str,
+        commit: &str,
+        from: &ProjectRevision,
+        own: &Path,
+    ) -> Result<Option<LandingRefusal>, Fault> {
+        let acting = self.self_acting(room, commit, from).await?;
+        match acting.is_empty() {
+            true => self.fast_forward(room, branch, commit, from, own).await,
+            false => Ok(Some(LandingRefusal::SelfActing(acting))),
+        }
+    }
+
+    /// Changed files that act by themselves.
+    async fn self_acting(
+        &self,
+        room: &GitRoom,
+        commit: &str,
+        from: &ProjectRevision,
+    ) -> Result<Vec<String>, Fault> {
+        let hub = self.git_dir().display().to_string();
+        let old = from.commit.as_deref().unwrap_or(empty_tree(&from.format));
+        let changed = room.run(CHANGED, [hub.as_str(), old, commit]).await?;
+        if changed.code != 0 {
+            return Err(self.failed(&changed.reason()));
+        }
+        let mut acting = Vec::new();
+        for path in changed.stdout.split_terminator('\0') {
+            let is_attributes = path.rsplit('/').next() == Some(".gitattributes");
+            let acts = match is_attributes {
+                true => {
+                    let file = format!("{commit}:{path}");
+                    let content =
+                        room.run(r#"git --git-dir="$1" cat-file blob "$2""#, [hub.as_str(), &file]).await?;
+                    names_a_driver(&content.stdout)
+                }
+                false => acts_by_itself(path),
+            };
+            if acts {
+                acting.push(path.to_owned());
+            }
+        }
+        Ok(acting)
     }
 
     /// The branch to fast-forward.

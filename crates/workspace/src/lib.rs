@@ -9,12 +9,18 @@
 mod git_room;
 mod hub;
 mod landing;
+mod landing_plan;
+mod leftovers;
 mod object_files;
 mod project_revision;
+mod self_acting;
+mod site;
 mod skeleton;
 mod workspace;
 
 pub use hub::{Fetched, Hub};
 pub use landing::{Landing, LandingRefusal};
+pub use landing_plan::LandingPlan;
 pub use project_revision::ProjectRevision;
+pub use site::{LandWhen, SiteEvent, Start, WORKSPACE, WorkspaceSite};
 pub use workspace::{Preparation, Workspace};

@@ -15,7 +15,7 @@ use crate::project_revision::ProjectRevision;
 use crate::skeleton::Skeleton;
 
 /// Fills the working tree `$1` with the tree `$2`. `$3` is a copy of the index as it was filled before, if it was; `$4` is the path of
-/// the project within the working tree. Autonoe's own files are left out.
+/// the project within the working tree. Autonoe's own files are left out, and SPEC.md, which is the user's.
 const FILL: &str = r#"cd "$1" || exit
 export GIT_DIR="$PWD/.git"
 if [ -f "$3" ]; then
@@ -25,7 +25,7 @@ if [ -f "$3" ]; then
 else
     git read-tree "$2" || exit
 fi
-git ls-files -z -- "$4.autonoe" "$4.autonoe-note.md" | git update-index -z --skip-worktree --stdin || exit
+git ls-files -z -- "$4.autonoe" "$4.autonoe-note.md" "$4SPEC.md" | git update-index -z --skip-worktree --stdin || exit
 [ -f "$3" ] || git checkout-index --all --quiet -u || exit
 rm -rf "$4.autonoe"
 rm -f "$3.new"; cp -p .git/index "$3.new" && mv "$3.new" "$3""#;
@@ -64,6 +64,11 @@ impl Workspace {
         self.tree().join(".git")
     }
 
+    /// Whether it was filled once.
+    pub(crate) fn exists(&self) -> bool {
+        self.directory.join("index").is_file()
+    }
+
     /// The branch that it is on, such as `autonoe/7`.
     pub fn branch(&self) -> &str {
         &self.branch
@@ -87,22 +92,15 @@ impl Hub {
         branch: &str,
         revision: &ProjectRevision,
     ) -> Result<(Workspace, Preparation), Fault> {
-        let part = self.root().strip_prefix(&revision.top).ok().and_then(Path::to_str).unwrap_or_default();
-        let workspace = Workspace {
-            directory: self.directory.join("workspaces").join(name),
-            branch: branch.to_owned(),
-            base: revision.commit.clone(),
-            format: revision.format.clone(),
-            part: if part.is_empty() { String::new() } else { format!("{part}/") },
-        };
+        let workspace = self.described(name, branch, revision);
         let filled = workspace.directory.join("index");
-        let preparation = if filled.is_file() { Preparation::Reused } else { Preparation::Created };
+        let preparation = if workspace.exists() { Preparation::Reused } else { Preparation::Created };
         if preparation == Preparation::Created {
             clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
         }
         self.write_repository(&workspace, revision).map_err(|error| self.unwritable(&error))?;
         let tree = revision.tree.as_deref().unwrap_or(empty_tree(&revision.format));
-        let room = self.room([self.directory.join("base")], [workspace.directory.clone()])?;
+        let room = self.room([self.directory.join("base"), self.git_dir()], [workspace.directory.clone()])?;
         let path = workspace.tree();
         let args = [path.as_os_str(), tree.as_ref(), filled.as_os_str(), workspace.part.as_ref()];
         let finished = room.run(FILL, args).await;
@@ -123,19 +121,31 @@ impl Hub {
         }
     }
 
+    /// The workspace `name`, whether it exists or not.
+    pub(crate) fn described(&self, name: &str, branch: &str, revision: &ProjectRevision) -> Workspace {
+        let part = self.root().strip_prefix(&revision.top).ok().and_then(Path::to_str).unwrap_or_default();
+        Workspace {
+            directory: self.directory.join("workspaces").join(name),
+            branch: branch.to_owned(),
+            base: revision.commit.clone(),
+            format: revision.format.clone(),
+            part: if part.is_empty() { String::new() } else { format!("{part}/") },
+        }
+    }
+
     /// Replaces the repository of a workspace by a new one.
     fn write_repository(&self, workspace: &Workspace, revision: &ProjectRevision) -> io::Result<()> {
         fs::create_dir_all(workspace.tree())?;
         remove(&workspace.git_dir())?;
         let shallow = self.shallow(&self.repository()).ok().flatten();
-        let exclude = format!("/{0}.autonoe/\n/{0}.autonoe-note.md\n", workspace.part);
+        let exclude = format!("/{0}.autonoe/\n/{0}.autonoe-note.md\n/{0}SPEC.md\n", workspace.part);
         let header = if revision.tags.is_empty() { "" } else { "# pack-refs with: \n" };
         let skeleton = Skeleton {
             format: &revision.format,
             is_bare: false,
             branch: &workspace.branch,
             commit: revision.commit.as_deref(),
-            borrowed: &[self.base_objects()],
+            borrowed: &[self.base_objects(), self.objects()],
             shallow: shallow.as_deref(),
             refs: &format!("{header}{}", revision.tags),
             exclude: &exclude,

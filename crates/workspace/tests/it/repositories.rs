@@ -49,11 +49,11 @@ async fn nothing_is_committed_yet() {
 #[tokio::test]
 async fn the_project_is_part_of_a_repository() {
     let directory = repository(&[]);
-    directory.commit(&[("part/SPEC.md", "x"), ("part/.autonoe/agent.json", "{}")]);
+    directory.commit(&[("part/b.txt", "x"), ("part/.autonoe/agent.json", "{}")]);
     let fixture = HubFixture::of(directory, "part").await;
     let (workspace, _) = fixture.workspace().await;
     assert_eq!(workspace.root(), workspace.tree().join("part"));
-    assert!(workspace.root().join("SPEC.md").is_file());
+    assert!(workspace.root().join("b.txt").is_file());
     assert_works(&fixture, "").await;
 }
 

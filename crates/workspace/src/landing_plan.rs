@@ -1,0 +1,45 @@
+//! A plan whose sessions take place in a workspace: after each one, its commits come home.
+
+use async_trait::async_trait;
+use autonoe_core::fault::Fault;
+use autonoe_core::outcome::PlanReport;
+use autonoe_core::plan::{Iteration, NextAction, Plan, PlanVerdict, RunState};
+
+use crate::site::{SiteEvent, WorkspaceSite};
+
+/// A plan whose sessions take place in a workspace.
+pub struct LandingPlan<'a> {
+    pub inner: &'a mut dyn Plan,
+    pub site: &'a mut WorkspaceSite,
+    pub on_event: &'a (dyn Fn(SiteEvent) + Send + Sync),
+}
+
+#[async_trait]
+impl Plan for LandingPlan<'_> {
+    async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
+        self.inner.next(so_far).await
+    }
+
+    async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
+        let verdict = self.inner.judge(finished).await?;
+        match self.site.session_ended(finished.number, self.inner.report().tally()).await {
+            Ok(events) => {
+                events.into_iter().for_each(self.on_event);
+                Ok(verdict)
+            }
+            // Whatever the agent did to its workspace, the next session gets one that works.
+            Err(fault) => {
+                self.site.restore().await?;
+                Ok(PlanVerdict::Failed(fault))
+            }
+        }
+    }
+
+    async fn confirm_passed(&mut self) -> Result<(), Fault> {
+        self.inner.confirm_passed().await
+    }
+
+    fn report(&self) -> PlanReport {
+        self.inner.report()
+    }
+}

@@ -1,0 +1,254 @@
+//! Where the agents of a run work, from the first session to the last landing.
+
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::status::Tally;
+use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, replace_beneath};
+
+use crate::hub::{Fetched, Hub};
+use crate::landing::{Landing, LandingRefusal};
+use crate::project_revision::ProjectRevision;
+use crate::workspace::Workspace;
+
+/// The only workspace of a project, as long as one run at a time works on it.
+pub const WORKSPACE: &str = "1";
+
+/// The note that one session leaves for the next.
+const NOTE: &str = ".autonoe-note.md";
+
+/// When commits come to the user's branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LandWhen {
+    /// After a session in which a deliverable passed.
+    #[default]
+    Passed,
+    /// After a session in which a deliverable was verified.
+    Verified,
+    /// When the run ends.
+    End,
+    Never,
+}
+
+/// Something that happened to the commits of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SiteEvent {
+    /// Uncommitted files of an agent were committed at the end of its session.
+    Saved {
+        files: usize,
+    },
+    Landed {
+        branch: String,
+        commit: String,
+    },
+    /// Commits are on a branch of their own in the user's repository.
+    Apart {
+        branch: String,
+        commit: String,
+        why: LandingRefusal,
+    },
+}
+
+/// The workspace of a run, and how far its commits have come.
+#[derive(Debug)]
+pub struct WorkspaceSite {
+    hub: Hub,
+    /// The user's project.
+    root: PathBuf,
+    pub workspace: Workspace,
+    /// The state of the user's repository that the next landing expects.
+    from: ProjectRevision,
+    when: LandWhen,
+    /// The passed and the verified deliverables at the last landing.
+    landed: (usize, usize),
+    last_refusal: Option<LandingRefusal>,
+}
+
+/// What a run begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// A killed run is continued: its workspace stays as it is.
+    Resumed,
+    /// A new run: the workspace is restored to the user's last commit, unless it has commits beyond it.
+    New,
+}
+
+impl WorkspaceSite {
+    /// Prepares the workspace of a run. The caller must hold the project lock.
+    pub async fn prepare(
+        hub: Hub,
+        root: &Path,
+        run: i64,
+        start: Start,
+        when: LandWhen,
+        tally: Tally,
+    ) -> Result<Self, Fault> {
+        let from = hub.update().await?;
+        let branch = format!("autonoe/{run}");
+        let workspace = match hub.continued(WORKSPACE, &branch, &from, start).await? {
+            Some(workspace) => workspace,
+            None => hub.workspace(WORKSPACE, &branch, &from).await?.0,
+        };
+        let root = root.to_owned();
+        let site = Self {
+            hub,
+            root,
+            workspace,
+            from,
+            when,
+            landed: (tally.passed, tally.verified),
+            last_refusal: None,
+        };
+        for name in ["SPEC.md", NOTE] {
+            site.carry_in(name)?;
+        }
+        Ok(site)
+    }
+
+    /// Names of the user's uncommitted files, which are not in the workspace.
+    pub fn left_out(&self) -> impl Iterator<Item = &str> {
+        let is_ours = |name: &str| {
+            name.split('/').any(|part| part == ".autonoe")
+                || name.ends_with(NOTE)
+                || name.ends_with("SPEC.md")
+        };
+        self.from.uncommitted.iter().map(String::as_str).filter(move |name| !is_ours(name))
+    }
+
+    /// Saves what a session has done, and lands it if it is time.
+    pub async fn session_ended(&mut self, number: u32, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
+        let (mut events, fetched) =
+            self.bring_home(&format!("Save uncommitted work of session {number}")).await?;
+        let (passed, verified) = self.landed;
+        let is_time = match self.when {
+            LandWhen::Passed => tally.passed > passed,
+            LandWhen::Verified => tally.verified > verified,
+            LandWhen::End | LandWhen::Never => false,
+        };
+        if is_time {
+            events.extend(self.land(&fetched, tally).await?);
+        }
+        Ok(events)
+    }
+
+    /// Makes a workspace that cannot be used anew, from the last commit that was fetched from it.
+    pub async fn restore(&mut self) -> Result<(), Fault> {
+        let mut last = self.from.clone();
+        if let Some(commit) = self.hub.last_fetched(&self.workspace) {
+            last.tree = Some(commit.clone());
+            last.commit = Some(commit);
+        }
+        self.hub.workspace(WORKSPACE, self.workspace.branch(), &last).await?;
+        ["SPEC.md", NOTE].into_iter().try_for_each(|name| self.carry_in(name))
+    }
+
+    /// Saves what is left at the end of a run. Commits that have not landed are put on a branch of their own.
+    pub async fn run_ended(&mut self, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
+        let (mut events, fetched) =
+            self.bring_home("Save uncommitted work of an interrupted session").await?;
+        if self.from.commit.as_ref() == Some(&fetched.commit) {
+            return Ok(events);
+        }
+        match self.when {
+            LandWhen::End => events.extend(self.land(&fetched, tally).await?),
+            LandWhen::Passed | LandWhen::Verified | LandWhen::Never => {
+                let why = LandingRefusal::NotPassed;
+                if self.last_refusal.is_none() {
+                    let branch = self.hub.leave_apart(&self.workspace, &fetched.commit, &self.from).await?;
+                    events.push(SiteEvent::Apart { branch, commit: fetched.commit, why });
+                }
+            }
+        }
+        Ok(events)
+    }
+
+    async fn bring_home(&self, message: &str) -> Result<(Vec<SiteEvent>, Fetched), Fault> {
+        let files = self.hub.save_leftovers(&self.workspace, message).await?;
+        let fetched = self.hub.fetch(&self.workspace).await?;
+        self.carry_home(NOTE)?;
+        let events = (files > 0).then_some(SiteEvent::Saved { files });
+        Ok((events.into_iter().collect(), fetched))
+    }
+
+    async fn land(&mut self, fetched: &Fetched, tally: Tally) -> Result<Option<SiteEvent>, Fault> {
+        let commit = fetched.commit.clone();
+        if self.from.commit.as_ref() == Some(&commit) {
+            return Ok(None);
+        }
+        match self.hub.land(&self.workspace, &commit, &self.from).await? {
+            Landing::Landed { branch } => {
+                self.from.commit = Some(commit.clone());
+                self.landed = (tally.passed, tally.verified);
+                self.last_refusal = None;
+                Ok(Some(SiteEvent::Landed { branch, commit }))
+            }
+            Landing::Apart { branch, why } => {
+                let is_new = self.last_refusal.replace(why.clone()).as_ref() != Some(&why);
+                Ok(is_new.then_some(SiteEvent::Apart { branch, commit, why }))
+            }
+        }
+    }
+
+    /// Gives the workspace a file as the user has it now, committed or not.
+    fn carry_in(&self, name: &str) -> Result<(), Fault> {
+        let source = self.root.join(name);
+        let content = read_bytes(&source, DOCUMENT_LIMIT).map_err(|error| unreadable(&source, &error))?;
+        let now = read_bytes_beneath(&self.workspace.root(), Path::new(name), DOCUMENT_LIMIT).ok();
+        match content {
+            Some(content) if now.as_ref() != Some(&content) => {
+                let placed = replace_beneath(&self.workspace.root(), Path::new(name), &content);
+                placed.map_err(|error| self.hub.unwritable(&error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the user a plain file that an agent has written, if it is one and not too large.
+    fn carry_home(&self, name: &str) -> Result<(), Fault> {
+        let Ok(content) = read_bytes_beneath(&self.workspace.root(), Path::new(name), DOCUMENT_LIMIT) else {
+            return Ok(());
+        };
+        let now = read_bytes_beneath(&self.root, Path::new(name), DOCUMENT_LIMIT).ok();
+        if now.as_ref() == Some(&content) {
+            return Ok(());
+        }
+        replace_beneath(&self.root, Path::new(name), &content).map_err(|error| {
+            let message = format!("{} cannot be written: {error}.", self.root.join(name).display());
+            Fault::permanent(FaultLayer::System, "landing", message)
+        })
+    }
+}
+
+fn unreadable(path: &Path, error: &ReadError) -> Fault {
+    let message = format!("{} cannot be read: {error}.", path.display());
+    Fault::permanent(FaultLayer::Config, "workspace", message).hint(error.advice())
+}
+
+impl Hub {
+    /// The workspace as it is, if a killed run is resumed there or if it has commits beyond the user's. Otherwise its commits are kept in the
+    /// hub, and `None` is returned.
+    async fn continued(
+        &self,
+        name: &str,
+        branch: &str,
+        from: &ProjectRevision,
+        start: Start,
+    ) -> Result<Option<Workspace>, Fault> {
+        let existing = self.described(name, branch, from);
+        if !existing.exists() {
+            return Ok(None);
+        }
+        if self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await.is_err() {
+            return Ok(None);
+        }
+        let Ok(fetched) = self.fetch(&existing).await else {
+            return Ok(None);
+        };
+        let continues = match &from.commit {
+            Some(commit) => self.is_ancestor(commit, &fetched.commit).await?,
+            None => true,
+        };
+        let is_ahead = continues && from.commit.as_ref() != Some(&fetched.commit);
+        Ok((start == Start::Resumed && continues || is_ahead).then_some(existing))
+    }
+}
