@@ -126,7 +126,7 @@ fn dollars(text: &str) -> Result<Usd, String> {
 }
 
 fn positive_duration(text: &str) -> Result<Duration, String> {
-    let duration = autonoe_core::duration::parse(text)?;
+    let duration = autonoe_core::duration::parse(text).map_err(|error| error.to_string())?;
     if duration.is_zero() {
         Err("expected a duration above 0, such as 90m or 8h".into())
     } else {

@@ -87,8 +87,10 @@ async fn changes(
     let Some(RunCommits { before, after }) = &facts.commits else {
         return Err("the run did not record the commit it began on".to_owned());
     };
-    let reason = |fault: Fault| fault.message.trim_end_matches('.').to_owned();
+    fn reason(error: impl std::error::Error) -> String {
+        error.to_string().trim_end_matches('.').to_owned()
+    }
     let checkouts =
         room_config::checkouts_outside_runs(project, environment, no_sandbox).await.map_err(reason)?;
-    checkouts.changes(before.as_deref(), after.as_deref()).await.map_err(reason)?
+    checkouts.changes(before.as_deref(), after.as_deref()).await.map_err(reason)
 }
