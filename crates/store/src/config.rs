@@ -61,15 +61,23 @@ pub struct PermissionsConfig {
     pub allow: Vec<String>,
 }
 
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AgentConfigError {
+    #[error(transparent)]
+    Document(#[from] serde_json::Error),
+    #[error("field {field}: {error}")]
+    Field { field: String, error: serde_json::Error },
+}
+
 impl AgentConfig {
     /// An absent file means all defaults.
     pub fn load(project: &Project) -> Result<Self, Fault> {
         let path = project.agent_config();
-        let wrong = |what: String| {
+        let wrong = |error: AgentConfigError| {
             Fault::permanent(
                 FaultLayer::Config,
                 "agent_config",
-                format!("{} is not valid: {what}.", path.display()),
+                format!("{} is not valid: {error}.", path.display()),
             )
             .hint("Fix the file; docs/configuration.md describes every field.")
         };
@@ -86,16 +94,16 @@ impl AgentConfig {
         Self::parse(&text).map_err(wrong)
     }
 
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, AgentConfigError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let config = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let field = error.path().to_string();
             match field.as_str() {
-                "." => error.into_inner().to_string(),
-                _ => format!("field {field}: {}", error.into_inner()),
+                "." => AgentConfigError::Document(error.into_inner()),
+                _ => AgentConfigError::Field { field, error: error.into_inner() },
             }
         })?;
-        reader.end().map_err(|error| error.to_string())?;
+        reader.end()?;
         Ok(config)
     }
 }
@@ -160,7 +168,7 @@ mod tests {
 
     #[test]
     fn short_forms_are_parsed() {
-        assert_eq!(AgentConfig::parse("{}"), Ok(AgentConfig::default()));
+        assert_eq!(AgentConfig::parse("{}").expect("valid"), AgentConfig::default());
         assert_eq!(AgentConfig::parse(r#"{"profile": "go"}"#).expect("valid").profile, [Profile::Go]);
         let per_mode =
             AgentConfig::parse(r#"{"allowCommands": {"base": ["a"], "sync": ["b"]}}"#).expect("valid");
@@ -192,7 +200,7 @@ mod tests {
             ("{", vec!["line 1"]),
             ("{} {}", vec!["line 1"]),
         ] {
-            let message = AgentConfig::parse(text).expect_err(text);
+            let message = AgentConfig::parse(text).expect_err(text).to_string();
             for part in wanted {
                 assert!(message.contains(part), "{message:?} lacks {part:?}");
             }
