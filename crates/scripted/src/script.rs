@@ -2,6 +2,7 @@
 //! `player` decides which turn answers a request.
 
 mod parse;
+mod turn_error;
 
 #[cfg(test)]
 mod tests;
