@@ -143,7 +143,7 @@ impl McpServer {
                 let sources = TokenSources { store, login: self.host.login.clone() };
                 let transport = http::client(url, sources)
                     .and_then(|http_client| http::transport(http_client, url, headers))
-                    .map_err(ServerError::permanent)?;
+                    .map_err(|error| ServerError::permanent(error.to_string()))?;
                 let running = self.initialize(client, transport, origin).await;
                 // We cannot restart a remote server, so a second attempt would not help.
                 let running = running.map_err(|error| ServerError::permanent(error.why))?;
