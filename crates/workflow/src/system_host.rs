@@ -21,6 +21,7 @@ use autonoe_sandbox::{
 use serde_json::{Value, json};
 
 use crate::host_effects::{HostCommandOutcome, HostEffects, WebhookMessage};
+use crate::issue_error::IssueError;
 
 pub use files::MAX_FILE_BYTES;
 pub use issues::GithubIssues;
@@ -63,7 +64,7 @@ impl HostEffects for SystemHost {
         let (directory, name) = (self.directory.clone(), program.to_owned());
         let found = match tokio::task::spawn_blocking(move || files::executable(&directory, &name)).await {
             Ok(Ok(found)) => found,
-            Ok(Err(why)) => return not_run(why),
+            Ok(Err(error)) => return not_run(error.to_string()),
             Err(error) => return not_run(error.to_string()),
         };
         if let Some(why) = self.denial(&found.to_string_lossy()).await {
@@ -81,7 +82,7 @@ impl HostEffects for SystemHost {
         reading.await.unwrap_or_else(|error| Err(files::unreadable("A file", &error.to_string())))
     }
 
-    async fn issue(&self, issue: &str, repository: &str) -> Result<String, String> {
+    async fn issue(&self, issue: &str, repository: &str) -> Result<String, IssueError> {
         self.issues.state(issue, repository).await
     }
 
