@@ -96,7 +96,7 @@ pub fn read_cassette(file: &Path) -> Result<Cassette, Fault> {
         )
     };
     match read_text(file, MAX_CASSETTE_BYTES) {
-        Ok(Some(text)) => Cassette::read(&text).map_err(wrong),
+        Ok(Some(text)) => Cassette::read(&text).map_err(|error| wrong(error.to_string())),
         Ok(None) => Err(wrong("there is no such file".to_owned())),
         Err(error) => Err(wrong(error.to_string()).hint(error.advice())),
     }

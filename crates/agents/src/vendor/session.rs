@@ -139,7 +139,7 @@ impl VendorSession {
         let mut warnings = std::mem::take(&mut self.warnings);
         warnings.extend(self.session_sandbox.close().await);
         if let Some(borrowed) = self.borrowed.take() {
-            warnings.extend(borrowed.give_back().err());
+            warnings.extend(borrowed.give_back().err().map(|error| error.to_string()));
         }
         warnings
     }
