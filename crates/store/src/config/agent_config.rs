@@ -1,9 +1,6 @@
 //! The project's configuration, `.autonoe/agent.json` (seed 002 §5.4). Parsed strictly: a file that cannot be
 //! understood stops the run, since ignoring it could widen what agents may do.
 
-mod effective;
-mod hooks;
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,10 +11,8 @@ use autonoe_files::{SETTINGS_LIMIT, read_text};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::hooks::HookEntry;
 use crate::project::Project;
-
-pub use effective::EffectiveConfig;
-pub use hooks::{BuiltInHook, HookCommand, HookEntry, HookGroup};
 
 /// All fields are optional.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
