@@ -6,7 +6,7 @@ use std::time::Duration;
 use autonoe_sandbox::{BoundedCommand, Bounds, CommandEnd, MAX_OUTPUT, Sandbox};
 use serde::Deserialize;
 
-use super::{OUTPUT_LIMITS, last_lines};
+use super::output::{OUTPUT_LIMITS, last_lines};
 use crate::issue_error::IssueError;
 
 /// The time limit of `gh`.
