@@ -8,8 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
+use super::conversation::{
+    RepeatedFault, ScriptCall, ScriptConversation, ScriptReply, ScriptTurn, ScriptUsage,
+};
 use super::turn_error::{MAX_SLOW_MILLIS, MAX_TIMES, TurnError};
-use super::{RepeatedFault, ScriptCall, ScriptConversation, ScriptReply, ScriptTurn, ScriptUsage};
 use crate::reply::{
     DeliveryFault, ErrorReply, FaultTiming, ScriptFault, ServiceError, ServiceErrorKind, StopReason,
 };
