@@ -112,9 +112,14 @@ impl Backend for CodexBackend {
             model: spec.model,
             effort: spec.thinking.map(effort),
             settings,
-            state: CodexState { reported_usage: exec::reported_usage(&history), ..CodexState::default() },
+            state: CodexState { reported_usage: reported_usage(&history), ..CodexState::default() },
         }))
     }
+}
+
+/// The usage that earlier sessions reported for a conversation.
+fn reported_usage(history: &Value) -> Usage {
+    serde_json::from_value(history["codex_booked"].clone()).unwrap_or_default()
 }
 
 fn env(settings: &VendorSettings, access: Option<&ServiceAccess>) -> Vec<(&'static str, String)> {
