@@ -71,14 +71,14 @@ impl ExpectedAnswer {
         let (Some(schema), SessionEnd::Completed) = (&self.schema, &outcome) else {
             return AnswerCheck::Done(outcome);
         };
-        let why = match schema.read(text) {
+        let error = match schema.read(text) {
             Ok(value) => {
                 emitter.emit(AgentEvent::Answer { value }).await;
                 return AnswerCheck::Done(outcome);
             }
-            Err(why) => why,
+            Err(error) => error,
         };
-        let message = format!("The answer does not match the requested schema: {why}.");
+        let message = format!("The answer does not match the requested schema: {error}.");
         if self.attempts == MAX_ATTEMPTS {
             let fault = Fault::transient(FaultLayer::Agent, "answer_not_valid", message);
             return AnswerCheck::Done(SessionEnd::ExecutionError { fault });
@@ -99,8 +99,7 @@ impl AnswerSchema {
         )
     }
 
-    /// The answer, or the validation errors.
-    fn read(&self, text: &str) -> Result<Value, String> {
+    fn read(&self, text: &str) -> Result<Value, AnswerError> {
         let value = document(text)?;
         let errors: Vec<String> = self
             .validator
@@ -111,16 +110,24 @@ impl AnswerSchema {
                 path => format!("at {path}, {}", cut(&error.to_string())),
             })
             .collect();
-        if errors.is_empty() { Ok(value) } else { Err(errors.join("; ")) }
+        if errors.is_empty() { Ok(value) } else { Err(AnswerError::Invalid(errors)) }
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+enum AnswerError {
+    #[error("it is not a JSON document ({0})")]
+    NotJson(#[from] serde_json::Error),
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+}
+
 /// The text as JSON, or the JSON in its last code fence.
-fn document(text: &str) -> Result<Value, String> {
+fn document(text: &str) -> Result<Value, serde_json::Error> {
     let whole = serde_json::from_str(text);
     whole.or_else(|error| {
         let fenced = fenced(text).and_then(|inside| serde_json::from_str(&inside).ok());
-        fenced.ok_or_else(|| format!("it is not a JSON document ({error})"))
+        fenced.ok_or(error)
     })
 }
 
@@ -179,7 +186,7 @@ mod tests {
             "```json\n{\"a\":\"```sh\"}\n```",
             "First ```x``` and\n```\n[1]\n```\nthen\n```json\n{\"a\":\n\"```sh\"}\n```\nas asked.",
         ] {
-            assert_eq!(document(text), Ok(found.clone()), "{text}");
+            assert_eq!(document(text).expect(text), found);
         }
         for text in ["", "done", "```json\n{\"a\":\n```", "{\"a\":1} {\"a\":2}", "```"] {
             assert!(document(text).is_err(), "{text}");

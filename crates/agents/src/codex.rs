@@ -44,7 +44,7 @@ use crate::vendor::{
 use config::ApprovalMode;
 pub use config::UserProvider;
 use item::CodexAction;
-use message::CodexMessage;
+use message::{CodexMessage, CodexRejection};
 
 pub use profile::PROFILE;
 
@@ -112,9 +112,14 @@ impl Backend for CodexBackend {
             model: spec.model,
             effort: spec.thinking.map(effort),
             settings,
-            state: CodexState { reported_usage: exec::reported_usage(&history), ..CodexState::default() },
+            state: CodexState { reported_usage: reported_usage(&history), ..CodexState::default() },
         }))
     }
+}
+
+/// The usage that earlier sessions reported for a conversation.
+fn reported_usage(history: &Value) -> Usage {
+    serde_json::from_value(history["codex_booked"].clone()).unwrap_or_default()
 }
 
 fn env(settings: &VendorSettings, access: Option<&ServiceAccess>) -> Vec<(&'static str, String)> {
@@ -214,7 +219,9 @@ impl CodexAgent {
 
     async fn initialize(&mut self, emitter: &Emitter) -> Result<(), Fault> {
         let client = json!({ "name": "autonoe", "title": "Autonoe", "version": env!("CARGO_PKG_VERSION") });
-        self.call("initialize", json!({ "clientInfo": client }), emitter).await?.map_err(rejected)?;
+        self.call("initialize", json!({ "clientInfo": client }), emitter)
+            .await
+            .map_err(CodexCallError::into_fault)?;
         self.process.send(&json!({ "method": "initialized" })).await;
         Ok(())
     }
@@ -271,7 +278,7 @@ impl CodexAgent {
             turn["outputSchema"] = schema.clone();
         }
         self.state.last_text.clear();
-        let turn = self.call("turn/start", turn, emitter).await?.map_err(rejected)?;
+        let turn = self.call("turn/start", turn, emitter).await.map_err(CodexCallError::into_fault)?;
         self.state.turn = turn["turn"]["id"].as_str().unwrap_or_default().to_owned();
         self.model_asked(emitter).await;
         Ok(())
@@ -303,35 +310,39 @@ impl CodexAgent {
             "cwd": self.settings.root, "model": self.model, "approvalPolicy": "untrusted", "sandbox": sandbox,
         });
         match self.history.take() {
-            None => self.call("thread/start", params, emitter).await?.map_err(rejected),
+            None => self.call("thread/start", params, emitter).await.map_err(CodexCallError::into_fault),
             Some(thread) => {
                 params["threadId"] = json!(thread);
-                self.call("thread/resume", params, emitter).await?.map_err(|error| {
-                    let message = format!("Codex cannot resume the conversation {thread}: {error}.");
-                    // The next attempt starts a new one.
-                    Fault::transient(FaultLayer::Agent, "conversation_lost", message)
+                self.call("thread/resume", params, emitter).await.map_err(|error| match error {
+                    CodexCallError::Rejected(rejection) => {
+                        let message = format!("Codex cannot resume the conversation {thread}: {rejection}.");
+                        // The next attempt starts a new one.
+                        Fault::transient(FaultLayer::Agent, "conversation_lost", message)
+                    }
+                    CodexCallError::Fault(fault) => fault,
                 })
             }
         }
     }
 
-    /// Sends a request and waits for the response. The inner error is Codex's error message.
+    /// Sends a request and waits for the response.
     async fn call(
         &mut self,
         method: &str,
         params: Value,
         emitter: &Emitter,
-    ) -> Result<Result<Value, String>, Fault> {
+    ) -> Result<Value, CodexCallError> {
         let request = self.request(method, params).await;
         loop {
             match self.next(emitter).await? {
-                CodexMessage::Response { id, result } if id == request => return Ok(result),
+                CodexMessage::Response { id, result } if id == request => return Ok(result?),
                 other => {
                     if let Some(outcome) = self.handle(other, emitter).await {
-                        return Err(outcome.fault().cloned().unwrap_or_else(|| {
+                        let fault = outcome.fault().cloned().unwrap_or_else(|| {
                             let message = format!("Codex ended early: {}.", outcome.name());
                             Fault::transient(FaultLayer::Agent, "agent_crashed", message)
-                        }));
+                        });
+                        return Err(fault.into());
                     }
                 }
             }
@@ -422,8 +433,23 @@ async fn within_start_limit(ready: impl Future<Output = Result<(), Fault>>) -> R
     })
 }
 
-fn rejected(error: String) -> Fault {
-    let message = format!("Codex rejected a request of autonoe: {error}.");
-    Fault::permanent(FaultLayer::Agent, "agent_protocol", message)
-        .hint("Update Codex; `autonoe doctor` shows the oldest supported version.")
+#[derive(Debug, thiserror::Error)]
+enum CodexCallError {
+    #[error(transparent)]
+    Rejected(#[from] CodexRejection),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl CodexCallError {
+    fn into_fault(self) -> Fault {
+        match self {
+            CodexCallError::Rejected(rejection) => {
+                let message = format!("Codex rejected a request of autonoe: {rejection}.");
+                Fault::permanent(FaultLayer::Agent, "agent_protocol", message)
+                    .hint("Update Codex; `autonoe doctor` shows the oldest supported version.")
+            }
+            CodexCallError::Fault(fault) => fault,
+        }
+    }
 }

@@ -15,7 +15,7 @@ use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 
 use crate::emit::{Emitter, events};
-pub use cassette::{Cassette, RecordedEvent, RecordedSession};
+pub use cassette::{Cassette, CassetteError, RecordedEvent, RecordedSession};
 
 pub const NAME: &str = "replay";
 

@@ -4,6 +4,7 @@
 mod json_lines;
 mod login;
 mod profile;
+mod server_command;
 mod session;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,6 +25,7 @@ use autonoe_sandbox::{Exit, Launch, RoomConfig, SessionSandbox, SocketRoute};
 pub(crate) use json_lines::{JsonLineProcess, ProcessOutput};
 pub use login::VendorLogin;
 pub use profile::{KeyPlacement, VendorProfile, Version};
+pub(crate) use server_command::{SERVER, ServerCommand};
 pub(crate) use session::{VendorSession, end_session};
 
 /// Given to a program instead of the key, which the egress proxy adds.
@@ -34,9 +36,6 @@ pub(crate) const EXIT_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long to wait for the exit status of a program that has closed its output.
 const END_LIMIT: Duration = Duration::from_millis(500);
-
-/// The name of the MCP server of the deliverable tools.
-pub(crate) const SERVER: &str = "autonoe";
 
 /// The egress proxy's route to the socket of the deliverable tools.
 const CALLS_ROUTE: &str = "deliverables";
@@ -83,13 +82,6 @@ pub(crate) struct PreparedSession {
     pub launch: Launch,
     pub access: Option<ServiceAccess>,
     pub vendor_session: VendorSession,
-}
-
-/// The command that starts the MCP server of the deliverable tools inside the room.
-pub(crate) struct ServerCommand {
-    pub command: String,
-    pub args: [&'static str; 1],
-    pub env: BTreeMap<&'static str, String>,
 }
 
 impl VendorSettings {
@@ -147,6 +139,11 @@ impl VendorSettings {
         let socket = SocketRoute { name: CALLS_ROUTE.to_owned(), path: self.calls.clone() };
         Arc::make_mut(&mut room_config.egress).sockets.push(socket);
         room_config
+    }
+
+    /// Prepares another process of the agent's program in the room of a session.
+    pub(crate) async fn relaunch(&self, session: &VendorSession) -> Result<Launch, Fault> {
+        self.launch(&session.session_sandbox).await
     }
 
     async fn launch(&self, session_sandbox: &SessionSandbox) -> Result<Launch, Fault> {

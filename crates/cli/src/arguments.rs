@@ -116,8 +116,8 @@ enum OptionValueError {
     NotWholeNumber { from: u32 },
     #[error("expected an amount in USD above 0, such as 20 or 0.50")]
     NotDollars,
-    #[error("{0}")]
-    NotDuration(String),
+    #[error(transparent)]
+    NotDuration(#[from] autonoe_core::duration::DurationError),
     #[error("expected a duration above 0, such as 90m or 8h")]
     ZeroDuration,
     #[error("expected a number of tokens from {MIN_THINKING} to {}", u32::MAX)]
@@ -140,8 +140,7 @@ fn dollars(text: &str) -> Result<Usd, OptionValueError> {
 }
 
 fn positive_duration(text: &str) -> Result<Duration, OptionValueError> {
-    let duration = autonoe_core::duration::parse(text)
-        .map_err(|error| OptionValueError::NotDuration(error.to_string()))?;
+    let duration = autonoe_core::duration::parse(text)?;
     if duration.is_zero() { Err(OptionValueError::ZeroDuration) } else { Ok(duration) }
 }
 

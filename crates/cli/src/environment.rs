@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::redact::SecretValues;
 use autonoe_sandbox::Toolchain;
-use autonoe_store::{CrashPoint, Project, UserConfig, check_path};
+use autonoe_store::{CrashPoint, CrashPointError, Project, UserConfig, check_path};
 use autonoe_telemetry::TelemetrySettings;
 
 use crate::arguments::ProjectArgs;
@@ -199,7 +199,8 @@ impl Environment {
     }
 
     pub fn crash_point(&self) -> Result<Option<CrashPoint>, Fault> {
-        let wrong = |message| Fault::permanent(FaultLayer::Config, "crash_point", message);
+        let wrong =
+            |error: CrashPointError| Fault::permanent(FaultLayer::Config, "crash_point", error.to_string());
         self.crash.as_deref().map(|text| text.parse().map_err(wrong)).transpose()
     }
 }

@@ -26,9 +26,13 @@ pub fn format_clock(duration: Duration) -> String {
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a duration; write it like 90s, 45m, 2h or 1h30m")]
+pub struct DurationError(String);
+
 /// Parses `90s`, `45m`, `2h`, `1h30m`, `1h 30m`, `500ms`; a bare number is seconds. Signs are rejected.
-pub fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is not a duration; write it like 90s, 45m, 2h or 1h30m");
+pub fn parse(text: &str) -> Result<Duration, DurationError> {
+    let wrong = || DurationError(text.to_owned());
     let mut rest = text.trim();
     if rest.is_empty() {
         return Err(wrong());

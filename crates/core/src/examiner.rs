@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::check::{Check, Finding};
 use crate::deliverable::Deliverable;
 use crate::fault::Fault;
-use crate::status::Refusal;
+use crate::status::ChangeError;
 
 /// Result of running the checks of one deliverable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +51,8 @@ pub trait Examiner: Send + Sync {
     /// once, since it must fail before the work begins.
     async fn prepare(&self) -> Result<(), Fault>;
 
-    /// Registers checks that an agent proposes with new deliverables. The inner error says what is wrong with
-    /// them.
-    async fn propose(&self, ids: &[String], proposals: Vec<Proposal>) -> Result<Result<(), String>, Fault>;
+    /// Registers checks that an agent proposes with new deliverables. A refusal says what is wrong with them.
+    async fn propose(&self, ids: &[String], proposals: Vec<Proposal>) -> Result<(), ChangeError>;
 
     /// Runs the checks of one deliverable on the last commit.
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault>;
@@ -65,8 +64,8 @@ pub trait Examiner: Send + Sync {
     /// needs a review.
     async fn review_briefing(&self) -> Result<Option<String>, Fault>;
 
-    /// Records the result of a review. The inner error is the reason why it was refused.
-    async fn review(&self, id: &str, holds: bool, reason: String) -> Result<Result<(), Refusal>, Fault>;
+    /// Records the result of a review.
+    async fn review(&self, id: &str, holds: bool, reason: String) -> Result<(), ChangeError>;
 
     /// What a coding session needs to know about the checks.
     async fn briefing(&self) -> Result<Option<String>, Fault>;

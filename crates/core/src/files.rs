@@ -18,9 +18,14 @@ pub enum FileAccess {
 /// grow between sessions.
 pub type ProtectedFiles = Arc<RwLock<Vec<PathBuf>>>;
 
+/// Why a file may not be opened, worded for the agent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FileDenial(pub String);
+
 /// Decides by the real location of a file. A gate checks a call before it runs; these rules are checked again
 /// when a file is opened, since a link may have changed in the meantime.
 pub trait FileRules: fmt::Debug + Send + Sync {
-    /// `real` is absolute and contains no links, `.` or `..`. An error is the reason, worded for the agent.
-    fn judge(&self, real: &Path, access: FileAccess) -> Result<(), String>;
+    /// `real` is absolute and contains no links, `.` or `..`.
+    fn judge(&self, real: &Path, access: FileAccess) -> Result<(), FileDenial>;
 }

@@ -6,18 +6,19 @@
 //! shape.
 
 mod randomness;
+mod redaction;
 mod shapes;
 #[cfg(test)]
 mod tests;
 mod values;
 
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use redaction::{Redaction, Secret};
 use values::Values;
 
 /// The shapes are compiled once per process.
@@ -56,20 +57,6 @@ impl SecretValues {
         // A panic cannot leave a partial value.
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A range of a text that must not be shown.
-struct Redaction {
-    range: Range<usize>,
-    secret: Secret,
-}
-
-/// Of several secrets in one range, the smallest names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Secret {
-    Value,
-    /// Index of the shape.
-    Shape(usize),
 }
 
 impl Redactor {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{Assurance, Finding, Review};
 use crate::deliverable::{Deliverable, DeliverableStatus, NewDeliverable};
+use crate::fault::Fault;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectStatus {
@@ -52,6 +53,15 @@ impl Refusal {
             Self::NotFound(_) => "NOT_FOUND",
         }
     }
+}
+
+/// Why a change was not made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Fault(#[from] Fault),
 }
 
 /// Counts of active deliverables.

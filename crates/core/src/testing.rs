@@ -5,6 +5,7 @@
 //! run that would wait forever fails at once. The behaviour of agents is in [`script`].
 
 pub(crate) mod script;
+mod scripted_agent;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +15,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use self::script::{AgentScript, Opening, ScriptedAgent};
-use crate::agent::{Agent, Backend, SessionSpec};
+use self::script::{AgentScript, NamedGate};
 use crate::backend_chain::{BackendChain, ChainEntry, PhaseModels};
 use crate::clock::Clock;
 use crate::deliverable::{Deliverable, DeliverableStatus};
@@ -212,7 +212,7 @@ impl World {
         let runner = Runner {
             plan,
             backend_chain: BackendChain::new(ChainEntry { backend: self, models: models() }, others),
-            gates: &|phase, _| vec![Arc::new(script::NamedGate(phase.name()))],
+            gates: &|phase, _| vec![Arc::new(NamedGate(phase.name()))],
             journal: self,
             sinks: &sinks,
             clock: self,
@@ -459,30 +459,5 @@ impl VerificationReader for World {
 impl Instructions for World {
     async fn resolve(&self, name: Phase) -> Result<String, Fault> {
         Ok(name.name().to_owned())
-    }
-}
-
-#[async_trait]
-impl Backend for World {
-    fn name(&self) -> &str {
-        "scripted"
-    }
-
-    async fn open(&self, spec: SessionSpec) -> Result<Box<dyn Agent>, Fault> {
-        let gates = spec.gates.iter().map(|gate| gate.name().to_owned()).collect();
-        let (phase, model, thinking) = (spec.phase, spec.model, spec.thinking);
-        self.note(LogEntry::Opened { phase, model, thinking, gates });
-        let script = self.next_script();
-        match script.opening {
-            Opening::Opens => {}
-            Opening::Refuses(fault) => return Err(fault),
-            Opening::Hangs => std::future::pending().await,
-            Opening::HangsUntilInterrupted => {
-                self.interrupt.cancel();
-                std::future::pending().await
-            }
-        }
-        self.lock().agents += 1;
-        Ok(Box::new(ScriptedAgent::new(self.clone(), script, spec.stop)))
     }
 }

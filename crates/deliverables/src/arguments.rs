@@ -1,9 +1,12 @@
 //! The arguments of each tool. Their doc comments are the descriptions a model reads.
 
+use std::fmt::Display;
+
 use autonoe_core::check::{Check, CheckOrigin, DEFAULT_TIME_LIMIT};
 use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
 use autonoe_core::duration;
 use autonoe_core::examiner::Proposal;
+use autonoe_core::status::Refusal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -66,7 +69,7 @@ pub(crate) struct ProposedCheck {
 
 impl CreateArgs {
     /// The deliverables and their proposed checks; the error names what is wrong.
-    pub(crate) fn into_parts(self) -> Result<(Vec<NewDeliverable>, Vec<Proposal>), String> {
+    pub(crate) fn into_parts(self) -> Result<(Vec<NewDeliverable>, Vec<Proposal>), Refusal> {
         let mut deliverables = Vec::new();
         let mut proposals = Vec::new();
         for ProposedDeliverable { id, description, acceptance_criteria, checks } in self.deliverables {
@@ -80,8 +83,8 @@ impl CreateArgs {
 }
 
 impl ProposedCheck {
-    fn into_proposal(self, id: &str, number: usize) -> Result<Proposal, String> {
-        let wrong = |what: &str| format!("Check {number} of \"{id}\": {what}");
+    fn into_proposal(self, id: &str, number: usize) -> Result<Proposal, Refusal> {
+        let wrong = |what: &dyn Display| Refusal::Validation(format!("Check {number} of \"{id}\": {what}"));
         match (self.spec, self.run) {
             (Some(name), None) => {
                 Ok(Proposal::FromSpec { name, deliverable: id.to_owned(), criteria: self.criteria })
@@ -103,7 +106,7 @@ impl ProposedCheck {
                 origin: CheckOrigin::Proposed,
             })),
             (Some(_), Some(_)) | (None, None) => {
-                Err(wrong("it needs either `run`, a command, or `spec`, the name of a check in SPEC.md"))
+                Err(wrong(&"it needs either `run`, a command, or `spec`, the name of a check in SPEC.md"))
             }
         }
     }
@@ -162,14 +165,14 @@ pub(crate) struct ListFilter {
 }
 
 /// The error names the argument that is wrong. A null means absent.
-pub(crate) fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
+pub(crate) fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Refusal> {
     let arguments = match arguments {
         Value::Null => Value::Object(Map::new()),
         Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
         other => other,
     };
     serde_path_to_error::deserialize(arguments).map_err(|error| match error.path().to_string().as_str() {
-        "." => format!("Invalid arguments: {}", error.inner()),
-        field => format!("Invalid argument `{field}`: {}", error.inner()),
+        "." => Refusal::Validation(format!("Invalid arguments: {}", error.inner())),
+        field => Refusal::Validation(format!("Invalid argument `{field}`: {}", error.inner())),
     })
 }

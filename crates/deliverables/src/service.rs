@@ -6,18 +6,17 @@ use std::sync::Mutex;
 use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::examiner::{Examination, Examiner};
-use autonoe_core::fault::Fault;
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_core::plan::StatusReader;
 use autonoe_core::plans::VerificationReader;
-use autonoe_core::status::{Refusal, StatusChange};
+use autonoe_core::status::{ChangeError, Refusal, StatusChange};
 use autonoe_store::{SqliteJournal, StatusStore};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::arguments::{
-    self, CreateArgs, DEFAULT_LIST_LIMIT, DeliverableArgs, ListArgs, ReviewArgs, SetStatusArgs,
+    CreateArgs, DEFAULT_LIST_LIMIT, DeliverableArgs, ListArgs, ReviewArgs, SetStatusArgs, read,
 };
 
 /// Result of a tool call: one line of JSON for the model.
@@ -41,23 +40,6 @@ pub struct DeliverableService {
     halt: Halt,
     /// Whether a client has requested the tools of the current phase.
     loaded: watch::Sender<bool>,
-}
-
-enum CallFailure {
-    Refused(Refusal),
-    Broken(Fault),
-}
-
-impl From<Refusal> for CallFailure {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl From<Fault> for CallFailure {
-    fn from(fault: Fault) -> Self {
-        Self::Broken(fault)
-    }
 }
 
 impl DeliverableService {
@@ -120,8 +102,8 @@ impl DeliverableService {
         };
         match self.execute(tool, arguments).await {
             Ok(value) => CallResult { content: value.to_string(), is_error: false },
-            Err(CallFailure::Refused(refusal)) => failed(&refusal.to_string(), refusal.code()),
-            Err(CallFailure::Broken(fault)) => {
+            Err(ChangeError::Refused(refusal)) => failed(&refusal.to_string(), refusal.code()),
+            Err(ChangeError::Fault(fault)) => {
                 if !fault.recoverable() {
                     self.halt.raise(&fault);
                 }
@@ -130,7 +112,7 @@ impl DeliverableService {
         }
     }
 
-    async fn execute(&self, tool: DeliverableTool, arguments: Value) -> Result<Value, CallFailure> {
+    async fn execute(&self, tool: DeliverableTool, arguments: Value) -> Result<Value, ChangeError> {
         match tool {
             DeliverableTool::Create => self.create(read(arguments)?).await,
             DeliverableTool::SetStatus => self.set_status(read(arguments)?).await,
@@ -141,15 +123,15 @@ impl DeliverableService {
         }
     }
 
-    async fn create(&self, arguments: CreateArgs) -> Result<Value, CallFailure> {
-        let (batch, proposals) = arguments.into_parts().map_err(Refusal::Validation)?;
+    async fn create(&self, arguments: CreateArgs) -> Result<Value, ChangeError> {
+        let (batch, proposals) = arguments.into_parts()?;
         if let Some(examiner) = &self.examiner {
             let ids: Vec<String> = batch.iter().map(|item| item.id.clone()).collect();
             let status = self.status.load().await?;
             // An existing deliverable gets no additional checks.
             let is_new = |id: &String| status.as_ref().is_none_or(|status| status.find(id).is_none());
             if ids.iter().all(is_new) {
-                examiner.propose(&ids, proposals).await?.map_err(Refusal::Validation)?;
+                examiner.propose(&ids, proposals).await?;
             }
         }
         let (count, _) = self
@@ -158,11 +140,11 @@ impl DeliverableService {
                 let changes = status.create(batch)?;
                 Ok((changes.len(), changes))
             }))
-            .await??;
+            .await?;
         Ok(done(format!("Created {count} deliverable(s) successfully")))
     }
 
-    async fn set_status(&self, arguments: SetStatusArgs) -> Result<Value, CallFailure> {
+    async fn set_status(&self, arguments: SetStatusArgs) -> Result<Value, ChangeError> {
         let SetStatusArgs { deliverable_id, status: wanted } = arguments;
         let examination = match wanted {
             DeliverableStatus::Passed => self.examine(&deliverable_id).await?,
@@ -178,7 +160,7 @@ impl DeliverableService {
                 }
                 Ok((change.clone(), vec![change]))
             }))
-            .await??;
+            .await?;
         (self.notify)(&change);
         let marked = format!(
             "Deliverable \"{}\" ({}) marked as {}",
@@ -191,7 +173,7 @@ impl DeliverableService {
     }
 
     /// Runs the checks of a deliverable that an agent claims has passed. A failed check refuses the call.
-    async fn examine(&self, id: &str) -> Result<Option<Examination>, CallFailure> {
+    async fn examine(&self, id: &str) -> Result<Option<Examination>, ChangeError> {
         let status = self.status.load().await?;
         let found = status.as_ref().and_then(|status| status.find(id)).filter(|item| item.is_active());
         let (Some(examiner), Some(deliverable)) = (&self.examiner, found) else {
@@ -212,11 +194,11 @@ impl DeliverableService {
                 status.set_finding(id, finding)?;
                 Ok(((), change))
             }))
-            .await??;
+            .await?;
         Err(Refusal::ChecksFailed(message).into())
     }
 
-    async fn deprecate(&self, arguments: DeliverableArgs) -> Result<Value, CallFailure> {
+    async fn deprecate(&self, arguments: DeliverableArgs) -> Result<Value, ChangeError> {
         let id = arguments.deliverable_id;
         let (description, _) = self
             .status
@@ -224,11 +206,11 @@ impl DeliverableService {
                 let deliverable = status.deprecate(&id, today)?;
                 Ok((deliverable.description.clone(), Vec::new()))
             }))
-            .await??;
+            .await?;
         Ok(done(format!("Deliverable \"{description}\" ({id}) marked as deprecated")))
     }
 
-    async fn verify(&self, arguments: DeliverableArgs) -> Result<Value, CallFailure> {
+    async fn verify(&self, arguments: DeliverableArgs) -> Result<Value, ChangeError> {
         let id = arguments.deliverable_id;
         let status = self.status.load().await?;
         let known = status.as_ref().is_some_and(|status| status.active().any(|item| item.id == id));
@@ -239,7 +221,7 @@ impl DeliverableService {
         Ok(done(format!("Deliverable {id} marked as verified")))
     }
 
-    async fn review(&self, arguments: ReviewArgs) -> Result<Value, CallFailure> {
+    async fn review(&self, arguments: ReviewArgs) -> Result<Value, ChangeError> {
         let ReviewArgs { deliverable_id: id, holds, reason } = arguments;
         let Some(examiner) = &self.examiner else {
             return Err(Refusal::Validation("Reviews are only accepted during a run".to_owned()).into());
@@ -247,11 +229,11 @@ impl DeliverableService {
         if reason.trim().is_empty() {
             return Err(Refusal::Validation("A review needs a reason".to_owned()).into());
         }
-        examiner.review(&id, holds, reason).await??;
+        examiner.review(&id, holds, reason).await?;
         Ok(done(format!("Your review of {id} is recorded")))
     }
 
-    async fn list(&self, arguments: ListArgs) -> Result<Value, CallFailure> {
+    async fn list(&self, arguments: ListArgs) -> Result<Value, ChangeError> {
         let limit = match arguments.limit {
             None => DEFAULT_LIST_LIMIT,
             Some(limit) => usize::try_from(limit)
@@ -295,10 +277,6 @@ fn entry(item: &Deliverable, verified: Option<bool>) -> Value {
         entry["verified"] = json!(verified);
     }
     entry
-}
-
-fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, CallFailure> {
-    arguments::read(arguments).map_err(|message| CallFailure::Refused(Refusal::Validation(message)))
 }
 
 fn done(message: String) -> Value {

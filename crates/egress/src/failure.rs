@@ -4,13 +4,14 @@ use std::error::Error;
 
 use hyper::StatusCode;
 
+use crate::host::HostError;
 use crate::refusal::EgressRefusal;
 
 /// A failure for which the proxy itself responds.
 #[derive(Debug)]
 pub(crate) enum EgressFailure {
     /// The request is invalid or ambiguous.
-    Malformed(&'static str),
+    Malformed(MalformedRequest),
     Refused(EgressRefusal),
     /// Neither a proxy request nor a route.
     NotFound,
@@ -24,6 +25,28 @@ pub(crate) enum EgressFailure {
     TimedOut {
         peer: String,
     },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MalformedRequest {
+    #[error(transparent)]
+    Host(HostError),
+    #[error("CONNECT takes only a host and a port")]
+    Connect,
+    #[error("only http:// URLs are forwarded; use CONNECT for everything else")]
+    Scheme,
+    #[error("the URL cannot be forwarded")]
+    Url,
+    #[error("the path leaves its route")]
+    OutsideRoute,
+    #[error("this is a socket; it takes a GET request with an `Upgrade` header")]
+    Socket,
+}
+
+impl From<HostError> for EgressFailure {
+    fn from(error: HostError) -> Self {
+        EgressFailure::Malformed(MalformedRequest::Host(error))
+    }
 }
 
 impl EgressFailure {

@@ -15,13 +15,35 @@ pub(crate) enum Host {
     Address(IpAddr),
 }
 
+/// Why a text is not a host, or not a host with a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HostError {
+    #[error("the bracket is not closed")]
+    OpenBracket,
+    #[error("the text in brackets is not an IPv6 address")]
+    NotIpv6,
+    #[error("the host is empty")]
+    Empty,
+    #[error("non-ASCII names must be written in their xn-- form")]
+    NotAscii,
+    #[error("a host may contain only letters, digits, dots, hyphens and underscores")]
+    Character,
+    #[error("a part between two dots is empty or too long")]
+    Label,
+    #[error("an IPv4 address must be written as four decimal numbers")]
+    NotIpv4,
+    #[error("the port must be a number from 1 to 65535")]
+    Port,
+    #[error("the port is missing")]
+    NoPort,
+}
+
 impl Host {
     /// Parses a name, an IPv4 address or an IPv6 address in brackets.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, HostError> {
         if let Some(inner) = text.strip_prefix('[') {
-            let inner = inner.strip_suffix(']').ok_or("the bracket is not closed")?;
-            let address: Ipv6Addr =
-                inner.parse().map_err(|_| "the text in brackets is not an IPv6 address")?;
+            let inner = inner.strip_suffix(']').ok_or(HostError::OpenBracket)?;
+            let address: Ipv6Addr = inner.parse().map_err(|_| HostError::NotIpv6)?;
             return Ok(Host::Address(address.to_canonical()));
         }
         let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
@@ -29,19 +51,19 @@ impl Host {
             return Ok(Host::Address(address.into()));
         }
         if name.is_empty() {
-            return Err("the host is empty");
+            return Err(HostError::Empty);
         }
         if !name.is_ascii() {
-            return Err("non-ASCII names must be written in their xn-- form");
+            return Err(HostError::NotAscii);
         }
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')) {
-            return Err("a host may contain only letters, digits, dots, hyphens and underscores");
+            return Err(HostError::Character);
         }
         if name.len() > MAX_NAME || name.split('.').any(|label| label.is_empty() || label.len() > MAX_LABEL) {
-            return Err("a part between two dots is empty or too long");
+            return Err(HostError::Label);
         }
         if name.rsplit('.').next().is_some_and(is_number) {
-            return Err("an IPv4 address must be written as four decimal numbers");
+            return Err(HostError::NotIpv4);
         }
         Ok(Host::Name(name))
     }
@@ -64,7 +86,7 @@ impl fmt::Display for Host {
 }
 
 /// Splits `host:port`; the port is `None` if there is no colon after the host.
-pub(crate) fn split_port(text: &str) -> Result<(&str, Option<u16>), &'static str> {
+pub(crate) fn split_port(text: &str) -> Result<(&str, Option<u16>), HostError> {
     let end_of_host = text.rfind(']').unwrap_or(0);
     let Some(colon) = text[end_of_host..].rfind(':').map(|at| at + end_of_host) else {
         return Ok((text, None));
@@ -73,7 +95,7 @@ pub(crate) fn split_port(text: &str) -> Result<(&str, Option<u16>), &'static str
     let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     match port.parse() {
         Ok(port) if digits && port > 0 => Ok((host, Some(port))),
-        _ => Err("the port must be a number from 1 to 65535"),
+        _ => Err(HostError::Port),
     }
 }
 
@@ -86,13 +108,13 @@ pub(crate) struct HostPort {
 
 impl HostPort {
     /// Parses an authority, which must have a port.
-    pub fn parse(authority: &str) -> Result<Self, &'static str> {
+    pub fn parse(authority: &str) -> Result<Self, HostError> {
         let (host, port) = split_port(authority)?;
-        Ok(HostPort { host: Host::parse(host)?, port: port.ok_or("the port is missing")? })
+        Ok(HostPort { host: Host::parse(host)?, port: port.ok_or(HostError::NoPort)? })
     }
 
     /// Parses the authority of an `http` URL; the port defaults to 80.
-    pub fn parse_http(authority: &str) -> Result<Self, &'static str> {
+    pub fn parse_http(authority: &str) -> Result<Self, HostError> {
         let (host, port) = split_port(authority)?;
         Ok(HostPort { host: Host::parse(host)?, port: port.unwrap_or(80) })
     }

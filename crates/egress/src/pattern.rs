@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::address::AddressScope;
-use crate::host::{Host, HostPort, split_port};
+use crate::host::{Host, HostError, HostPort, split_port};
 
 /// The ports that a pattern without a port allows.
 const WEB_PORTS: [u16; 2] = [80, 443];
@@ -38,7 +38,23 @@ enum HostMatch {
 #[error("`{pattern}` does not name a host: {problem}")]
 pub struct PatternError {
     pattern: String,
-    problem: &'static str,
+    problem: PatternProblem,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum PatternProblem {
+    #[error("write only the host, without `http://` or `https://`")]
+    Scheme,
+    #[error("write only the host, without a path")]
+    Path,
+    #[error("write an IPv6 address in brackets, and at most one port")]
+    Colons,
+    #[error("a `*` is allowed only at the start, as in `*.example.org`")]
+    Star,
+    #[error("a `*.` can be followed by a name, not by an address")]
+    StarAddress,
+    #[error(transparent)]
+    Host(#[from] HostError),
 }
 
 impl HostPattern {
@@ -80,25 +96,23 @@ impl FromStr for HostPattern {
     }
 }
 
-fn parse(text: &str) -> Result<HostPattern, &'static str> {
+fn parse(text: &str) -> Result<HostPattern, PatternProblem> {
     if text.contains("://") {
-        return Err("write only the host, without `http://` or `https://`");
+        return Err(PatternProblem::Scheme);
     }
     if text.contains('/') {
-        return Err("write only the host, without a path");
+        return Err(PatternProblem::Path);
     }
     if text.matches(':').count() > 1 && !text.starts_with('[') {
-        return Err("write an IPv6 address in brackets, and at most one port");
+        return Err(PatternProblem::Colons);
     }
     let (host, port) = split_port(text)?;
     let host = match host.strip_prefix("*.") {
-        None if host.contains('*') => {
-            return Err("a `*` is allowed only at the start, as in `*.example.org`");
-        }
+        None if host.contains('*') => return Err(PatternProblem::Star),
         None => HostMatch::Exactly(Host::parse(host)?),
         Some(parent) => match Host::parse(parent)? {
             Host::Name(name) => HostMatch::Below(format!(".{name}")),
-            Host::Address(_) => return Err("a `*.` can be followed by a name, not by an address"),
+            Host::Address(_) => return Err(PatternProblem::StarAddress),
         },
     };
     Ok(HostPattern { host, port })

@@ -13,7 +13,7 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::client::proxy::matcher::Intercept;
 
 use crate::connect::{self, BodyError};
-use crate::failure::EgressFailure;
+use crate::failure::{EgressFailure, MalformedRequest};
 use crate::headers::{drop_hop_by_hop, is_websocket_upgrade};
 use crate::host::{Host, HostPort};
 use crate::limits::IDLE_LIMIT;
@@ -90,9 +90,9 @@ impl EgressProxy {
         let uri = request.uri();
         let authority = match uri.authority() {
             Some(authority) if uri.scheme().is_none() && uri.path().is_empty() => authority.as_str(),
-            _ => return Err(EgressFailure::Malformed("CONNECT takes only a host and a port")),
+            _ => return Err(EgressFailure::Malformed(MalformedRequest::Connect)),
         };
-        let target = HostPort::parse(authority).map_err(EgressFailure::Malformed)?;
+        let target = HostPort::parse(authority)?;
         let scope = self.rules.check(&target).map_err(EgressFailure::Refused)?;
         let stream: Box<dyn TunnelStream> = match self.upstream(&target) {
             Some(proxy) => Box::new(connect::through_proxy(&proxy, &target).await?),
@@ -111,13 +111,9 @@ impl EgressProxy {
         let uri = request.uri();
         let target = match (uri.scheme(), uri.authority()) {
             (Some(scheme), Some(authority)) if *scheme == Scheme::HTTP => {
-                HostPort::parse_http(authority.as_str()).map_err(EgressFailure::Malformed)?
+                HostPort::parse_http(authority.as_str())?
             }
-            _ => {
-                return Err(EgressFailure::Malformed(
-                    "only http:// URLs are forwarded; use CONNECT for everything else",
-                ));
-            }
+            _ => return Err(EgressFailure::Malformed(MalformedRequest::Scheme)),
         };
         if target.host == Host::Address(self.address.ip()) && target.port == self.address.port() {
             return self.forward_to_route(request).await;
@@ -127,7 +123,7 @@ impl EgressProxy {
         let upstream = self.upstream(&target);
         let uri = if upstream.is_some() { format!("http://{target}{path}") } else { path };
         let (Ok(host), Ok(uri)) = (HeaderValue::from_str(&target.host_header()), uri.parse()) else {
-            return Err(EgressFailure::Malformed("the URL cannot be forwarded"));
+            return Err(EgressFailure::Malformed(MalformedRequest::Url));
         };
         drop_hop_by_hop(request.headers_mut());
         request.headers_mut().insert(HOST, host);

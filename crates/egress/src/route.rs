@@ -7,6 +7,8 @@ use hyper::HeaderMap;
 use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderName, HeaderValue};
 use reqwest::Url;
 
+use crate::failure::MalformedRequest;
+
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
@@ -102,13 +104,13 @@ impl Route {
     }
 
     /// The URL for a request to `path` below this route: always below the base URL, and without the client's key.
-    pub(crate) fn url(&self, path: &str, query: Option<&str>) -> Result<Url, &'static str> {
+    pub(crate) fn url(&self, path: &str, query: Option<&str>) -> Result<Url, MalformedRequest> {
         let prefix = self.base.path().trim_end_matches('/');
         let mut url = self.base.clone();
         url.set_path(&format!("{prefix}{path}"));
         let below = url.path().strip_prefix(prefix);
         if !below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
-            return Err("the path leaves its route");
+            return Err(MalformedRequest::OutsideRoute);
         }
         let kept = query.map(|query| {
             let parameters = query
@@ -144,7 +146,7 @@ fn is_client_key(base: &Url, parameter: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Route, RouteError};
+    use super::{Key, MalformedRequest, Route, RouteError};
 
     fn route(base: &str) -> Route {
         Route::new("r", base, Key::bearer("sk-secret").unwrap()).unwrap()
@@ -161,10 +163,10 @@ mod tests {
             ("https://h.example", "//evil.example/b", None, Ok("https://h.example//evil.example/b")),
             ("https://h.example", "/@evil.example/", None, Ok("https://h.example/@evil.example/")),
             ("https://h.example", "/m:stream?", None, Ok("https://h.example/m:stream%3F")),
-            ("https://h.example/a", "/../b", None, Err("the path leaves its route")),
-            ("https://h.example/a", "/../ab", None, Err("the path leaves its route")),
-            ("https://h.example/a", "/%2e%2E/b", None, Err("the path leaves its route")),
-            ("https://h.example/a", "/x/..\\..\\b", None, Err("the path leaves its route")),
+            ("https://h.example/a", "/../b", None, Err(MalformedRequest::OutsideRoute)),
+            ("https://h.example/a", "/../ab", None, Err(MalformedRequest::OutsideRoute)),
+            ("https://h.example/a", "/%2e%2E/b", None, Err(MalformedRequest::OutsideRoute)),
+            ("https://h.example/a", "/x/..\\..\\b", None, Err(MalformedRequest::OutsideRoute)),
             ("https://h.example", "/m", Some("key=mine"), Ok("https://h.example/m")),
             ("https://h.example", "/m", Some("a=1&key=mine&b=2"), Ok("https://h.example/m?a=1&b=2")),
             (

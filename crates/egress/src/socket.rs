@@ -11,7 +11,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::net::UnixStream;
 
 use crate::connect::BodyError;
-use crate::failure::EgressFailure;
+use crate::failure::{EgressFailure, MalformedRequest};
 use crate::tunnel::Tunnel;
 
 /// A socket of ours and its name inside. A socket and a route cannot have the same name.
@@ -29,9 +29,7 @@ impl SocketRoute {
     ) -> Result<(Response<BoxBody<Bytes, BodyError>>, Tunnel), EgressFailure> {
         let protocol = request.headers().get(UPGRADE).filter(|_| request.method() == Method::GET).cloned();
         let Some(protocol) = protocol else {
-            return Err(EgressFailure::Malformed(
-                "this is a socket; it takes a GET request with an `Upgrade` header",
-            ));
+            return Err(EgressFailure::Malformed(MalformedRequest::Socket));
         };
         let stream = UnixStream::connect(&self.path).await;
         let peer = format!("The socket `{}`", self.name);

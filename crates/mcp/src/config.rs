@@ -74,7 +74,36 @@ impl fmt::Debug for Secrets {
 #[error("mcpServers.{server}: {problem}")]
 pub struct ServerConfigError {
     server: String,
-    problem: String,
+    problem: ServerProblem,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+enum ServerProblem {
+    #[error("expected an object, such as {{\"command\": \"npx\", \"args\": [\"some-server\"]}}.")]
+    NotObject,
+    #[error("`type` is missing; a server with a `url` needs \"type\": \"http\".")]
+    NoType,
+    #[error("expected `command`, or `type` and `url`.")]
+    NoTransport,
+    #[error("`type` is {0}; the choices are \"stdio\" and \"http\".")]
+    Type(Value),
+    #[error("`timeout` must be at least 1 millisecond.")]
+    Timeout,
+    #[error("`command` is empty.")]
+    NoCommand,
+    #[error("`url` is not a valid URL: {0}.")]
+    Url(String),
+    #[error("`url` must start with http:// or https://.")]
+    Scheme,
+    #[error("{0}.")]
+    Json(String),
+    #[error("`{field}`: {message}.")]
+    Field { field: String, message: String },
+    #[error(
+        "`{key}.{name}` contains ${{…}}, which is not expanded: servers get no variables from your environment. \
+         Write the value itself, preferably in your own configuration."
+    )]
+    Variable { key: &'static str, name: String },
 }
 
 #[derive(Deserialize)]
@@ -105,11 +134,9 @@ impl ServerConfig {
     }
 }
 
-fn read(value: &Value) -> Result<ServerConfig, String> {
+fn read(value: &Value) -> Result<ServerConfig, ServerProblem> {
     let Value::Object(map) = value else {
-        return Err(
-            "expected an object, such as {\"command\": \"npx\", \"args\": [\"some-server\"]}.".to_owned()
-        );
+        return Err(ServerProblem::NotObject);
     };
     let mut map = map.clone();
     let kind = map.remove("type");
@@ -117,57 +144,51 @@ fn read(value: &Value) -> Result<ServerConfig, String> {
         Some(Some("stdio")) => stdio(map)?,
         None if map.contains_key("command") => stdio(map)?,
         Some(Some("http")) => http(map)?,
-        None if map.contains_key("url") => {
-            return Err("`type` is missing; a server with a `url` needs \"type\": \"http\".".to_owned());
-        }
-        None => return Err("expected `command`, or `type` and `url`.".to_owned()),
-        Some(_) => {
-            let shown = kind.unwrap_or_default();
-            return Err(format!("`type` is {shown}; the choices are \"stdio\" and \"http\"."));
-        }
+        None if map.contains_key("url") => return Err(ServerProblem::NoType),
+        None => return Err(ServerProblem::NoTransport),
+        Some(_) => return Err(ServerProblem::Type(kind.unwrap_or_default())),
     };
     let call_limit = match timeout {
-        Some(0) => return Err("`timeout` must be at least 1 millisecond.".to_owned()),
+        Some(0) => return Err(ServerProblem::Timeout),
         Some(milliseconds) => Duration::from_millis(milliseconds),
         None => DEFAULT_CALL_LIMIT,
     };
     Ok(ServerConfig { transport, call_limit })
 }
 
-fn stdio(map: Map<String, Value>) -> Result<(McpTransport, Option<u64>), String> {
+fn stdio(map: Map<String, Value>) -> Result<(McpTransport, Option<u64>), ServerProblem> {
     let StdioConfig { command, args, env, cwd, timeout } = typed(map)?;
     if command.is_empty() {
-        return Err("`command` is empty.".to_owned());
+        return Err(ServerProblem::NoCommand);
     }
     refuse_variables("env", &env)?;
     Ok((McpTransport::Stdio { command, args, env, cwd }, timeout))
 }
 
-fn http(map: Map<String, Value>) -> Result<(McpTransport, Option<u64>), String> {
+fn http(map: Map<String, Value>) -> Result<(McpTransport, Option<u64>), ServerProblem> {
     let HttpConfig { url, headers, timeout } = typed(map)?;
-    let scheme = reqwest::Url::parse(&url).map_err(|error| format!("`url` is not a valid URL: {error}."))?;
+    let scheme = reqwest::Url::parse(&url).map_err(|error| ServerProblem::Url(error.to_string()))?;
     if !matches!(scheme.scheme(), "http" | "https") {
-        return Err("`url` must start with http:// or https://.".to_owned());
+        return Err(ServerProblem::Scheme);
     }
     refuse_variables("headers", &headers)?;
     Ok((McpTransport::Http { url, headers }, timeout))
 }
 
-fn typed<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, String> {
+fn typed<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, ServerProblem> {
     serde_path_to_error::deserialize(Value::Object(map)).map_err(|error| {
-        let path = error.path().to_string();
-        let field = if path == "." { String::new() } else { format!("`{path}`: ") };
-        format!("{field}{}.", error.inner())
+        let message = error.inner().to_string();
+        match error.path().to_string() {
+            field if field == "." => ServerProblem::Json(message),
+            field => ServerProblem::Field { field, message },
+        }
     })
 }
 
-fn refuse_variables(key: &str, secrets: &Secrets) -> Result<(), String> {
+fn refuse_variables(key: &'static str, secrets: &Secrets) -> Result<(), ServerProblem> {
     match secrets.0.iter().find(|(_, value)| value.contains("${")) {
         None => Ok(()),
-        Some((name, _)) => Err(format!(
-            "`{key}.{name}` contains ${{…}}, which is not expanded: servers get no variables from your environment. \
-             Write the value itself, preferably in your own configuration."
-        )),
+        Some((name, _)) => Err(ServerProblem::Variable { key, name: name.clone() }),
     }
 }
 

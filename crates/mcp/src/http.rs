@@ -17,9 +17,20 @@ use crate::server_error::causes;
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 5;
 
+/// Why no connection can be prepared.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HttpSetupError {
+    #[error("{}", causes(.0))]
+    Client(reqwest::Error),
+    #[error("`headers.{0}` is not a valid header name")]
+    HeaderName(String),
+    #[error("`headers.{0}` has a value that is not allowed in a header")]
+    HeaderValue(HeaderName),
+}
+
 /// A client for the server at `url`.
-pub(crate) fn client(url: &str, sources: TokenSources) -> Result<AuthorizingClient, String> {
-    let http = http_client().map_err(|error| causes(&error))?;
+pub(crate) fn client(url: &str, sources: TokenSources) -> Result<AuthorizingClient, HttpSetupError> {
+    let http = http_client().map_err(HttpSetupError::Client)?;
     Ok(AuthorizingClient::new(http, url, sources))
 }
 
@@ -28,7 +39,7 @@ pub(crate) fn transport(
     client: AuthorizingClient,
     url: &str,
     headers: &Secrets,
-) -> Result<StreamableHttpClientTransport<AuthorizingClient>, String> {
+) -> Result<StreamableHttpClientTransport<AuthorizingClient>, HttpSetupError> {
     let mut config =
         StreamableHttpClientTransportConfig::with_uri(url.to_owned()).max_sse_event_size(MAX_LINE_BYTES);
     let mut own_token = None;
@@ -40,11 +51,9 @@ pub(crate) fn transport(
                 own_token = Some(token.trim().to_owned())
             }
             _ => {
-                let name: HeaderName =
-                    name.parse().map_err(|_| format!("`headers.{name}` is not a valid header name"))?;
-                let value: HeaderValue = value
-                    .parse()
-                    .map_err(|_| format!("`headers.{name}` has a value that is not allowed in a header"))?;
+                let name: HeaderName = name.parse().map_err(|_| HttpSetupError::HeaderName(name.clone()))?;
+                let value: HeaderValue =
+                    value.parse().map_err(|_| HttpSetupError::HeaderValue(name.clone()))?;
                 custom.insert(name, value);
             }
         }

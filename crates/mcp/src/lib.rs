@@ -8,6 +8,7 @@ mod authorizing_client;
 mod call_result;
 mod client;
 mod config;
+mod host;
 mod http;
 mod log_in;
 mod login;
@@ -22,17 +23,15 @@ mod stored_login;
 mod tool;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use autonoe_sandbox::SessionSandbox;
 use autonoe_tools::Tool;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use config::{DEFAULT_CALL_LIMIT, McpTransport, Secrets, ServerConfig, ServerConfigError};
+pub use host::{DEFAULT_START_LIMIT, McpHost};
 pub use log_in::log_in;
 pub use login::{LoginError, OAuthLogin, Registration, VisitError};
 pub use login_store::{LoginStore, StoredLoginError};
@@ -41,42 +40,6 @@ pub use loopback::{LOGIN_LIMIT, LoopbackLogin, PageOpener};
 use registry::ServerRegistry;
 use server::McpServer;
 use tool::ServerStatus;
-
-/// How long a server may take to respond for the first time. It may have to be downloaded first, and nothing waits for it.
-pub const DEFAULT_START_LIMIT: Duration = Duration::from_secs(180);
-
-/// The environment that the servers of a session share.
-#[derive(Clone)]
-pub struct McpHost {
-    /// The project directory: the working directory of server programs, and the root that servers get.
-    pub root: PathBuf,
-    pub session_sandbox: Arc<SessionSandbox>,
-    /// How long a server may take to respond for the first time.
-    pub start_limit: Duration,
-    /// The logins of the user; `None` means that there are none.
-    pub logins: Option<LoginStore>,
-    /// Logs in during the session to servers that require it. `None`, as in every unattended session, means that only
-    /// stored logins are used.
-    pub login: Option<Arc<dyn OAuthLogin>>,
-}
-
-impl McpHost {
-    /// A host with the default start limit and no logins.
-    pub fn new(root: impl Into<PathBuf>, session_sandbox: Arc<SessionSandbox>) -> Self {
-        Self {
-            root: root.into(),
-            session_sandbox,
-            start_limit: DEFAULT_START_LIMIT,
-            logins: None,
-            login: None,
-        }
-    }
-
-    /// The project directory as a `file://` URL.
-    fn root_url(&self) -> String {
-        reqwest::Url::from_file_path(&self.root).map_or_else(|()| "file:///".to_owned(), String::from)
-    }
-}
 
 /// The servers of a configuration, and the user's logins to them.
 #[derive(Debug, Clone, Default)]

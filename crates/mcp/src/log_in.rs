@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use crate::authorizing_client::{AuthorizingClient, TokenSources};
 use crate::client::McpClient;
 use crate::config::Secrets;
-use crate::http;
+use crate::http::{self, HttpSetupError};
 use crate::login::{LoginError, OAuthLogin, authorize};
 use crate::login_store::LoginStore;
 use crate::server::list_tools;
@@ -54,19 +54,22 @@ enum ConnectError {
     Failed(String),
 }
 
+impl From<HttpSetupError> for ConnectError {
+    fn from(error: HttpSetupError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 /// Connects once and counts the tools.
 async fn connect(url: &str, headers: &Secrets, token: Option<&str>) -> Result<usize, ConnectError> {
-    let client = http::client(url, TokenSources::default()).map_err(ConnectError::Failed)?;
+    let client = http::client(url, TokenSources::default())?;
     let headers = match token {
         Some(token) => headers.with_token(token),
         None => headers.clone(),
     };
     match timeout(CONNECT_LIMIT, count_tools(client.clone(), url, &headers)).await {
         Ok(Ok(tools)) => Ok(tools),
-        Ok(Err(why)) => Err(match client.challenge().await {
-            Some(challenge) => ConnectError::Challenged(challenge),
-            None => ConnectError::Failed(why),
-        }),
+        Ok(Err(error)) => Err(client.challenge().await.map_or(error, ConnectError::Challenged)),
         Err(_) => {
             let seconds = CONNECT_LIMIT.as_secs();
             Err(ConnectError::Failed(format!("it did not respond within {seconds} s")))
@@ -74,11 +77,11 @@ async fn connect(url: &str, headers: &Secrets, token: Option<&str>) -> Result<us
     }
 }
 
-async fn count_tools(client: AuthorizingClient, url: &str, headers: &Secrets) -> Result<usize, String> {
+async fn count_tools(client: AuthorizingClient, url: &str, headers: &Secrets) -> Result<usize, ConnectError> {
     let transport = http::transport(client, url, headers)?;
     let running = McpClient::new(String::from("file:///")).serve(transport).await;
-    let running = running.map_err(|error| causes(&error))?;
-    let tools = list_tools(running.peer()).await.map_err(|error| plain(&error));
+    let running = running.map_err(|error| ConnectError::Failed(causes(&error)))?;
+    let tools = list_tools(running.peer()).await.map_err(|error| ConnectError::Failed(plain(&error)));
     // What closing fails with does not matter any more.
     let _ = running.cancel().await;
     tools.map(|tools| tools.len())

@@ -21,12 +21,13 @@ use tokio_util::sync::CancellationToken;
 use crate::authorizing_client::TokenSources;
 use crate::client::McpClient;
 use crate::config::{McpTransport, Secrets, ServerConfig};
+use crate::host::McpHost;
 use crate::login_store::REQUEST_MARGIN;
 use crate::program::{self, EXIT_LIMIT};
 use crate::registry::ServerRegistry;
 use crate::server_error::{ServerError, causes, plain};
 use crate::tool::{McpTool, ServerHandle, ServerStatus};
-use crate::{McpHost, http, names};
+use crate::{http, names};
 
 /// How often a server that has ended is restarted.
 const RESTARTS: u32 = 1;
@@ -143,7 +144,7 @@ impl McpServer {
                 let sources = TokenSources { store, login: self.host.login.clone() };
                 let transport = http::client(url, sources)
                     .and_then(|http_client| http::transport(http_client, url, headers))
-                    .map_err(ServerError::permanent)?;
+                    .map_err(|error| ServerError::permanent(error.to_string()))?;
                 let running = self.initialize(client, transport, origin).await;
                 // We cannot restart a remote server, so a second attempt would not help.
                 let running = running.map_err(|error| ServerError::permanent(error.why))?;

@@ -10,6 +10,7 @@ mod directory_flow;
 mod glob_prefix;
 mod hook_rule;
 mod hooks;
+mod path_denial;
 mod path_gate;
 mod path_rules;
 mod paths;

@@ -11,7 +11,8 @@ use autonoe_core::gate::{Decision, Gate, ToolCall};
 use serde_json::Value;
 
 use crate::glob_prefix::literal_prefixes;
-use crate::path_rules::{PathRules, outside};
+use crate::path_denial::PathDenial;
+use crate::path_rules::PathRules;
 use crate::paths::{MAX_PATH, real_path};
 
 pub struct PathGate {
@@ -45,17 +46,17 @@ impl PathGate {
         Self { rules }
     }
 
-    fn judge(&self, call: &ToolCall, access: FileAccess, target: &FileToolTarget) -> Result<(), String> {
+    fn judge(&self, call: &ToolCall, access: FileAccess, target: &FileToolTarget) -> Result<(), PathDenial> {
         let text = |field: &str| match call.input.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.as_str())),
-            Some(_) => Err(format!("The {} tool requires '{field}' as a string.", call.name)),
+            Some(_) => Err(PathDenial::FieldNotString { tool: call.name.clone(), field: field.to_owned() }),
         };
         let given = PATH_FIELDS.iter().filter_map(|field| text(field).transpose());
         let mut paths = given.collect::<Result<Vec<_>, _>>()?;
         let pattern = match target {
             FileToolTarget::File if paths.is_empty() => {
-                return Err(format!("The {} tool requires a path.", call.name));
+                return Err(PathDenial::NoPath { tool: call.name.clone() });
             }
             FileToolTarget::File => None,
             FileToolTarget::Directory { pattern } => pattern.map(text).transpose()?.flatten(),
@@ -69,39 +70,39 @@ impl PathGate {
         })
     }
 
-    fn judge_path(&self, path: &str, access: FileAccess) -> Result<(), String> {
+    fn judge_path(&self, path: &str, access: FileAccess) -> Result<(), PathDenial> {
         check_spelling(path)?;
         self.judge_resolved(&self.rules.root().join(path), access, path)
     }
 
-    fn judge_pattern(&self, directory: &str, pattern: &str) -> Result<(), String> {
+    fn judge_pattern(&self, directory: &str, pattern: &str) -> Result<(), PathDenial> {
         check_spelling(pattern)?;
         let directory = self.rules.root().join(directory);
-        for prefix in literal_prefixes(pattern).ok_or_else(|| outside(pattern))? {
+        for prefix in literal_prefixes(pattern).ok_or_else(|| PathDenial::Outside(pattern.to_owned()))? {
             self.judge_resolved(&directory.join(prefix), FileAccess::Read, pattern)?;
         }
         Ok(())
     }
 
-    fn judge_resolved(&self, path: &Path, access: FileAccess, shown: &str) -> Result<(), String> {
-        let real = real_path(path).map_err(|_| outside(shown))?;
+    fn judge_resolved(&self, path: &Path, access: FileAccess, shown: &str) -> Result<(), PathDenial> {
+        let real = real_path(path).map_err(|_| PathDenial::Outside(shown.to_owned()))?;
         self.rules.check(&real, access, shown)
     }
 }
 
 /// Refuses paths that some tools rewrite before use: they trim surrounding white space, or expand a leading `~`.
-fn check_spelling(path: &str) -> Result<(), String> {
+fn check_spelling(path: &str) -> Result<(), PathDenial> {
     if path.len() > MAX_PATH {
-        return Err(format!("The path is longer than {MAX_PATH} bytes."));
+        return Err(PathDenial::TooLong);
     }
     if path.contains('\0') {
-        return Err("The path contains a NUL character.".into());
+        return Err(PathDenial::Nul);
     }
     if path.trim() != path {
-        return Err(format!("Path '{path}' begins or ends with white space."));
+        return Err(PathDenial::WhiteSpace(path.to_owned()));
     }
     if path.starts_with('~') {
-        return Err(format!("Path '{path}' begins with '~'. Write it relative to the project directory."));
+        return Err(PathDenial::Tilde(path.to_owned()));
     }
     Ok(())
 }
@@ -117,7 +118,10 @@ impl Gate for PathGate {
             return Decision::Abstain;
         };
         // Acceptable paths do not imply that the tool itself may be used.
-        self.judge(call, *access, target).map_or_else(Decision::Deny, |()| Decision::Abstain)
+        match self.judge(call, *access, target) {
+            Ok(()) => Decision::Abstain,
+            Err(denial) => Decision::Deny(denial.to_string()),
+        }
     }
 }
 

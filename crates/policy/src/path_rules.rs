@@ -4,8 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use autonoe_core::files::{FileAccess, FileRules};
+use autonoe_core::files::{FileAccess, FileDenial, FileRules};
 
+use crate::path_denial::PathDenial;
 use crate::paths::{NOTE, WriteScope, guarded_reason, is_toolchain, unwritable_reason};
 
 /// The path rules of one project and phase.
@@ -40,19 +41,19 @@ impl PathRules {
     }
 
     /// Judges a resolved path. A denial refers to it as `shown`.
-    pub(crate) fn check(&self, real: &Path, access: FileAccess, shown: &str) -> Result<(), String> {
+    pub(crate) fn check(&self, real: &Path, access: FileAccess, shown: &str) -> Result<(), PathDenial> {
         match (access, self.write_scope, real.strip_prefix(&self.root)) {
             (FileAccess::Read, _, Ok(_)) => Ok(()),
             (FileAccess::Read, _, Err(_)) if self.may_read(real) => Ok(()),
-            (_, _, Err(_)) => Err(outside(shown)),
+            (_, _, Err(_)) => Err(PathDenial::Outside(shown.to_owned())),
             (FileAccess::Write, WriteScope::NoteOnly, Ok(inside)) if inside == Path::new(NOTE) => Ok(()),
-            (FileAccess::Write, WriteScope::NoteOnly, Ok(_)) => {
-                Err(format!("This phase may write only {NOTE}, not '{shown}'."))
-            }
+            (FileAccess::Write, WriteScope::NoteOnly, Ok(_)) => Err(PathDenial::NotTheNote(shown.to_owned())),
             (FileAccess::Write, WriteScope::Project, Ok(inside)) => {
                 match guarded_reason(&self.guarded, real, shown) {
-                    Some(reason) => Err(reason),
-                    None => unwritable_reason(inside).map_or(Ok(()), |reason| Err(reason.to_owned())),
+                    Some(reason) => Err(PathDenial::Guarded(reason)),
+                    None => {
+                        unwritable_reason(inside).map_or(Ok(()), |reason| Err(PathDenial::Protected(reason)))
+                    }
                 }
             }
         }
@@ -60,12 +61,8 @@ impl PathRules {
 }
 
 impl FileRules for PathRules {
-    fn judge(&self, real: &Path, access: FileAccess) -> Result<(), String> {
+    fn judge(&self, real: &Path, access: FileAccess) -> Result<(), FileDenial> {
         let shown = real.strip_prefix(&self.root).unwrap_or(real);
-        self.check(real, access, &shown.display().to_string())
+        Ok(self.check(real, access, &shown.display().to_string())?)
     }
-}
-
-pub(crate) fn outside(shown: &str) -> String {
-    format!("Path '{shown}' is outside the project directory.")
 }

@@ -27,7 +27,7 @@ impl PermissionGate {
     fn file(&self, tool: FileTool, input: &Value) -> Decision {
         let targets = match tool.targets(input) {
             Ok(targets) => targets,
-            Err(reason) => return Decision::Deny(reason),
+            Err(denial) => return Decision::Deny(denial.to_string()),
         };
         let mut allowed = true;
         for target in targets {

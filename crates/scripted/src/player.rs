@@ -42,13 +42,25 @@ pub(crate) struct PlannedAnswer {
     pub unmet: Vec<String>,
 }
 
+/// Why the script has no answer to a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoAnswer {
+    #[error("the server reached its limit of {MAX_PLAYS} conversations")]
+    TooManyPlays,
+    #[error("no conversation matches a request that begins with {begins:?}")]
+    NoMatch { begins: String },
+    #[error("{} has no plays left for a request that begins with {begins:?}", names.join(", "))]
+    UsedUp { names: Vec<String>, begins: String },
+    #[error("conversation {name:?} has {turns} turns with a reply, but turn {requested} was requested")]
+    Exhausted { name: String, turns: usize, requested: usize },
+}
+
 impl ScriptPlayer {
     pub fn new(script: ModelScript) -> ScriptPlayer {
         ScriptPlayer { script, plays: Vec::new() }
     }
 
-    /// The answer to a prompt, or one sentence about why the script has none.
-    pub fn next(&mut self, prompt: &Prompt) -> Result<PlannedAnswer, String> {
+    pub fn next(&mut self, prompt: &Prompt) -> Result<PlannedAnswer, NoAnswer> {
         let number = match self.ongoing(prompt) {
             Some(number) => number,
             None => self.open(prompt)?,
@@ -103,9 +115,9 @@ impl ScriptPlayer {
     }
 
     /// Begins a play of the first conversation that matches and has plays left.
-    fn open(&mut self, prompt: &Prompt) -> Result<usize, String> {
+    fn open(&mut self, prompt: &Prompt) -> Result<usize, NoAnswer> {
         if self.plays.len() >= MAX_PLAYS {
-            return Err(format!("the server reached its limit of {MAX_PLAYS} conversations"));
+            return Err(NoAnswer::TooManyPlays);
         }
         let matching = self
             .script
@@ -130,10 +142,8 @@ impl ScriptPlayer {
         }
         let begins = beginning(&prompt.first);
         Err(match used_up.is_empty() {
-            true => format!("no conversation matches a request that begins with {begins:?}"),
-            false => {
-                format!("{} has no plays left for a request that begins with {begins:?}", used_up.join(", "))
-            }
+            true => NoAnswer::NoMatch { begins },
+            false => NoAnswer::UsedUp { names: used_up, begins },
         })
     }
 }
@@ -142,13 +152,9 @@ fn matches(conversation: &ScriptConversation, prompt: &Prompt) -> bool {
     conversation.when.iter().all(|text| prompt.first.contains(text) || prompt.system.contains(text))
 }
 
-fn exhausted(conversation: &ScriptConversation, index: usize) -> String {
+fn exhausted(conversation: &ScriptConversation, index: usize) -> NoAnswer {
     let turns = conversation.turns.iter().filter(|turn| turn.reply.is_some()).count();
-    format!(
-        "conversation {:?} has {turns} turns with a reply, but turn {} was requested",
-        conversation.name,
-        index + 1
-    )
+    NoAnswer::Exhausted { name: conversation.name.clone(), turns, requested: index + 1 }
 }
 
 fn missing_texts(expected: &[String], prompt: &Prompt) -> impl Iterator<Item = String> {

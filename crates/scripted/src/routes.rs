@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::delivery::{self, Payload};
 use crate::log::{LoggedRequest, RequestLog, ScriptedAnswer};
-use crate::player::{PlannedAnswer, ScriptPlayer, side_reply};
+use crate::player::{NoAnswer, PlannedAnswer, ScriptPlayer, side_reply};
 use crate::reply::{
     DeliveryFault, ErrorReply, FaultTiming, Prompt, ScriptFault, ServiceError, ServiceErrorKind, WireReply,
     estimated_tokens,
@@ -40,7 +40,7 @@ impl Shared {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next_answer(&self, prompt: &Prompt) -> Result<PlannedAnswer, String> {
+    fn next_answer(&self, prompt: &Prompt) -> Result<PlannedAnswer, NoAnswer> {
         self.player.lock().unwrap_or_else(PoisonError::into_inner).next(prompt)
     }
 }
@@ -173,7 +173,7 @@ fn read(wire: &Wire, path: &str, body: Received) -> (Value, Result<Prompt, (Stat
     let refused = |message| (StatusCode::BAD_REQUEST, message);
     match serde_json::from_slice(&body) {
         Ok(request) => {
-            let prompt = (wire.read)(path, &request).map_err(refused);
+            let prompt = (wire.read)(path, &request).map_err(|refusal| refused(refusal.0));
             (request, prompt.map(|prompt| Prompt { bytes: body.len(), ..prompt }))
         }
         Err(error) => (Value::Null, Err(refused(format!("the request is not JSON: {error}")))),
@@ -189,8 +189,8 @@ fn scripted_reply(shared: &Shared, wire: &Wire, prompt: &Prompt) -> HandledReque
         Ok(answer) => serve(wire, answer, prompt),
         Err(problem) => HandledRequest {
             response: refuse(wire, StatusCode::BAD_REQUEST, format!("scripted: {problem}")),
-            answer: ScriptedAnswer::Refused(problem.clone()),
-            problems: vec![problem],
+            answer: ScriptedAnswer::Refused(problem.to_string()),
+            problems: vec![problem.to_string()],
         },
     }
 }

@@ -18,8 +18,8 @@ use crate::reply::{Prompt, ServiceError, WireReply};
 
 #[derive(Debug)]
 pub(crate) struct Wire {
-    /// Reads a request to a path; refuses with the service's own message what the service would refuse.
-    pub read: fn(&str, &Value) -> Result<Prompt, String>,
+    /// Reads a request to a path; refuses what the service would refuse.
+    pub read: fn(&str, &Value) -> Result<Prompt, WireRefusal>,
     /// A reply without streaming.
     pub whole: fn(&WireReply) -> Value,
     pub stream: fn(&WireReply, &Prompt) -> Vec<Bytes>,
@@ -33,6 +33,17 @@ pub(crate) struct Wire {
     pub retry: RetryHint,
     /// Where a streaming request gets the error that its context is too long.
     pub context_length: ErrorChannel,
+}
+
+/// The message with which a service refuses a request.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WireRefusal(pub String);
+
+impl<T: Into<String>> From<T> for WireRefusal {
+    fn from(message: T) -> Self {
+        WireRefusal(message.into())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

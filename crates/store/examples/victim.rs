@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
-use autonoe_core::status::ProjectStatus;
+use autonoe_core::status::{ChangeError, ProjectStatus};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{LockHolder, Project, ProjectLock, SqliteJournal, StatusStore};
 use autonoe_test_kit::RealTimeClock;
@@ -54,7 +54,7 @@ fn hold_the_lock(project: &Project) {
 async fn pass_a_deliverable(store: &StatusStore) {
     let change =
         |status: &mut ProjectStatus, _| Ok(((), vec![status.set_status("A", DeliverableStatus::Passed)?]));
-    store.change(Box::new(change)).await.unwrap().unwrap();
+    store.change(Box::new(change)).await.unwrap();
     println!("passed");
 }
 
@@ -68,11 +68,9 @@ async fn fill_the_disk(store: &StatusStore) {
         }];
         let change = move |status: &mut ProjectStatus, _| Ok(((), status.create(batch)?));
         match store.change(Box::new(change)).await {
-            Ok(done) => {
-                done.unwrap();
-                println!("created {number}");
-            }
-            Err(fault) => {
+            Ok(_) => println!("created {number}"),
+            Err(ChangeError::Refused(refusal)) => panic!("refused: {refusal}"),
+            Err(ChangeError::Fault(fault)) => {
                 println!("fault {} permanent={}", fault.code, !fault.recoverable());
                 return;
             }

@@ -30,10 +30,20 @@ impl ByteSize {
     }
 }
 
-impl FromStr for ByteSize {
-    type Err = String;
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ByteSizeError {
+    #[error("'{0}' is not a size; write whole bytes, or a whole number with KiB, MiB, GiB, KB, MB or GB")]
+    Malformed(String),
+    #[error("'{0}' is too large")]
+    TooLarge(String),
+    #[error("'{0}' is not a size; zero never means unlimited")]
+    Zero(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for ByteSize {
+    type Err = ByteSizeError;
+
+    fn from_str(text: &str) -> Result<Self, ByteSizeError> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = (&text[..digits], text[digits..].trim_start());
         let factor = match unit {
@@ -41,13 +51,11 @@ impl FromStr for ByteSize {
             _ => UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor),
         };
         let (Some(factor), false) = (factor, number.is_empty()) else {
-            return Err(format!(
-                "'{text}' is not a size; write whole bytes, or a whole number with KiB, MiB, GiB, KB, MB or GB"
-            ));
+            return Err(ByteSizeError::Malformed(text.to_owned()));
         };
         let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-        let bytes = bytes.ok_or_else(|| format!("'{text}' is too large"))?;
-        Self::new(bytes).ok_or_else(|| format!("'{text}' is not a size; zero never means unlimited"))
+        let bytes = bytes.ok_or_else(|| ByteSizeError::TooLarge(text.to_owned()))?;
+        Self::new(bytes).ok_or_else(|| ByteSizeError::Zero(text.to_owned()))
     }
 }
 
@@ -112,15 +120,15 @@ mod tests {
             "", "GiB", "8G", "8gib", "8 Gib", "1.5GiB", "-1", "+1", "0x10", "1e9", " 8GiB", "8GiB ",
             "8 GiB x", "٣",
         ] {
-            let message = text.parse::<ByteSize>().expect_err(text);
+            let message = text.parse::<ByteSize>().expect_err(text).to_string();
             assert!(message.contains(&format!("'{text}'")) && message.contains("MiB"), "{message}");
         }
         for text in ["0", "0GiB", "000"] {
-            let message = text.parse::<ByteSize>().expect_err(text);
+            let message = text.parse::<ByteSize>().expect_err(text).to_string();
             assert!(message.contains("zero never means unlimited"), "{message}");
         }
         for text in ["99999999999999999999", "18446744073709551615KiB"] {
-            let message = text.parse::<ByteSize>().expect_err(text);
+            let message = text.parse::<ByteSize>().expect_err(text).to_string();
             assert!(message.contains("too large"), "{message}");
         }
     }

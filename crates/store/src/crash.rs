@@ -84,16 +84,20 @@ pub struct CrashPoint {
     hits_left: AtomicU32,
 }
 
-impl FromStr for CrashPoint {
-    type Err = String;
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a journal point; write it like session-started:2")]
+pub struct CrashPointError(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for CrashPoint {
+    type Err = CrashPointError;
+
+    fn from_str(text: &str) -> Result<Self, CrashPointError> {
         let (name, count) = text.split_once(':').unwrap_or((text, "1"));
         let point = JournalPoint::ALL.into_iter().find(|point| point.name() == name);
         let hits = count.parse().ok().filter(|count| *count > 0);
         match (point, hits) {
             (Some(point), Some(hits)) => Ok(Self { point, hits_left: AtomicU32::new(hits) }),
-            _ => Err(format!("'{text}' is not a journal point; write it like session-started:2")),
+            _ => Err(CrashPointError(text.to_owned())),
         }
     }
 }
@@ -140,7 +144,7 @@ mod tests {
         for text in
             ["", ":1", "session", "session-started:", "session-started:0", "session-started:-1", "synced:x"]
         {
-            let message = text.parse::<CrashPoint>().expect_err(text);
+            let message = text.parse::<CrashPoint>().expect_err(text).to_string();
             assert!(message.contains(text) && message.contains("session-started:2"), "{message}");
         }
     }

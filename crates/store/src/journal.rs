@@ -5,7 +5,9 @@
 
 mod faults;
 pub mod history;
+mod recorded_status;
 mod records;
+mod run_start;
 mod schema;
 mod writer;
 
@@ -16,7 +18,7 @@ use async_trait::async_trait;
 use autonoe_core::event::{Event, RunEvent, Usage};
 use autonoe_core::fault::Fault;
 use autonoe_core::journal::{Journal, JournalRecord};
-use autonoe_core::plan::{Iteration, PlanMemory, RunState};
+use autonoe_core::plan::{Iteration, PlanMemory};
 use autonoe_core::plans::VerificationReader;
 use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_core::status::StatusChange;
@@ -27,6 +29,10 @@ use crate::crash::{CrashPoint, JournalPoint};
 use records::RunId;
 use writer::Writer;
 
+pub(crate) use recorded_status::STARTED_OVER;
+pub use recorded_status::{PendingStatus, RecordedStatus};
+pub use run_start::{ResumePolicy, RunStart};
+
 /// Number of runs whose events are kept. Of older runs only sessions, costs and status changes remain.
 const RUNS_WITH_EVENTS: i64 = 50;
 
@@ -35,17 +41,6 @@ const CONVERSATIONS_KEPT: u32 = 5;
 
 /// Longer event bodies are truncated and marked as such.
 const MAX_EVENT_BYTES: usize = 64 * 1024;
-
-/// Whether a new run resumes an earlier run of the same command.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ResumePolicy {
-    /// If its process was killed.
-    #[default]
-    IfKilled,
-    Never,
-    /// Unless it completed; if there is none to resume, a new run starts.
-    Always,
-}
 
 #[derive(Default)]
 pub struct JournalOptions {
@@ -62,39 +57,6 @@ pub struct SqliteJournal {
     run: RunId,
     redactor: Arc<Redactor>,
     crash: Arc<Option<CrashPoint>>,
-}
-
-/// How a run starts.
-#[derive(Debug)]
-pub struct RunStart {
-    pub run: i64,
-    /// Empty for a new run.
-    pub state: RunState,
-    /// True if an earlier process started this run.
-    pub resumed: bool,
-}
-
-/// A change of `status.json` that was recorded but may not have been applied.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PendingStatus {
-    pub id: i64,
-    /// Hash of the file before the change; empty if there was none.
-    pub before: String,
-    /// Text of the file after the change.
-    pub after: String,
-}
-
-/// Recorded as the text when the user starts over and `status.json` is removed.
-pub(crate) const STARTED_OVER: &str = "";
-
-/// The journal's record of the latest `status.json`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordedStatus {
-    pub at: String,
-    /// `None` if the journal is older than the storing of texts.
-    pub text: Option<String>,
-    /// Number of deliverables that ever existed.
-    pub deliverables: usize,
 }
 
 impl SqliteJournal {

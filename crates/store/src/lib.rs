@@ -21,11 +21,11 @@ mod status_store;
 mod trust;
 pub mod user_config;
 
-pub use byte_size::ByteSize;
+pub use byte_size::{ByteSize, ByteSizeError};
 pub use check_registry::{
     AcceptedFile, CheckAssignment, CheckBaseline, CheckRegistry, CheckState, Dispute, MAX_FILE_BYTES,
 };
-pub use crash::{CrashPoint, JournalPoint};
+pub use crash::{CrashPoint, CrashPointError, JournalPoint};
 pub use evidence_file::{evidence_file, read_evidence, write_evidence};
 pub use hash::sha256_hex;
 pub use instructions::ProjectInstructions;

@@ -96,7 +96,7 @@ impl StatusFile {
                 if !ids.insert(item.id.clone()) {
                     return Err(corrupt(format!("the deliverable id \"{}\" occurs twice", item.id)));
                 }
-                item.into_deliverable().map_err(&corrupt)
+                item.into_deliverable().map_err(|error| corrupt(error.to_string()))
             })
             .collect::<Result<_, Fault>>()?;
         let status =
@@ -148,13 +148,17 @@ impl StatusFile {
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("deliverable \"{0}\" is both passed and blocked")]
+struct PassedAndBlocked(String);
+
 impl DeliverableEntry {
-    fn into_deliverable(self) -> Result<Deliverable, String> {
+    fn into_deliverable(self) -> Result<Deliverable, PassedAndBlocked> {
         let status = match (self.passed, self.blocked) {
             (false, false) => DeliverableStatus::Pending,
             (true, false) => DeliverableStatus::Passed,
             (false, true) => DeliverableStatus::Blocked,
-            (true, true) => return Err(format!("deliverable \"{}\" is both passed and blocked", self.id)),
+            (true, true) => return Err(PassedAndBlocked(self.id)),
         };
         Ok(Deliverable {
             id: self.id,

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use autonoe_core::clock::Clock;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::plan::StatusReader;
-use autonoe_core::status::{ProjectStatus, Refusal, StatusChange};
+use autonoe_core::status::{ChangeError, ProjectStatus, Refusal, StatusChange};
 use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_text};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -90,24 +90,21 @@ impl StatusStore {
     pub async fn change<T>(
         &self,
         change: Box<ChangeFn<'_, T>>,
-    ) -> Result<Result<(T, Vec<StatusChange>), Refusal>, Fault> {
+    ) -> Result<(T, Vec<StatusChange>), ChangeError> {
         let _writing = self.writing.lock().await;
         let today = self.today();
         let (mut file, before) = match read_file(&self.path)? {
             Some((file, text)) => (file, sha256_hex(text.as_bytes())),
             None => (StatusFile::empty(today), String::new()),
         };
-        let (value, changes) = match change(&mut file.status, today) {
-            Ok(changed) => changed,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
+        let (value, changes) = change(&mut file.status, today)?;
         file.status.updated_at = today;
         let after = file.render();
         let intent = self.journal.intend_status(&before, &after, &changes).await?;
         self.write(&after)?;
         self.journal.point(JournalPoint::StatusWritten);
         self.journal.status_applied(intent).await?;
-        Ok(Ok((value, changes)))
+        Ok((value, changes))
     }
 
     /// Applies the last recorded change if it did not happen and the file has not changed since.

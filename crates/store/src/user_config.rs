@@ -4,8 +4,9 @@
 //! only if nobody but the user could have written it. The meaning of hosts and limits is left to the code
 //! that enforces them.
 
+mod error;
+
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt;
@@ -16,6 +17,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{ReadError, SETTINGS_LIMIT, open_regular, read_opened, to_text};
 use serde::de::{Deserialize, Deserializer, Error as _};
 
+use self::error::{PathProblem, TomlError, UserConfigError};
 use crate::byte_size::ByteSize;
 
 /// Write bits of group and others.
@@ -176,11 +178,11 @@ impl Default for SandboxConfig {
 impl UserConfig {
     /// An absent file means all defaults. `~/` stands for `home`.
     pub fn load(path: &Path, home: Option<&Path>) -> Result<Self, Fault> {
-        let wrong = |what: &dyn fmt::Display| {
+        let wrong = |error: UserConfigError| {
             Fault::permanent(
                 FaultLayer::Config,
                 "user_config",
-                format!("{} is not valid: {what}.", path.display()),
+                format!("{} is not valid: {error}.", path.display()),
             )
             .hint("Fix the file; docs/configuration.md describes every field.")
         };
@@ -193,45 +195,36 @@ impl UserConfig {
         };
         check_owner(&file, path)?;
         let text = read_opened(&file, SETTINGS_LIMIT).and_then(to_text).map_err(unreadable)?;
-        Self::parse(&text, home).map_err(|what| wrong(&what))
+        Self::parse(&text, home).map_err(wrong)
     }
 
-    fn parse(text: &str, home: Option<&Path>) -> Result<Self, String> {
-        let wrong = |field: &str, error: &toml::de::Error| {
+    fn parse(text: &str, home: Option<&Path>) -> Result<Self, UserConfigError> {
+        let wrong = |field: String, error: &toml::de::Error| {
             let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
-            let line = line.map(|line| format!(" at line {line}")).unwrap_or_default();
-            let field = if field == "." { String::new() } else { format!("field {field}: ") };
-            format!("{field}{}{line}", error.message().trim_end())
+            UserConfigError::Toml(TomlError { field, message: error.message().trim_end().to_owned(), line })
         };
-        let reader = toml::Deserializer::parse(text).map_err(|error| wrong(".", &error))?;
+        let reader = toml::Deserializer::parse(text).map_err(|error| wrong(".".to_owned(), &error))?;
         let mut config: Self = serde_path_to_error::deserialize(reader)
-            .map_err(|error| wrong(&error.path().to_string(), error.inner()))?;
+            .map_err(|error| wrong(error.path().to_string(), error.inner()))?;
         for (field, paths) in [("read", &mut config.sandbox.read), ("write", &mut config.sandbox.write)] {
             for (index, path) in paths.iter_mut().enumerate() {
                 *path =
-                    resolve(path, home).map_err(|what| format!("field sandbox.{field}[{index}]: {what}"))?;
+                    resolve(path, home).map_err(|problem| UserConfigError::Path { field, index, problem })?;
             }
         }
         for (model, price) in &config.prices {
             let given = [Some(price.input), Some(price.output), price.cache_read, price.cache_write];
             if given.into_iter().flatten().any(|dollars| !dollars.is_finite() || dollars < 0.0) {
-                return Err(format!("field prices.{model}: a price must be a number of dollars, at least 0"));
+                return Err(UserConfigError::Price { model: model.clone() });
             }
         }
         for (name, agent) in &config.agents {
             if agent.command.first().is_none_or(|program| program.trim().is_empty()) {
-                return Err(format!(
-                    "field agents.{name}.command: name a program, such as [\"opencode\", \"acp\"]"
-                ));
+                return Err(UserConfigError::Command { agent: name.clone() });
             }
         }
         if config.webhooks.secret_variable.as_deref().is_some_and(|name| !is_variable(name)) {
-            // The value may be the secret itself, so it is not quoted.
-            return Err(
-                "field webhooks.secret_variable: expected the name of an environment variable, such as HOOK_SECRET; the \
-                        secret itself must not be in this file"
-                    .to_owned(),
-            );
+            return Err(UserConfigError::SecretVariable);
         }
         Ok(config)
     }
@@ -277,18 +270,17 @@ fn check_owner(file: &File, path: &Path) -> Result<(), Fault> {
 }
 
 /// Absolute, with `~` resolved.
-fn resolve(path: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
-    let shown = path.display();
+fn resolve(path: &Path, home: Option<&Path>) -> Result<PathBuf, PathProblem> {
     let resolved = match (path.strip_prefix("~"), home) {
         (Ok(below), Some(home)) => home.join(below),
-        (Ok(_), None) => return Err(format!("'{shown}' needs a home directory, and HOME is not set")),
+        (Ok(_), None) => return Err(PathProblem::NoHome(path.to_owned())),
         (Err(_), _) => path.to_owned(),
     };
     if !resolved.is_absolute() {
-        return Err(format!("'{shown}' is relative; write an absolute path or one that begins with ~/"));
+        return Err(PathProblem::Relative(path.to_owned()));
     }
     if resolved.components().any(|part| part == Component::ParentDir) {
-        return Err(format!("'{shown}' contains '..'; write the resolved path"));
+        return Err(PathProblem::Parent(path.to_owned()));
     }
     Ok(resolved)
 }

@@ -130,12 +130,12 @@ impl SpanExporter {
             Ok(response) => {
                 let partial = response.partial_success.unwrap_or_default();
                 let rejected = u64::try_from(partial.rejected_spans).unwrap_or_default().min(count);
-                self.stats.record(count - rejected, Ok(()));
+                self.stats.record_exported(count - rejected);
                 if rejected > 0 {
-                    self.stats.record(rejected, Err(partial.error_message));
+                    self.stats.record_lost(rejected, &partial.error_message);
                 }
             }
-            Err(ExportError { reason, .. }) => self.stats.record(count, Err(reason)),
+            Err(ExportError { reason, .. }) => self.stats.record_lost(count, &reason),
         }
     }
 }
@@ -178,17 +178,15 @@ impl MetricExporter {
         self.stats.add_queued(1);
         let sent =
             send_with_retries::<ExportMetricsServiceResponse>(&self.client, &request, &self.stop).await;
-        let outcome = match sent {
-            Ok(response) => match response.partial_success.filter(|partial| partial.rejected_data_points > 0)
-            {
-                Some(partial) => Err(partial.error_message),
-                None => Ok(()),
-            },
-            Err(ExportError { reason, .. }) => Err(reason),
-        };
         // Measurements are cumulative: this message contains those of earlier ones.
         self.stats.clear_lost();
-        self.stats.record(1, outcome);
+        match sent.map(|response| response.partial_success.unwrap_or_default()) {
+            Ok(partial) if partial.rejected_data_points > 0 => {
+                self.stats.record_lost(1, &partial.error_message)
+            }
+            Ok(_) => self.stats.record_exported(1),
+            Err(ExportError { reason, .. }) => self.stats.record_lost(1, &reason),
+        }
     }
 }
 

@@ -50,7 +50,7 @@ impl ExportStats {
         let pending =
             self.queued.load(Ordering::Relaxed).saturating_sub(self.finished.load(Ordering::Relaxed));
         if pending > 0 {
-            self.record(pending, Err(reason.to_owned()));
+            self.record_lost(pending, reason);
         }
     }
 
@@ -63,15 +63,17 @@ impl ExportStats {
         self.lost.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Records the outcome of queued items.
-    pub fn record(&self, count: u64, outcome: Result<(), String>) {
+    /// Records queued items that the collector accepted.
+    pub fn record_exported(&self, count: u64) {
         self.finished.fetch_add(count, Ordering::Relaxed);
-        if let Err(reason) = outcome {
-            self.add_lost(count);
-            // The reason may quote the collector, so control characters are removed.
-            let reason: String =
-                reason.chars().filter(|letter| !letter.is_control()).take(MAX_REASON).collect();
-            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
-        }
+    }
+
+    /// Records queued items that could not be exported.
+    pub fn record_lost(&self, count: u64, reason: &str) {
+        self.finished.fetch_add(count, Ordering::Relaxed);
+        self.add_lost(count);
+        // The reason may quote the collector, so control characters are removed.
+        let reason = reason.chars().filter(|letter| !letter.is_control()).take(MAX_REASON).collect();
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
     }
 }

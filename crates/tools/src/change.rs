@@ -1,6 +1,7 @@
 //! Changes a text file in place: keeps its mode, its line endings and its byte order mark, and refuses a file that has
 //! changed since the model last read it.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io;
 
@@ -21,10 +22,10 @@ pub(crate) struct TextChange<T> {
 
 /// Replaces a file's text with the result of `work`, or leaves the file unchanged if `work` fails. Returns the display path
 /// and the summary.
-pub(crate) fn change<T>(
+pub(crate) fn change<T, E: Display>(
     workspace: &Workspace,
     path: &str,
-    work: impl FnOnce(&str) -> Result<TextChange<T>, String>,
+    work: impl FnOnce(&str) -> Result<TextChange<T>, E>,
 ) -> Result<(String, T), ToolFailure> {
     let path = workspace.resolve(path);
     let shown = workspace.show(&path);

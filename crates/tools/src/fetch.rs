@@ -2,6 +2,7 @@
 //! proxy, which checks the host.
 
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use encoding_rs::{Encoding, UTF_8};
@@ -151,7 +152,7 @@ async fn read(mut response: Response) -> Fetched {
     }
     let text = match text_of(&content_type, &body) {
         Ok(text) => text,
-        Err(why) => return failed(ToolErrorCode::ValidationError, why),
+        Err(error) => return failed(ToolErrorCode::ValidationError, error.to_string()),
     };
     if status.is_success() {
         return Fetched::Page { url, content_type, text, truncated };
@@ -170,8 +171,21 @@ fn code_of(status: StatusCode) -> ToolErrorCode {
     }
 }
 
-/// The text of a page for the model, or why it has none.
-pub(crate) fn text_of(content_type: &str, body: &[u8]) -> Result<String, String> {
+/// Why a page has no text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PageTextError {
+    #[error("it is not text, but {kind} ({bytes} bytes). Download it with a command if you need it")]
+    Binary { kind: String, bytes: usize },
+    #[error("{0}")]
+    Pdf(String),
+    #[error("its HTML cannot be converted: {0}")]
+    Html(io::Error),
+    #[error("its HTML cannot be parsed")]
+    HtmlParser,
+}
+
+/// The text of a page for the model.
+pub(crate) fn text_of(content_type: &str, body: &[u8]) -> Result<String, PageTextError> {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
         || (kind.is_empty() && looks_like_html(body));
@@ -180,7 +194,10 @@ pub(crate) fn text_of(content_type: &str, body: &[u8]) -> Result<String, String>
     }
     if kind == "application/pdf" || body.starts_with(pdf::MAGIC) {
         let read = pdf::text_of(body, PageRange { first: 1, last: MAX_PDF_PAGES });
-        return read.into_text("The page", 1).map(|(text, _)| text).map_err(|failure| failure.message);
+        return read
+            .into_text("The page", 1)
+            .map(|(text, _)| text)
+            .map_err(|failure| PageTextError::Pdf(failure.message));
     }
     let is_text = kind.starts_with("text/")
         || ["json", "xml", "javascript", "yaml", "toml"].iter().any(|name| kind.contains(name))
@@ -188,10 +205,7 @@ pub(crate) fn text_of(content_type: &str, body: &[u8]) -> Result<String, String>
     if is_text {
         return Ok(decode(content_type, body));
     }
-    Err(format!(
-        "it is not text, but {kind} ({} bytes). Download it with a command if you need it",
-        body.len()
-    ))
+    Err(PageTextError::Binary { kind, bytes: body.len() })
 }
 
 fn looks_like_html(body: &[u8]) -> bool {
@@ -220,7 +234,7 @@ fn charset(text: &str) -> Option<String> {
 }
 
 /// Converts HTML to Markdown, without scripts, styles and navigation.
-fn markdown(html: String) -> Result<String, String> {
+fn markdown(html: String) -> Result<String, PageTextError> {
     let convert = move || {
         let skipped = vec!["script", "style", "noscript", "template", "svg", "iframe", "head", "nav"];
         HtmlToMarkdown::builder().skip_tags(skipped).build().convert(&html)
@@ -228,8 +242,8 @@ fn markdown(html: String) -> Result<String, String> {
     let converting = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(convert);
     match converting.map(std::thread::JoinHandle::join) {
         Ok(Ok(Ok(text))) => Ok(text),
-        Ok(Ok(Err(error))) | Err(error) => Err(format!("its HTML cannot be converted: {error}")),
-        Ok(Err(_)) => Err("its HTML cannot be parsed".to_owned()),
+        Ok(Ok(Err(error))) | Err(error) => Err(PageTextError::Html(error)),
+        Ok(Err(_)) => Err(PageTextError::HtmlParser),
     }
 }
 
@@ -274,7 +288,10 @@ mod tests {
         assert_eq!(text_of("application/json", b"{\"a\": 1}").unwrap(), "{\"a\": 1}");
         assert_eq!(text_of("application/octet-stream", b"plain").unwrap(), "plain");
         for kind in ["image/png", "application/zip", "application/octet-stream"] {
-            assert!(text_of(kind, b"\0\x01").unwrap_err().starts_with("it is not text"), "{kind}");
+            assert!(
+                text_of(kind, b"\0\x01").unwrap_err().to_string().starts_with("it is not text"),
+                "{kind}"
+            );
         }
     }
 }

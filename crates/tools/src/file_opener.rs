@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use autonoe_core::files::{FileAccess, FileRules};
+use autonoe_core::files::{FileAccess, FileDenial, FileRules};
 use rustix::io::Errno;
 
 use crate::dir_entry::DirEntry;
@@ -28,8 +28,8 @@ pub(crate) enum OpenFileError {
     Dangling(String),
     #[error("{0} changed while it was being opened; try again.")]
     Changed(String),
-    #[error("{0}")]
-    Refused(String),
+    #[error(transparent)]
+    Refused(FileDenial),
     #[error("{path}: {source}.")]
     Io { path: String, source: io::Error },
 }

@@ -12,7 +12,7 @@ use crate::change::{TextChange, change};
 use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::output::ToolOutput;
-use crate::replace::{Replacement, count_with_lines, replace};
+use crate::replace::{ReplaceError, Replacement, count_with_lines, replace};
 use crate::tool::blocking;
 use crate::tool::{Tool, ToolSpec};
 use crate::workspace::Workspace;
@@ -68,12 +68,20 @@ fn edit(workspace: &Workspace, args: &MultiEditArgs) -> Result<ToolOutput, ToolF
         .with("edits", count))
 }
 
-fn all(text: &str, edits: &[Replacement]) -> Result<TextChange<Vec<String>>, String> {
+#[derive(Debug, thiserror::Error)]
+#[error("edit {number} of {count} failed, so none was made: {why}")]
+struct MultiEditError {
+    number: usize,
+    count: usize,
+    why: ReplaceError,
+}
+
+fn all(text: &str, edits: &[Replacement]) -> Result<TextChange<Vec<String>>, MultiEditError> {
     let mut text = text.to_owned();
     let mut done = Vec::new();
     for (number, replacement) in (1..).zip(edits) {
-        let edited = replace(&text, replacement)
-            .map_err(|why| format!("edit {number} of {} failed, so none was made: {why}", edits.len()))?;
+        let edited =
+            replace(&text, replacement).map_err(|why| MultiEditError { number, count: edits.len(), why })?;
         text = edited.text;
         done.push(format!("{number}. {}", count_with_lines("replaced", &edited.lines)));
     }

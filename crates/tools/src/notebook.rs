@@ -31,13 +31,24 @@ pub(crate) enum CellChange<'a> {
     Delete,
 }
 
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotebookError {
+    #[error("it is not a notebook: {0}.")]
+    Json(#[from] serde_json::Error),
+    #[error("it is not a notebook: `cells` is missing or not a list.")]
+    Cells,
+    #[error("`cell_id` is required.")]
+    NoCellId,
+    #[error("there is no cell {id}. The cells are: {}.", known.join(", "))]
+    UnknownCell { id: String, known: Vec<String> },
+}
+
 impl Notebook {
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let json: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-            .map_err(|error| format!("it is not a notebook: {error}."))?;
+    pub(crate) fn parse(text: &str) -> Result<Self, NotebookError> {
+        let json: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))?;
         match json {
             Value::Object(json) if json.get("cells").is_some_and(Value::is_array) => Ok(Self { json }),
-            _ => Err("it is not a notebook: `cells` is missing or not a list.".to_owned()),
+            _ => Err(NotebookError::Cells),
         }
     }
 
@@ -74,11 +85,14 @@ impl Notebook {
     }
 
     /// Changes a cell and returns a description. A cell has an id of its own or, in older notebooks, `cell-0` and so on.
-    pub(crate) fn change(&mut self, id: Option<&str>, change: CellChange<'_>) -> Result<String, String> {
+    pub(crate) fn change(
+        &mut self,
+        id: Option<&str>,
+        change: CellChange<'_>,
+    ) -> Result<String, NotebookError> {
         let index = id.map(|id| self.find(id)).transpose()?;
         let has_cell_ids = self.has_cell_ids();
-        let Some(cells) = self.cells_mut() else { return Err("it has no cells.".to_owned()) };
-        let missing = || "`cell_id` is required.".to_owned();
+        let Some(cells) = self.cells_mut() else { return Err(NotebookError::Cells) };
         match change {
             CellChange::Insert { source, kind } => {
                 let at = index.map_or(0, |index| index + 1);
@@ -91,12 +105,12 @@ impl Notebook {
                 Ok(format!("inserted cell {id}"))
             }
             CellChange::Delete => {
-                let index = index.ok_or_else(missing)?;
+                let index = index.ok_or(NotebookError::NoCellId)?;
                 let cell = cells.remove(index);
                 Ok(format!("deleted cell {}", id_of(&cell, index)))
             }
             CellChange::Replace { source, kind } => {
-                let index = index.ok_or_else(missing)?;
+                let index = index.ok_or(NotebookError::NoCellId)?;
                 let cell = &mut cells[index];
                 if let Some(kind) = kind.filter(|kind| *kind != kind_of(cell)) {
                     let mut changed = new_cell(kind, source);
@@ -119,12 +133,11 @@ impl Notebook {
         }
     }
 
-    fn find(&self, id: &str) -> Result<usize, String> {
+    fn find(&self, id: &str) -> Result<usize, NotebookError> {
         let ids = || self.cells().iter().enumerate().map(|(index, cell)| id_of(cell, index));
-        ids().position(|known| known == id).ok_or_else(|| {
-            let known: Vec<_> = ids().take(50).collect();
-            format!("there is no cell {id}. The cells are: {}.", known.join(", "))
-        })
+        ids()
+            .position(|known| known == id)
+            .ok_or_else(|| NotebookError::UnknownCell { id: id.to_owned(), known: ids().take(50).collect() })
     }
 
     /// Whether the format is at least version 4.5, in which cells have ids.

@@ -11,7 +11,7 @@ use crate::args;
 use crate::change::{TextChange, change};
 use crate::context::ToolContext;
 use crate::failure::ToolFailure;
-use crate::notebook::{self, CellChange, Notebook};
+use crate::notebook::{self, CellChange, Notebook, NotebookError};
 use crate::output::ToolOutput;
 use crate::tool::blocking;
 use crate::tool::{Tool, ToolSpec};
@@ -106,7 +106,7 @@ fn edit(workspace: &Workspace, args: &NotebookEditArgs) -> Result<ToolOutput, To
     let (shown, done) = change(workspace, &args.notebook_path, |text| {
         let mut notebook = Notebook::parse(text)?;
         let summary = notebook.change(args.cell_id.as_deref(), cell)?;
-        Ok(TextChange { text: notebook.write(), summary })
+        Ok::<_, NotebookError>(TextChange { text: notebook.write(), summary })
     })?;
     Ok(ToolOutput::ok(format!("Edited {shown}: {done}."))
         .titled(format!("Edited {shown}"))

@@ -26,12 +26,29 @@ pub(crate) struct Edited {
     pub(crate) lines: Vec<usize>,
 }
 
-pub(crate) fn replace(text: &str, replacement: &Replacement) -> Result<Edited, String> {
+/// Why nothing was replaced.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum ReplaceError {
+    #[error("`old_string` is empty. To create or replace a whole file, use Write.")]
+    Empty,
+    #[error("`old_string` and `new_string` are the same: there is nothing to do.")]
+    Same,
+    #[error(
+        "`old_string` was {}; nothing was changed. Include more of the surrounding lines to make it unique, or set \
+         replace_all to true.",
+        count_with_lines("found", lines)
+    )]
+    Ambiguous { lines: Vec<usize> },
+    #[error("`old_string` was not found; nothing was changed. {hint}")]
+    NotFound { hint: String },
+}
+
+pub(crate) fn replace(text: &str, replacement: &Replacement) -> Result<Edited, ReplaceError> {
     if replacement.old_string.is_empty() {
-        return Err("`old_string` is empty. To create or replace a whole file, use Write.".into());
+        return Err(ReplaceError::Empty);
     }
     if replacement.old_string == replacement.new_string {
-        return Err("`old_string` and `new_string` are the same: there is nothing to do.".into());
+        return Err(ReplaceError::Same);
     }
     for (old, new) in candidates(text, &replacement.old_string, &replacement.new_string) {
         let lines = lines_of(text, &old);
@@ -39,16 +56,10 @@ pub(crate) fn replace(text: &str, replacement: &Replacement) -> Result<Edited, S
             0 => {}
             1 => return Ok(Edited { text: text.replacen(&old, &new, 1), lines }),
             _ if replacement.replace_all => return Ok(Edited { text: text.replace(&old, &new), lines }),
-            _ => {
-                return Err(format!(
-                    "`old_string` was {}; nothing was changed. Include more of the surrounding \
-                     lines to make it unique, or set replace_all to true.",
-                    count_with_lines("found", &lines)
-                ));
-            }
+            _ => return Err(ReplaceError::Ambiguous { lines }),
         }
     }
-    Err(format!("`old_string` was not found; nothing was changed. {}", hint(text, &replacement.old_string)))
+    Err(ReplaceError::NotFound { hint: hint(text, &replacement.old_string) })
 }
 
 /// The possible readings of the strings that the model sent, likeliest first. A model writes LF, whatever the file has: in a
@@ -111,7 +122,7 @@ mod tests {
     }
 
     fn edited(text: &str, old: &str, new: &str) -> Result<String, String> {
-        replace(text, &args(old, new, false)).map(|edited| edited.text)
+        replace(text, &args(old, new, false)).map(|edited| edited.text).map_err(|error| error.to_string())
     }
 
     #[test]

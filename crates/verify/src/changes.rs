@@ -11,7 +11,7 @@ use autonoe_sandbox::{EgressRules, Repository, SessionSandbox};
 
 use crate::checkout::{CheckoutFactory, borrow};
 use crate::git;
-use crate::repository_query::CommitInfo;
+use crate::repository_query::{CommitInfo, NoCommit, QueryError};
 
 /// Limits for commits and for the diff in bytes.
 const MAX_COMMITS: usize = 200;
@@ -57,28 +57,34 @@ pub struct FileChange {
     pub lines: Option<(u64, u64)>,
 }
 
+/// Why the changes are unknown.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangesError {
+    #[error(transparent)]
+    NoCommit(#[from] NoCommit),
+    #[error("commit {0} no longer exists")]
+    Gone(String),
+    #[error("git failed ({0})")]
+    Git(String),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
 impl CheckoutFactory {
-    /// The changes after `base`, or ever, up to `head`, or to the last commit. The inner error says why they
-    /// are unknown.
-    pub async fn changes(
-        &self,
-        base: Option<&str>,
-        head: Option<&str>,
-    ) -> Result<Result<Changes, String>, Fault> {
+    /// The changes after `base`, or ever, up to `head`, or to the last commit.
+    pub async fn changes(&self, base: Option<&str>, head: Option<&str>) -> Result<Changes, ChangesError> {
         let repository = Repository::around(&self.root);
         let Some(objects) = self.objects(&repository)? else {
-            return Ok(Err("there is no git repository".to_owned()));
+            return Err(NoCommit::NoRepository.into());
         };
         let query = self.query(&repository).map_err(|error| self.io_fault(&error))?;
         let info = query.commit(head.unwrap_or("HEAD")).await;
         query.session_sandbox.close().await;
-        let CommitInfo { commit, format, .. } = match info? {
-            Ok(info) => info,
-            Err(_) if head.is_some() => {
-                return Ok(Err(format!("commit {} no longer exists", head.unwrap_or_default())));
-            }
-            Err(why) => return Ok(Err(why.to_owned())),
-        };
+        let CommitInfo { commit, format, .. } = info.map_err(|error| match (error, head) {
+            (QueryError::Fault(fault), _) => ChangesError::Fault(fault),
+            (QueryError::NoCommit(_), Some(head)) => ChangesError::Gone(head.to_owned()),
+            (QueryError::NoCommit(why), None) => ChangesError::NoCommit(why),
+        })?;
         let directory = self.directory().map_err(|error| self.io_fault(&error))?;
         let tree = directory.path().join("tree");
         borrow(&tree, &commit, &objects, &format).map_err(|error| self.io_fault(&error))?;
@@ -92,8 +98,9 @@ impl CheckoutFactory {
 
     /// A summary for a session: the files, and as much of the diff as fits.
     pub async fn changes_summary(&self, base: Option<&str>) -> Result<String, Fault> {
-        let changes = match self.changes(base, None).await? {
+        let changes = match self.changes(base, None).await {
             Ok(changes) => changes,
+            Err(ChangesError::Fault(fault)) => return Err(fault),
             Err(why) => return Ok(format!("The changes are unknown: {why}.\n")),
         };
         let what = base.map_or_else(|| "All commits".to_owned(), |base| format!("Changes since {base}"));
@@ -119,35 +126,26 @@ struct DiffReader<'a> {
 }
 
 impl DiffReader<'_> {
-    async fn read(&self, base: Option<&str>, head: &str) -> Result<Result<Changes, String>, Fault> {
+    async fn read(&self, base: Option<&str>, head: &str) -> Result<Changes, ChangesError> {
         let range = base.map_or_else(|| head.to_owned(), |base| format!("{base}..{head}"));
         let count = format!("-n{}", MAX_COMMITS + 1);
         let log = ["log", "--no-color", "--no-show-signature", "--format=%h%x09%s", &count, &range, "--"];
-        let (commits, _) = match self.git(&log, MAX_LIST).await? {
-            Ok(output) => output,
-            Err(why) => return Ok(Err(why)),
-        };
+        let (commits, _) = self.git(&log, MAX_LIST).await?;
         let base = match base {
             Some(base) => base.to_owned(),
-            None => match self.git(&["hash-object", "-t", "tree", "/dev/null"], MAX_LIST).await? {
-                Ok((empty, _)) => empty.trim().to_owned(),
-                Err(why) => return Ok(Err(why)),
-            },
+            None => {
+                let (empty, _) = self.git(&["hash-object", "-t", "tree", "/dev/null"], MAX_LIST).await?;
+                empty.trim().to_owned()
+            }
         };
         let (include, exclude) = match self.part {
             "" => (".".to_owned(), ":(exclude,literal).autonoe".to_owned()),
             part => (format!(":(literal){part}"), format!(":(exclude,literal){part}/.autonoe")),
         };
         let between = [base.as_str(), head, "--", &include, &exclude];
-        let (files, _) = match self.git(&[&DIFF[..], &["--numstat"], &between].concat(), MAX_LIST).await? {
-            Ok(output) => output,
-            Err(why) => return Ok(Err(why)),
-        };
+        let (files, _) = self.git(&[&DIFF[..], &["--numstat"], &between].concat(), MAX_LIST).await?;
         let (diff, is_whole) =
-            match self.git(&[&DIFF[..], &["-U3", "--no-prefix"], &between].concat(), MAX_DIFF).await? {
-                Ok(output) => output,
-                Err(why) => return Ok(Err(why)),
-            };
+            self.git(&[&DIFF[..], &["-U3", "--no-prefix"], &between].concat(), MAX_DIFF).await?;
         let mut commits: Vec<Commit> = commits
             .lines()
             .filter_map(|line| line.split_once('\t'))
@@ -156,22 +154,19 @@ impl DiffReader<'_> {
         let has_more_commits = commits.len() > MAX_COMMITS;
         commits.truncate(MAX_COMMITS);
         let files = files.lines().filter_map(file_change).collect();
-        Ok(Ok(Changes { commits, has_more_commits, files, diff, is_whole }))
+        Ok(Changes { commits, has_more_commits, files, diff, is_whole })
     }
 
-    /// The output and whether it is complete; the inner error is the reason for a failure.
-    async fn git(&self, arguments: &[&str], limit: u64) -> Result<Result<(String, bool), String>, Fault> {
+    /// The output and whether it is complete.
+    async fn git(&self, arguments: &[&str], limit: u64) -> Result<(String, bool), ChangesError> {
         let git = git::program(self.room, "git").await?;
         let (code, output) = git::output_up_to(git.args(arguments).cwd(self.tree), limit).await?;
         // Truncating the output also kills git; that is not a failure.
         let is_whole = (output.len() as u64) < limit;
-        Ok(match (code, is_whole) {
+        match (code, is_whole) {
             (0, _) | (_, false) => Ok((output, is_whole)),
-            (_, true) => {
-                let message = output.lines().next().unwrap_or_default().trim();
-                Err(format!("git failed ({message})"))
-            }
-        })
+            (_, true) => Err(ChangesError::Git(output.lines().next().unwrap_or_default().trim().to_owned())),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::blocking::blocking;
 use crate::copied_tree::{CopyError, copy_tree};
 use crate::git;
 use crate::oracles::directory_within;
-use crate::repository_query::{CommitInfo, RepositoryQuery};
+use crate::repository_query::{CommitInfo, NoCommit, QueryError, RepositoryQuery};
 
 /// Checks out the tree `$1`.
 const FILL: &str = r#"git read-tree "$1" && git checkout-index --all --quiet"#;
@@ -46,7 +46,7 @@ pub struct Revision {
     /// Uncommitted files, which were not checked.
     pub uncommitted: Vec<String>,
     /// Reason for copying files, if they were copied.
-    pub copied: Option<&'static str>,
+    pub copied: Option<NoCommit>,
 }
 
 impl Revision {
@@ -117,20 +117,18 @@ impl CheckoutFactory {
             connected.map(|egress| self.session_sandbox(directory.path(), objects.as_deref(), egress));
 
         let filled = match &objects {
-            None => Err("there is no git repository"),
-            Some(objects) => {
-                let filled = self.fill(&repository, objects, commit, &tree, &offline).await;
-                filled.map_err(|fault| self.explain(fault))?
-            }
+            None => Err(NoCommit::NoRepository.into()),
+            Some(objects) => self.fill(&repository, objects, commit, &tree, &offline).await,
         };
         let revision = match filled {
             Ok(revision) => revision,
-            Err(_) if commit.is_some() => {
+            Err(QueryError::Fault(fault)) => return Err(self.explain(fault)),
+            Err(QueryError::NoCommit(_)) if commit.is_some() => {
                 let message =
                     format!("Commit {} does not exist in this repository.", commit.unwrap_or_default());
                 return Err(Fault::permanent(FaultLayer::Config, "no_commit", message));
             }
-            Err(why) => {
+            Err(QueryError::NoCommit(why)) => {
                 let hash = self.copy(&repository, &tree, why).await?;
                 Revision { commit: None, tree: hash, uncommitted: Vec::new(), copied: Some(why) }
             }
@@ -144,7 +142,6 @@ impl CheckoutFactory {
         Ok(Checkout { revision, root, tree, offline, connected, _directory: directory })
     }
 
-    /// The inner error says why there is no such commit.
     async fn fill(
         &self,
         repository: &Repository,
@@ -152,16 +149,16 @@ impl CheckoutFactory {
         commit: Option<&str>,
         tree: &Path,
         session_sandbox: &SessionSandbox,
-    ) -> Result<Result<Revision, &'static str>, Fault> {
+    ) -> Result<Revision, QueryError> {
         let query = self.query(repository).map_err(|error| self.io_fault(&error))?;
         // The room is opened while the repository is queried.
         let (info, shell) =
             tokio::join!(query.commit(commit.unwrap_or("HEAD")), git::script(session_sandbox, FILL));
-        let CommitInfo { commit, tree: hash, format } = match info? {
+        let CommitInfo { commit, tree: hash, format } = match info {
             Ok(info) => info,
-            Err(why) => {
+            Err(error) => {
                 query.session_sandbox.close().await;
-                return Ok(Err(why));
+                return Err(error);
             }
         };
         borrow(tree, &commit, objects, &format).map_err(|error| self.io_fault(&error))?;
@@ -175,13 +172,13 @@ impl CheckoutFactory {
         let revision = Revision { commit: Some(commit), tree: hash, uncommitted: uncommitted?, copied: None };
         if code != 0 {
             let message = format!("{} cannot be checked out: {}", revision.describe(), output.trim());
-            return Err(Fault::permanent(FaultLayer::System, "checkout", message));
+            return Err(Fault::permanent(FaultLayer::System, "checkout", message).into());
         }
-        Ok(Ok(revision))
+        Ok(revision)
     }
 
     /// `why`: the reason for copying.
-    async fn copy(&self, repository: &Repository, tree: &Path, why: &str) -> Result<String, Fault> {
+    async fn copy(&self, repository: &Repository, tree: &Path, why: NoCommit) -> Result<String, Fault> {
         let (root, repository, tree) = (self.root.clone(), repository.clone(), tree.to_owned());
         let copied = blocking(move |cancel| copy_tree(&root, &repository, &tree, cancel)).await;
         copied.map_err(|error| {

@@ -1,6 +1,7 @@
 //! Checks that the user wrote in `.autonoe/checks.json`.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::path::Path;
 
 use autonoe_core::check::{Check, CheckOrigin};
@@ -21,47 +22,72 @@ pub fn read_checks_file(path: &Path) -> Result<Vec<Check>, Fault> {
     let text = match read_text(path, DOCUMENT_LIMIT) {
         Ok(Some(text)) => text,
         Ok(None) => return Ok(Vec::new()),
-        Err(error) => return Err(wrong(path, &error.to_string()).hint(error.advice())),
+        Err(error) => return Err(wrong(path, &error).hint(error.advice())),
     };
-    parse(&text).map_err(|what| wrong(path, &what))
+    parse(&text).map_err(|error| wrong(path, &error))
 }
 
-fn parse(text: &str) -> Result<Vec<Check>, String> {
+#[derive(Debug, thiserror::Error)]
+enum ChecksFileError {
+    #[error("field {}: {}", .0.path(), .0.inner())]
+    Json(#[from] serde_path_to_error::Error<serde_json::Error>),
+    #[error("it has {0} checks, and {limit}", limit = too_many())]
+    TooMany(usize),
+    #[error("two checks have the name '{0}'")]
+    SameName(String),
+    #[error(transparent)]
+    Check(#[from] CheckProblem),
+}
+
+/// What is wrong with a check.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CheckProblem {
+    #[error("a check has no name")]
+    Name,
+    #[error("the check '{0}' has no command")]
+    Command(String),
+    #[error("the criteria of the check '{0}' are counted from 1")]
+    Criteria(String),
+    #[error("the time limit of the check '{0}' is zero")]
+    TimeLimit(String),
+    #[error("the check '{name}' has an invalid glob in `protect`: {error}")]
+    Glob { name: String, error: globset::Error },
+}
+
+fn parse(text: &str) -> Result<Vec<Check>, ChecksFileError> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let ChecksFile { mut checks } = serde_path_to_error::deserialize(&mut reader)
-        .map_err(|error| format!("field {}: {}", error.path(), error.inner()))?;
+    let ChecksFile { mut checks } = serde_path_to_error::deserialize(&mut reader)?;
     if checks.len() > MAX_CHECKS {
-        return Err(format!("it has {} checks, and {}", checks.len(), too_many()));
+        return Err(ChecksFileError::TooMany(checks.len()));
     }
     let mut names = HashSet::new();
     for check in &mut checks {
         check.origin = CheckOrigin::User;
-        problem_with(check).map_or(Ok(()), Err)?;
+        find_problem(check)?;
         if !names.insert(check.name.clone()) {
-            return Err(format!("two checks have the name '{}'", check.name));
+            return Err(ChecksFileError::SameName(check.name.clone()));
         }
     }
     Ok(checks)
 }
 
-/// Describes what is wrong with a check.
-pub fn problem_with(check: &Check) -> Option<String> {
+pub(crate) fn find_problem(check: &Check) -> Result<(), CheckProblem> {
     let Check { name, command, criteria, time_limit, protect, .. } = check;
     if name.trim().is_empty() {
-        Some("a check has no name".to_owned())
+        Err(CheckProblem::Name)
     } else if command.trim().is_empty() {
-        Some(format!("the check '{name}' has no command"))
+        Err(CheckProblem::Command(name.clone()))
     } else if criteria.contains(&0) {
-        Some(format!("the criteria of the check '{name}' are counted from 1"))
+        Err(CheckProblem::Criteria(name.clone()))
     } else if time_limit.is_zero() {
-        Some(format!("the time limit of the check '{name}' is zero"))
+        Err(CheckProblem::TimeLimit(name.clone()))
     } else {
         let bad = protect.iter().find_map(|glob| globset::Glob::new(glob).err());
-        bad.map(|error| format!("the check '{name}' has an invalid glob in `protect`: {error}"))
+        bad.map_or(Ok(()), |error| Err(CheckProblem::Glob { name: name.clone(), error }))
     }
 }
 
-fn wrong(path: &Path, what: &str) -> Fault {
+fn wrong(path: &Path, what: &dyn Display) -> Fault {
     let message = format!("{} cannot be read: {what}.", path.display());
     Fault::permanent(FaultLayer::Config, "checks_file", message)
         .hint("docs/verification.md describes its format.")
@@ -87,8 +113,8 @@ mod tests {
             let checks: Vec<_> = (0..count).map(|n| format!(r#"{{"name":"n{n}","run":"true"}}"#)).collect();
             format!(r#"{{ "checks": [{}] }}"#, checks.join(","))
         };
-        assert_eq!(parse(&list(MAX_CHECKS)).map(|checks| checks.len()), Ok(MAX_CHECKS));
-        let error = parse(&list(400_000)).expect_err("too many");
+        assert_eq!(parse(&list(MAX_CHECKS)).expect("valid checks").len(), MAX_CHECKS);
+        let error = parse(&list(400_000)).expect_err("too many").to_string();
         assert!(error.contains("400000 checks") && error.contains("at most 10000"), "{error}");
     }
 
@@ -106,7 +132,7 @@ mod tests {
                 "two checks have the name",
             ),
         ] {
-            let error = parse(text).expect_err(text);
+            let error = parse(text).expect_err(text).to_string();
             assert!(error.contains(words), "{error}");
         }
     }

@@ -2,6 +2,7 @@
 //! registry.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -14,7 +15,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
-use autonoe_core::status::{ProjectStatus, Refusal};
+use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_store::{
     CheckBaseline, CheckRegistry, CheckState, Project, SqliteJournal, StatusStore, read_evidence,
     write_evidence,
@@ -27,11 +28,11 @@ use crate::check_results::{CheckResults, failure, summary};
 use crate::check_run::{self, CheckRun, CheckVerdict};
 use crate::checkout::{Checkout, CheckoutFactory};
 use crate::checks::{all_checks, check_key, checks_of, of_project, why_not_counted};
-use crate::checks_file::problem_with;
+use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, versions};
 use crate::oracles::{self, restore_in};
-use crate::repository_query::NOTHING_COMMITTED;
+use crate::repository_query::NoCommit;
 use crate::review;
 
 /// Called for every event.
@@ -287,17 +288,26 @@ impl ProjectExaminer {
                 status.set_finding(id, finding)?;
                 Ok((change.clone(), vec![change]))
             }))
-            .await?;
-        if let Ok((change, _)) = changed {
-            (self.on_event)(&RunEvent::StatusChanged(change));
+            .await;
+        match changed {
+            Ok((change, _)) => (self.on_event)(&RunEvent::StatusChanged(change)),
+            Err(ChangeError::Refused(_)) => {}
+            Err(ChangeError::Fault(fault)) => return Err(fault),
         }
         Ok(())
     }
 
     async fn store_finding(&self, id: &str, finding: Finding) -> Result<(), Fault> {
         let store = |status: &mut ProjectStatus, _| Ok((status.set_finding(id, finding)?, Vec::new()));
-        self.status.change(Box::new(store)).await?.map(drop).or(Ok(()))
+        match self.status.change(Box::new(store)).await {
+            Ok(_) | Err(ChangeError::Refused(_)) => Ok(()),
+            Err(ChangeError::Fault(fault)) => Err(fault),
+        }
     }
+}
+
+fn refuse(reason: impl Display) -> ChangeError {
+    Refusal::Validation(reason.to_string()).into()
 }
 
 #[async_trait]
@@ -311,7 +321,7 @@ impl Examiner for ProjectExaminer {
         Ok(())
     }
 
-    async fn propose(&self, ids: &[String], proposals: Vec<Proposal>) -> Result<Result<(), String>, Fault> {
+    async fn propose(&self, ids: &[String], proposals: Vec<Proposal>) -> Result<(), ChangeError> {
         let _working = self.working.lock().await;
         let mut registry = CheckRegistry::load(&self.project)?;
         let before = registry.clone();
@@ -323,21 +333,19 @@ impl Examiner for ProjectExaminer {
                         check.name == name && check.origin == CheckOrigin::Spec && check.deliverable.is_none()
                     };
                     if registry.assigned.contains_key(&name) || self.written.iter().find(is_free).is_none() {
-                        return Ok(Err(format!("SPEC.md has no unassigned check '{name}'")));
+                        return Err(refuse(format!("SPEC.md has no unassigned check '{name}'")));
                     }
                     let assigned = autonoe_store::CheckAssignment { deliverable, criteria };
                     registry.assigned.insert(name, assigned);
                 }
                 Proposal::New(mut check) => {
                     check.origin = CheckOrigin::Proposed;
-                    if let Some(problem) = problem_with(&check) {
-                        return Ok(Err(problem));
-                    }
+                    find_problem(&check).map_err(refuse)?;
                     if !names.insert(check.name.clone()) {
-                        return Ok(Err(format!("a check '{}' already exists", check.name)));
+                        return Err(refuse(format!("a check '{}' already exists", check.name)));
                     }
                     if names.len() > MAX_CHECKS {
-                        return Ok(Err(too_many()));
+                        return Err(refuse(too_many()));
                     }
                     registry.proposed.push(check);
                 }
@@ -348,7 +356,7 @@ impl Examiner for ProjectExaminer {
             let lacking = ids.iter().filter(|id| checks_of(&checks, id).is_empty());
             let lacking: Vec<&str> = lacking.map(String::as_str).collect();
             if !lacking.is_empty() {
-                return Ok(Err(format!(
+                return Err(refuse(format!(
                     "This run accepts only verified deliverables, so each needs `checks`; missing for: {}",
                     lacking.join(", ")
                 )));
@@ -357,7 +365,7 @@ impl Examiner for ProjectExaminer {
         if registry != before {
             registry.save(&self.project)?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault> {
@@ -374,13 +382,13 @@ impl Examiner for ProjectExaminer {
         self.record_disputes(&mut registry).await?;
         let checkout = self.checkouts.check_out(None).await?;
         let results = match checkout.revision.copied {
-            Some(NOTHING_COMMITTED) => CheckResults {
+            Some(NoCommit::NothingCommitted) => CheckResults {
                 assurance: Assurance::Failed,
                 evidence: Vec::new(),
                 failures: vec!["Nothing is committed yet, and checks run on the last commit.".to_owned()],
                 not_counted: Vec::new(),
             },
-            Some(_) | None => {
+            Some(NoCommit::NoRepository | NoCommit::NoGit) | None => {
                 let checking = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Claim);
                 let (results, tree) = tokio::join!(checking, self.checkouts.verify_tree(&checkout));
                 tree?;
@@ -449,7 +457,7 @@ impl Examiner for ProjectExaminer {
         Ok(Some(format!("{deliverables}\n{changes}")))
     }
 
-    async fn review(&self, id: &str, holds: bool, reason: String) -> Result<Result<(), Refusal>, Fault> {
+    async fn review(&self, id: &str, holds: bool, reason: String) -> Result<(), ChangeError> {
         let by = self.builders.current().map(|builder| format!("{}:{}", builder.backend, builder.model));
         let at = self.clock.now();
         let change = |status: &mut ProjectStatus, _| {
@@ -457,7 +465,7 @@ impl Examiner for ProjectExaminer {
             status.set_review(id, Review { by: by.unwrap_or_default(), holds, reason, commit, at })?;
             Ok(((), Vec::new()))
         };
-        Ok(self.status.change(Box::new(change)).await?.map(drop))
+        self.status.change(Box::new(change)).await.map(drop)
     }
 
     async fn briefing(&self) -> Result<Option<String>, Fault> {

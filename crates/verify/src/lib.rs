@@ -25,9 +25,10 @@ mod repository_query;
 mod reproduce;
 mod review;
 mod spec;
+mod spec_error;
 mod tree_integrity;
 
-pub use changes::{Changes, Commit, FileChange};
+pub use changes::{Changes, ChangesError, Commit, FileChange};
 pub use check_run::{CheckRun, CheckVerdict};
 pub use checkout::{Checkout, CheckoutFactory, Revision};
 pub use checks::{all_checks, check_key, checks_of, why_not_counted, written_checks};
@@ -37,5 +38,7 @@ pub use evidence::{Builder, CheckEnvironment, CheckEvidence, Criterion, Evidence
 pub use examiner::{EventListener, ProjectExaminer};
 pub use head::last_commit;
 pub use other_project::why_other_project;
+pub use repository_query::NoCommit;
 pub use reproduce::{Reproduction, reproduce};
 pub use spec::read_spec;
+pub use spec_error::SpecError;

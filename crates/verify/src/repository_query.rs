@@ -29,6 +29,25 @@ pub(crate) struct RepositoryQuery {
     pub(crate) directory: TempDir,
 }
 
+/// Why there is no commit to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoCommit {
+    #[error("there is no git repository")]
+    NoRepository,
+    #[error("git is not installed")]
+    NoGit,
+    #[error("nothing is committed yet")]
+    NothingCommitted,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum QueryError {
+    #[error(transparent)]
+    NoCommit(#[from] NoCommit),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
 pub(crate) struct CommitInfo {
     pub(crate) commit: String,
     pub(crate) tree: String,
@@ -36,15 +55,14 @@ pub(crate) struct CommitInfo {
 }
 
 impl RepositoryQuery {
-    /// The inner error says why there is no such commit.
-    pub(crate) async fn commit(&self, commit: &str) -> Result<Result<CommitInfo, &'static str>, Fault> {
+    pub(crate) async fn commit(&self, commit: &str) -> Result<CommitInfo, QueryError> {
         let (code, output) = self.run(COMMIT, commit).await?;
         let mut lines = output.lines().map(str::to_owned);
-        Ok(match (lines.next(), lines.next(), lines.next()) {
+        match (lines.next(), lines.next(), lines.next()) {
             (Some(commit), Some(format), Some(tree)) if code == 0 => Ok(CommitInfo { commit, tree, format }),
-            _ if code == 127 => Err("git is not installed"),
-            _ => Err(NOTHING_COMMITTED),
-        })
+            _ if code == 127 => Err(NoCommit::NoGit.into()),
+            _ => Err(NoCommit::NothingCommitted.into()),
+        }
     }
 
     /// Uncommitted files, without Autonoe's own.
@@ -71,6 +89,3 @@ impl RepositoryQuery {
         Ok(shell.cwd(self.directory.path().join("tree")))
     }
 }
-
-/// Reason for copying the files of a repository without commits.
-pub(crate) const NOTHING_COMMITTED: &str = "nothing is committed yet";

@@ -19,7 +19,8 @@ use std::collections::{HashMap, HashSet};
 use autonoe_core::check::{Check, CheckOrigin, DEFAULT_TIME_LIMIT};
 use autonoe_core::duration;
 
-use crate::check_limit::{MAX_CHECKS, too_many};
+use crate::check_limit::MAX_CHECKS;
+use crate::spec_error::{SpecError, SpecProblem};
 
 /// What the current line is part of.
 enum LineContext {
@@ -39,23 +40,24 @@ struct CheckBlock {
     found: Vec<Check>,
 }
 
-/// Parses the checks of a specification. The error names the line.
-pub fn read_spec(text: &str) -> Result<Vec<Check>, String> {
+/// Parses the checks of a specification.
+pub fn read_spec(text: &str) -> Result<Vec<Check>, SpecError> {
     let mut heading = String::new();
     let mut context = LineContext::Text;
     let mut checks = NamedChecks::default();
     for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
         let trimmed = line.trim();
+        let here = |problem: SpecProblem| problem.at(number);
         match &mut context {
             LineContext::Text => {
                 if let Some((fence, length, info)) = opening(trimmed) {
-                    let check =
-                        is_check(info).then(|| CheckBlock::open(info, number).map(Box::new)).transpose()?;
+                    let check = is_check(info).then(|| CheckBlock::open(info, number).map(Box::new));
+                    let check = check.transpose().map_err(here)?;
                     context = LineContext::Block { fence, length, check };
                 } else if let Some(title) = trimmed.strip_prefix('#') {
                     heading = title.trim_start_matches('#').trim().to_owned();
                 } else if let Some(item) = list_item(trimmed) {
-                    checks.add(vec![read_item(item, number)?], &heading);
+                    checks.add(vec![read_item(item).map_err(here)?], &heading);
                 }
             }
             LineContext::Block { fence, length, check } => {
@@ -67,19 +69,17 @@ pub fn read_spec(text: &str) -> Result<Vec<Check>, String> {
                         }
                         context = LineContext::Text;
                     }
-                    (false, Some(block)) => block.add(line, number)?,
+                    (false, Some(block)) => block.add(line).map_err(here)?,
                     (false, None) => {}
                 }
             }
         }
         if checks.found.len() > MAX_CHECKS {
-            return Err(format!("SPEC.md, line {number}: {}", too_many()));
+            return Err(here(SpecProblem::TooMany));
         }
     }
     match context {
-        LineContext::Block { check: Some(block), .. } => {
-            Err(format!("SPEC.md, line {}: the check is never closed", block.line))
-        }
+        LineContext::Block { check: Some(block), .. } => Err(SpecProblem::NotClosed.at(block.line)),
         LineContext::Block { check: None, .. } | LineContext::Text => Ok(checks.found),
     }
 }
@@ -161,38 +161,30 @@ fn plain() -> Check {
 
 impl CheckBlock {
     /// Parses `check [ID] [name=…] [time=…] [criteria=1,2] [protect=GLOB,GLOB] [network]`.
-    fn open(info: &str, line: usize) -> Result<Self, String> {
+    fn open(info: &str, line: usize) -> Result<Self, SpecProblem> {
         let mut options = plain();
         for word in info.split_whitespace().skip(1) {
-            let wrong = |what: String| format!("SPEC.md, line {line}: {what}");
             match word.split_once('=') {
                 Some(("name", name)) => options.name = name.to_owned(),
-                Some(("time", time)) => options.time_limit = duration::parse(time).map_err(wrong)?,
+                Some(("time", time)) => options.time_limit = duration::parse(time)?,
                 Some(("protect", globs)) => options.protect.extend(globs.split(',').map(str::to_owned)),
                 Some(("criteria", numbers)) => {
                     let read = numbers.split(',').map(|number| number.parse().ok().filter(|n| *n > 0));
-                    options.criteria = read.collect::<Option<_>>().ok_or_else(|| {
-                        wrong(format!("'{numbers}' is not a list of criterion numbers, such as 1,2"))
-                    })?;
+                    options.criteria = read
+                        .collect::<Option<_>>()
+                        .ok_or_else(|| SpecProblem::Criteria(numbers.to_owned()))?;
                 }
-                Some((other, _)) => {
-                    return Err(wrong(format!(
-                        "unknown check option '{other}'; the options are name, time, criteria, protect and network"
-                    )));
-                }
+                Some((other, _)) => return Err(SpecProblem::Option(other.to_owned())),
                 None if word == "network" => options.network = true,
                 None if options.deliverable.is_none() => options.deliverable = Some(word.to_owned()),
-                None => {
-                    return Err(wrong(format!("unexpected word '{word}': a check has only one deliverable")));
-                }
+                None => return Err(SpecProblem::SecondDeliverable(word.to_owned())),
             }
         }
         Ok(Self { line, options, found: Vec::new() })
     }
 
     /// `$ COMMAND`, then expected output lines, then optionally `? EXIT CODE`.
-    fn add(&mut self, line: &str, number: usize) -> Result<(), String> {
-        let wrong = |what: &str| Err(format!("SPEC.md, line {number}: {what}"));
+    fn add(&mut self, line: &str) -> Result<(), SpecProblem> {
         if let Some(command) = line.trim_start().strip_prefix("$ ") {
             self.found.push(Check {
                 command: command.trim().to_owned(),
@@ -204,13 +196,13 @@ impl CheckBlock {
         let Some(check) = self.found.last_mut() else {
             return match line.trim().is_empty() {
                 true => Ok(()),
-                false => wrong("a check must start with a command after `$ `"),
+                false => Err(SpecProblem::OutputFirst),
             };
         };
         match line.trim_start().strip_prefix("? ") {
             Some(code) => match code.trim().parse() {
                 Ok(code) => check.exit = code,
-                Err(_) => return wrong("expected an exit code after `?`"),
+                Err(_) => return Err(SpecProblem::ExitCode { after: "?" }),
             },
             None if line.trim().is_empty() => {}
             None => check.output.push(line.trim().to_owned()),
@@ -218,22 +210,18 @@ impl CheckBlock {
         Ok(())
     }
 
-    fn close(self) -> Result<Vec<Check>, String> {
+    fn close(self) -> Result<Vec<Check>, SpecError> {
         match self.found.is_empty() {
-            true => {
-                Err(format!("SPEC.md, line {}: the check has no command; write it after `$ `", self.line))
-            }
+            true => Err(SpecProblem::NoCommand.at(self.line)),
             false => Ok(self.found),
         }
     }
 }
 
 /// `` `COMMAND` [prints `TEXT`] [exits CODE] [within TIME] [for ID] ``.
-fn read_item(item: &str, line: usize) -> Result<Check, String> {
-    let wrong = |what: &str| format!("SPEC.md, line {line}: {what}");
+fn read_item(item: &str) -> Result<Check, SpecProblem> {
     let mut check = plain();
-    let (command, mut rest) =
-        quoted(item).ok_or_else(|| wrong("expected a command in backquotes after `check:`"))?;
+    let (command, mut rest) = quoted(item).ok_or(SpecProblem::UnquotedCommand)?;
     check.command = command.to_owned();
     loop {
         rest = rest.trim_start_matches([' ', ',', ';', '.']).trim_start_matches("and ");
@@ -243,27 +231,20 @@ fn read_item(item: &str, line: usize) -> Result<Check, String> {
         let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
         match word {
             "prints" => {
-                let (text, after) =
-                    quoted(after).ok_or_else(|| wrong("expected a text in backquotes after `prints`"))?;
+                let (text, after) = quoted(after).ok_or(SpecProblem::UnquotedText)?;
                 check.output.push(text.to_owned());
                 rest = after;
                 continue;
             }
             "exits" | "within" | "for" => {}
-            other => {
-                return Err(wrong(&format!(
-                    "unknown word '{other}' in a check; expected prints, exits, within or for"
-                )));
-            }
+            other => return Err(SpecProblem::Word(other.to_owned())),
         }
         let after = if word == "exits" { after.strip_prefix("with ").unwrap_or(after) } else { after };
         let (value, after) = after.split_once(' ').unwrap_or((after, ""));
         let value = value.trim_end_matches(['.', ',', ';']).trim_matches('`');
         match word {
-            "exits" => {
-                check.exit = value.parse().map_err(|_| wrong("expected an exit code after `exits`"))?
-            }
-            "within" => check.time_limit = duration::parse(value).map_err(|what| wrong(&what))?,
+            "exits" => check.exit = value.parse().map_err(|_| SpecProblem::ExitCode { after: "exits" })?,
+            "within" => check.time_limit = duration::parse(value)?,
             _ => check.deliverable = Some(value.to_owned()),
         }
         rest = after;

@@ -258,10 +258,10 @@ async fn check_resource(
                     format!("Issue {issue} of {repository} is {state}."),
                 ),
                 // A failed lookup says nothing about the issue.
-                Err(reason) => Ok(CompletionResult {
+                Err(error) => Ok(CompletionResult {
                     complete: false,
                     reason: format!("The state of issue {issue} of {repository} is unknown."),
-                    warning: Some(reason),
+                    warning: Some(error.to_string()),
                 }),
             }
         }

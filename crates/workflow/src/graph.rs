@@ -1,6 +1,7 @@
 //! The steps as a graph, with every transition as an edge. Validation uses it to find unreachable steps and steps without an
 //! exit; `draw` draws all of it.
 
+mod edge;
 mod edges;
 #[cfg(test)]
 mod tests;
@@ -9,61 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::definition::{AgentDefinition, Step};
 
+pub use edge::{Edge, EdgeKind};
 pub use edges::edges;
-
-/// A transition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edge {
-    pub from: String,
-    /// The target step; `None` is the end.
-    pub to: Option<String>,
-    /// When it is taken; empty if always.
-    pub label: String,
-    pub kind: EdgeKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EdgeKind {
-    /// The step has ended.
-    Next,
-    Pass,
-    Fail,
-    /// The agent is done, regardless of its completion condition.
-    Complete,
-    Retry,
-    /// All retries failed, and another step runs instead.
-    Fallback,
-    /// All retries failed, and the step is skipped.
-    Skip,
-    /// A gateway branches on an answer.
-    Branch,
-    /// From a step to its first sub-step, or from one sub-step to the next.
-    SubStep,
-    /// The step has failed and escalates to another one.
-    Escalation,
-    /// Back from an escalation.
-    Return,
-    /// The agent ends after an escalation, as a failure.
-    Abort,
-}
-
-impl EdgeKind {
-    /// Whether the flow makes progress. A retry and an escalation do not.
-    pub fn is_forward(self) -> bool {
-        match self {
-            Self::Next
-            | Self::Pass
-            | Self::Fail
-            | Self::Complete
-            | Self::Fallback
-            | Self::Skip
-            | Self::Branch
-            | Self::SubStep
-            | Self::Return => true,
-            Self::Retry | Self::Escalation | Self::Abort => false,
-        }
-    }
-}
 
 /// The steps in breadth-first order, each followed by its sub-steps; then the unreachable ones.
 pub fn in_order(definition: &AgentDefinition, edges: &[Edge]) -> Vec<String> {

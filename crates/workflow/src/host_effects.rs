@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use autonoe_core::fault::Fault;
 use serde_json::Value;
 
+use crate::issue_error::IssueError;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostCommandOutcome {
     /// The exit code; `None` if the command was killed or could not be run.
@@ -42,8 +44,8 @@ pub trait HostEffects: Send + Sync {
     /// The content of a file of the project; `None` if it does not exist.
     async fn file(&self, path: &str) -> Result<Option<String>, Fault>;
 
-    /// The state of an issue, such as OPEN or CLOSED, or why it cannot be determined.
-    async fn issue(&self, issue: &str, repository: &str) -> Result<String, String>;
+    /// The state of an issue, such as OPEN or CLOSED.
+    async fn issue(&self, issue: &str, repository: &str) -> Result<String, IssueError>;
 
     /// Sends a message to a webhook.
     async fn notify(&self, message: &WebhookMessage) -> Result<(), Fault>;

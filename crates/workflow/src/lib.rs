@@ -13,6 +13,7 @@ pub mod faults;
 mod flow;
 pub mod graph;
 mod host_effects;
+mod issue_error;
 mod lifecycle;
 mod load;
 mod names;
@@ -38,6 +39,7 @@ pub use context::{ContextCarry, IterationSummary, RuntimeContext};
 pub use dry_run::{PromptPreview, StepPreview};
 pub use flow::{FlowState, StepPosition};
 pub use host_effects::{HostCommandOutcome, HostEffects, WebhookMessage};
+pub use issue_error::IssueError;
 pub use lifecycle::{
     AgentResult, BuildOptions, CreatedAgent, StartOptions, StartedAgent, build, nothing_to_resume,
 };

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use autonoe_core::fault::Fault;
 
 use crate::definition::{AGENT_FILE, AgentDefinition, STEPS_FILE};
-use crate::faults::CONFIGURATION_NOT_FOUND;
 
+use agents::not_found;
 pub use agents::{check_name, find, list};
 #[cfg(test)]
 use files::{FILES_LIMIT, JSON_BYTES_LIMIT, PROMPT_BYTES_LIMIT};
@@ -43,20 +43,4 @@ fn named(directory: &Path) -> PathBuf {
         Some(_) => directory.to_owned(),
         None => directory.canonicalize().unwrap_or_else(|_| directory.to_owned()),
     }
-}
-
-/// A fault whose hint lists the available agents.
-fn not_found(message: String, agents_dir: Option<&Path>) -> Fault {
-    let names: Vec<String> = agents_dir
-        .and_then(|agents| list(agents).ok())
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|agent| Some(agent.file_name()?.to_string_lossy().into_owned()))
-        .collect();
-    let create = "`autonoe agent init NAME` creates a new one.";
-    let hint = match names.as_slice() {
-        [] => format!("There are no agents yet; {create}"),
-        names => format!("Available agents: {}. {create}", names.join(", ")),
-    };
-    CONFIGURATION_NOT_FOUND.fault(message).hint(hint)
 }

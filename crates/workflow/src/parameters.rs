@@ -30,8 +30,10 @@ pub fn read_arguments(
             continue;
         }
         let value = parse(parameter.kind, text);
-        let problem =
-            value.as_ref().map_or_else(|why| Some(why.clone()), |value| problem_with(parameter, value));
+        let problem = match &value {
+            Ok(value) => problem_with(parameter, value),
+            Err(mismatch) => Some(mismatch.to_string()),
+        };
         if let Some(problem) = problem {
             problems
                 .wrong
@@ -90,25 +92,33 @@ fn missing(name: &str, parameter: &AgentParameter) -> String {
     format!("`{name}`{purpose} is missing; give it as --arg {name}=VALUE, {}", allowed(parameter))
 }
 
+/// Why a value is not of a type, as a relative clause that follows the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum KindMismatch {
+    #[error("which is not a string")]
+    String,
+    #[error("which is not a number, such as 3 or 2.5")]
+    Number,
+    #[error("which is neither true nor false")]
+    Boolean,
+    #[error("which is not a list of strings")]
+    Array,
+}
+
 /// Parses a value of this type.
-fn parse(kind: ParameterKind, text: &str) -> Result<Value, String> {
+fn parse(kind: ParameterKind, text: &str) -> Result<Value, KindMismatch> {
     match kind {
         ParameterKind::String => Ok(text.into()),
-        ParameterKind::Number => {
-            number(text.trim()).map(Value::Number).ok_or_else(|| NOT_A_NUMBER.to_owned())
-        }
+        ParameterKind::Number => number(text.trim()).map(Value::Number).ok_or(KindMismatch::Number),
         ParameterKind::Boolean => match text.trim() {
             "true" => Ok(true.into()),
             "false" => Ok(false.into()),
-            _ => Err(NOT_A_BOOLEAN.to_owned()),
+            _ => Err(KindMismatch::Boolean),
         },
         ParameterKind::Array if text.trim().is_empty() => Ok(Value::Array(Vec::new())),
         ParameterKind::Array => Ok(text.split(',').map(str::trim).collect()),
     }
 }
-
-const NOT_A_NUMBER: &str = "which is not a number, such as 3 or 2.5";
-const NOT_A_BOOLEAN: &str = "which is neither true nor false";
 
 fn number(text: &str) -> Option<Number> {
     let integer = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
@@ -122,13 +132,13 @@ pub fn problem_with(parameter: &AgentParameter, value: &Value) -> Option<String>
         | (ParameterKind::Number, Value::Number(_))
         | (ParameterKind::Boolean, Value::Bool(_)) => None,
         (ParameterKind::Array, Value::Array(items)) if items.iter().all(Value::is_string) => None,
-        (ParameterKind::String, _) => Some("which is not a string"),
-        (ParameterKind::Number, _) => Some(NOT_A_NUMBER),
-        (ParameterKind::Boolean, _) => Some(NOT_A_BOOLEAN),
-        (ParameterKind::Array, _) => Some("which is not a list of strings"),
+        (ParameterKind::String, _) => Some(KindMismatch::String),
+        (ParameterKind::Number, _) => Some(KindMismatch::Number),
+        (ParameterKind::Boolean, _) => Some(KindMismatch::Boolean),
+        (ParameterKind::Array, _) => Some(KindMismatch::Array),
     };
     if let Some(wrong_kind) = wrong_kind {
-        return Some(wrong_kind.to_owned());
+        return Some(wrong_kind.to_string());
     }
     let validation = parameter.validation.as_ref()?;
     match value {

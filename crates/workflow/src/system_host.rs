@@ -4,6 +4,7 @@
 
 mod files;
 mod issues;
+mod output;
 mod signature;
 mod webhooks;
 
@@ -15,24 +16,17 @@ use async_trait::async_trait;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::fault::Fault;
 use autonoe_core::gate::{self, Gate, GateRuling, ToolCall};
-use autonoe_sandbox::{
-    BoundedCommand, CapturedOutput, CommandEnd, Launch, MAX_OUTPUT, OutputLimits, SessionSandbox,
-};
+use autonoe_sandbox::{BoundedCommand, CommandEnd, Launch, MAX_OUTPUT, SessionSandbox};
 use serde_json::{Value, json};
 
+use self::output::{OUTPUT_LIMITS, last_lines};
 use crate::host_effects::{HostCommandOutcome, HostEffects, WebhookMessage};
+use crate::issue_error::IssueError;
 
 pub use files::MAX_FILE_BYTES;
 pub use issues::GithubIssues;
 pub use signature::Signer;
 pub use webhooks::{WebhookTiming, Webhooks, check_allowed};
-
-/// How much of an output is kept.
-const OUTPUT_LIMITS: OutputLimits = OutputLimits { head: 32 * 1024, tail: 32 * 1024 };
-
-/// The most lines and characters quoted of standard error.
-const QUOTED_LINES: usize = 5;
-const QUOTED_CHARS: usize = 500;
 
 pub struct SystemHost {
     pub root: PathBuf,
@@ -63,7 +57,7 @@ impl HostEffects for SystemHost {
         let (directory, name) = (self.directory.clone(), program.to_owned());
         let found = match tokio::task::spawn_blocking(move || files::executable(&directory, &name)).await {
             Ok(Ok(found)) => found,
-            Ok(Err(why)) => return not_run(why),
+            Ok(Err(error)) => return not_run(error.to_string()),
             Err(error) => return not_run(error.to_string()),
         };
         if let Some(why) = self.denial(&found.to_string_lossy()).await {
@@ -81,7 +75,7 @@ impl HostEffects for SystemHost {
         reading.await.unwrap_or_else(|error| Err(files::unreadable("A file", &error.to_string())))
     }
 
-    async fn issue(&self, issue: &str, repository: &str) -> Result<String, String> {
+    async fn issue(&self, issue: &str, repository: &str) -> Result<String, IssueError> {
         self.issues.state(issue, repository).await
     }
 
@@ -166,13 +160,4 @@ fn summary(ending: &CommandEnd, time_limit: Duration) -> String {
 fn not_run(why: String) -> HostCommandOutcome {
     let summary = summary(&CommandEnd::NotRun { why }, Duration::ZERO);
     HostCommandOutcome { exit: None, output: String::new(), summary }
-}
-
-/// The last lines that a program printed, on one line; `None` if it printed nothing.
-fn last_lines(printed: &CapturedOutput) -> Option<String> {
-    let text = printed.text();
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let quoted = lines[lines.len().saturating_sub(QUOTED_LINES)..].join(" | ");
-    let left_out = quoted.chars().count().saturating_sub(QUOTED_CHARS);
-    (!quoted.is_empty()).then(|| quoted.chars().skip(left_out).collect())
 }

@@ -2,7 +2,6 @@
 //! literal, so that prompts can contain JSON and code.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use crate::variables::{INPUT_TEXT, Variables};
 
@@ -29,20 +28,31 @@ enum TemplatePart {
 }
 
 /// A syntax error in a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {problem}")]
 pub struct TemplateError {
     /// Counted from 1.
     pub line: usize,
     /// In characters, counted from 1.
     pub column: usize,
-    /// The problem and what to do.
-    pub message: String,
+    pub problem: TemplateProblem,
 }
 
-impl fmt::Display for TemplateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.message)
-    }
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateProblem {
+    #[error("`{{uv-` is not closed on its line; write it as `{{uv-name}}`")]
+    NotClosed,
+    #[error("`{{uv-}}` names no variable; write it as `{{uv-name}}`")]
+    NoName,
+    #[error(
+        "`{0}` is not a valid variable name; a name starts with a letter or `_` and contains only letters, digits, \
+         `_` and `-`"
+    )]
+    InvalidName(String),
+    #[error(
+        "the front matter that starts here is not closed; add a line `---` after it, or remove this line"
+    )]
+    FrontMatter,
 }
 
 /// A prompt with its variables filled in.
@@ -57,19 +67,19 @@ pub struct FilledTemplate {
 /// Parses a prompt and removes its front matter.
 pub fn parse(text: &str) -> Result<Template, TemplateError> {
     let body = text.len() - without_front_matter(text)?.len();
-    let error = |at: usize, message: String| {
+    let error = |at: usize, problem: TemplateProblem| {
         let before = &text[..at];
         let start_of_line = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = 1 + before.matches('\n').count();
         let column = 1 + before[start_of_line..].trim_start_matches(BYTE_ORDER_MARK).chars().count();
-        TemplateError { line, column, message }
+        TemplateError { line, column, problem }
     };
     let mut parts = Vec::new();
     let (mut done, mut at) = (body, body);
     while let Some(brace) = text[at..].find('{').map(|brace| at + brace) {
         at = brace + 1;
         if let Some((name, placeholder)) =
-            leading_placeholder(&text[brace..]).map_err(|message| error(brace, message))?
+            leading_placeholder(&text[brace..]).map_err(|problem| error(brace, problem))?
         {
             parts.push(TemplatePart::Text(text[done..brace].to_owned()));
             parts.push(TemplatePart::Variable { name: name.to_owned(), placeholder: placeholder.to_owned() });
@@ -82,7 +92,7 @@ pub fn parse(text: &str) -> Result<Template, TemplateError> {
 }
 
 /// The placeholder that a text starts with: the name of its variable, and the placeholder itself.
-fn leading_placeholder(text: &str) -> Result<Option<(&str, &str)>, String> {
+fn leading_placeholder(text: &str) -> Result<Option<(&str, &str)>, TemplateProblem> {
     if text.starts_with(INPUT_PLACEHOLDER) {
         return Ok(Some((INPUT_TEXT, INPUT_PLACEHOLDER)));
     }
@@ -91,16 +101,12 @@ fn leading_placeholder(text: &str) -> Result<Option<(&str, &str)>, String> {
     }
     let end = text.find(['}', '\n']).filter(|end| text[*end..].starts_with('}'));
     let Some(end) = end else {
-        return Err("`{uv-` is not closed on its line; write it as `{uv-name}`".to_owned());
+        return Err(TemplateProblem::NotClosed);
     };
     match &text[PREFIX.len()..end] {
-        "" => Err("`{uv-}` names no variable; write it as `{uv-name}`".to_owned()),
+        "" => Err(TemplateProblem::NoName),
         name if is_name(name) => Ok(Some((name, &text[..=end]))),
-        name => Err(format!(
-            "`{}` is not a valid variable name; a name starts with a letter or `_` and contains only letters, \
-             digits, `_` and `-`",
-            name.chars().take(MAX_SHOWN_NAME).collect::<String>()
-        )),
+        name => Err(TemplateProblem::InvalidName(name.chars().take(MAX_SHOWN_NAME).collect())),
     }
 }
 
@@ -128,9 +134,7 @@ fn without_front_matter(text: &str) -> Result<&str, TemplateError> {
             return Ok(rest);
         }
     }
-    let message =
-        "the front matter that starts here is not closed; add a line `---` after it, or remove this line";
-    Err(TemplateError { line: 1, column: 1, message: message.to_owned() })
+    Err(TemplateError { line: 1, column: 1, problem: TemplateProblem::FrontMatter })
 }
 
 impl Template {

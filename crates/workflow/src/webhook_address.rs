@@ -12,27 +12,43 @@ pub(crate) struct WebhookAddress {
     pub is_local: bool,
 }
 
+/// Repeats nothing but the host, since other parts may be secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum WebhookAddressError {
+    #[error(transparent)]
+    Url(#[from] url::ParseError),
+    #[error("it has no host")]
+    NoHost,
+    #[error("{host} must use https")]
+    NotHttps { host: String },
+    #[error("the scheme {0} is not https")]
+    Scheme(String),
+    #[error("it has a user name or a password before {host}")]
+    Credentials { host: String },
+    #[error("it has no port")]
+    NoPort,
+}
+
 impl WebhookAddress {
-    /// Parses an address. The error repeats nothing but the host, since other parts may be secret.
-    pub fn parse(url: &str) -> Result<Self, String> {
-        let url = Url::parse(url).map_err(|error| error.to_string())?;
+    pub fn parse(url: &str) -> Result<Self, WebhookAddressError> {
+        let url = Url::parse(url)?;
         let is_local = match url.host() {
             Some(Host::Domain(name)) => name.trim_end_matches('.').eq_ignore_ascii_case("localhost"),
             Some(Host::Ipv4(address)) => address.is_loopback(),
             Some(Host::Ipv6(address)) => IpAddr::from(address).to_canonical().is_loopback(),
-            None => return Err("it has no host".to_owned()),
+            None => return Err(WebhookAddressError::NoHost),
         };
-        let host = url.host_str().unwrap_or_default();
+        let host = url.host_str().unwrap_or_default().to_owned();
         match url.scheme() {
             "https" => {}
             "http" if is_local => {}
-            "http" => return Err(format!("{host} must use https")),
-            scheme => return Err(format!("the scheme {scheme} is not https")),
+            "http" => return Err(WebhookAddressError::NotHttps { host }),
+            scheme => return Err(WebhookAddressError::Scheme(scheme.to_owned())),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(format!("it has a user name or a password before {host}"));
+            return Err(WebhookAddressError::Credentials { host });
         }
-        let port = url.port_or_known_default().ok_or("it has no port")?;
+        let port = url.port_or_known_default().ok_or(WebhookAddressError::NoPort)?;
         let authority = format!("{host}:{port}");
         Ok(Self { url, authority, is_local })
     }

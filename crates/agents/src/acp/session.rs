@@ -52,28 +52,39 @@ pub(super) fn session_params(
     json!({ "cwd": settings.root, "mcpServers": servers })
 }
 
-/// The request that selects a model; `None` if it is selected already. The error lists the models that the
-/// agent offers.
-pub(super) fn choose_model(started: &Value, model: &str) -> Result<Option<(&'static str, Value)>, String> {
+#[derive(Debug, PartialEq)]
+pub(super) enum AcpModelChoice {
+    /// The model is selected already.
+    Current,
+    Request(&'static str, Value),
+    Unknown {
+        /// The models that the agent offers.
+        offered: Vec<String>,
+    },
+}
+
+/// How to select a model.
+pub(super) fn choose_model(started: &Value, model: &str) -> AcpModelChoice {
     let options = started["configOptions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let option = options.iter().find(|option| option["category"] == "model" || option["id"] == "model");
     if let Some(option) = option {
         if option["currentValue"] == model {
-            return Ok(None);
+            return AcpModelChoice::Current;
         }
         let values = values(&option["options"]);
         if values.iter().any(|value| value == model) {
             let choice = json!({ "configId": option["id"], "value": model });
-            return Ok(Some(("session/set_config_option", choice)));
+            return AcpModelChoice::Request("session/set_config_option", choice);
         }
-        return Err(values.join(", "));
+        return AcpModelChoice::Unknown { offered: values };
     }
     let models = started["models"]["availableModels"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let models: Vec<&str> = models.iter().filter_map(|offered| offered["modelId"].as_str()).collect();
-    match models.contains(&model) {
-        _ if started["models"]["currentModelId"] == model => Ok(None),
-        true => Ok(Some(("session/set_model", json!({ "modelId": model })))),
-        false => Err(models.join(", ")),
+    let models: Vec<String> =
+        models.iter().filter_map(|offered| offered["modelId"].as_str()).map(str::to_owned).collect();
+    match models.iter().any(|offered| offered == model) {
+        _ if started["models"]["currentModelId"] == model => AcpModelChoice::Current,
+        true => AcpModelChoice::Request("session/set_model", json!({ "modelId": model })),
+        false => AcpModelChoice::Unknown { offered: models },
     }
 }
 
@@ -100,7 +111,7 @@ fn values(options: &Value) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
-    use super::{choose_model, choose_thinking};
+    use super::{AcpModelChoice, choose_model, choose_thinking};
 
     #[test]
     fn thinking_is_set_where_the_agent_offers_a_level() {
@@ -122,13 +133,17 @@ mod tests {
     fn a_model_is_selected_in_the_way_it_is_offered() {
         let codex = json!({ "configOptions": [{ "id": "model", "category": "model", "currentValue": "a",
             "options": [{ "value": "a" }, { "group": "more", "options": [{ "value": "b" }] }] }] });
-        assert_eq!(choose_model(&codex, "a"), Ok(None));
+        assert_eq!(choose_model(&codex, "a"), AcpModelChoice::Current);
         let choice = json!({ "configId": "model", "value": "b" });
-        assert_eq!(choose_model(&codex, "b"), Ok(Some(("session/set_config_option", choice))));
-        assert_eq!(choose_model(&codex, "c"), Err("a, b".to_owned()));
+        assert_eq!(choose_model(&codex, "b"), AcpModelChoice::Request("session/set_config_option", choice));
+        let offered = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(choose_model(&codex, "c"), AcpModelChoice::Unknown { offered });
         let gemini = json!({ "models": { "availableModels": [{ "modelId": "a" }, { "modelId": "b" }], "currentModelId": "a" } });
-        assert_eq!(choose_model(&gemini, "a"), Ok(None));
-        assert_eq!(choose_model(&gemini, "b"), Ok(Some(("session/set_model", json!({ "modelId": "b" })))));
-        assert_eq!(choose_model(&json!({}), "c"), Err(String::new()));
+        assert_eq!(choose_model(&gemini, "a"), AcpModelChoice::Current);
+        assert_eq!(
+            choose_model(&gemini, "b"),
+            AcpModelChoice::Request("session/set_model", json!({ "modelId": "b" }))
+        );
+        assert_eq!(choose_model(&json!({}), "c"), AcpModelChoice::Unknown { offered: Vec::new() });
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::files::FAILED;
 use super::message::{AcpMessage, RpcError};
-use super::session::{self, OWN_MODEL};
+use super::session::{self, AcpModelChoice, OWN_MODEL};
 use super::{AcpAgent, AcpRequestError};
 use crate::emit::Emitter;
 
@@ -140,17 +140,17 @@ impl AcpAgent {
             return Ok(());
         }
         match session::choose_model(started, &self.model) {
-            Ok(None) => Ok(()),
-            Ok(Some((method, mut choice))) => {
+            AcpModelChoice::Current => Ok(()),
+            AcpModelChoice::Request(method, mut choice) => {
                 choice["sessionId"] = json!(self.session);
                 self.request(method, choice, emitter).await.map(|_| ())
             }
-            Err(offered) => {
+            AcpModelChoice::Unknown { offered } => {
                 let message = format!("{} has no model '{}'.", self.quirks.display_name, self.model);
                 let fault = Fault::permanent(FaultLayer::Config, "unknown_model", message);
                 Err(AcpRequestError::Fault(match offered.is_empty() {
                     true => fault.hint("It does not support choosing a model; omit --model."),
-                    false => fault.hint(format!("Available models: {offered}.")),
+                    false => fault.hint(format!("Available models: {}.", offered.join(", "))),
                 }))
             }
         }

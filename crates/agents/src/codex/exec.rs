@@ -13,7 +13,7 @@ use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
 use autonoe_sandbox::SandboxLayer;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::config::{self, ApprovalMode};
 use super::item::{CodexItem, CodexItemKind};
@@ -44,11 +44,6 @@ impl ExecTurn {
             Self::Stopped(_) => None,
         }
     }
-}
-
-/// The usage that earlier sessions reported for a conversation.
-pub(super) fn reported_usage(history: &Value) -> Usage {
-    serde_json::from_value(history["codex_booked"].clone()).unwrap_or_default()
 }
 
 impl CodexAgent {
@@ -114,7 +109,7 @@ impl CodexAgent {
     /// Starts the process of a turn.
     async fn start(&mut self) -> Result<(), Fault> {
         self.process.program.stop().await;
-        let launch = self.vendor_session.relaunch(&self.settings).await?;
+        let launch = self.settings.relaunch(&self.vendor_session).await?;
         let launch = launch.args(self.arguments()).envs(env(&self.settings, self.access.as_ref()));
         self.process = JsonLineProcess::start(launch).map_err(|error| {
             let message = format!("Codex cannot be started: {error}.");

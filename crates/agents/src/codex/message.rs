@@ -54,11 +54,16 @@ const IGNORED: [&str; 36] = [
 /// intended, and that Codex uses its bundled bubblewrap for its own sandbox, which makes no difference.
 const IGNORED_WARNINGS: [&str; 2] = ["Project-local config", "Codex could not find bubblewrap on PATH"];
 
+/// Codex's own message for a request that it rejects.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct CodexRejection(pub(super) String);
+
 #[derive(Debug, PartialEq)]
 pub(super) enum CodexMessage {
     Response {
         id: u64,
-        result: Result<Value, String>,
+        result: Result<Value, CodexRejection>,
     },
     Approval {
         request: Value,
@@ -120,7 +125,7 @@ impl CodexMessage {
             (None, Some(id)) => Self::Response {
                 id: id.as_u64().unwrap_or_default(),
                 result: match message.get("error") {
-                    Some(error) => Err(text(&error["message"])),
+                    Some(error) => Err(CodexRejection(text(&error["message"]))),
                     None => Ok(message["result"].clone()),
                 },
             },

@@ -194,9 +194,8 @@ fn task_definition() -> ToolDefinition {
     }
 }
 
-pub(super) fn task_prompt(arguments: &Value) -> Result<String, String> {
-    match arguments.get("prompt").and_then(Value::as_str).map(str::trim) {
-        Some(prompt) if !prompt.is_empty() => Ok(prompt.to_owned()),
-        _ => Err("Task needs `prompt`: the instructions for the sub-agent, as a string.".to_owned()),
-    }
+/// `None` if it is missing, empty or not a string.
+pub(super) fn task_prompt(arguments: &Value) -> Option<String> {
+    let prompt = arguments.get("prompt")?.as_str()?.trim();
+    (!prompt.is_empty()).then(|| prompt.to_owned())
 }

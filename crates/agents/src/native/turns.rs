@@ -233,9 +233,9 @@ impl Turns {
     /// Runs a sub-agent: a separate conversation with the same tools, gates and budget. Its last text is the
     /// result.
     async fn task(&self, call: &RequestedCall, emitter: &Emitter) -> CallOutcome {
-        let prompt = match task_prompt(&call.arguments) {
-            Ok(prompt) => prompt,
-            Err(message) => return CallOutcome::failed(ToolErrorCode::ValidationError, message),
+        let Some(prompt) = task_prompt(&call.arguments) else {
+            let message = "Task needs `prompt`: the instructions for the sub-agent, as a string.".to_owned();
+            return CallOutcome::failed(ToolErrorCode::ValidationError, message);
         };
         if let Some(denial) = self.tools.denial(&tool_call(call)).await {
             return denial;

@@ -41,31 +41,38 @@ enum CassetteLine {
     Event(RecordedEvent),
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CassetteError {
+    #[error("line {line}: not a line of a cassette")]
+    NotALine { line: usize },
+    #[error("line {line}: unsupported cassette version {version}")]
+    Version { line: usize, version: u32 },
+    #[error("line {line}: expected the header of a cassette")]
+    NoHeader { line: usize },
+    #[error("line {line}: an event before the first session")]
+    NoSession { line: usize },
+    #[error("the cassette contains no session")]
+    Empty,
+}
+
 impl Cassette {
-    /// Parses a cassette. The error names the line.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str) -> Result<Self, CassetteError> {
         let mut sessions: Vec<RecordedSession> = Vec::new();
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let invalid = |what: &str| format!("line {}: {what}", number + 1);
-            match serde_json::from_str(line).map_err(|_| invalid("not a line of a cassette"))? {
-                CassetteLine::Head { cassette: VERSION } if number == 0 => {}
-                CassetteLine::Head { cassette } => {
-                    return Err(invalid(&format!("unsupported cassette version {cassette}")));
+        for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+            match serde_json::from_str(text).map_err(|_| CassetteError::NotALine { line })? {
+                CassetteLine::Head { cassette: VERSION } if line == 1 => {}
+                CassetteLine::Head { cassette: version } => {
+                    return Err(CassetteError::Version { line, version });
                 }
-                _ if number == 0 => return Err(invalid("expected the header of a cassette")),
+                _ if line == 1 => return Err(CassetteError::NoHeader { line }),
                 CassetteLine::Session { session } => sessions.push(session),
                 CassetteLine::Event(recording) => {
-                    let session =
-                        sessions.last_mut().ok_or_else(|| invalid("an event before the first session"))?;
+                    let session = sessions.last_mut().ok_or(CassetteError::NoSession { line })?;
                     session.events.push(recording);
                 }
             }
         }
-        if sessions.is_empty() {
-            Err("the cassette contains no session".to_owned())
-        } else {
-            Ok(Self { sessions })
-        }
+        if sessions.is_empty() { Err(CassetteError::Empty) } else { Ok(Self { sessions }) }
     }
 
     pub fn write(&self) -> String {
@@ -120,7 +127,7 @@ mod tests {
             (&format!("{{\"cassette\":1}}\n{event}"), "line 2: an event before the first session"),
             ("{\"cassette\":1}\n{\"session\":7}", "line 2: not a line of a cassette"),
         ] {
-            assert_eq!(Cassette::read(text), Err(error.to_owned()), "{text:?}");
+            assert_eq!(Cassette::read(text).expect_err(text).to_string(), error);
         }
     }
 }

@@ -55,17 +55,21 @@ impl VendorLogin {
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("The renewed login could not be saved to {}: {error}.", path.display())]
+pub(crate) struct LoginNotSaved {
+    path: PathBuf,
+    error: io::Error,
+}
+
 impl BorrowedLogin {
-    /// Copies renewed files back, unless the user's own have changed meanwhile. The error is a message for
-    /// the user.
-    pub(crate) fn give_back(self) -> Result<(), String> {
+    /// Copies renewed files back, unless the user's own have changed meanwhile.
+    pub(crate) fn give_back(self) -> Result<(), LoginNotSaved> {
         for BorrowedFile { original, copy, before } in self.0 {
             let Some(now) = read(&copy) else { continue };
             let untouched = read(&original).is_some_and(|original| original == before);
             if now != before && untouched && is_renewal(&before, &now) {
-                write(&original, &now).map_err(|error| {
-                    format!("The renewed login could not be saved to {}: {error}.", original.display())
-                })?;
+                write(&original, &now).map_err(|error| LoginNotSaved { path: original, error })?;
             }
         }
         Ok(())

@@ -13,8 +13,9 @@ use autonoe_core::outcome::SessionEnd;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::{Launch, OpenError, SessionSandbox};
 
+use super::json_lines::JsonLineProcess;
 use super::login::BorrowedLogin;
-use super::{JsonLineProcess, SERVER, ServerCommand, VendorSettings};
+use super::server_command::{SERVER, ServerCommand};
 use crate::emit::{Emitter, host_refused, model_failure};
 use crate::hook_room::HookRoom;
 
@@ -52,11 +53,6 @@ impl VendorSession {
     /// Whether the room cannot take the place of the gates.
     pub(crate) fn must_ask_gates(&self) -> bool {
         self.gates.iter().any(|gate| gate.must_be_asked())
-    }
-
-    /// Prepares another process of the agent's program in the same room.
-    pub(crate) async fn relaunch(&self, settings: &VendorSettings) -> Result<Launch, Fault> {
-        settings.launch(&self.session_sandbox).await
     }
 
     pub(crate) async fn command(&self, program: &str) -> Result<Launch, OpenError> {
@@ -139,7 +135,7 @@ impl VendorSession {
         let mut warnings = std::mem::take(&mut self.warnings);
         warnings.extend(self.session_sandbox.close().await);
         if let Some(borrowed) = self.borrowed.take() {
-            warnings.extend(borrowed.give_back().err());
+            warnings.extend(borrowed.give_back().err().map(|error| error.to_string()));
         }
         warnings
     }

@@ -87,10 +87,10 @@ async fn changes(
     let Some(RunCommits { before, after }) = &facts.commits else {
         return Err(ChangesUnavailable::NotRecorded);
     };
-    let unreadable =
-        |fault: Fault| ChangesUnavailable::Unreadable(fault.message.trim_end_matches('.').to_owned());
+    fn unreadable(error: impl std::error::Error) -> ChangesUnavailable {
+        ChangesUnavailable::Unreadable(error.to_string().trim_end_matches('.').to_owned())
+    }
     let checkouts =
         room_config::checkouts_outside_runs(project, environment, no_sandbox).await.map_err(unreadable)?;
-    let changes = checkouts.changes(before.as_deref(), after.as_deref()).await.map_err(unreadable)?;
-    changes.map_err(|why| ChangesUnavailable::Unreadable(why.to_string()))
+    checkouts.changes(before.as_deref(), after.as_deref()).await.map_err(unreadable)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::nothing_created;
+use super::nothing_created::nothing_created;
 use crate::agent::Instruction;
 use crate::check::Assurance;
 use crate::deliverable::Deliverable;

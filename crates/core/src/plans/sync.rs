@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::nothing_created;
+use super::nothing_created::nothing_created;
 use crate::agent::Instruction;
 use crate::fault::Fault;
 use crate::instruction::{Instructions, Phase, briefing};

@@ -9,7 +9,7 @@ use std::sync::{LazyLock, OnceLock};
 use regex::{Captures, Match, Regex};
 
 use super::randomness::{digits, has_digit_or_symbol, is_mixed, is_number, is_placeholder, switch_rate};
-use super::{Redaction, Secret};
+use super::redaction::{Redaction, Secret};
 
 /// Minimum switch rate of a text where a secret is expected.
 const LITERAL_SWITCH_RATE: f64 = 0.15;

@@ -1,7 +1,7 @@
 //! Configured values, in every encoding in which they may occur: plain, JSON-escaped, percent-encoded,
 //! base64. Where a text was truncated, a part of a value is found as well.
 
-use super::{Redaction, Secret};
+use super::redaction::{Redaction, Secret};
 
 /// Shorter values are too common to be redacted.
 const MIN_VALUE_BYTES: usize = 6;

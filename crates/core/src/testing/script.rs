@@ -3,12 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::StreamExt;
 use jiff::Timestamp;
-use tokio_util::sync::CancellationToken;
 
-use super::{LogEntry, World, deliverable, today};
-use crate::agent::{Agent, EventStream, Instruction};
 use crate::check::Finding;
 use crate::deliverable::DeliverableStatus;
 use crate::event::{AgentEvent, Usage};
@@ -19,9 +15,9 @@ use crate::outcome::{RunOutcome, SessionEnd};
 
 pub(crate) struct AgentScript {
     pub(super) opening: Opening,
-    acts: Vec<AgentAction>,
-    disposal_hangs: bool,
-    cleanup_warnings: Vec<String>,
+    pub(super) acts: Vec<AgentAction>,
+    pub(super) disposal_hangs: bool,
+    pub(super) cleanup_warnings: Vec<String>,
 }
 
 /// Result of opening the agent.
@@ -33,7 +29,7 @@ pub(super) enum Opening {
 }
 
 /// Something that an agent does, or that happens while it works.
-enum AgentAction {
+pub(super) enum AgentAction {
     Emit(AgentEvent),
     Create(String),
     Set(String, DeliverableStatus),
@@ -206,80 +202,6 @@ impl AgentScript {
     fn act(mut self, act: AgentAction) -> Self {
         self.acts.push(act);
         self
-    }
-}
-
-pub(super) struct ScriptedAgent {
-    world: World,
-    script: AgentScript,
-    stop: CancellationToken,
-}
-
-impl ScriptedAgent {
-    pub(super) fn new(world: World, script: AgentScript, stop: CancellationToken) -> Self {
-        Self { world, script, stop }
-    }
-}
-
-#[async_trait]
-impl Agent for ScriptedAgent {
-    fn query(&mut self, instruction: Instruction) -> EventStream<'_> {
-        let Instruction { name, text, .. } = instruction;
-        self.world.note(LogEntry::Instructed { name, text });
-        let world = &self.world;
-        let acts = futures::stream::iter(std::mem::take(&mut self.script.acts));
-        Box::pin(acts.filter_map(move |act| world.play(act)))
-    }
-
-    async fn dispose(self: Box<Self>) -> Vec<String> {
-        self.world.note(LogEntry::Disposed { stopped: self.stop.is_cancelled() });
-        if self.script.disposal_hangs {
-            std::future::pending().await
-        }
-        self.script.cleanup_warnings
-    }
-}
-
-impl World {
-    async fn play(&self, act: AgentAction) -> Option<AgentEvent> {
-        match act {
-            AgentAction::Emit(event) => return Some(event),
-            AgentAction::Create(id) => {
-                let new = deliverable(&id, DeliverableStatus::Pending);
-                self.change(|status| status.deliverables.push(new));
-            }
-            AgentAction::Set(id, wanted) => self.change(|status| {
-                status.set_status(&id, wanted).expect("an allowed change");
-            }),
-            AgentAction::Attempt(id, wanted) => self.change(|status| {
-                // A refusal is for the agent to handle.
-                let _ = status.set_status(&id, wanted);
-            }),
-            AgentAction::Find(id, finding) => self.change(|status| {
-                status.set_finding(&id, finding).expect("a known deliverable");
-            }),
-            AgentAction::Deprecate(id) => self.change(|status| {
-                status.deprecate(&id, today()).expect("an active deliverable");
-            }),
-            AgentAction::Verify(id) => {
-                self.lock().verification.verified.insert(id);
-            }
-            AgentAction::Corrupt => {
-                let fault =
-                    Fault::permanent(FaultLayer::Store, "corrupt_status", "status.json cannot be read.");
-                self.lock().status = Err(fault);
-            }
-            AgentAction::Take(duration) => {
-                let mut inner = self.lock();
-                inner.now += duration;
-                inner.passed += duration;
-            }
-            AgentAction::SetClock(to) => self.lock().now = to,
-            AgentAction::Halt(fault) => self.halt.raise(&fault),
-            AgentAction::UserInterrupts => self.interrupt.cancel(),
-            AgentAction::Hang => std::future::pending().await,
-        }
-        None
     }
 }
 

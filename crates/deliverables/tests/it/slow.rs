@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, Proposal};
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::status::Refusal;
+use autonoe_core::status::ChangeError;
 use tokio::sync::Semaphore;
 
 /// Finishes one review per permit.
@@ -16,8 +16,8 @@ impl Examiner for SlowExaminer {
         Ok(())
     }
 
-    async fn propose(&self, _: &[String], _: Vec<Proposal>) -> Result<Result<(), String>, Fault> {
-        Ok(Ok(()))
+    async fn propose(&self, _: &[String], _: Vec<Proposal>) -> Result<(), ChangeError> {
+        Ok(())
     }
 
     async fn examine(&self, _: &Deliverable) -> Result<Examination, Fault> {
@@ -32,9 +32,9 @@ impl Examiner for SlowExaminer {
         Ok(None)
     }
 
-    async fn review(&self, _: &str, _: bool, _: String) -> Result<Result<(), Refusal>, Fault> {
+    async fn review(&self, _: &str, _: bool, _: String) -> Result<(), ChangeError> {
         self.0.acquire().await.unwrap().forget();
-        Ok(Ok(()))
+        Ok(())
     }
 
     async fn briefing(&self) -> Result<Option<String>, Fault> {

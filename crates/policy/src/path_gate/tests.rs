@@ -232,13 +232,13 @@ async fn non_string_fields_are_refused_and_other_tools_are_ignored() {
 fn denials_name_the_resolved_path() {
     let fixture = fixture();
     let rules = PathRules::new(&fixture.root, WriteScope::Project, Vec::new());
-    let judge = |path: &str, access| rules.judge(&fixture.root.join(path), access);
+    let judge = |path: &str, access| rules.judge(&fixture.root.join(path), access).map_err(|denial| denial.0);
     assert_eq!(judge("src/a", FileAccess::Write), Ok(()));
     assert_eq!(judge(".autonoe/status.json", FileAccess::Read), Ok(()));
     assert!(judge(".autonoe/status.json", FileAccess::Write).unwrap_err().contains(".autonoe/"));
-    let outside = rules.judge("/etc/passwd".as_ref(), FileAccess::Read).unwrap_err();
+    let outside = rules.judge("/etc/passwd".as_ref(), FileAccess::Read).unwrap_err().0;
     assert_eq!(outside, "Path '/etc/passwd' is outside the project directory.");
     let rules = PathRules::new(&fixture.root, WriteScope::NoteOnly, Vec::new());
-    let other = rules.judge(&fixture.root.join("src/a"), FileAccess::Write).unwrap_err();
+    let other = rules.judge(&fixture.root.join("src/a"), FileAccess::Write).unwrap_err().0;
     assert_eq!(other, "This phase may write only .autonoe-note.md, not 'src/a'.");
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::glob_prefix::literal_prefixes;
+use crate::path_denial::PathDenial;
 use crate::path_gate::PATH_FIELDS;
 
 /// A tool whose permission rules name paths.
@@ -80,18 +81,18 @@ impl FileTool {
         matches!(self, Self::Glob | Self::Grep | Self::Ls)
     }
 
-    /// The paths that a call touches, as written in the call; or the reason why they are not known.
-    pub fn targets(self, input: &Value) -> Result<Vec<PathBuf>, String> {
+    /// The paths that a call touches, as written in the call.
+    pub fn targets(self, input: &Value) -> Result<Vec<PathBuf>, PathDenial> {
         let mut targets = Vec::new();
         for value in PATH_FIELDS.iter().filter_map(|field| input.get(field)) {
             match value {
                 Value::Null => {}
                 Value::String(path) => targets.push(PathBuf::from(path)),
-                _ => return Err(format!("The {} tool requires its path as a string.", self.name())),
+                _ => return Err(PathDenial::PathNotString { tool: self.name().to_owned() }),
             }
         }
         if targets.is_empty() && !self.searches() {
-            return Err(format!("The {} tool requires a path.", self.name()));
+            return Err(PathDenial::NoPath { tool: self.name().to_owned() });
         }
         if targets.is_empty() {
             targets.push(PathBuf::from("."));
@@ -103,9 +104,7 @@ impl FileTool {
             Self::NotebookRead | Self::NotebookEdit | Self::Ls => None,
         };
         if let Some(Value::String(pattern)) = pattern {
-            let prefixes = literal_prefixes(pattern).ok_or_else(|| {
-                format!("The paths that the pattern '{pattern}' matches cannot be determined.")
-            })?;
+            let prefixes = literal_prefixes(pattern).ok_or_else(|| PathDenial::Pattern(pattern.clone()))?;
             let searched = targets.iter().flat_map(|path| prefixes.iter().map(|prefix| path.join(prefix)));
             targets.extend(searched.collect::<Vec<_>>());
         }

@@ -77,10 +77,10 @@ fn a_missing_conversation_is_explained() {
     let only =
         "[[conversation]]\nname = 'only'\nwhen = 'red'\nplays = 1\n[[conversation.turn]]\ntext = 'one'";
     let mut player = player(only);
-    let message = player.next(&begin("green\nfields")).unwrap_err();
+    let message = player.next(&begin("green\nfields")).unwrap_err().to_string();
     assert_eq!(message, "no conversation matches a request that begins with \"green fields\"");
     player.next(&begin("red")).unwrap();
-    let message = player.next(&begin("red")).unwrap_err();
+    let message = player.next(&begin("red")).unwrap_err().to_string();
     assert_eq!(message, "\"only\" has no plays left for a request that begins with \"red\"");
 }
 
@@ -131,7 +131,7 @@ fn a_request_past_the_last_turn_is_an_error() {
         let answer = player.next(&prompt).unwrap();
         prompt = follow(&prompt, &answer, "");
     }
-    let message = player.next(&prompt).unwrap_err();
+    let message = player.next(&prompt).unwrap_err().to_string();
     assert_eq!(message, "conversation \"second\" has 3 turns with a reply, but turn 4 was requested");
 }
 
@@ -158,7 +158,7 @@ fn faults_are_retried_in_the_same_play_and_start_over_in_the_next() {
         }
         assert_eq!(summary(&player.next(&begin("go")).unwrap()), ("faulty", play, 1, "at last"));
     }
-    assert!(player.next(&begin("go")).unwrap_err().contains("has no plays left"));
+    assert!(player.next(&begin("go")).unwrap_err().to_string().contains("has no plays left"));
 }
 
 #[test]

@@ -8,16 +8,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
-use super::{RepeatedFault, ScriptCall, ScriptConversation, ScriptReply, ScriptTurn, ScriptUsage};
+use super::conversation::{
+    RepeatedFault, ScriptCall, ScriptConversation, ScriptReply, ScriptTurn, ScriptUsage,
+};
+use super::turn_error::{MAX_SLOW_MILLIS, MAX_TIMES, TurnError};
 use crate::reply::{
     DeliveryFault, ErrorReply, FaultTiming, ScriptFault, ServiceError, ServiceErrorKind, StopReason,
 };
-
-/// The longest delay of a `slow` fault, per piece.
-const MAX_SLOW_MILLIS: u64 = 60_000;
-
-/// The largest `times` of a fault.
-const MAX_TIMES: u32 = 10_000;
 
 #[derive(Debug)]
 pub(super) struct ParseError {
@@ -166,9 +163,9 @@ impl ConversationText {
         let mut pending = ScriptTurn::default();
         for (index, turn) in self.turn.into_iter().enumerate() {
             let offset = turn.span().start;
-            let in_turn = |message| ParseError {
+            let in_turn = |error: TurnError| ParseError {
                 offset,
-                message: format!("{message} (conversation {name:?}, turn {})", index + 1),
+                message: format!("{error} (conversation {name:?}, turn {})", index + 1),
             };
             let (fault, reply) = turn.into_inner().check().map_err(in_turn)?;
             pending.faults.extend(fault);
@@ -188,32 +185,29 @@ impl ConversationText {
 }
 
 impl TurnText {
-    fn check(self) -> Result<(Option<RepeatedFault>, Option<ScriptReply>), String> {
+    fn check(self) -> Result<(Option<RepeatedFault>, Option<ScriptReply>), TurnError> {
         let replies = self.thinking.is_some() || self.text.is_some() || !self.call.is_empty();
         let fault = self.fault.map(FaultText::check).transpose()?;
         if !replies {
             if fault.is_none() {
-                return Err("a turn needs `text`, `thinking`, `call` or `fault`".to_owned());
+                return Err(TurnError::Nothing);
             }
             if self.expect.is_some() || self.usage.is_some() || self.stop.is_some() {
-                return Err(
-                    "`expect`, `usage` and `stop` need a turn with a reply; this turn has only a fault"
-                        .to_owned(),
-                );
+                return Err(TurnError::NoReply);
             }
             return Ok((fault, None));
         }
         if self.text.as_deref() == Some("") || self.thinking.as_deref() == Some("") {
-            return Err("`text` and `thinking` must not be empty; leave them out instead".to_owned());
+            return Err(TurnError::EmptyText);
         }
         if self.call.iter().any(|call| call.tool.is_empty()) {
-            return Err("`tool` must name a tool".to_owned());
+            return Err(TurnError::NoTool);
         }
         if self.call.iter().any(|call| !call.input.is_table() && !call.input.is_str()) {
-            return Err("`input` must be a table, or a string to be sent verbatim".to_owned());
+            return Err(TurnError::Input);
         }
         if self.usage.is_some_and(|usage| usage.output.is_some_and(|output| usage.reasoning > Some(output))) {
-            return Err("`reasoning` is part of `output` and must not exceed it".to_owned());
+            return Err(TurnError::Reasoning);
         }
         let stop =
             self.stop.unwrap_or(if self.call.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse });
@@ -234,14 +228,14 @@ impl TurnText {
 }
 
 impl FaultText {
-    fn check(self) -> Result<RepeatedFault, String> {
+    fn check(self) -> Result<RepeatedFault, TurnError> {
         let (fault, times) = match self {
             FaultText::Status(text) => {
-                let status = text.status.ok_or("a `status` fault needs `status`")?;
+                let status = text.status.ok_or(TurnError::NoStatus)?;
                 let code = StatusCode::from_u16(status)
                     .ok()
                     .filter(|code| code.is_client_error() || code.is_server_error())
-                    .ok_or_else(|| format!("`status` must be from 400 to 599, got {status}"))?;
+                    .ok_or(TurnError::Status(status))?;
                 ErrorText { status: None, ..text }.check(ServiceErrorKind::Status(code))?
             }
             FaultText::InvalidKey(text) => text.check(ServiceErrorKind::InvalidKey)?,
@@ -255,7 +249,7 @@ impl FaultText {
                 (ScriptFault::Delivery(DeliveryFault::Silence(timing(midway))), times)
             }
             FaultText::Slow { millis, .. } if millis > MAX_SLOW_MILLIS => {
-                return Err(format!("`millis` must be at most {MAX_SLOW_MILLIS}, got {millis}"));
+                return Err(TurnError::Millis(millis));
             }
             FaultText::Slow { millis, times } => {
                 (ScriptFault::Delivery(DeliveryFault::Slow(Duration::from_millis(millis))), times)
@@ -263,28 +257,25 @@ impl FaultText {
         };
         let times = times.unwrap_or(1);
         if !(1..=MAX_TIMES).contains(&times) {
-            return Err(format!("`times` must be from 1 to {MAX_TIMES}, got {times}"));
+            return Err(TurnError::Times(times));
         }
         Ok(RepeatedFault { fault, times })
     }
 }
 
 impl ErrorText {
-    fn check(self, kind: ServiceErrorKind) -> Result<(ScriptFault, Option<u32>), String> {
+    fn check(self, kind: ServiceErrorKind) -> Result<(ScriptFault, Option<u32>), TurnError> {
         if self.status.is_some() {
-            return Err("`status` is only for faults of kind `status`".to_owned());
+            return Err(TurnError::StrayStatus);
         }
         let mut headers = HeaderMap::new();
         for (name, value) in self.headers {
-            let value = HeaderValue::from_str(&value)
-                .map_err(|_| format!("the value of header `{name}` is not a valid HTTP header value"))?;
-            let name = HeaderName::try_from(&name)
-                .map_err(|_| format!("`{name}` is not a valid HTTP header name"))?;
-            headers.insert(name, value);
+            let value = HeaderValue::from_str(&value).map_err(|_| TurnError::HeaderValue(name.clone()))?;
+            headers.insert(HeaderName::try_from(&name).map_err(|_| TurnError::HeaderName(name))?, value);
         }
         let retry_after = match (self.retry_after, self.retry_after_ms) {
             (Some(_), Some(_)) => {
-                return Err("use `retry_after` or `retry_after_ms`, not both".to_owned());
+                return Err(TurnError::RetryTwice);
             }
             (Some(seconds), None) => Some(Duration::from_secs(seconds.into())),
             (None, millis) => millis.map(|millis| Duration::from_millis(millis.into())),

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 
 use super::content::{joined, text};
 use super::history::{self, HistoryError, HistoryMessage, MessageRole};
-use super::{ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, named_event, names, pieces, reason};
+use super::{
+    ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, WireRefusal, named_event, names, pieces, reason,
+};
 use crate::reply::{
     Prompt, ServiceError, ServiceErrorKind, StopReason, WireCall, WireReply, WireThinking, WireUsage,
     signature,
@@ -28,11 +30,11 @@ pub(crate) static WIRE: Wire = Wire {
     context_length: ErrorChannel::Status,
 };
 
-fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
+fn read(_path: &str, request: &Value) -> Result<Prompt, WireRefusal> {
     let model = request["model"].as_str().ok_or("model: Field required")?;
     let messages = request["messages"].as_array().ok_or("messages: Field required")?;
     if messages.is_empty() {
-        return Err("messages: at least one message is required".to_owned());
+        return Err("messages: at least one message is required".into());
     }
     let messages: Vec<HistoryMessage> = messages
         .iter()
@@ -60,12 +62,14 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     })
 }
 
-fn read_message(at: usize, message: &Value) -> Result<HistoryMessage, String> {
+fn read_message(at: usize, message: &Value) -> Result<HistoryMessage, WireRefusal> {
     let role = match message["role"].as_str() {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some("system") => MessageRole::System,
-        Some(_) | None => return Err(format!("messages.{at}.role: Input should be 'user' or 'assistant'")),
+        Some(_) | None => {
+            return Err(format!("messages.{at}.role: Input should be 'user' or 'assistant'").into());
+        }
     };
     let content = &message["content"];
     let blocks = || content.as_array().into_iter().flatten();

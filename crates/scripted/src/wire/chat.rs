@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::content::text;
 use super::history::{self, HistoryError, HistoryMessage, MessageRole};
 use super::openai::{self, InputWording};
-use super::{CREATED, ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, names, pieces, plain_event};
+use super::{
+    CREATED, ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, WireRefusal, names, pieces, plain_event,
+};
 use crate::reply::{Prompt, StopReason, WireReply, WireUsage};
 
 /// `/v1/chat/completions`.
@@ -27,11 +29,11 @@ const INPUT: InputWording = InputWording {
     too_long: "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. Please reduce the length of the messages.",
 };
 
-fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
+fn read(_path: &str, request: &Value) -> Result<Prompt, WireRefusal> {
     let model = request["model"].as_str().ok_or("you must provide a model parameter")?;
     let messages = request["messages"].as_array().ok_or("Missing required parameter: 'messages'.")?;
     if messages.is_empty() {
-        return Err("Invalid 'messages': empty array. Expected an array with minimum length 1.".to_owned());
+        return Err("Invalid 'messages': empty array. Expected an array with minimum length 1.".into());
     }
     let messages: Vec<HistoryMessage> = messages
         .iter()
@@ -56,12 +58,12 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     })
 }
 
-fn read_message(at: usize, message: &Value) -> Result<HistoryMessage, String> {
+fn read_message(at: usize, message: &Value) -> Result<HistoryMessage, WireRefusal> {
     let role = match message["role"].as_str() {
         Some("system" | "developer") => MessageRole::System,
         Some("user" | "tool") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
-        Some(_) | None => return Err(format!("Invalid value for 'messages[{at}].role'.")),
+        Some(_) | None => return Err(format!("Invalid value for 'messages[{at}].role'.").into()),
     };
     Ok(HistoryMessage {
         calls: names(&message["tool_calls"], "/id").collect(),

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::content::{joined, strings, text};
 use super::history::{self, HistoryError, HistoryMessage, MessageRole};
-use super::{ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, names, pieces, plain_event, reason};
+use super::{
+    ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, WireRefusal, names, pieces, plain_event, reason,
+};
 use crate::reply::{Prompt, ServiceError, ServiceErrorKind, StopReason, WireReply, WireUsage};
 
 /// `/v1beta/models/{model}:generateContent`, `:streamGenerateContent` and `:countTokens`.
@@ -22,7 +24,7 @@ pub(crate) static WIRE: Wire = Wire {
     context_length: ErrorChannel::Status,
 };
 
-fn read(path: &str, request: &Value) -> Result<Prompt, String> {
+fn read(path: &str, request: &Value) -> Result<Prompt, WireRefusal> {
     let (model, method) = path
         .rsplit('/')
         .next()
@@ -48,11 +50,11 @@ fn read(path: &str, request: &Value) -> Result<Prompt, String> {
     })
 }
 
-fn read_content(content: &Value) -> Result<HistoryMessage, String> {
+fn read_content(content: &Value) -> Result<HistoryMessage, WireRefusal> {
     let role = match content["role"].as_str() {
         Some("user") | None => MessageRole::User,
         Some("model") => MessageRole::Assistant,
-        Some(_) => return Err("Please use a valid role: user, model.".to_owned()),
+        Some(_) => return Err("Please use a valid role: user, model.".into()),
     };
     let parts = content["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of = |key: &'static str| parts.iter().filter_map(move |part| part.get(key));

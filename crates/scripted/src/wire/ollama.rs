@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::content::{image_text, joined, text};
 use super::history::{self, HistoryMessage, MessageRole};
-use super::{ErrorChannel, RetryHint, Wire, names, pieces, reason};
+use super::{ErrorChannel, RetryHint, Wire, WireRefusal, names, pieces, reason};
 use crate::reply::{Prompt, ServiceError, ServiceErrorKind, StopReason, WireReply};
 
 /// `/api/chat`.
@@ -22,7 +22,7 @@ pub(crate) static WIRE: Wire = Wire {
     context_length: ErrorChannel::Status,
 };
 
-fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
+fn read(_path: &str, request: &Value) -> Result<Prompt, WireRefusal> {
     let model = request["model"].as_str().ok_or("model is required")?;
     let messages = request["messages"].as_array().filter(|messages| !messages.is_empty());
     let messages: Vec<HistoryMessage> = messages
@@ -39,13 +39,13 @@ fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
     })
 }
 
-fn read_message(message: &Value) -> Result<HistoryMessage, String> {
+fn read_message(message: &Value) -> Result<HistoryMessage, WireRefusal> {
     let role = match message["role"].as_str() {
         Some("system") => MessageRole::System,
         Some("user" | "tool") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         Some(_) | None => {
-            return Err("invalid role, must be one of [system, user, assistant, tool]".to_owned());
+            return Err("invalid role, must be one of [system, user, assistant, tool]".into());
         }
     };
     let images = message["images"].as_array().into_iter().flatten();

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::content::{joined, text};
 use super::history::{self, HistoryError, HistoryMessage, MessageRole};
 use super::openai::{self, InputWording};
-use super::{CREATED, ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, named_event, names, pieces};
+use super::{
+    CREATED, ErrorChannel, RetryHint, SERVER_SENT_EVENTS, Wire, WireRefusal, named_event, names, pieces,
+};
 use crate::reply::{CallForm, Prompt, StopReason, WireCall, WireReply, WireThinking, WireUsage};
 
 /// `/v1/responses`.
@@ -27,17 +29,15 @@ const INPUT: InputWording = InputWording {
     too_long: "Your input exceeds the context window of this model. Please adjust your input and try again.",
 };
 
-fn read(_path: &str, request: &Value) -> Result<Prompt, String> {
+fn read(_path: &str, request: &Value) -> Result<Prompt, WireRefusal> {
     let model = request["model"].as_str().ok_or("Missing required parameter: 'model'.")?;
     let items = match &request["input"] {
         Value::String(text) => vec![HistoryMessage::new(MessageRole::User, text.clone())],
         Value::Array(items) => items.iter().map(read_item).collect(),
-        _ => return Err("Missing required parameter: 'input'.".to_owned()),
+        _ => return Err("Missing required parameter: 'input'.".into()),
     };
     if !request["previous_response_id"].is_null() {
-        return Err(
-            "scripted: previous_response_id is not supported; send the whole input instead".to_owned()
-        );
+        return Err("scripted: previous_response_id is not supported; send the whole input instead".into());
     }
     history::check_results(&items).map_err(|error| match error {
         HistoryError::Unanswered { ids, .. } => {

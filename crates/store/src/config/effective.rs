@@ -7,7 +7,8 @@ use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
 use serde_json::{Value, json};
 
-use super::{AgentConfig, BuiltInHook, HookEntry};
+use super::agent_config::AgentConfig;
+use super::hooks::{BuiltInHook, HookEntry};
 
 const PERMISSIONS: [&str; 6] =
     ["Read(./**)", "Write(./**)", "Edit(./**)", "Glob(./**)", "Grep(./**)", "Bash(*)"];

@@ -157,7 +157,7 @@ mod tests {
 
     fn entries(text: &str) -> Result<Vec<HookEntry>, String> {
         let text = format!(r#"{{"hooks": {{"PreToolUse": [{text}]}}}}"#);
-        AgentConfig::parse(&text).map(|config| config.hooks.pre_tool_use)
+        AgentConfig::parse(&text).map(|config| config.hooks.pre_tool_use).map_err(|error| error.to_string())
     }
 
     fn group(text: &str) -> HookGroup {

@@ -11,8 +11,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::RecordedStatus;
 use super::faults::{damaged, journal_fault, not_a_journal};
+use super::recorded_status::RecordedStatus;
 
 /// A recorded run.
 #[derive(Debug, Clone, Serialize)]

@@ -17,7 +17,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use std::time::Duration;
 
-use super::{PendingStatus, RecordedStatus, ResumePolicy, RunStart, STARTED_OVER};
+use super::recorded_status::{PendingStatus, RecordedStatus, STARTED_OVER};
+use super::run_start::{ResumePolicy, RunStart};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunId(pub(super) i64);

@@ -9,7 +9,7 @@ use crate::byte_size::ByteSize;
 use crate::config::AgentConfig;
 
 fn parse(text: &str) -> Result<UserConfig, String> {
-    UserConfig::parse(text, Some(Path::new("/home/me")))
+    UserConfig::parse(text, Some(Path::new("/home/me"))).map_err(|error| error.to_string())
 }
 
 /// A file with this text and mode.
@@ -126,7 +126,7 @@ fn webhooks_go_to_hosts_that_the_user_named_and_are_signed_with_a_variable() {
 fn the_caller_decides_the_home_directory() {
     let config = parse("sandbox.read = [\"~\", \"~/a/b\", \"/~/c\"]").expect("valid");
     assert_eq!(config.sandbox.read, ["/home/me", "/home/me/a/b", "/~/c"].map(PathBuf::from));
-    let message = UserConfig::parse("sandbox.read = [\"~/a\"]", None).expect_err("no home");
+    let message = UserConfig::parse("sandbox.read = [\"~/a\"]", None).expect_err("no home").to_string();
     assert!(message.contains("sandbox.read[0]") && message.contains("HOME"), "{message}");
 }
 

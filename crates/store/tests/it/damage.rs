@@ -12,7 +12,7 @@ use autonoe_store::{SqliteJournal, StatusStore};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use crate::support::{SPEC, StoreFixture, session};
+use crate::support::{SPEC, StoreFixture, fault_of, session};
 
 /// An empty file has format 0.
 const NEWEST: i64 = 6;
@@ -49,7 +49,7 @@ async fn a_corrupt_status_file_stops_reading_and_changing_and_is_never_overwritt
             .change(Box::new(|status: &mut ProjectStatus, _| Ok(((), vec![status.set_status("A", Passed)?]))))
             .await
             .expect_err(text);
-        for fault in [load, read, change] {
+        for fault in [load, read, fault_of(change)] {
             assert_eq!(fault.code, "status_file");
             assert_eq!(fault.remedy, Remedy::Person);
             let file = fixture.project.status_file();

@@ -9,7 +9,7 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::{StatusStore, sha256_hex};
 
-use crate::support::{StoreFixture, create, set};
+use crate::support::{StoreFixture, create, fault_of, set};
 
 /// A project with deliverable A pending, and the text of `status.json` once it has passed.
 async fn about_to_pass() -> (StoreFixture, String, String) {
@@ -102,12 +102,13 @@ async fn a_failed_write_is_a_fault_and_is_finished_when_the_disk_works_again() {
     let fixture = StoreFixture::new();
     let store = fixture.store().await;
     symlink(fixture.dir.path().join("nowhere"), fixture.project.autonoe_dir()).unwrap();
-    let fault = store
+    let error = store
         .change(Box::new(|status: &mut ProjectStatus, _| {
             Ok(((), status.create(vec![crate::support::deliverable("A")])?))
         }))
         .await
         .expect_err("the directory cannot be created");
+    let fault = fault_of(error);
     assert_eq!(fault.code, "status_file");
     assert!(fault.message.contains("status.json"), "{}", fault.message);
     assert!(!fault.recoverable());
@@ -130,10 +131,11 @@ async fn a_read_only_directory_is_a_fault_and_nothing_is_lost() {
     let store = fixture.store().await;
     let mode = |mode| fs::set_permissions(fixture.project.autonoe_dir(), fs::Permissions::from_mode(mode));
     mode(0o555).unwrap();
-    let fault = store
+    let error = store
         .change(Box::new(|status: &mut ProjectStatus, _| Ok(((), vec![status.set_status("A", Passed)?]))))
         .await
         .expect_err("read-only");
+    let fault = fault_of(error);
     assert_eq!(fault.code, "status_file");
     assert_eq!(fixture.status_text(), before);
     drop(store);

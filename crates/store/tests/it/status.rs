@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use autonoe_core::deliverable::DeliverableStatus::{Blocked, Passed};
 use autonoe_core::plan::StatusReader;
-use autonoe_core::status::Refusal;
+use autonoe_core::status::{ChangeError, Refusal};
 use autonoe_store::StatusStore;
 use jiff::civil::date;
 use serde_json::Value;
@@ -98,9 +98,9 @@ async fn a_refusal_writes_nothing() {
         .and_then(|file| file.set_modified(long_ago))
         .unwrap();
     let store = fixture.store().await;
-    assert_eq!(set(&store, "Z", Passed).await, Err(Refusal::NotFound("Z".to_owned())));
-    assert!(matches!(create(&store, &["B", "A"]).await, Err(Refusal::DuplicateId(_))));
-    assert!(matches!(create(&store, &[]).await, Err(Refusal::Validation(_))));
+    assert_eq!(set(&store, "Z", Passed).await, Err(Refusal::NotFound("Z".to_owned()).into()));
+    assert!(matches!(create(&store, &["B", "A"]).await, Err(ChangeError::Refused(Refusal::DuplicateId(_)))));
+    assert!(matches!(create(&store, &[]).await, Err(ChangeError::Refused(Refusal::Validation(_)))));
 
     assert_eq!(fixture.status_text(), USERS_FILE);
     let modified = fs::metadata(fixture.project.status_file()).unwrap().modified().unwrap();

@@ -13,7 +13,7 @@ use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport, SessionEnd};
-use autonoe_core::status::{ProjectStatus, Refusal, Tally};
+use autonoe_core::status::{ChangeError, ProjectStatus, Tally};
 use autonoe_core::verification::VerificationProgress;
 use autonoe_store::journal::{JournalOptions, RunStart};
 use autonoe_store::{Project, SqliteJournal, StatusStore};
@@ -117,15 +117,22 @@ pub fn deliverable(id: &str) -> NewDeliverable {
     }
 }
 
-pub async fn create(store: &StatusStore, ids: &[&str]) -> Result<(), Refusal> {
+pub async fn create(store: &StatusStore, ids: &[&str]) -> Result<(), ChangeError> {
     let batch = ids.iter().map(|id| deliverable(id)).collect();
     let change = move |status: &mut ProjectStatus, _| Ok(((), status.create(batch)?));
-    store.change(Box::new(change)).await.unwrap().map(drop)
+    store.change(Box::new(change)).await.map(drop)
 }
 
-pub async fn set(store: &StatusStore, id: &str, wanted: DeliverableStatus) -> Result<(), Refusal> {
+pub fn fault_of(error: ChangeError) -> Fault {
+    match error {
+        ChangeError::Fault(fault) => fault,
+        ChangeError::Refused(refusal) => panic!("refused: {refusal}"),
+    }
+}
+
+pub async fn set(store: &StatusStore, id: &str, wanted: DeliverableStatus) -> Result<(), ChangeError> {
     let change = |status: &mut ProjectStatus, _| Ok(((), vec![status.set_status(id, wanted)?]));
-    store.change(Box::new(change)).await.unwrap().map(drop)
+    store.change(Box::new(change)).await.map(drop)
 }
 
 pub fn started(number: u32) -> JournalRecord {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autonoe_core::files::{FileAccess, FileRules};
+use autonoe_core::files::{FileAccess, FileDenial, FileRules};
 use autonoe_sandbox::{Bounds, RoomConfig, Sandbox, SandboxLayer, SessionSandbox};
 use autonoe_test_kit::example;
 use autonoe_tools::{Tool, ToolContext, ToolErrorCode, ToolOptions, ToolOutput, Workspace, builtin};
@@ -117,7 +117,7 @@ fn bounds(dir: &TempDir, layer: SandboxLayer) -> Bounds {
 struct AllFiles;
 
 impl FileRules for AllFiles {
-    fn judge(&self, _: &Path, _: FileAccess) -> Result<(), String> {
+    fn judge(&self, _: &Path, _: FileAccess) -> Result<(), FileDenial> {
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use autonoe_core::files::{FileAccess, FileRules};
+use autonoe_core::files::{FileAccess, FileDenial, FileRules};
 use autonoe_policy::{PathRules, WriteScope};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ impl fmt::Debug for SwapOnCheck {
 }
 
 impl FileRules for SwapOnCheck {
-    fn judge(&self, real: &Path, _: FileAccess) -> Result<(), String> {
+    fn judge(&self, real: &Path, _: FileAccess) -> Result<(), FileDenial> {
         if real == self.trigger {
             let swap = self.swap.lock().unwrap().take();
             swap.expect("checked only once")();

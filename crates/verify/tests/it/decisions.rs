@@ -74,7 +74,7 @@ async fn only_proposed_checks_can_be_rejected() {
     let fault = reject(&fixture.project, &examiner.written, "spec").unwrap_err();
     assert!(fault.message.contains("remove it from SPEC.md"), "{}", fault.message);
     let proposal = Proposal::New(check("false", json!({ "name": "mine", "deliverable": "B" })));
-    examiner.propose(&[], vec![proposal]).await.unwrap().unwrap();
+    examiner.propose(&[], vec![proposal]).await.unwrap();
     rejects(&examiner, "mine");
     examiner.assert_claim("B", Assurance::Claimed, &["no check"]).await;
 }

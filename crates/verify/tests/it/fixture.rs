@@ -200,7 +200,7 @@ impl ExaminerFixture {
             status.set_finding(id, finding)?;
             Ok(((), Vec::new()))
         };
-        self.status.change(Box::new(change)).await.unwrap().unwrap();
+        self.status.change(Box::new(change)).await.unwrap();
         examination
     }
 

@@ -1,6 +1,6 @@
 //! Builds the edges of the graph from the definition.
 
-use super::{Edge, EdgeKind};
+use super::edge::{Edge, EdgeKind};
 use crate::definition::{
     AgentDefinition, Branch, DEFAULT_MAX_RETRIES, Escalation, Notification, OnExhausted, ReturnFlow, Step,
     Transition,

@@ -10,9 +10,8 @@ use autonoe_files::read_bytes_beneath;
 use serde_json::Value;
 
 use super::files::JSON_BYTES_LIMIT;
-use super::not_found;
 use crate::definition::AGENT_FILE;
-use crate::faults::{CONFIGURATION_PARSE, CONFIGURATION_VALIDATION};
+use crate::faults::{CONFIGURATION_NOT_FOUND, CONFIGURATION_PARSE, CONFIGURATION_VALIDATION};
 use crate::names;
 
 pub fn check_name(name: &str) -> Result<(), Fault> {
@@ -85,4 +84,20 @@ fn name_in(file: &Path) -> Option<String> {
 fn shown(paths: &[PathBuf]) -> String {
     let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     paths.join(" and ")
+}
+
+/// A fault whose hint lists the available agents.
+pub(super) fn not_found(message: String, agents_dir: Option<&Path>) -> Fault {
+    let names: Vec<String> = agents_dir
+        .and_then(|agents| list(agents).ok())
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|agent| Some(agent.file_name()?.to_string_lossy().into_owned()))
+        .collect();
+    let create = "`autonoe agent init NAME` creates a new one.";
+    let hint = match names.as_slice() {
+        [] => format!("There are no agents yet; {create}"),
+        names => format!("Available agents: {}. {create}", names.join(", ")),
+    };
+    CONFIGURATION_NOT_FOUND.fault(message).hint(hint)
 }

@@ -43,21 +43,35 @@ pub(super) fn unreadable(what: &str, why: &str) -> Fault {
     faults::COMPLETION.fault(format!("{what} cannot be read: {why}.")).hint(hint)
 }
 
-/// The path of a program in the agent's directory, or why it cannot be run.
-pub(super) fn executable(directory: &Path, program: &str) -> Result<PathBuf, String> {
+/// Why a program of the agent cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProgramError {
+    #[error("`{0}` is not the path of a program in the agent's directory")]
+    Outside(String),
+    #[error("{} cannot be opened: {cause}", path.display())]
+    Open { path: PathBuf, cause: ReadError },
+    #[error("{} {cause}", path.display())]
+    Io { path: PathBuf, cause: io::Error },
+    #[error("{} is not executable; run chmod +x on it", .0.display())]
+    NotExecutable(PathBuf),
+}
+
+/// The path of a program in the agent's directory.
+pub(super) fn executable(directory: &Path, program: &str) -> Result<PathBuf, ProgramError> {
     let path = Path::new(program);
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     if program.is_empty() || program.contains('\0') || !is_plain {
-        return Err(format!("`{program}` is not the path of a program in the agent's directory"));
+        return Err(ProgramError::Outside(program.to_owned()));
     }
     let shown = directory.join(path);
-    let error = |why: &str| format!("{} {why}", shown.display());
+    let io = |cause| ProgramError::Io { path: shown.clone(), cause };
     // Opening it follows no link and requires a regular file.
-    let file = open_beneath(directory, path).map_err(|cause| error(&format!("cannot be opened: {cause}")))?;
-    let mode = file.metadata().map_err(|cause| error(&cause.to_string()))?.permissions().mode();
+    let file =
+        open_beneath(directory, path).map_err(|cause| ProgramError::Open { path: shown.clone(), cause })?;
+    let mode = file.metadata().map_err(io)?.permissions().mode();
     if mode & 0o111 == 0 {
-        return Err(error("is not executable; run chmod +x on it"));
+        return Err(ProgramError::NotExecutable(shown));
     }
-    let directory = fs::canonicalize(directory).map_err(|cause| error(&cause.to_string()))?;
+    let directory = fs::canonicalize(directory).map_err(io)?;
     Ok(directory.join(path))
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use autonoe_core::duration::format as format_duration;
 use autonoe_sandbox::{BoundedCommand, Bounds, CommandEnd, MAX_OUTPUT, Sandbox};
 use serde::Deserialize;
 
-use super::{OUTPUT_LIMITS, last_lines};
+use super::output::{OUTPUT_LIMITS, last_lines};
+use crate::issue_error::IssueError;
 
 /// The time limit of `gh`.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -40,22 +40,18 @@ struct GhAnswer {
 }
 
 impl GithubIssues {
-    /// The state of an issue, such as OPEN or CLOSED, or why it cannot be determined.
-    pub(super) async fn state(&self, issue: &str, repository: &str) -> Result<String, String> {
+    /// The state of an issue, such as OPEN or CLOSED.
+    pub(super) async fn state(&self, issue: &str, repository: &str) -> Result<String, IssueError> {
         if !is_number(issue) {
-            return Err(format!("`{}` is not an issue number, such as 7", shown(issue)));
+            return Err(IssueError::Number(shown(issue)));
         }
         if !is_repository(repository) {
-            return Err(format!("`{}` is not a repository, such as OWNER/NAME", shown(repository)));
+            return Err(IssueError::Repository(shown(repository)));
         }
-        let Some(gh) = &self.gh else {
-            return Err(
-                "gh is not installed; get it from https://cli.github.com and log in with `gh auth login`"
-                    .to_owned(),
-            );
-        };
+        let gh = self.gh.as_ref().ok_or(IssueError::NoGh)?;
         let bounds = Bounds::new(&self.scratch, &self.scratch, &self.scratch);
-        let room = Sandbox::none(&self.ourselves).open(bounds).await.map_err(|error| error.to_string())?;
+        let room = Sandbox::none(&self.ourselves).open(bounds).await;
+        let room = room.map_err(|error| IssueError::Sandbox(error.to_string()))?;
         let launch = room
             .command(gh)
             .args(["issue", "view", issue, "-R", repository, "--json", "state"])
@@ -73,24 +69,24 @@ impl GithubIssues {
         match ran.ending {
             CommandEnd::Exit(0) => read(&ran.output.text()),
             CommandEnd::Exit(code) => {
-                let lines =
-                    last_lines(&ran.stderr).unwrap_or_else(|| "it printed no error message".to_owned());
-                Err(format!("gh exited with {code}: {lines}"))
+                let message = last_lines(&ran.stderr);
+                let message = message.unwrap_or_else(|| "it printed no error message".to_owned());
+                Err(IssueError::Exit { code, message })
             }
-            CommandEnd::TimedOut => Err(format!("gh gave no answer within {}", format_duration(TIME_LIMIT))),
-            CommandEnd::TooMuchOutput => Err(format!("gh printed more than {MAX_OUTPUT} bytes")),
-            CommandEnd::NotRun { why } => Err(format!("{} could not be run: {why}", gh.display())),
+            CommandEnd::TimedOut => Err(IssueError::TimedOut(TIME_LIMIT)),
+            CommandEnd::TooMuchOutput => Err(IssueError::TooMuchOutput(MAX_OUTPUT)),
+            CommandEnd::NotRun { why } => Err(IssueError::NotRun { gh: gh.clone(), why }),
         }
     }
 }
 
-fn read(output: &str) -> Result<String, String> {
+fn read(output: &str) -> Result<String, IssueError> {
     let answer: GhAnswer =
-        serde_json::from_str(output).map_err(|error| format!("the output of gh cannot be read ({error})"))?;
+        serde_json::from_str(output).map_err(|error| IssueError::Output(error.to_string()))?;
     let is_state = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
     match answer.state {
         state if !state.is_empty() && state.bytes().all(is_state) => Ok(state),
-        state => Err(format!("gh reported the invalid state `{}`", shown(&state))),
+        state => Err(IssueError::State(shown(&state))),
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{FilledTemplate, TemplateError, is_name, parse};
+use super::{FilledTemplate, TemplateError, TemplateProblem, is_name, parse};
 use crate::variables::Variables;
 
 fn variables(pairs: &[(&str, &str)]) -> Variables {
@@ -110,10 +110,10 @@ fn a_syntax_error_is_reported_with_its_line_and_column() {
     ] {
         let error = parse(text).expect_err(text);
         assert_eq!((error.line, error.column), (line, column), "{text:?}: {error}");
-        assert!(error.message.contains(wanted), "{text:?}: {error}");
+        assert!(error.to_string().contains(wanted), "{text:?}: {error}");
     }
-    let error = TemplateError { line: 3, column: 4, message: "why".to_owned() };
-    assert_eq!(error.to_string(), "3:4: why");
+    let error = TemplateError { line: 3, column: 4, problem: TemplateProblem::NoName };
+    assert!(error.to_string().starts_with("3:4: `{uv-}` names"), "{error}");
 }
 
 fn value() -> impl Strategy<Value = String> {

@@ -3,7 +3,7 @@
 use autonoe_core::plan::SessionOutput;
 use autonoe_workflow::definition::Completion;
 use autonoe_workflow::{
-    CompletionCondition, CompletionContext, CompletionResult, CompletionState, RuntimeContext,
+    CompletionCondition, CompletionContext, CompletionResult, CompletionState, IssueError, RuntimeContext,
 };
 use serde_json::{Value, json};
 
@@ -136,8 +136,11 @@ async fn a_failed_issue_lookup_is_a_warning_and_not_done() {
     let what = json!({ "type": "poll:state",
         "resource": { "type": "github-issue", "issue": "7", "repository": "a/b" } });
     let fixture = RunFixture::replying(vec![says("ok")]);
-    *fixture.host().issue.lock().unwrap() =
-        vec![Err("gh is not logged in".into()), Ok("OPEN".into()), Ok("CLOSED".into())];
+    *fixture.host().issue.lock().unwrap() = vec![
+        Err(IssueError::Exit { code: 4, message: "gh is not logged in".into() }),
+        Ok("OPEN".into()),
+        Ok("CLOSED".into()),
+    ];
     let finished = run_agent(what, &fixture).await;
     assert_eq!((finished.result.success, finished.result.iterations), (true, 3));
     let events = format!("{:?}", fixture.events());

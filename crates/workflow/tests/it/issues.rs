@@ -40,7 +40,7 @@ async fn an_invalid_issue_is_not_looked_up() {
     let fixture = fixture("touch $OUT/called; echo '{\"state\":\"OPEN\"}'");
     for issue in ["", "-1", "7 ", "7;", "x", "٣", "1234567890123456789", "{uv-issue}"] {
         assert!(
-            fixture.host.issue(issue, "o/n").await.unwrap_err().contains("not an issue number"),
+            fixture.host.issue(issue, "o/n").await.unwrap_err().to_string().contains("not an issue number"),
             "{issue}"
         );
     }
@@ -61,7 +61,7 @@ async fn an_invalid_issue_is_not_looked_up() {
         "ö/n",
         &long,
     ] {
-        let why = fixture.host.issue("7", repository).await.unwrap_err();
+        let why = fixture.host.issue("7", repository).await.unwrap_err().to_string();
         assert!(why.contains("OWNER/NAME"), "{repository}: {why}");
     }
     assert!(!fixture.dir.path().join("called").exists());
@@ -80,7 +80,7 @@ async fn malformed_output_of_gh_is_an_error() {
         (r#"echo '{"state":""}'"#, "invalid state"),
         (r#"echo '{"state":"closed now"}'"#, "invalid state"),
     ] {
-        let why = fixture(script).host.issue("7", "o/n").await.expect_err(script);
+        let why = fixture(script).host.issue("7", "o/n").await.expect_err(script).to_string();
         assert!(why.contains(wanted), "{script}: {why}");
     }
 }
@@ -88,9 +88,9 @@ async fn malformed_output_of_gh_is_an_error() {
 #[tokio::test]
 async fn without_gh_the_error_says_how_to_get_it() {
     let mut fixture = HostFixture::new();
-    let why = fixture.host.issue("7", "o/n").await.unwrap_err();
+    let why = fixture.host.issue("7", "o/n").await.unwrap_err().to_string();
     assert!(why.contains("not installed") && why.contains("https://cli.github.com"), "{why}");
     fixture.host.issues.gh = Some("/no/such/gh".into());
-    let why = fixture.host.issue("7", "o/n").await.unwrap_err();
+    let why = fixture.host.issue("7", "o/n").await.unwrap_err().to_string();
     assert!(why.contains("/no/such/gh could not be run"), "{why}");
 }

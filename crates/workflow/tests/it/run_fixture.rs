@@ -22,7 +22,7 @@ use autonoe_core::sink::Sinks;
 use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_workflow::definition::AgentDefinition;
 use autonoe_workflow::{
-    AgentResult, BuildOptions, CreatedAgent, HostCommandOutcome, HostEffects, StartOptions,
+    AgentResult, BuildOptions, CreatedAgent, HostCommandOutcome, HostEffects, IssueError, StartOptions,
     ValidatedDefinition, WebhookMessage, build, load, read_arguments,
 };
 use jiff::Timestamp;
@@ -148,7 +148,7 @@ pub struct FakeHost {
     pub programs: Mutex<Vec<HostCommandOutcome>>,
     pub program_inputs: Mutex<Vec<Value>>,
     pub files: Mutex<BTreeMap<String, String>>,
-    pub issue: Mutex<Vec<Result<String, String>>>,
+    pub issue: Mutex<Vec<Result<String, IssueError>>>,
     pub messages: Mutex<Vec<WebhookMessage>>,
     pub notify_fault: Mutex<Option<Fault>>,
     /// If set, decides the outcome of every command.
@@ -181,7 +181,7 @@ impl HostEffects for FakeHost {
         Ok(self.files.lock().expect("no panic").get(path).cloned())
     }
 
-    async fn issue(&self, _: &str, _: &str) -> Result<String, String> {
+    async fn issue(&self, _: &str, _: &str) -> Result<String, IssueError> {
         let mut states = self.issue.lock().expect("no panic");
         if states.len() > 1 { states.remove(0) } else { states[0].clone() }
     }

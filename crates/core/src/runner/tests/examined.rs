@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::instruction::Phase::{Coding, Review};
 use crate::outcome::RunOutcome;
 use crate::plan::RunState;
-use crate::status::Refusal;
+use crate::status::ChangeError;
 use crate::testing::script::session;
 use crate::testing::{World, seconds};
 
@@ -53,8 +53,8 @@ impl Examiner for ScriptedExaminer {
         Ok(())
     }
 
-    async fn propose(&self, _: &[String], _: Vec<Proposal>) -> Result<Result<(), String>, Fault> {
-        Ok(Ok(()))
+    async fn propose(&self, _: &[String], _: Vec<Proposal>) -> Result<(), ChangeError> {
+        Ok(())
     }
 
     async fn examine(&self, _: &Deliverable) -> Result<Examination, Fault> {
@@ -82,8 +82,8 @@ impl Examiner for ScriptedExaminer {
         Ok(is_wanted.then(|| "review A".to_owned()))
     }
 
-    async fn review(&self, _: &str, _: bool, _: String) -> Result<Result<(), Refusal>, Fault> {
-        Ok(Ok(()))
+    async fn review(&self, _: &str, _: bool, _: String) -> Result<(), ChangeError> {
+        Ok(())
     }
 
     async fn briefing(&self) -> Result<Option<String>, Fault> {

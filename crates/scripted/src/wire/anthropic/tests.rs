@@ -3,10 +3,10 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{error, read as read_at};
+use super::{WireRefusal, error, read as read_at};
 use crate::reply::{Prompt, ServiceError, signature};
 
-fn read(request: &Value) -> Result<Prompt, String> {
+fn read(request: &Value) -> Result<Prompt, WireRefusal> {
     read_at("/v1/messages", request)
 }
 
@@ -15,7 +15,7 @@ fn request(messages: Value) -> Value {
 }
 
 fn refusal(messages: Value) -> String {
-    read(&request(messages)).unwrap_err()
+    read(&request(messages)).unwrap_err().0
 }
 
 fn user(content: Value) -> Value {
@@ -61,8 +61,8 @@ fn reads_what_the_script_needs() {
 
 #[test]
 fn refuses_what_is_missing() {
-    assert_eq!(read(&json!({ "messages": [] })).unwrap_err(), "model: Field required");
-    assert_eq!(read(&json!({ "model": "m" })).unwrap_err(), "messages: Field required");
+    assert_eq!(read(&json!({ "messages": [] })).unwrap_err().0, "model: Field required");
+    assert_eq!(read(&json!({ "model": "m" })).unwrap_err().0, "messages: Field required");
     assert_eq!(refusal(json!([])), "messages: at least one message is required");
 }
 

@@ -1,0 +1,46 @@
+//! What is wrong with the checks in SPEC.md.
+
+use autonoe_core::duration::DurationError;
+
+use crate::check_limit::too_many;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("SPEC.md, line {line}: {problem}")]
+pub struct SpecError {
+    pub(crate) line: usize,
+    pub(crate) problem: SpecProblem,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SpecProblem {
+    #[error("{}", too_many())]
+    TooMany,
+    #[error("the check is never closed")]
+    NotClosed,
+    #[error(transparent)]
+    Duration(#[from] DurationError),
+    #[error("'{0}' is not a list of criterion numbers, such as 1,2")]
+    Criteria(String),
+    #[error("unknown check option '{0}'; the options are name, time, criteria, protect and network")]
+    Option(String),
+    #[error("unexpected word '{0}': a check has only one deliverable")]
+    SecondDeliverable(String),
+    #[error("a check must start with a command after `$ `")]
+    OutputFirst,
+    #[error("expected an exit code after `{after}`")]
+    ExitCode { after: &'static str },
+    #[error("the check has no command; write it after `$ `")]
+    NoCommand,
+    #[error("expected a command in backquotes after `check:`")]
+    UnquotedCommand,
+    #[error("expected a text in backquotes after `prints`")]
+    UnquotedText,
+    #[error("unknown word '{0}' in a check; expected prints, exits, within or for")]
+    Word(String),
+}
+
+impl SpecProblem {
+    pub(crate) fn at(self, line: usize) -> SpecError {
+        SpecError { line, problem: self }
+    }
+}
