@@ -20,6 +20,7 @@ use autonoe_core::halt::Halt;
 use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::outcome::{RunReport, exit};
+use autonoe_core::plan::{Plan, StatusReader as _};
 use autonoe_core::runner::Runner;
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
@@ -32,6 +33,7 @@ use autonoe_store::{LockHolder, SqliteJournal, StatusStore};
 use autonoe_telemetry::Telemetry;
 use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
+use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
 
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command};
 use self::job::{JobPlan, PlanContext};
@@ -165,11 +167,25 @@ impl Screen {
                 }
             }
         }
+        // We hold the project lock, so the workspace is ours to prepare.
+        let mut site = match run.workspace {
+            Some((hub, when)) => {
+                let tally = status.load().await?.map(|status| status.tally()).unwrap_or_default();
+                let start = if begun.resumed { Start::Resumed } else { Start::New };
+                let site = WorkspaceSite::prepare(hub, project.root(), begun.run, start, when, tally).await?;
+                if let Some(message) = present::left_out(site.left_out()) {
+                    sinks.emit(&span, RunEvent::Warning { message });
+                }
+                Some(site)
+            }
+            None => None,
+        };
         // We hold the project lock, so every checkout there is stale.
         checkouts.remove_leftovers(Duration::ZERO);
         let first = job.first_phase();
         let context = PlanContext {
             project: &project,
+            work_root: &run.work_root,
             journal: Arc::clone(&journal),
             status: Arc::clone(&status),
             clock: Arc::clone(&clock),
@@ -208,8 +224,17 @@ impl Screen {
             ));
         };
         self.console.start();
+        let on_landing = |event: SiteEvent| sinks.emit(&span, landing_event(event));
+        let mut landing_plan;
+        let session_plan: &mut dyn Plan = match &mut site {
+            Some(site) => {
+                landing_plan = LandingPlan { inner: plan.plan(), site, on_event: &on_landing };
+                &mut landing_plan
+            }
+            None => plan.plan(),
+        };
         let runner = Runner {
-            plan: plan.plan(),
+            plan: session_plan,
             backend_chain: BackendChain::new(first, entries.collect())
                 .reviewed_by(verifier.as_ref().map(chain_entry)),
             gates: &|phase, session| {
@@ -230,7 +255,7 @@ impl Screen {
         };
         let report = runner.run(begun.state).await;
         // Only the report needs this; the outcome does not depend on it.
-        let _ = journal.record_end_commit(last_commit(project.root()).as_deref()).await;
+        let _ = journal.record_end_commit(last_commit(&run.work_root).as_deref()).await;
         if let Some(telemetry) = telemetry {
             telemetry.shutdown(TELEMETRY_LIMIT).await;
             if let Some(problem) = telemetry.loss_warning() {
@@ -276,6 +301,18 @@ impl Screen {
 
 fn chain_entry((backend, models): &BuiltBackend) -> ChainEntry<'_> {
     ChainEntry { backend: backend.as_ref(), models: models.clone() }
+}
+
+fn landing_event(event: SiteEvent) -> RunEvent {
+    match event {
+        SiteEvent::Saved { files } => RunEvent::Warning {
+            message: format!("The session left {files} uncommitted file(s), which were committed for it."),
+        },
+        SiteEvent::Landed { branch, commit } => RunEvent::Landing { branch, commit, why: None },
+        SiteEvent::Apart { branch, commit, why } => {
+            RunEvent::Landing { branch, commit, why: Some(why.to_string()) }
+        }
+    }
 }
 
 fn holder(run: &ResolvedRun, clock: &dyn Clock) -> LockHolder {

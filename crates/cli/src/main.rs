@@ -28,6 +28,7 @@ mod scratch;
 mod stop;
 mod system;
 mod vendors;
+mod work_place;
 mod write_fault;
 
 use std::process::ExitCode;

@@ -21,6 +21,7 @@ use autonoe_verify::CheckoutFactory;
 use tokio::process::Command;
 
 use crate::environment::Environment;
+use crate::work_place::WorkPlace;
 use crate::write_fault::cannot_write;
 
 const HOW_TO_ALLOW: &str =
@@ -133,12 +134,16 @@ pub fn build(
     policy: &PolicyOptions,
     sandbox: Sandbox,
     identity: &GitIdentity,
+    place: &WorkPlace,
 ) -> Result<RoomConfig, Fault> {
     check_repository(project)?;
-    let bounds = bounds(project, environment, user, policy);
+    let bounds = match place.hub {
+        Some(_) => bounds_of_workspace(project, environment, user, policy, place),
+        None => bounds(project, environment, user, policy),
+    };
     let mut env = environment.for_children.clone();
     env.extend(environment.toolchain().env);
-    env.extend(git_settings(project, sandbox.layer()));
+    env.extend(git_settings(&place.root, sandbox.layer()));
     if sandbox.layer() != SandboxLayer::None {
         identity.write(&bounds.home);
         env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
@@ -161,12 +166,12 @@ pub fn check_repository(project: &Project) -> Result<(), Fault> {
 }
 
 /// Git settings for agents' commands, passed in the environment so that they override those of the repository.
-fn git_settings(project: &Project, layer: SandboxLayer) -> Vec<(String, String)> {
+fn git_settings(root: &Path, layer: SandboxLayer) -> Vec<(String, String)> {
     // A bare repository among the project's files must not be used: its settings could name programs that git would run.
     let mut settings = vec![("safe.bareRepository", "explicit".to_owned())];
     if layer != SandboxLayer::None {
         // Inside the sandbox it does not matter who owns the project: the user has chosen it.
-        let top = Repository::around(project.root()).top(project.root()).display().to_string();
+        let top = Repository::around(root).top(root).display().to_string();
         settings.extend([("safe.directory", top.clone()), ("safe.directory", format!("{top}/*"))]);
         // The user's keys are not in the room.
         settings.extend(["commit.gpgSign", "tag.gpgSign"].map(|name| (name, "false".to_owned())));
@@ -191,7 +196,7 @@ pub fn for_preflight(
     (bounds.home, bounds.temp) = (scratch.to_owned(), scratch.to_owned());
     bounds.records = None;
     let mut env = environment.for_children.clone();
-    env.extend(git_settings(project, sandbox.layer()));
+    env.extend(git_settings(project.root(), sandbox.layer()));
     let egress = Arc::new(EgressRules::default());
     Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::default() })
 }
@@ -203,13 +208,14 @@ pub fn checkout_factory(
     user: &UserConfig,
     room_config: &RoomConfig,
     scratch: &str,
+    place: &WorkPlace,
 ) -> CheckoutFactory {
     let mut check_room = room_config.clone();
     let readable = readable(environment, user).into_iter().filter_map(|path| path.canonicalize().ok());
-    check_room.bounds.read = readable.collect();
+    check_room.bounds.read = readable.chain(place.borrowed()).collect();
     check_room.guarded = Arc::default();
     CheckoutFactory {
-        root: project.root().to_owned(),
+        root: place.root.clone(),
         scratch: project.state_dir().join(scratch),
         room_config: check_room,
         network: user.checks.network.then(|| Arc::clone(&room_config.egress)),
@@ -228,8 +234,9 @@ pub async fn checkouts_outside_runs(
     let in_force = AgentConfig::load(project)?.effective(Mode::Run);
     let policy =
         PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
-    let room_config = build(project, environment, &user, &policy, sandbox?, &identity)?;
-    let checkouts = checkout_factory(project, environment, &user, &room_config, "looks");
+    let place = WorkPlace::in_place(project);
+    let room_config = build(project, environment, &user, &policy, sandbox?, &identity, &place)?;
+    let checkouts = checkout_factory(project, environment, &user, &room_config, "looks", &place);
     checkouts.remove_leftovers(LEFTOVER_AGE);
     Ok(checkouts)
 }
@@ -267,14 +274,37 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     bounds.hidden = vec![environment.state_home.clone()];
     let home = home_in_project(project, environment);
     bounds.hidden.extend(home.iter().flat_map(|home| SECRETS_IN_HOME.map(|name| home.join(name))));
+    bounds.limits = limits(user);
+    bounds
+}
+
+/// A workspace is the agents' own, and nothing of the user's project is in its room.
+fn bounds_of_workspace(
+    project: &Project,
+    environment: &Environment,
+    user: &UserConfig,
+    policy: &PolicyOptions,
+    place: &WorkPlace,
+) -> Bounds {
+    let mut bounds = Bounds::new(&place.tree, project.state_dir().join("home"), project.temporary_dir());
+    bounds.records = Some(project.rooms_dir());
+    let is_outside = |path: &PathBuf| !path.starts_with(project.root());
+    bounds.read = PermissionSet::new(policy).readable_paths().into_iter().filter(is_outside).collect();
+    bounds.read.extend(place.borrowed());
+    bounds.write = user.sandbox.write.iter().filter(|path| path.exists()).cloned().collect();
+    bounds.hidden = vec![environment.state_home.clone()];
+    bounds.limits = limits(user);
+    bounds
+}
+
+fn limits(user: &UserConfig) -> RoomLimits {
     let defaults = RoomLimits::default();
-    bounds.limits = RoomLimits {
+    RoomLimits {
         processes: user.sandbox.max_processes.map_or(defaults.processes, |number| number.get().into()),
         memory: user.sandbox.max_memory.map_or(defaults.memory, |size| size.bytes()),
         file_size: user.sandbox.max_file_size.map_or(defaults.file_size, |size| size.bytes()),
         ..defaults
-    };
-    bounds
+    }
 }
 
 /// The user's home if it is inside the project, where agents can read and write it.
@@ -357,6 +387,11 @@ impl GitIdentity {
             email: setting("user.email").unwrap_or(default.email),
             timed_out: false,
         }
+    }
+
+    /// Name and email.
+    pub fn as_pair(&self) -> [&str; 2] {
+        [&self.name, &self.email]
     }
 
     pub fn warning(&self) -> Option<String> {

@@ -170,6 +170,13 @@ pub enum RunEvent {
         reason: String,
     },
     StatusChanged(StatusChange),
+    /// Commits of the run came to the user's repository.
+    Landing {
+        branch: String,
+        commit: String,
+        /// Why the checked-out branch was left alone; `None` if it was fast-forwarded.
+        why: Option<String>,
+    },
     /// Autonoe ran a check.
     Checked {
         /// `None` means the check covers the project as a whole.

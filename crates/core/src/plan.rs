@@ -157,6 +157,11 @@ pub trait Plan: Send {
         Ok(())
     }
 
+    /// Called once when the run has ended, however that was, before it is reported.
+    async fn ended(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
     fn report(&self) -> PlanReport;
 }
 

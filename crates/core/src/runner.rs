@@ -102,6 +102,7 @@ impl Runner<'_> {
             }
         };
         let outcome = self.confirm_passed(outcome, &state, start).await;
+        let outcome = self.close_plan(outcome).await;
         let mut report = self.report(outcome, &state, start);
         if let Err(fault) = self.journal.record(JournalRecord::RunEnded(Box::new(report.clone()))).await {
             report = self.report(RunOutcome::Failed { fault }, &state, start);
@@ -120,6 +121,15 @@ impl Runner<'_> {
         }
         let time = self.plan_time(state, start).map(|(left, limit)| (left.max(CONFIRMATION_LIMIT), limit));
         match bounded(&self.interrupt, self.clock, time, self.plan.confirm_passed()).await {
+            Ok(Bounded::Done(()) | Bounded::Interrupted | Bounded::OutOfTime { .. }) => outcome,
+            Err(fault) => RunOutcome::Failed { fault },
+        }
+    }
+
+    /// What the plan still has to do is short, so an interrupt waits for it.
+    async fn close_plan(&mut self, outcome: RunOutcome) -> RunOutcome {
+        let (patient, time) = (CancellationToken::new(), Some((CONFIRMATION_LIMIT, CONFIRMATION_LIMIT)));
+        match bounded(&patient, self.clock, time, self.plan.ended()).await {
             Ok(Bounded::Done(()) | Bounded::Interrupted | Bounded::OutOfTime { .. }) => outcome,
             Err(fault) => RunOutcome::Failed { fault },
         }

@@ -153,10 +153,10 @@ impl CheckRegistry {
         atomic::write(&path, text.as_bytes()).map_err(|error| write_fault(&path, &error))
     }
 
-    /// Accepts the current content of a project file and stores a copy.
-    pub fn accept(&mut self, project: &Project, file: &str, at: Timestamp) -> Result<(), Fault> {
+    /// Accepts the current content of a file below `root`, where agents work, and stores a copy.
+    pub fn accept(&mut self, project: &Project, root: &Path, file: &str, at: Timestamp) -> Result<(), Fault> {
         let read = || -> Result<(Vec<u8>, bool), ReadError> {
-            let opened = open_beneath(project.root(), Path::new(file))?;
+            let opened = open_beneath(root, Path::new(file))?;
             let executable = is_executable(&opened.metadata()?);
             Ok((read_opened(&opened, MAX_FILE_BYTES)?, executable))
         };

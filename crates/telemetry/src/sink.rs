@@ -127,6 +127,7 @@ impl TelemetrySink {
             RunEvent::Outcome(report) => self.run_ended(span, report),
             RunEvent::BackendChanged { .. }
             | RunEvent::StatusChanged(_)
+            | RunEvent::Landing { .. }
             | RunEvent::Checked { .. }
             | RunEvent::Disputed { .. }
             | RunEvent::StepEnded { .. }

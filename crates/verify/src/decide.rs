@@ -18,8 +18,14 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
     let mut registry = CheckRegistry::load(project)?;
     let checks = all_checks(written, &registry);
     let message = if let Some(check) = checks.iter().find(|check| check.name == target) {
-        let missing =
-            oracles::freeze(&mut registry, project, &check.protect, now, &CancellationToken::new())?;
+        let missing = oracles::freeze(
+            &mut registry,
+            project,
+            project.root(),
+            &check.protect,
+            now,
+            &CancellationToken::new(),
+        )?;
         if !missing.is_empty() {
             let message =
                 format!("The check '{target}' relies on files that do not exist: {}.", missing.join(", "));
@@ -36,7 +42,7 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
         format!("The check '{target}' now counts.")
     } else if registry.files.contains_key(target) || registry.disputes.contains_key(target) {
         if project.root().join(target).exists() {
-            registry.accept(project, target, now)?;
+            registry.accept(project, project.root(), target, now)?;
             format!("Accepted the current version of {target}.")
         } else {
             registry.files.remove(target);

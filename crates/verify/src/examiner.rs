@@ -203,8 +203,10 @@ impl ProjectExaminer {
         for check in &new {
             let (mut frozen, project, globs) =
                 (registry.clone(), self.project.clone(), check.protect.clone());
+            let root = self.checkouts.root.clone();
             let freeze = move |cancel: &_| {
-                oracles::freeze(&mut frozen, &project, &globs, now, cancel).map(|missing| (frozen, missing))
+                oracles::freeze(&mut frozen, &project, &root, &globs, now, cancel)
+                    .map(|missing| (frozen, missing))
             };
             let (frozen, unmatched) = blocking(freeze).await?;
             *registry = frozen;
@@ -247,7 +249,7 @@ impl ProjectExaminer {
     }
 
     async fn differences(&self, registry: &CheckRegistry) -> Result<Vec<(String, Option<String>)>, Fault> {
-        let (registry, root) = (registry.clone(), self.project.root().to_owned());
+        let (registry, root) = (registry.clone(), self.checkouts.root.clone());
         blocking(move |cancel| oracles::differences(&registry, &root, cancel)).await
     }
 
@@ -271,7 +273,7 @@ impl ProjectExaminer {
 
     /// Protects the accepted files from now on.
     fn protect(&self, registry: &CheckRegistry) {
-        let root = self.project.root();
+        let root = &self.checkouts.root;
         let mut files: Vec<_> = registry.files.keys().map(|file| root.join(file)).collect();
         if self.written.iter().any(|check| check.origin == CheckOrigin::Spec) {
             files.push(root.join("SPEC.md"));

@@ -110,10 +110,11 @@ fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet, 
     set.build().map_err(wrong)
 }
 
-/// Accepts the current files of new globs. Returns the globs that match nothing.
+/// Accepts the current files of new globs below `root`, where agents work. Returns the globs that match nothing.
 pub(crate) fn freeze(
     registry: &mut CheckRegistry,
     project: &Project,
+    root: &Path,
     globs: &[String],
     now: Timestamp,
     cancel: &CancellationToken,
@@ -123,14 +124,14 @@ pub(crate) fn freeze(
         if !registry.globs.insert(glob.clone()) {
             continue;
         }
-        let files = matching(project.root(), [glob], cancel)?;
+        let files = matching(root, [glob], cancel)?;
         if files.is_empty() {
             registry.globs.remove(glob);
             missing.push(glob.clone());
         }
         for file in files {
             if !registry.files.contains_key(&file) {
-                registry.accept(project, &file, now)?;
+                registry.accept(project, root, &file, now)?;
             }
         }
     }

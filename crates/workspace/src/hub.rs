@@ -256,7 +256,7 @@ impl Hub {
     pub(crate) fn unusable(&self, workspace: &Workspace, why: &str) -> Fault {
         let tree = workspace.tree();
         let message = format!("The work of the agent in {} cannot be used: {why}.", tree.display());
-        Fault::permanent(FaultLayer::System, "workspace", message)
+        Fault::transient(FaultLayer::System, "workspace", message)
             .hint("Your project is unchanged. What was fetched before is kept.")
     }
 

@@ -39,6 +39,13 @@ impl Plan for LandingPlan<'_> {
         self.inner.confirm_passed().await
     }
 
+    async fn ended(&mut self) -> Result<(), Fault> {
+        self.inner.ended().await?;
+        let events = self.site.run_ended(self.inner.report().tally()).await?;
+        events.into_iter().for_each(self.on_event);
+        Ok(())
+    }
+
     fn report(&self) -> PlanReport {
         self.inner.report()
     }

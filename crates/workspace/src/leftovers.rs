@@ -5,11 +5,14 @@ use autonoe_core::fault::Fault;
 use crate::hub::Hub;
 use crate::workspace::Workspace;
 
-/// Commits all changes in the working tree `$1` with the message `$2`. Prints how many files there were.
+/// Commits all changes in the working tree `$1` with the message `$2`. Prints them, a line each.
 const SAVE: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
-git status --porcelain | wc -l | tr -d ' '
-[ "$(git status --porcelain | head -n 1)" ] || exit 0
+export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
+export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
+changes=$(git status --porcelain --no-renames) || exit
+[ "$changes" ] || exit 0
+echo "$changes"
 git add --all && git -c commit.gpgSign=false commit --quiet --no-verify -m "$2""#;
 
 impl Hub {
@@ -22,7 +25,7 @@ impl Hub {
         room.close().await;
         let saved = saved?;
         match saved.code {
-            0 => Ok(saved.stdout.trim().parse().unwrap_or_default()),
+            0 => Ok(saved.stdout.lines().count()),
             _ => Err(self.unusable(workspace, &format!("changes cannot be committed ({})", saved.reason()))),
         }
     }

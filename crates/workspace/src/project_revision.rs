@@ -20,12 +20,12 @@ git rev-parse --verify --quiet 'HEAD^{tree}' || echo -
 git config --type=bool --default false core.sparseCheckout
 git ls-files --stage | grep -c '^160000'
 git rev-parse --verify --quiet HEAD > /dev/null &&
-    git for-each-ref --merged HEAD --format='%(objectname) %(refname)' refs/tags | head -n 10000
+    git for-each-ref --count=10000 --merged HEAD --format='%(objectname) %(refname)' refs/tags
 exit 0"#;
 
 /// Lists uncommitted files, separated by NUL bytes.
 const UNCOMMITTED: &str = r#"export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-cd "$1" && git --no-optional-locks status --porcelain -z --no-renames | head -c 200000"#;
+cd "$1" && git --no-optional-locks status --porcelain -z --no-renames"#;
 
 /// The state of the user's repository from which a workspace is made.
 #[derive(Debug, Clone, PartialEq, Eq)]

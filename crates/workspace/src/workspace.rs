@@ -14,21 +14,19 @@ use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
 use crate::skeleton::Skeleton;
 
-/// Fills the working tree `$1` with the tree `$2`. `$3` is a copy of the index as it was filled before, if it was; `$4` is the path of
-/// the project within the working tree. Autonoe's own files are left out, and SPEC.md, which is the user's.
+/// Fills the working tree `$1` with the tree `$2`. If it was filled before, its index is as it was then. `$3` is the path of the project
+/// within the working tree. Autonoe's own files are left out, and SPEC.md, which is the user's.
 const FILL: &str = r#"cd "$1" || exit
 export GIT_DIR="$PWD/.git"
-if [ -f "$3" ]; then
-    cp -p "$3" .git/index || exit
+[ -f .git/index ] && was_filled=1
+if [ "$was_filled" ]; then
     git update-index -q --refresh > /dev/null
     git read-tree --reset -u "$2" && git clean -ffdq || exit
 else
     git read-tree "$2" || exit
 fi
-git ls-files -z -- "$4.autonoe" "$4.autonoe-note.md" "$4SPEC.md" | git update-index -z --skip-worktree --stdin || exit
-[ -f "$3" ] || git checkout-index --all --quiet -u || exit
-rm -rf "$4.autonoe"
-rm -f "$3.new"; cp -p .git/index "$3.new" && mv "$3.new" "$3""#;
+git ls-files -z -- "$3.autonoe" "$3.autonoe-note.md" "$3SPEC.md" | git update-index -z --skip-worktree --stdin || exit
+[ "$was_filled" ] || git checkout-index --all --quiet -u"#;
 
 /// A clone in which one agent works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,9 +62,14 @@ impl Workspace {
         self.tree().join(".git")
     }
 
+    /// The index as the working tree was filled, which agents cannot change.
+    fn saved_index(&self) -> PathBuf {
+        self.directory.join("index")
+    }
+
     /// Whether it was filled once.
     pub(crate) fn exists(&self) -> bool {
-        self.directory.join("index").is_file()
+        self.saved_index().is_file()
     }
 
     /// The branch that it is on, such as `autonoe/7`.
@@ -93,7 +96,6 @@ impl Hub {
         revision: &ProjectRevision,
     ) -> Result<(Workspace, Preparation), Fault> {
         let workspace = self.described(name, branch, revision);
-        let filled = workspace.directory.join("index");
         let preparation = if workspace.exists() { Preparation::Reused } else { Preparation::Created };
         if preparation == Preparation::Created {
             clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
@@ -102,12 +104,17 @@ impl Hub {
         let tree = revision.tree.as_deref().unwrap_or(empty_tree(&revision.format));
         let room = self.room([self.directory.join("base"), self.git_dir()], [workspace.directory.clone()])?;
         let path = workspace.tree();
-        let args = [path.as_os_str(), tree.as_ref(), filled.as_os_str(), workspace.part.as_ref()];
+        let args = [path.as_os_str(), tree.as_ref(), workspace.part.as_ref()];
         let finished = room.run(FILL, args).await;
         room.close().await;
         let finished = finished?;
         match finished.code {
-            0 => Ok((workspace, preparation)),
+            0 => {
+                let finished = remove(&workspace.root().join(".autonoe"))
+                    .and_then(|()| copy_index(&workspace.git_dir().join("index"), &workspace.saved_index()));
+                finished.map_err(|error| self.unwritable(&error))?;
+                Ok((workspace, preparation))
+            }
             _ if preparation == Preparation::Reused => {
                 // Whatever the agent did to it, it can be made anew.
                 clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
@@ -150,7 +157,11 @@ impl Hub {
             refs: &format!("{header}{}", revision.tags),
             exclude: &exclude,
         };
-        skeleton.write(&workspace.git_dir())
+        skeleton.write(&workspace.git_dir())?;
+        match workspace.exists() {
+            true => copy_index(&workspace.saved_index(), &workspace.git_dir().join("index")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -160,6 +171,15 @@ pub(crate) fn empty_tree(format: &str) -> &'static str {
         "sha256" => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
         _ => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     }
+}
+
+/// Copies an index, with its time: git compares that with the times of files.
+fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    let new = to.with_extension("new");
+    fs::copy(from, &new)?;
+    let copied = fs::File::options().write(true).open(&new)?;
+    copied.set_modified(from.metadata()?.modified()?)?;
+    fs::rename(&new, to)
 }
 
 /// Removes a file or directory, and whatever else an agent may have put in its place.

@@ -1,7 +1,8 @@
 //! `autonoe run`
 
 use autonoe_core::fault::Fault;
-use clap::Args;
+use autonoe_workspace::LandWhen;
+use clap::{Args, ValueEnum};
 
 use crate::arguments::{CommonArgs, SpecArgs};
 use crate::backend_name::BackendWithModel;
@@ -24,6 +25,14 @@ pub struct RunArgs {
     #[arg(long)]
     pub no_sandbox: bool,
 
+    /// Let agents work in a clone of their own instead of your checkout; its commits land on your branch (preview)
+    #[arg(long, conflicts_with = "no_sandbox")]
+    pub workspace: bool,
+
+    /// When commits of the workspace come to your branch [default: passed]
+    #[arg(long, value_name = "WHEN", requires = "workspace")]
+    pub land: Option<LandChoice>,
+
     /// Allow rm and mv inside the project
     #[arg(long, short = 'D')]
     pub allow_destructive: bool,
@@ -37,6 +46,30 @@ pub struct RunArgs {
     pub verifier: Option<BackendWithModel>,
 }
 
+/// Values of `--land`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum LandChoice {
+    /// After a session in which a deliverable passed
+    Passed,
+    /// After a session in which a deliverable was verified
+    Verified,
+    /// When the run ends
+    End,
+    /// Not at all: the commits stay on a branch of their own
+    Never,
+}
+
+impl From<LandChoice> for LandWhen {
+    fn from(choice: LandChoice) -> Self {
+        match choice {
+            LandChoice::Passed => Self::Passed,
+            LandChoice::Verified => Self::Verified,
+            LandChoice::End => Self::End,
+            LandChoice::Never => Self::Never,
+        }
+    }
+}
+
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
     let request = RunRequest {
         job: RunJob::Run { is_strict: args.strict, verifier: args.verifier.as_ref() },
@@ -47,6 +80,7 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
+        land: args.workspace.then(|| args.land.map(LandWhen::from).unwrap_or_default()),
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
     drive(request, &environment)

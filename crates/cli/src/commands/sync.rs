@@ -27,6 +27,7 @@ pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
         allow_destructive: false,
         allow_commands: Vec::new(),
         no_sandbox: false,
+        land: None,
         warning: None,
     };
     drive(request, &environment)

@@ -1,5 +1,6 @@
 //! The job of a run (`run`, `sync` or a declarative agent) and the plan that carries it out.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use autonoe_core::check::Check;
@@ -182,6 +183,8 @@ impl PreparedJob {
 /// Everything that building a plan needs.
 pub struct PlanContext<'a> {
     pub project: &'a Project,
+    /// The project as agents see it.
+    pub work_root: &'a Path,
     pub journal: Arc<SqliteJournal>,
     pub status: Arc<StatusStore>,
     pub clock: Arc<dyn Clock>,
@@ -235,7 +238,7 @@ impl PlanContext<'_> {
             let (sinks, span) = (self.sinks.clone(), self.span.clone());
             Box::new(move |event: &RunEvent| sinks.emit(&span, event))
         };
-        let base = self.journal.record_start_commit(last_commit(self.project.root()).as_deref()).await?;
+        let base = self.journal.record_start_commit(last_commit(self.work_root).as_deref()).await?;
         match job {
             PreparedJob::Agent(job) => {
                 let options = StartOptions {

@@ -18,6 +18,7 @@ use autonoe_store::config::AgentConfig;
 use autonoe_store::{CrashPoint, Project};
 use autonoe_telemetry::TelemetrySettings;
 use autonoe_verify::CheckoutFactory;
+use autonoe_workspace::{Hub, LandWhen};
 
 use super::job::{PreparedJob, RunJob, RunTitle};
 use super::request::RunRequest;
@@ -35,6 +36,7 @@ use crate::preflight;
 use crate::providers;
 use crate::resolve_backends::{ResolvedBackend, resolve_backends, resolve_verifier};
 use crate::room_config;
+use crate::work_place::WorkPlace;
 
 pub struct ResolvedRun {
     pub title: RunTitle,
@@ -47,6 +49,10 @@ pub struct ResolvedRun {
     pub verifier: Option<RunBackend>,
     pub room_config: RoomConfig,
     pub checkouts: CheckoutFactory,
+    /// The project as agents see it.
+    pub work_root: PathBuf,
+    /// The hub of the workspace, and when its commits land; `None` if agents work in the user's checkout.
+    pub workspace: Option<(Hub, LandWhen)>,
     /// The conversation that the first session resumes.
     pub resume: Option<serde_json::Value>,
     /// Back up the existing deliverables and plan from scratch.
@@ -87,11 +93,15 @@ impl ResolvedRun {
             .into_iter()
             .chain(fallbacks)
             .try_for_each(|name| name.check_configured(&user.agents))?;
-        let mut policy = policy(&request, &config, &project, environment)?;
+        let place = match request.land {
+            Some(_) => WorkPlace::workspace(&project),
+            None => WorkPlace::in_place(&project),
+        };
+        let mut policy = policy(&request, &config, &project, environment, &place)?;
         policy.tools.extend(mcp_tool_patterns(&config, mode, &user));
         policy.readable = room_config::readable(environment, &user);
         policy.readable.extend(create_outputs_dir(&project));
-        let RunRequest { job, resume, start_over, warning, plan_model, .. } = request;
+        let RunRequest { job, resume, start_over, warning, plan_model, land, .. } = request;
         let verifier = match &job {
             RunJob::Run { verifier, .. } => *verifier,
             RunJob::Sync | RunJob::Agent(_) => None,
@@ -125,10 +135,15 @@ impl ResolvedRun {
         notices.extend(chain.iter().filter_map(|resolved| no_web_search(&resolved.backend, &policy)));
         policy.temp = room_config::temporary(sandbox.layer(), &project);
         let mut room_config =
-            room_config::build(&project, environment, &user, &policy, sandbox, &host.identity)?;
-        let warnings = preflight::check(&project, &room_config).await?;
+            room_config::build(&project, environment, &user, &policy, sandbox, &host.identity, &place)?;
+        // A workspace is ours, so that nothing of the user's repository can prevent agents from working there.
+        let warnings = match land {
+            Some(_) => Vec::new(),
+            None => preflight::check(&project, &room_config).await?,
+        };
         let checkouts =
-            room_config::checkout_factory(&project, environment, &user, &room_config, "checkouts");
+            room_config::checkout_factory(&project, environment, &user, &room_config, "checkouts", &place);
+        let hub = place.open_hub(&project, &checkouts.room_config, host.identity.as_pair());
         let tools = native_tools(&config, mode, &project, environment, &user, &policy, &secrets)?;
         room_config.bounds.read.extend(tools.installed.iter().cloned());
         let NativeTools { options: tool_options, servers, installed: _ } = tools;
@@ -141,7 +156,7 @@ impl ResolvedRun {
         let reader = SettingsReader {
             environment,
             native: NativeSettings {
-                root: project.root().to_owned(),
+                root: place.root.clone(),
                 providers,
                 tuning: Tuning { prices: Some(Arc::clone(&prices)), ..Tuning::default() },
                 room_config: room_config.clone(),
@@ -171,6 +186,8 @@ impl ResolvedRun {
             verifier,
             room_config,
             checkouts,
+            work_root: place.root,
+            workspace: hub.zip(land),
             resume,
             start_over,
             socket,

@@ -20,6 +20,7 @@ use crate::environment::Environment;
 use crate::lock_project::removable_locks;
 use crate::permissions::{allowed_tools, hook_files, hook_rules, permission_rules};
 use crate::programs::{find_program, installation};
+use crate::work_place::WorkPlace;
 
 /// Configuration of the native agent's tools.
 pub struct NativeTools {
@@ -143,6 +144,7 @@ pub fn policy(
     config: &AgentConfig,
     project: &Project,
     environment: &Environment,
+    place: &WorkPlace,
 ) -> Result<PolicyOptions, Fault> {
     let in_force = config.effective(request.job.mode());
     Ok(PolicyOptions {
@@ -156,6 +158,6 @@ pub fn policy(
         pkill_targets: in_force.pkill_targets,
         home: environment.home.clone(),
         git_locks: removable_locks(project),
-        ..PolicyOptions::new(request.job.mode(), project.root())
+        ..PolicyOptions::new(request.job.mode(), &place.root)
     })
 }

@@ -76,6 +76,28 @@ pub fn overall(report: &RunReport) -> String {
     )
 }
 
+/// A sentence about the user's files that agents do not see; `None` if there are none.
+pub fn left_out<'a>(files: impl Iterator<Item = &'a str>) -> Option<String> {
+    let files: Vec<_> = files.collect();
+    let shown = files.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+    let more = if files.len() > 5 { format!(" and {} more", files.len() - 5) } else { String::new() };
+    (!files.is_empty()).then(|| {
+        format!("Agents work from your last commit: your uncommitted changes are left out ({shown}{more}).")
+    })
+}
+
+/// Where the commits of a run are now.
+pub fn landing(branch: &str, commit: &str, why: Option<&str>) -> (MessageLevel, String) {
+    let commit = &commit[..commit.len().min(10)];
+    match why {
+        None => (MessageLevel::Good, format!("[LANDED] {commit} on {branch}")),
+        Some(why) => (
+            MessageLevel::Setback,
+            format!("[NOT LANDED] {why}. The commits are on branch {branch} ({commit}): git merge {branch}"),
+        ),
+    }
+}
+
 pub fn checked(
     deliverable: Option<&str>,
     check: &str,

@@ -124,6 +124,10 @@ impl Presenter {
                     messages::checked(deliverable.as_deref(), check, *purpose, *passed, message);
                 self.print(level, &line);
             }
+            RunEvent::Landing { branch, commit, why } => {
+                let (level, line) = messages::landing(branch, commit, why.as_deref());
+                self.print(level, &line);
+            }
             RunEvent::Disputed { path, message } => {
                 self.console.line(MessageLevel::Warning, &format!("Disputed: {path}: {message}"));
             }
@@ -233,6 +237,7 @@ fn run_activity(state: &mut ActivityState, event: &RunEvent) {
         | RunEvent::RunStarted { .. }
         | RunEvent::BackendChanged { .. }
         | RunEvent::StatusChanged(_)
+        | RunEvent::Landing { .. }
         | RunEvent::Checked { .. }
         | RunEvent::Disputed { .. }
         | RunEvent::StepEnded { .. }

@@ -49,3 +49,4 @@ mod support;
 mod sync;
 mod tls;
 mod vendors;
+mod workspaces;

@@ -1,0 +1,50 @@
+//! Where the agents of a run work: in the user's checkout, or in a workspace of their own.
+
+use std::path::{Path, PathBuf};
+
+use autonoe_sandbox::{Repository, RoomConfig};
+use autonoe_store::Project;
+use autonoe_workspace::{Hub, WORKSPACE};
+
+/// Where the agents of a run work.
+#[derive(Debug, Clone)]
+pub struct WorkPlace {
+    /// What agents may write: the project, or the whole working tree of their workspace.
+    pub tree: PathBuf,
+    /// The project within `tree`.
+    pub root: PathBuf,
+    /// The directory of the hub; `None` in the user's checkout.
+    pub hub: Option<PathBuf>,
+}
+
+impl WorkPlace {
+    pub fn in_place(project: &Project) -> Self {
+        Self { tree: project.root().to_owned(), root: project.root().to_owned(), hub: None }
+    }
+
+    pub fn workspace(project: &Project) -> Self {
+        let hub = project.state_dir().join("hub");
+        let tree = hub.join("workspaces").join(WORKSPACE).join("tree");
+        let repository = Repository::around(project.root());
+        let part = project.root().strip_prefix(repository.top(project.root())).unwrap_or(Path::new(""));
+        Self {
+            root: if part == Path::new("") { tree.clone() } else { tree.join(part) },
+            tree,
+            hub: Some(hub),
+        }
+    }
+
+    /// Object directories that the workspace borrows from.
+    pub fn borrowed(&self) -> impl Iterator<Item = PathBuf> {
+        self.hub.iter().flat_map(|hub| [hub.join("base"), hub.join("hub.git")])
+    }
+
+    /// `room_config` is that of rooms for checks; `identity` has the name and email for commits.
+    pub fn open_hub(&self, project: &Project, room_config: &RoomConfig, identity: [&str; 2]) -> Option<Hub> {
+        let directory = self.hub.clone()?;
+        let mut room_config = room_config.clone();
+        let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"].map(str::to_owned);
+        room_config.env.extend(names.into_iter().zip(identity.map(str::to_owned)));
+        Some(Hub::new(project.root().to_owned(), directory, room_config))
+    }
+}

@@ -1,0 +1,155 @@
+//! Agents in workspaces of their own, observed from the user's repository.
+
+use std::fs;
+
+use super::support::{CliTestProject, RunOutput, always, assert_script_followed, model, without_bubblewrap};
+
+/// A project with a repository in which SPEC.md is committed, and a deliverable A.
+fn project() -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "the user's\n")]);
+    project
+}
+
+fn allow_sh(project: &CliTestProject) {
+    project.write(".autonoe/agent.json", r#"{ "allowCommands": { "base": ["sh"] } }"#);
+    let trusted = project.autonoe(None).args(["trust", "--yes"]).output().expect("started");
+    assert!(trusted.status.success(), "{trusted:?}");
+}
+
+/// A session that writes and commits `a.txt` and passes A.
+const BUILDS: &str = r#"
+  [[conversation.turn]]
+  call = [
+    { tool = "Write", input = { file_path = "a.txt", content = "built\n" } },
+    { tool = "Read", input = { file_path = "SPEC.md" } },
+    { tool = "Bash", input = { command = "git add a.txt && git commit -q -m 'Build a' && git log --oneline" } },
+  ]
+  [[conversation.turn]]
+  expect = ["Build a", "three things"]
+  call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+  [[conversation.turn]]
+  text = "done"
+"#;
+
+fn landings(run: &RunOutput) -> Vec<(&str, bool)> {
+    let landings = run.of_type("landing");
+    landings.map(|event| (event["branch"].as_str().unwrap(), event["why"].is_null())).collect()
+}
+
+#[test]
+fn what_passed_lands_on_the_users_branch_on_both_layers() {
+    for has_bubblewrap in [true, false] {
+        let project = project();
+        let model = model(&always(BUILDS));
+        let mut command = project.command(&model, &["run", "--workspace"]);
+        if !has_bubblewrap {
+            command.env("PATH", without_bubblewrap(&project));
+        }
+        let run = RunOutput::from(command.output().expect("started"));
+        run.assert_ended("all_passed", 0);
+        assert_script_followed(&model);
+        assert_eq!(landings(&run), [("main", true)]);
+        assert_eq!(project.read("a.txt"), "built\n");
+        assert_eq!(project.git(&["log", "--format=%s"]), "Build a\nwork");
+        assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    }
+}
+
+#[test]
+fn nothing_of_the_users_is_visible_or_writable_in_the_room() {
+    let project = project();
+    let root = project.root().display().to_string();
+    let script = format!(
+        "for f in {root}/uncommitted.txt {root}/kept.txt {root}/.git/HEAD; do cat $f && echo SEEN; done; \
+         touch {root}/x {root}/.git/x && echo WRITTEN; ls uncommitted.txt && echo SEEN; true"
+    );
+    let script = script.replace('"', "'");
+    let model = model(&always(&format!(
+        "[[conversation.turn]]\ncall = [{{ tool = 'Bash', input = {{ command = \"sh probe.sh\" }} }}, \
+         {{ tool = 'Read', input = {{ file_path = '{root}/uncommitted.txt' }} }}]\n{BUILDS}"
+    )));
+    allow_sh(&project);
+    project.commit(&[("probe.sh", &script)]);
+    project.write("uncommitted.txt", "the user's secret");
+    let run = project.run(&model, &["run", "--workspace"]);
+    let results: String = run.of_type("tool_result").map(|event| event.to_string()).collect();
+    assert!(!results.contains("SEEN") && !results.contains("WRITTEN"), "{results}");
+    assert!(!results.contains("secret"), "{results}");
+    assert!(!project.path("x").exists() && !project.path(".git/x").exists());
+    assert!(run.of_type("trouble").any(|event| event.to_string().contains("uncommitted.txt")));
+}
+
+#[test]
+fn uncommitted_work_is_saved_and_the_next_run_continues_it() {
+    let project = project();
+    let writes = r#"
+      [[conversation.turn]]
+      call = [{ tool = "Write", input = { file_path = "half.txt", content = "half" } },
+              { tool = "Write", input = { file_path = ".autonoe-note.md", content = "go on" } }]
+      [[conversation.turn]]
+      text = "done"
+    "#;
+    let first = model(&always(writes));
+    let run = project.run(&first, &["run", "--workspace", "--max-iterations", "1"]);
+    run.assert_ended("max_iterations", 4);
+    assert_eq!(landings(&run), [("autonoe/1", false)]);
+    assert!(!project.path("half.txt").exists());
+    assert_eq!(project.git(&["show", "autonoe/1:half.txt"]), "half");
+    assert_eq!(project.read(".autonoe-note.md"), "go on");
+
+    let second = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Read", input = { file_path = "half.txt" } }]
+          [[conversation.turn]]
+          expect = ["half"]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let run = project.run(&second, &["run", "--workspace"]);
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&second);
+    assert_eq!(landings(&run), [("main", true)]);
+    assert_eq!(project.read("half.txt"), "half");
+}
+
+#[test]
+fn a_destroyed_workspace_costs_one_session_and_nothing_of_the_users() {
+    let project = project();
+    allow_sh(&project);
+    project.commit(&[("destroy.sh", "rm -rf .git *\n")]);
+    let model = model(&format!(
+        "[[conversation]]\nname = 'first'\nwhen = 'one deliverable'\nplays = 1\n[[conversation.turn]]\n\
+         call = [{{ tool = 'Bash', input = {{ command = 'sh destroy.sh' }} }}]\n[[conversation.turn]]\ntext = 'done'\n{}",
+        always(BUILDS)
+    ));
+    let run = project.run(&model, &["run", "--workspace"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(project.read("kept.txt"), "the user's\n");
+    assert_eq!(project.read("a.txt"), "built\n");
+    assert!(run.of_type("retrying").any(|event| event.to_string().contains("cannot be used")));
+}
+
+#[test]
+fn checks_run_on_what_the_workspace_committed() {
+    let project = CliTestProject::empty();
+    project.write("SPEC.md", "# The three things\n\n```check A\n$ cat a.txt\nbuilt\n```\n");
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[]);
+    let create = r#"{ tool = "mcp__autonoe__create", input = { deliverables = [{ id = "A", description = "a", acceptanceCriteria = ["it is built"] }] } }"#;
+    let script = format!(
+        "[[conversation]]\nname = 'plan'\nwhen = 'lay the foundation'\n[[conversation.turn]]\ncall = [{create}]\n\
+         [[conversation.turn]]\ntext = 'planned'\n{}",
+        always(BUILDS)
+    );
+    let model = model(&script);
+    let run = project.run(&model, &["run", "--workspace", "--strict"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.outcome()["deliverables_verified"], 1, "{}", run.outcome());
+    assert_eq!(project.read("a.txt"), "built\n");
+    assert!(fs::read_dir(project.path(".autonoe/evidence")).is_ok());
+}
