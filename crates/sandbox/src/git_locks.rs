@@ -65,7 +65,7 @@ impl GitLock {
     }
 
     /// Whether it belongs to our user and was last changed in this period.
-    pub(crate) fn is_ours_between(&self, from: SystemTime, to: SystemTime) -> bool {
+    pub fn is_ours_between(&self, from: SystemTime, to: SystemTime) -> bool {
         self.owner == rustix::process::geteuid().as_raw() && from <= self.changed && self.changed <= to
     }
 
@@ -79,7 +79,7 @@ impl GitLock {
     }
 
     /// Removes it, if it is still the same file.
-    pub(crate) fn remove(&self) -> io::Result<()> {
+    pub fn remove(&self) -> io::Result<()> {
         match Self::at(&self.path) {
             Some(now) if now.is_same_file(self) => fs::remove_file(&self.path),
             _ => Ok(()),

@@ -16,6 +16,7 @@ use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
 use crate::self_acting::{acts_by_itself, names_a_driver};
 use crate::skeleton::Skeleton;
+use crate::unfinished_landing::LandingRecord;
 use crate::workspace::{Workspace, empty_tree};
 
 /// Prints the branch and the commit of the repository at `$1`; `-` stands for what it does not have.
@@ -269,6 +270,46 @@ impl Hub {
         Ok(room.run(script, [hub.as_os_str(), old.as_ref(), commit.as_ref()]).await?.code == 0)
     }
 
+    /// Finishes a landing during which the process was killed. Returns how it ended, `None` if there was none.
+    pub(crate) async fn finish_landing(&self, from: &ProjectRevision) -> Result<Option<Landing>, Fault> {
+        let repository = self.repository();
+        let (Some(record), Some(own)) = (self.unfinished_landing(), repository.directories.last()) else {
+            return Ok(None);
+        };
+        self.remove_locks_of_landing(&record, &repository);
+        let is_where_it_was = (from.branch.as_ref(), &from.commit) == (Some(&record.branch), &record.old);
+        if !is_where_it_was {
+            self.forget_landing();
+            return Ok(None);
+        }
+        let writable = [from.top.clone()].into_iter().chain(repository.directories.iter().cloned());
+        let room = self.room([self.directory.join("base"), self.git_dir()], writable)?;
+        let finishing = async {
+            let (top, old) = (from.top.display().to_string(), record.old.as_deref().unwrap_or_default());
+            self.copy_objects(&room, &top, &record.commit, old).await?;
+            let git = self.borrower(&room, &from.format)?;
+            self.adopt_landed_files(&room, &record, &from.top, &git, &own.join("index")).await?;
+            self.fast_forward(&room, &record.branch, &record.commit, from, own).await
+        };
+        let finished = finishing.await;
+        room.close().await;
+        Ok(match finished? {
+            None => Some(Landing::Landed { branch: record.branch }),
+            Some(_) => None,
+        })
+    }
+
+    /// A repository of ours in the room that has all objects, the user's and the hub's.
+    fn borrower(&self, room: &GitRoom, format: &str) -> Result<PathBuf, Fault> {
+        let git = room.work().join("land.git");
+        let shared = self.repository().directories.first().map(|shared| shared.join("objects"));
+        let borrowed: Vec<PathBuf> =
+            shared.into_iter().chain([self.objects(), self.base_objects()]).collect();
+        let skeleton = Skeleton { format, branch: "none", borrowed: &borrowed, ..Skeleton::default() };
+        skeleton.write(&git).map_err(|error| self.unwritable(&error))?;
+        Ok(git)
+    }
+
     /// Updates files, index and branch, or none of them; then it returns the reason.
     async fn fast_forward(
         &self,
@@ -279,36 +320,31 @@ impl Hub {
         own: &Path,
     ) -> Result<Option<LandingRefusal>, Fault> {
         let top = from.top.display().to_string();
+        let record =
+            LandingRecord { branch: branch.to_owned(), commit: commit.to_owned(), old: from.commit.clone() };
+        self.record_landing(&record).map_err(|error| self.unwritable(&error))?;
         let mut lock = match BranchLock::take(room, &top, branch, commit, from.commit.as_deref()).await? {
             Ok(lock) => lock,
-            Err(why) => return Ok(Some(LandingRefusal::Locked(why))),
+            Err(why) => {
+                self.forget_landing();
+                return Ok(Some(LandingRefusal::Locked(why)));
+            }
         };
-        let borrower = room.work().join("land.git");
-        let shared = self.repository().directories.first().map(|shared| shared.join("objects"));
-        let borrowed: Vec<PathBuf> =
-            shared.into_iter().chain([self.objects(), self.base_objects()]).collect();
-        let skeleton = Skeleton {
-            format: &from.format,
-            is_bare: false,
-            branch: "none",
-            borrowed: &borrowed,
-            ..Skeleton::default()
-        };
-        skeleton.write(&borrower).map_err(|error| self.unwritable(&error))?;
-        let old = from.commit.as_deref().unwrap_or_default();
-        let (git, index) = (borrower.display().to_string(), own.join("index").display().to_string());
+        let git = self.borrower(room, &from.format)?.display().to_string();
+        let (index, old) =
+            (own.join("index").display().to_string(), from.commit.as_deref().unwrap_or_default());
         let updated = room.run(UPDATE, [top.as_str(), &git, &index, old, commit]).await?;
         if updated.code != 0 {
             lock.abort().await;
+            self.forget_landing();
             return Ok(Some(LandingRefusal::Files(describe(&updated))));
         }
-        match lock.commit().await {
-            Ok(()) => Ok(None),
-            Err(error) => Err(broken(&error)),
-        }
+        lock.commit().await.map_err(|error| broken(&error))?;
+        self.forget_landing();
+        Ok(None)
     }
 
-    fn failed(&self, why: &str) -> Fault {
+    pub(crate) fn failed(&self, why: &str) -> Fault {
         let root = self.root().display();
         let message = format!("The commits of the run cannot be brought to {root}: {why}.");
         Fault::permanent(FaultLayer::System, "landing", message)

@@ -16,6 +16,7 @@ mod project_revision;
 mod self_acting;
 mod site;
 mod skeleton;
+mod unfinished_landing;
 mod workspace;
 
 pub use hub::{Fetched, Hub};

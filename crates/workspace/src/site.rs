@@ -1,10 +1,11 @@
 //! Where the agents of a run work, from the first session to the last landing.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::Tally;
-use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, replace_beneath};
+use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, read_text, replace_beneath};
 
 use crate::hub::{Fetched, Hub};
 use crate::landing::{Landing, LandingRefusal};
@@ -83,22 +84,24 @@ impl WorkspaceSite {
         when: LandWhen,
         tally: Tally,
     ) -> Result<Self, Fault> {
-        let from = hub.update().await?;
+        let mut from = hub.update().await?;
+        if let Some(record) = hub.unfinished_landing()
+            && hub.finish_landing(&from).await?.is_some()
+        {
+            from.tree = Some(record.commit.clone());
+            from.commit = Some(record.commit);
+        }
         let branch = format!("autonoe/{run}");
         let workspace = match hub.continued(WORKSPACE, &branch, &from, start).await? {
             Some(workspace) => workspace,
             None => hub.workspace(WORKSPACE, &branch, &from).await?.0,
         };
         let root = root.to_owned();
-        let site = Self {
-            hub,
-            root,
-            workspace,
-            from,
-            when,
-            landed: (tally.passed, tally.verified),
-            last_refusal: None,
-        };
+        // Deliverables may have passed just before the process was killed, and their commits not landed.
+        let now = (tally.passed, tally.verified);
+        let landed =
+            hub.last_landed().map_or(now, |(passed, verified)| (passed.min(now.0), verified.min(now.1)));
+        let site = Self { hub, root, workspace, from, when, landed, last_refusal: None };
         for name in ["SPEC.md", NOTE] {
             site.carry_in(name)?;
         }
@@ -149,7 +152,12 @@ impl WorkspaceSite {
         if self.from.commit.as_ref() == Some(&fetched.commit) {
             return Ok(events);
         }
+        let (passed, verified) = self.landed;
         match self.when {
+            LandWhen::Passed if tally.passed > passed => events.extend(self.land(&fetched, tally).await?),
+            LandWhen::Verified if tally.verified > verified => {
+                events.extend(self.land(&fetched, tally).await?)
+            }
             LandWhen::End => events.extend(self.land(&fetched, tally).await?),
             LandWhen::Passed | LandWhen::Verified | LandWhen::Never => {
                 let why = LandingRefusal::NotPassed;
@@ -179,6 +187,7 @@ impl WorkspaceSite {
             Landing::Landed { branch } => {
                 self.from.commit = Some(commit.clone());
                 self.landed = (tally.passed, tally.verified);
+                self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error))?;
                 self.last_refusal = None;
                 Ok(Some(SiteEvent::Landed { branch, commit }))
             }
@@ -225,6 +234,18 @@ fn unreadable(path: &Path, error: &ReadError) -> Fault {
 }
 
 impl Hub {
+    /// The passed and the verified deliverables at the last landing; `None` if there was none.
+    fn last_landed(&self) -> Option<(usize, usize)> {
+        let text = read_text(&self.directory.join("landed.json"), DOCUMENT_LIMIT).ok()??;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn record_landed(&self, landed: (usize, usize)) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
+        serde_json::to_writer(&mut file, &landed)?;
+        file.persist(self.directory.join("landed.json")).map(drop).map_err(|error| error.error)
+    }
+
     /// The workspace as it is, if a killed run is resumed there or if it has commits beyond the user's. Otherwise its commits are kept in the
     /// hub, and `None` is returned.
     async fn continued(

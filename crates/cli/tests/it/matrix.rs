@@ -12,7 +12,9 @@ pub use backend::{Pair, with_codex_tool_names};
 use lifetime::{crash, resume, twenty_sessions};
 use refusals::{failover, false_claim, gates, quota, rejected_key, sync_changes_nothing, without_tools};
 pub use scenes::LEAVES_COMMANDS;
-use scenes::{background, interrupt, interrupted_call, kill, main_job};
+use scenes::{
+    background, interrupt, interrupted_call, kill, kill_in_workspace, main_job, main_job_in_workspace,
+};
 
 use super::hooks::hook_denials;
 
@@ -36,8 +38,8 @@ macro_rules! matrix {
         bubblewrap: [$($bubblewrap:ident)*], landlock: [$($landlock:ident)*], none: [$($none:ident)*] $(,)?
     })*) => {
         $(mod $module {
-            cells!(bubblewrap, Bubblewrap, $backend, main_job interrupt kill background $($bubblewrap)*);
-            cells!(landlock, Landlock, $backend, main_job interrupt kill background $($landlock)*);
+            cells!(bubblewrap, Bubblewrap, $backend, main_job main_job_in_workspace kill_in_workspace interrupt kill background $($bubblewrap)*);
+            cells!(landlock, Landlock, $backend, main_job main_job_in_workspace kill_in_workspace interrupt kill background $($landlock)*);
             cells!(none, None, $backend, main_job interrupt kill background $($none)*);
         })*
     };

@@ -52,6 +52,13 @@ impl CliTestProject {
         project
     }
 
+    /// Commits everything but Autonoe's own files to a new repository.
+    pub fn in_repository(self) -> Self {
+        self.git(&["init", "-q", "-b", "main", "."]);
+        self.commit(&[]);
+        self
+    }
+
     pub fn statuses(&self) -> Vec<(String, &'static str)> {
         let json: Value =
             serde_json::from_str(&self.read(".autonoe/status.json")).expect("status.json is JSON");
@@ -63,6 +70,13 @@ impl CliTestProject {
             other => panic!("impossible status {other:?}"),
         };
         items.iter().map(|item| (item["id"].as_str().expect("id").to_owned(), status(item))).collect()
+    }
+
+    /// The working tree of the workspace; `None` if there is none yet.
+    pub fn workspace(&self) -> Option<PathBuf> {
+        let mut projects = fs::read_dir(self.home().join(".local/state/autonoe/projects")).ok()?;
+        let tree = projects.next()?.ok()?.path().join("hub/workspaces/1/tree");
+        tree.exists().then_some(tree)
     }
 
     pub fn journal(&self) -> PathBuf {

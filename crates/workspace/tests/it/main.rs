@@ -4,6 +4,7 @@
 
 mod fetch;
 mod fixture;
+mod killed_landing;
 mod landing;
 mod preparation;
 mod repositories;

@@ -42,6 +42,41 @@ pub fn main_job(pair: &Pair) {
     }
 }
 
+pub fn main_job_in_workspace(pair: &Pair) {
+    let project = CliTestProject::new().in_repository();
+    let model = model(&pair.with_own_tool_names(&builder()));
+    let run = pair.run(&project, &model, &["run", "--workspace"]);
+    run.assert_ended("all_passed", 0);
+    pair.assert_layer(&run);
+    assert_script_followed(&model);
+    assert_eq!(run.sessions(), ["initializer", "coding", "coding", "coding"]);
+    let landings: Vec<_> = run.of_type("landing").map(|event| (&event["branch"], &event["why"])).collect();
+    assert_eq!(landings, [(&"main".into(), &serde_json::Value::Null); 3]);
+    for id in ["A", "B", "C"] {
+        assert_eq!(project.read(&format!("work-{id}.txt")), "built\n");
+    }
+    assert_eq!(project.git(&["log", "--format=%s"]).lines().count(), 4);
+    assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    assert_no_processes_left(&project);
+}
+
+pub fn kill_in_workspace(pair: &Pair) {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_repository();
+    let model = model(&pair.with_own_tool_names(&[acp::WAITING_ONCE, &coding("A", "passed")].concat()));
+    let mut command = pair.command(&project, &model, &["run", "--workspace"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    until("the command runs", || project.workspace().is_some_and(|tree| tree.join("ready.txt").exists()));
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert_no_processes_left(&project);
+    let run = pair.run(&project, &model, &["run", "--workspace"]);
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    assert_eq!(project.read("work-A.txt"), "built\n");
+    assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    assert_no_processes_left(&project);
+}
+
 pub fn interrupt(pair: &Pair) {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&pair.with_own_tool_names(&always(STUBBORN)));
