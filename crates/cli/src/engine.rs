@@ -169,11 +169,13 @@ impl Screen {
         }
         // We hold the project lock, so the workspace is ours to prepare.
         let mut site = match run.workspace {
-            Some((hub, when)) => {
+            Some((hub, options)) => {
                 let tally = status.load().await?.map(|status| status.tally()).unwrap_or_default();
                 let start = if begun.resumed { Start::Resumed } else { Start::New };
-                let site = WorkspaceSite::prepare(hub, project.root(), begun.run, start, when, tally).await?;
-                if let Some(message) = present::left_out(site.left_out()) {
+                let site =
+                    WorkspaceSite::prepare(hub, project.root(), begun.run, start, options, tally).await?;
+                let beginning = site.beginning.map(present::beginning);
+                for message in beginning.into_iter().chain(present::left_out(site.left_out())) {
                     sinks.emit(&span, RunEvent::Warning { message });
                 }
                 Some(site)

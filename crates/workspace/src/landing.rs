@@ -5,6 +5,7 @@
 //! the user's index and files. The branch is locked while files are written.
 
 use std::fmt;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use crate::project_revision::ProjectRevision;
 use crate::self_acting::{acts_by_itself, names_a_driver};
 use crate::skeleton::Skeleton;
 use crate::unfinished_landing::LandingRecord;
-use crate::workspace::{Workspace, empty_tree};
+use crate::workspace::{Workspace, copy_index, empty_tree};
 
 /// Prints the branch and the commit of the repository at `$1`; `-` stands for what it does not have.
 const WHERE: &str = r#"cd "$1" || exit 3
@@ -202,10 +203,40 @@ impl Hub {
         own: &Path,
     ) -> Result<Option<LandingRefusal>, Fault> {
         let acting = self.self_acting(room, commit, from).await?;
-        match acting.is_empty() {
-            true => self.fast_forward(room, branch, commit, from, own).await,
-            false => Ok(Some(LandingRefusal::SelfActing(acting))),
+        if !acting.is_empty() {
+            return Ok(Some(LandingRefusal::SelfActing(acting)));
         }
+        match self.fast_forward(room, branch, commit, from, own).await? {
+            Some(LandingRefusal::Files(why)) => {
+                let landed = self.fast_forward_with_same_changes(room, branch, commit, from, own).await?;
+                Ok((!landed).then_some(LandingRefusal::Files(why)))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Tries again after uncommitted changes of the user that are the same in the new commit were entered in the index. Returns whether it
+    /// landed; otherwise the index is as before.
+    async fn fast_forward_with_same_changes(
+        &self,
+        room: &GitRoom,
+        branch: &str,
+        commit: &str,
+        from: &ProjectRevision,
+        own: &Path,
+    ) -> Result<bool, Fault> {
+        let record = LandingRecord::new(branch, commit, from);
+        let (index, saved) = (own.join("index"), room.work().join("index.saved"));
+        if fs::copy(&index, &saved).is_err() {
+            return Ok(false);
+        }
+        let git = self.borrower(room, &from.format)?;
+        let adopted = self.adopt_landed_files(room, &record, &from.top, &git, &index, false).await;
+        let landed = adopted.is_ok() && self.fast_forward(room, branch, commit, from, own).await?.is_none();
+        if !landed {
+            copy_index(&saved, &index).map_err(|error| self.failed(&error.to_string()))?;
+        }
+        Ok(landed)
     }
 
     /// Changed files that act by themselves.
@@ -288,7 +319,7 @@ impl Hub {
             let (top, old) = (from.top.display().to_string(), record.old.as_deref().unwrap_or_default());
             self.copy_objects(&room, &top, &record.commit, old).await?;
             let git = self.borrower(&room, &from.format)?;
-            self.adopt_landed_files(&room, &record, &from.top, &git, &own.join("index")).await?;
+            self.adopt_landed_files(&room, &record, &from.top, &git, &own.join("index"), true).await?;
             self.fast_forward(&room, &record.branch, &record.commit, from, own).await
         };
         let finished = finishing.await;
@@ -320,8 +351,7 @@ impl Hub {
         own: &Path,
     ) -> Result<Option<LandingRefusal>, Fault> {
         let top = from.top.display().to_string();
-        let record =
-            LandingRecord { branch: branch.to_owned(), commit: commit.to_owned(), old: from.commit.clone() };
+        let record = LandingRecord::new(branch, commit, from);
         self.record_landing(&record).map_err(|error| self.unwritable(&error))?;
         let mut lock = match BranchLock::take(room, &top, branch, commit, from.commit.as_deref()).await? {
             Ok(lock) => lock,

@@ -6,6 +6,7 @@
 //!          └──── landing: fast-forward ──── hub ◀──── fetch, every object checked
 //! ```
 
+mod first_commit;
 mod git_room;
 mod hub;
 mod landing;
@@ -17,11 +18,13 @@ mod self_acting;
 mod site;
 mod skeleton;
 mod unfinished_landing;
+mod user_files;
 mod workspace;
 
+pub use first_commit::Beginning;
 pub use hub::{Fetched, Hub};
 pub use landing::{Landing, LandingRefusal};
 pub use landing_plan::LandingPlan;
 pub use project_revision::ProjectRevision;
-pub use site::{LandWhen, SiteEvent, Start, WORKSPACE, WorkspaceSite};
+pub use site::{LandWhen, SiteEvent, SiteOptions, Start, WORKSPACE, WorkspaceSite};
 pub use workspace::{Preparation, Workspace};

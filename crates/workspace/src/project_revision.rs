@@ -25,7 +25,7 @@ exit 0"#;
 
 /// Lists uncommitted files, separated by NUL bytes.
 const UNCOMMITTED: &str = r#"export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-cd "$1" && git --no-optional-locks status --porcelain -z --no-renames"#;
+cd "$1" && git --no-optional-locks status --porcelain -z --no-renames --untracked-files=all"#;
 
 /// The state of the user's repository from which a workspace is made.
 #[derive(Debug, Clone, PartialEq, Eq)]

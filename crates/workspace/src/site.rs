@@ -7,6 +7,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::Tally;
 use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, read_text, replace_beneath};
 
+use crate::first_commit::Beginning;
 use crate::hub::{Fetched, Hub};
 use crate::landing::{Landing, LandingRefusal};
 use crate::project_revision::ProjectRevision;
@@ -57,12 +58,24 @@ pub struct WorkspaceSite {
     /// The user's project.
     root: PathBuf,
     pub workspace: Workspace,
+    /// What had to be done before agents could work.
+    pub beginning: Option<Beginning>,
     /// The state of the user's repository that the next landing expects.
     from: ProjectRevision,
-    when: LandWhen,
+    options: SiteOptions,
     /// The passed and the verified deliverables at the last landing.
     landed: (usize, usize),
     last_refusal: Option<LandingRefusal>,
+}
+
+/// How a run uses its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SiteOptions {
+    pub when: LandWhen,
+    /// The user's uncommitted changes become the first commit.
+    pub includes_uncommitted: bool,
+    /// Agents see uncommitted changes, and nothing that they do comes home but their note.
+    pub is_throwaway: bool,
 }
 
 /// What a run begins with.
@@ -81,10 +94,10 @@ impl WorkspaceSite {
         root: &Path,
         run: i64,
         start: Start,
-        when: LandWhen,
+        options: SiteOptions,
         tally: Tally,
     ) -> Result<Self, Fault> {
-        let mut from = hub.update().await?;
+        let (mut from, beginning) = hub.update_or_begin().await?;
         if let Some(record) = hub.unfinished_landing()
             && hub.finish_landing(&from).await?.is_some()
         {
@@ -93,15 +106,25 @@ impl WorkspaceSite {
         }
         let branch = format!("autonoe/{run}");
         let workspace = match hub.continued(WORKSPACE, &branch, &from, start).await? {
-            Some(workspace) => workspace,
-            None => hub.workspace(WORKSPACE, &branch, &from).await?.0,
+            Some(workspace) if !options.is_throwaway => workspace,
+            Some(_) | None => {
+                let (workspace, _) = hub.workspace(WORKSPACE, &branch, &from).await?;
+                hub.copy_included(&workspace, &from).await?;
+                if options.is_throwaway || options.includes_uncommitted {
+                    hub.copy_uncommitted(&workspace, &from).await?;
+                }
+                if options.includes_uncommitted && !options.is_throwaway {
+                    hub.save_leftovers(&workspace, "Include uncommitted changes").await?;
+                }
+                workspace
+            }
         };
         let root = root.to_owned();
         // Deliverables may have passed just before the process was killed, and their commits not landed.
         let now = (tally.passed, tally.verified);
         let landed =
             hub.last_landed().map_or(now, |(passed, verified)| (passed.min(now.0), verified.min(now.1)));
-        let site = Self { hub, root, workspace, from, when, landed, last_refusal: None };
+        let site = Self { hub, root, workspace, beginning, from, options, landed, last_refusal: None };
         for name in ["SPEC.md", NOTE] {
             site.carry_in(name)?;
         }
@@ -115,15 +138,21 @@ impl WorkspaceSite {
                 || name.ends_with(NOTE)
                 || name.ends_with("SPEC.md")
         };
-        self.from.uncommitted.iter().map(String::as_str).filter(move |name| !is_ours(name))
+        let is_left_out = !self.options.is_throwaway && !self.options.includes_uncommitted;
+        let names = self.from.uncommitted.iter().map(String::as_str);
+        names.filter(move |name| is_left_out && !is_ours(name))
     }
 
     /// Saves what a session has done, and lands it if it is time.
     pub async fn session_ended(&mut self, number: u32, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
+        if self.options.is_throwaway {
+            self.carry_home(NOTE)?;
+            return Ok(Vec::new());
+        }
         let (mut events, fetched) =
             self.bring_home(&format!("Save uncommitted work of session {number}")).await?;
         let (passed, verified) = self.landed;
-        let is_time = match self.when {
+        let is_time = match self.options.when {
             LandWhen::Passed => tally.passed > passed,
             LandWhen::Verified => tally.verified > verified,
             LandWhen::End | LandWhen::Never => false,
@@ -147,13 +176,17 @@ impl WorkspaceSite {
 
     /// Saves what is left at the end of a run. Commits that have not landed are put on a branch of their own.
     pub async fn run_ended(&mut self, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
+        if self.options.is_throwaway {
+            self.carry_home(NOTE)?;
+            return Ok(Vec::new());
+        }
         let (mut events, fetched) =
             self.bring_home("Save uncommitted work of an interrupted session").await?;
         if self.from.commit.as_ref() == Some(&fetched.commit) {
             return Ok(events);
         }
         let (passed, verified) = self.landed;
-        match self.when {
+        match self.options.when {
             LandWhen::Passed if tally.passed > passed => events.extend(self.land(&fetched, tally).await?),
             LandWhen::Verified if tally.verified > verified => {
                 events.extend(self.land(&fetched, tally).await?)

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::git_room::GitRoom;
 use crate::hub::Hub;
+use crate::project_revision::ProjectRevision;
 
 /// Longer than a landing can take.
 const LONGEST_LANDING: Duration = Duration::from_secs(600);
@@ -48,6 +49,12 @@ pub(crate) struct LandingRecord {
     pub(crate) commit: String,
     /// The commit before; `None` if there was none.
     pub(crate) old: Option<String>,
+}
+
+impl LandingRecord {
+    pub(crate) fn new(branch: &str, commit: &str, from: &ProjectRevision) -> Self {
+        Self { branch: branch.to_owned(), commit: commit.to_owned(), old: from.commit.clone() }
+    }
 }
 
 impl Hub {
@@ -91,7 +98,8 @@ impl Hub {
         }
     }
 
-    /// Makes index and working tree such that the landing can be repeated. `git` is a repository of ours that has all objects.
+    /// Enters the files that are as the new commit has them in the index. What git has only begun to write is removed if the process was
+    /// killed meanwhile. `git` is a repository of ours that has all objects.
     pub(crate) async fn adopt_landed_files(
         &self,
         room: &GitRoom,
@@ -99,6 +107,7 @@ impl Hub {
         top: &Path,
         git: &Path,
         index: &Path,
+        was_killed: bool,
     ) -> Result<(), Fault> {
         let old = record.old.as_deref().unwrap_or_default();
         let [top_text, git_text, index_text] = [top, git, index].map(|path| path.display().to_string());
@@ -118,7 +127,7 @@ impl Hub {
                 }
             } else if !differing.contains(change.path) {
                 entries.push_str(&format!("{} {}\t{}\0", change.mode, change.hash, change.path));
-            } else if !is_missing {
+            } else if was_killed && !is_missing {
                 let args = [top_text.as_str(), change.path, &git_text, change.hash];
                 if room.run(IS_BEGINNING, args).await?.code == 0 {
                     fs::remove_file(top.join(change.path))

@@ -174,7 +174,7 @@ pub(crate) fn empty_tree(format: &str) -> &'static str {
 }
 
 /// Copies an index, with its time: git compares that with the times of files.
-fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     let new = to.with_extension("new");
     fs::copy(from, &new)?;
     let copied = fs::File::options().write(true).open(&new)?;

@@ -1,7 +1,7 @@
 //! `autonoe run`
 
 use autonoe_core::fault::Fault;
-use autonoe_workspace::LandWhen;
+use autonoe_workspace::{LandWhen, SiteOptions};
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{CommonArgs, SpecArgs};
@@ -32,6 +32,10 @@ pub struct RunArgs {
     /// When commits of the workspace come to your branch [default: passed]
     #[arg(long, value_name = "WHEN", requires = "workspace")]
     pub land: Option<LandChoice>,
+
+    /// Make your uncommitted changes the first commit of the workspace, instead of leaving them out
+    #[arg(long, requires = "workspace")]
+    pub include_uncommitted: bool,
 
     /// Allow rm and mv inside the project
     #[arg(long, short = 'D')]
@@ -80,7 +84,11 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
-        land: args.workspace.then(|| args.land.map(LandWhen::from).unwrap_or_default()),
+        site: args.workspace.then(|| SiteOptions {
+            when: args.land.map(LandWhen::from).unwrap_or_default(),
+            includes_uncommitted: args.include_uncommitted,
+            is_throwaway: false,
+        }),
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
     drive(request, &environment)

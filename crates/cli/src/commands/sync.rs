@@ -1,6 +1,7 @@
 //! `autonoe sync`
 
 use autonoe_core::fault::Fault;
+use autonoe_workspace::SiteOptions;
 use clap::Args;
 
 use crate::arguments::{CommonArgs, SpecArgs};
@@ -15,6 +16,10 @@ pub struct SyncArgs {
 
     #[command(flatten)]
     pub spec: SpecArgs,
+
+    /// Let agents work in a clone of your files, which is thrown away, instead of your checkout (preview)
+    #[arg(long)]
+    pub workspace: bool,
 }
 
 pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
@@ -27,7 +32,7 @@ pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
         allow_destructive: false,
         allow_commands: Vec::new(),
         no_sandbox: false,
-        land: None,
+        site: args.workspace.then(|| SiteOptions { is_throwaway: true, ..SiteOptions::default() }),
         warning: None,
     };
     drive(request, &environment)

@@ -1,6 +1,6 @@
 //! What a command asks the engine to run.
 
-use autonoe_workspace::LandWhen;
+use autonoe_workspace::SiteOptions;
 
 use super::job::RunJob;
 use crate::arguments::CommonArgs;
@@ -20,8 +20,8 @@ pub struct RunRequest<'a> {
     pub allow_commands: Vec<String>,
     /// `--no-sandbox` was given.
     pub no_sandbox: bool,
-    /// Agents work in a workspace, whose commits land then; `None` if they work in the user's checkout.
-    pub land: Option<LandWhen>,
+    /// How agents use a workspace; `None` if they work in the user's checkout.
+    pub site: Option<SiteOptions>,
     /// Printed before anything else.
     pub warning: Option<&'static str>,
 }

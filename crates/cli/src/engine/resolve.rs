@@ -18,7 +18,7 @@ use autonoe_store::config::AgentConfig;
 use autonoe_store::{CrashPoint, Project};
 use autonoe_telemetry::TelemetrySettings;
 use autonoe_verify::CheckoutFactory;
-use autonoe_workspace::{Hub, LandWhen};
+use autonoe_workspace::{Hub, SiteOptions};
 
 use super::job::{PreparedJob, RunJob, RunTitle};
 use super::request::RunRequest;
@@ -51,8 +51,8 @@ pub struct ResolvedRun {
     pub checkouts: CheckoutFactory,
     /// The project as agents see it.
     pub work_root: PathBuf,
-    /// The hub of the workspace, and when its commits land; `None` if agents work in the user's checkout.
-    pub workspace: Option<(Hub, LandWhen)>,
+    /// The hub of the workspace, and how it is used; `None` if agents work in the user's checkout.
+    pub workspace: Option<(Hub, SiteOptions)>,
     /// The conversation that the first session resumes.
     pub resume: Option<serde_json::Value>,
     /// Back up the existing deliverables and plan from scratch.
@@ -93,7 +93,7 @@ impl ResolvedRun {
             .into_iter()
             .chain(fallbacks)
             .try_for_each(|name| name.check_configured(&user.agents))?;
-        let place = match request.land {
+        let place = match request.site {
             Some(_) => WorkPlace::workspace(&project),
             None => WorkPlace::in_place(&project),
         };
@@ -101,7 +101,7 @@ impl ResolvedRun {
         policy.tools.extend(mcp_tool_patterns(&config, mode, &user));
         policy.readable = room_config::readable(environment, &user);
         policy.readable.extend(create_outputs_dir(&project));
-        let RunRequest { job, resume, start_over, warning, plan_model, land, .. } = request;
+        let RunRequest { job, resume, start_over, warning, plan_model, site, .. } = request;
         let verifier = match &job {
             RunJob::Run { verifier, .. } => *verifier,
             RunJob::Sync | RunJob::Agent(_) => None,
@@ -137,7 +137,7 @@ impl ResolvedRun {
         let mut room_config =
             room_config::build(&project, environment, &user, &policy, sandbox, &host.identity, &place)?;
         // A workspace is ours, so that nothing of the user's repository can prevent agents from working there.
-        let warnings = match land {
+        let warnings = match site {
             Some(_) => Vec::new(),
             None => preflight::check(&project, &room_config).await?,
         };
@@ -187,7 +187,7 @@ impl ResolvedRun {
             room_config,
             checkouts,
             work_root: place.root,
-            workspace: hub.zip(land),
+            workspace: hub.zip(site),
             resume,
             start_over,
             socket,

@@ -10,6 +10,7 @@ use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::Tally;
 use autonoe_report::{Ending, EndingKind, cost};
+use autonoe_workspace::Beginning;
 use jiff::Timestamp;
 
 use super::console::MessageLevel;
@@ -74,6 +75,15 @@ pub fn overall(report: &RunReport) -> String {
         cost(report.cost_usd),
         format_duration(report.duration),
     )
+}
+
+/// What was done so that agents could work from a commit.
+pub fn beginning(beginning: Beginning) -> String {
+    let done = match beginning {
+        Beginning::NewRepository => "The project was not in a git repository, so one was made for it",
+        Beginning::FirstCommit => "Nothing was committed yet",
+    };
+    format!("{done}: everything that git does not ignore is now its first commit.")
 }
 
 /// A sentence about the user's files that agents do not see; `None` if there are none.

@@ -153,3 +153,84 @@ fn checks_run_on_what_the_workspace_committed() {
     assert_eq!(project.read("a.txt"), "built\n");
     assert!(fs::read_dir(project.path(".autonoe/evidence")).is_ok());
 }
+
+#[test]
+fn a_project_without_commits_gets_its_first_one() {
+    for has_repository in [false, true] {
+        let project = CliTestProject::with_status(&[("A", "pending")]);
+        project.write("src/existing.txt", "the user's\n");
+        project.write(".gitignore", "/secret.txt\n");
+        project.write("secret.txt", "x");
+        if has_repository {
+            project.git(&["init", "-q", "-b", "main", "."]);
+        }
+        let script = BUILDS.replace("SPEC.md", "src/existing.txt").replace("three things", "the user's");
+        let model = model(&always(&script));
+        let run = project.run(&model, &["run", "--workspace"]);
+        run.assert_ended("all_passed", 0);
+        assert_script_followed(&model);
+        assert!(run.of_type("trouble").any(|event| event.to_string().contains("first commit")));
+        assert_eq!(project.git(&["log", "--format=%s"]), "Build a\nBegin with what there is");
+        assert_eq!(project.git(&["ls-files"]), ".gitignore\nSPEC.md\na.txt\nsrc/existing.txt");
+        assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    }
+}
+
+#[test]
+fn uncommitted_changes_can_be_included_and_ignored_files_brought_along() {
+    let project = project();
+    project.commit(&[(".gitignore", "/.env\n/other.env\n"), (".worktreeinclude", "/.env\n")]);
+    for (name, content) in
+        [(".env", "KEY=1"), ("other.env", "KEY=2"), ("kept.txt", "changed\n"), ("new.txt", "new\n")]
+    {
+        project.write(name, content);
+    }
+    let reads = r#"
+      [[conversation.turn]]
+      call = [{ tool = "Bash", input = { command = "cat .env kept.txt new.txt; ls -a" } }]
+      [[conversation.turn]]
+      expect = ["KEY=1", "changed", "new"]
+      call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+      [[conversation.turn]]
+      text = "done"
+    "#;
+    let model = model(&always(reads));
+    let run = project.run(&model, &["run", "--workspace", "--include-uncommitted"]);
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    let listed = run.of_type("tool_result").next().expect("a result").to_string();
+    assert!(!listed.contains("other.env"), "{listed}");
+    // The same changes are in the checkout already, where they are committed now.
+    assert_eq!(landings(&run), [("main", true)]);
+    assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    assert_eq!((project.read("kept.txt"), project.read(".env")), ("changed\n".into(), "KEY=1".into()));
+    assert_eq!(project.git(&["show", "main:new.txt"]), "new");
+}
+
+#[test]
+fn sync_sees_uncommitted_changes_and_leaves_nothing_behind() {
+    let project = CliTestProject::with_status(&[("A", "passed")]).in_repository();
+    project.write("uncommitted.txt", "visible");
+    let model = model(
+        r#"
+          [[conversation]]
+          when = "SPEC.md"
+            [[conversation.turn]]
+            call = [
+              { tool = "Bash", input = { command = "cat uncommitted.txt" } },
+              { tool = "Write", input = { file_path = ".autonoe-note.md", content = "seen" } },
+              { tool = "mcp__autonoe__verify", input = { deliverableId = "A" } },
+            ]
+            [[conversation.turn]]
+            text = "done"
+        "#,
+    );
+    let before = project.git(&["status", "--porcelain"]);
+    let run = project.run(&model, &["sync", "--workspace", "--max-iterations", "3"]);
+    let results: String = run.of_type("tool_result").map(|event| event.to_string()).collect();
+    assert!(results.contains("visible"), "{results}");
+    assert_eq!(project.git(&["status", "--porcelain"]), format!("?? .autonoe-note.md\n{before}"));
+    assert_eq!(project.read(".autonoe-note.md"), "seen");
+    assert_eq!(landings(&run), []);
+    assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main");
+}

@@ -3,7 +3,7 @@
 use std::fs;
 
 use autonoe_core::status::Tally;
-use autonoe_workspace::{LandWhen, Start, WorkspaceSite};
+use autonoe_workspace::{SiteOptions, Start, WorkspaceSite};
 
 use crate::fixture::HubFixture;
 
@@ -39,7 +39,9 @@ async fn killed() -> (HubFixture, String) {
 
 async fn start(fixture: &HubFixture) {
     let (hub, root) = (fixture.hub.clone(), fixture.root().canonicalize().unwrap());
-    WorkspaceSite::prepare(hub, &root, 2, Start::New, LandWhen::Passed, Tally::default()).await.unwrap();
+    WorkspaceSite::prepare(hub, &root, 2, Start::New, SiteOptions::default(), Tally::default())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -100,7 +100,7 @@ pub fn cmd_run(args: AgentRunArgs, environment: &Environment) -> Result<u8, Faul
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
-        land: None,
+        site: None,
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
     drive(request, environment)

@@ -1,0 +1,79 @@
+//! Projects in which nothing is committed: agents work from commits, so everything that there is becomes the first one.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use autonoe_core::fault::Fault;
+
+use crate::hub::Hub;
+use crate::project_revision::ProjectRevision;
+use crate::skeleton::Skeleton;
+
+/// Name of a repository that is not complete yet.
+const INCOMPLETE: &str = ".git.autonoe";
+
+/// Commits everything in the working tree `$2` that is not ignored, without Autonoe's own files, to the repository `$1`.
+const COMMIT_ALL: &str = r#"cd "$2" || exit 3
+export GIT_DIR="$1" GIT_WORK_TREE="$2"
+export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
+export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
+git add --all -- . ':(exclude).autonoe' ':(exclude).autonoe-note.md' ':(exclude).git.autonoe' &&
+git -c commit.gpgSign=false commit --quiet --no-verify --allow-empty -m "Begin with what there is""#;
+
+/// What had to be done before agents could work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    /// The project was made a repository, and its files were committed.
+    NewRepository,
+    /// The files of a repository without commits were committed.
+    FirstCommit,
+}
+
+impl Hub {
+    /// Reads the state of the user's repository. If nothing is committed, everything that there is gets committed first.
+    pub(crate) async fn update_or_begin(&self) -> Result<(ProjectRevision, Option<Beginning>), Fault> {
+        let repository = self.repository();
+        let beginning = match repository.directories.last() {
+            None => {
+                self.make_repository().await?;
+                Beginning::NewRepository
+            }
+            Some(own) => {
+                let revision = self.update().await?;
+                if revision.commit.is_some() {
+                    return Ok((revision, None));
+                }
+                self.commit_all(own, repository.top(self.root())).await?;
+                Beginning::FirstCommit
+            }
+        };
+        Ok((self.update().await?, Some(beginning)))
+    }
+
+    async fn make_repository(&self) -> Result<(), Fault> {
+        let incomplete = self.root().join(INCOMPLETE);
+        // Left behind by a process that was killed.
+        let _ = fs::remove_dir_all(&incomplete);
+        let skeleton = Skeleton { format: "sha1", branch: "main", ..Skeleton::default() };
+        let unwritable = |error: io::Error| self.refused(&error.to_string(), "Run `git init` there.");
+        skeleton.write(&incomplete).map_err(unwritable)?;
+        self.commit_all(&incomplete, self.root()).await?;
+        // Nobody sees a repository before it is complete.
+        fs::rename(&incomplete, self.root().join(".git")).map_err(unwritable)
+    }
+
+    async fn commit_all(&self, git: &Path, top: &Path) -> Result<(), Fault> {
+        let room = self.room([], [top.to_owned(), git.to_owned()])?;
+        let committed = room.run(COMMIT_ALL, [git, top]).await;
+        room.close().await;
+        let committed = committed?;
+        match committed.code {
+            0 => Ok(()),
+            _ => {
+                let why = format!("its files cannot be committed ({})", committed.reason());
+                Err(self.refused(&why, "Commit what there is yourself."))
+            }
+        }
+    }
+}

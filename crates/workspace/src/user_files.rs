@@ -1,0 +1,105 @@
+//! Brings files of the user that are not committed into a workspace in which no agent is at work.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+
+use autonoe_core::fault::Fault;
+
+use crate::hub::Hub;
+use crate::project_revision::ProjectRevision;
+use crate::workspace::Workspace;
+
+/// Lists the untracked files of the working tree `$1` that match a pattern in its `.worktreeinclude`, separated by NUL bytes.
+const INCLUDED: &str = r#"cd "$1" || exit 3
+[ -f .worktreeinclude ] || exit 0
+git ls-files -z --others --ignored --exclude-from=.worktreeinclude -- . ':(exclude).autonoe'"#;
+
+impl Hub {
+    /// Copies the files that `.worktreeinclude` names, such as `.env`, which git ignores and work needs.
+    pub(crate) async fn copy_included(
+        &self,
+        workspace: &Workspace,
+        revision: &ProjectRevision,
+    ) -> Result<(), Fault> {
+        if !revision.top.join(".worktreeinclude").is_file() {
+            return Ok(());
+        }
+        let repository = self.repository();
+        let room = self.room([revision.top.clone()].into_iter().chain(repository.directories), [])?;
+        let listed = room.run(INCLUDED, [revision.top.as_os_str()]).await;
+        room.close().await;
+        let listed = listed?;
+        if listed.code != 0 {
+            return Err(self.refused(&format!(".worktreeinclude cannot be used ({})", listed.reason()), ""));
+        }
+        let paths = listed.stdout.split_terminator('\0').map(str::to_owned).collect();
+        self.copy_files(workspace, revision, paths).await
+    }
+
+    /// Makes the files of a workspace the same as the user's, with all uncommitted changes.
+    pub(crate) async fn copy_uncommitted(
+        &self,
+        workspace: &Workspace,
+        revision: &ProjectRevision,
+    ) -> Result<(), Fault> {
+        let ours =
+            |path: &String| path.split('/').any(|part| [".autonoe", ".autonoe-note.md"].contains(&part));
+        let paths = revision.uncommitted.iter().filter(|path| !ours(path)).cloned().collect();
+        self.copy_files(workspace, revision, paths).await
+    }
+
+    async fn copy_files(
+        &self,
+        workspace: &Workspace,
+        revision: &ProjectRevision,
+        paths: Vec<String>,
+    ) -> Result<(), Fault> {
+        let (from, to) = (revision.top.clone(), workspace.tree());
+        let copying = move || paths.iter().try_for_each(|path| copy_file(&from, &to, Path::new(path)));
+        let copied =
+            tokio::task::spawn_blocking(copying).await.map_err(|error| crate::git_room::broken(&error))?;
+        copied.map_err(|error| self.unwritable(&error))
+    }
+}
+
+/// Makes a path of one tree the same as in another.
+fn copy_file(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    if !is_plain || path.starts_with(".git") {
+        return Ok(());
+    }
+    let (source, target) = (from.join(path), to.join(path));
+    let metadata = source.symlink_metadata().ok();
+    if metadata.as_ref().is_some_and(|metadata| metadata.is_dir()) {
+        return Ok(());
+    }
+    directory(to, path.parent().unwrap_or(Path::new("")))?;
+    match target.symlink_metadata() {
+        Ok(there) if there.is_dir() => fs::remove_dir_all(&target)?,
+        Ok(_) => fs::remove_file(&target)?,
+        Err(_) => {}
+    }
+    match metadata {
+        Some(metadata) if metadata.is_symlink() => symlink(fs::read_link(source)?, target),
+        Some(metadata) if metadata.is_file() => fs::copy(source, target).map(drop),
+        // Pipes, sockets and devices are left out; a deleted file stays deleted.
+        _ => Ok(()),
+    }
+}
+
+/// Makes a directory below `root`. What else is in the way, especially a link, is replaced.
+fn directory(root: &Path, path: &Path) -> io::Result<()> {
+    let mut directory = PathBuf::from(root);
+    for part in path.components() {
+        directory.push(part);
+        match directory.symlink_metadata() {
+            Ok(metadata) if metadata.is_dir() => continue,
+            Ok(_) => fs::remove_file(&directory)?,
+            Err(_) => {}
+        }
+        fs::create_dir(&directory)?;
+    }
+    Ok(())
+}
