@@ -6,6 +6,7 @@ pub mod completions;
 pub mod demo;
 pub mod doctor;
 pub mod init;
+pub mod land;
 pub mod man;
 pub mod mcp;
 pub mod policy;

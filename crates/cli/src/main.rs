@@ -81,6 +81,8 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Run(args)) => commands::run::cmd_run(args, environment),
         Some(CliCommand::Sync(args)) => commands::sync::cmd_sync(args, environment),
         Some(CliCommand::Status(args)) => commands::status::cmd_status(&args, &environment),
+        Some(CliCommand::Land(args)) => commands::land::cmd_land(&args, &environment),
+        Some(CliCommand::Diff(args)) => commands::land::cmd_diff(&args, &environment),
         Some(CliCommand::Verify(args)) => commands::verify::cmd_verify(&args, &environment),
         Some(CliCommand::Checks(args)) => commands::checks::cmd_checks(&args, &environment),
         Some(CliCommand::Report(args)) => commands::report::cmd_report(&args, &environment),

@@ -8,6 +8,7 @@ use crate::commands::completions::CompletionsArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
+use crate::commands::land::{DiffArgs, LandArgs};
 use crate::commands::man::ManArgs;
 use crate::commands::mcp::McpArgs;
 use crate::commands::policy::PolicyArgs;
@@ -53,6 +54,10 @@ pub enum CliCommand {
     Sync(SyncArgs),
     /// Show deliverables, cost and the last outcome
     Status(StatusArgs),
+    /// Bring commits of the last run that have not landed to your branch
+    Land(LandArgs),
+    /// Show the commits of the last run that have not landed, and their changes
+    Diff(DiffArgs),
     /// Rerun the checks of verified deliverables on a fresh checkout
     Verify(VerifyArgs),
     /// List checks, and accept or reject those that need your decision

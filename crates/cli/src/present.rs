@@ -11,7 +11,7 @@ mod time;
 
 pub use console::{Console, MessageLevel, OutputStream};
 pub use json::JsonSink;
-pub use messages::{beginning, cut, debug_line, left_out, status_tag};
+pub use messages::{beginning, cut, debug_line, landing, left_out, status_tag};
 pub use presenter::{Presenter, Verbosity};
 pub use print::{notice, print, print_ansi, print_answer, report_fault, warn};
 pub use signal_notice::SignalNotice;

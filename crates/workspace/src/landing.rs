@@ -63,6 +63,13 @@ pub enum Landing {
     Apart { branch: String, why: LandingRefusal },
 }
 
+/// Whether the user agrees to files that act on the machine by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SelfActingFiles {
+    Refused,
+    Accepted,
+}
+
 /// Why the user's branch was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingRefusal {
@@ -114,13 +121,23 @@ impl Hub {
         commit: &str,
         from: &ProjectRevision,
     ) -> Result<Landing, Fault> {
+        self.land_with(workspace, commit, from, SelfActingFiles::Refused).await
+    }
+
+    pub(crate) async fn land_with(
+        &self,
+        workspace: &Workspace,
+        commit: &str,
+        from: &ProjectRevision,
+        acting: SelfActingFiles,
+    ) -> Result<Landing, Fault> {
         let repository = self.repository();
         let Some(own) = repository.directories.last().cloned() else {
             return Err(self.failed("its repository is gone"));
         };
         let writable = [from.top.clone()].into_iter().chain(repository.directories.iter().cloned());
         let room = self.room([self.directory.join("base"), self.git_dir()], writable)?;
-        let landing = self.land_in(&room, workspace, commit, from, &own).await;
+        let landing = self.land_in(&room, workspace, commit, from, &own, acting).await;
         room.close().await;
         landing
     }
@@ -132,6 +149,7 @@ impl Hub {
         commit: &str,
         from: &ProjectRevision,
         own: &Path,
+        acting: SelfActingFiles,
     ) -> Result<Landing, Fault> {
         let top = from.top.display().to_string();
         let old = from.commit.as_deref().unwrap_or_default();
@@ -139,7 +157,7 @@ impl Hub {
         let refusal = match self.target(room, from).await? {
             Err(refusal) => refusal,
             Ok(_) if !self.continues(room, commit, old).await? => LandingRefusal::Diverged,
-            Ok(branch) => match self.fast_forward_safely(room, &branch, commit, from, own).await? {
+            Ok(branch) => match self.fast_forward_safely(room, &branch, commit, from, own, acting).await? {
                 None => return Ok(Landing::Landed { branch }),
                 Some(refusal) => refusal,
             },
@@ -201,10 +219,14 @@ impl Hub {
         commit: &str,
         from: &ProjectRevision,
         own: &Path,
+        acting: SelfActingFiles,
     ) -> Result<Option<LandingRefusal>, Fault> {
-        let acting = self.self_acting(room, commit, from).await?;
-        if !acting.is_empty() {
-            return Ok(Some(LandingRefusal::SelfActing(acting)));
+        let found = match acting {
+            SelfActingFiles::Accepted => Vec::new(),
+            SelfActingFiles::Refused => self.self_acting(room, commit, from).await?,
+        };
+        if !found.is_empty() {
+            return Ok(Some(LandingRefusal::SelfActing(found)));
         }
         match self.fast_forward(room, branch, commit, from, own).await? {
             Some(LandingRefusal::Files(why)) => {

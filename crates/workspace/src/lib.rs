@@ -18,13 +18,15 @@ mod self_acting;
 mod site;
 mod skeleton;
 mod unfinished_landing;
+mod unlanded;
 mod user_files;
 mod workspace;
 
 pub use first_commit::Beginning;
 pub use hub::{Fetched, Hub};
-pub use landing::{Landing, LandingRefusal};
+pub use landing::{Landing, LandingRefusal, SelfActingFiles};
 pub use landing_plan::LandingPlan;
 pub use project_revision::ProjectRevision;
 pub use site::{LandWhen, SiteEvent, SiteOptions, Start, WORKSPACE, WorkspaceSite};
+pub use unlanded::Unlanded;
 pub use workspace::{Preparation, Workspace};

@@ -49,8 +49,8 @@ pub struct AgentJob {
     pub host_effects: HostEffectsFactory,
 }
 
-/// Deferred because the room and the gates are known only once the sandbox has been found.
-pub type HostEffectsFactory = Box<dyn FnOnce(&RoomConfig, Vec<Arc<dyn Gate>>) -> Arc<dyn HostEffects>>;
+/// Deferred because the room, the project as agents see it, and the gates are known only once the sandbox has been found.
+pub type HostEffectsFactory = Box<dyn FnOnce(&RoomConfig, &Path, Vec<Arc<dyn Gate>>) -> Arc<dyn HostEffects>>;
 
 pub struct RunTitle {
     /// The command as recorded in the journal.
@@ -243,7 +243,7 @@ impl PlanContext<'_> {
             PreparedJob::Agent(job) => {
                 let options = StartOptions {
                     memory: Arc::clone(&self.journal) as _,
-                    host: (job.host_effects)(room_config, self.gates),
+                    host: (job.host_effects)(room_config, self.work_root, self.gates),
                     on_event,
                     resumes: job.resumes,
                 };

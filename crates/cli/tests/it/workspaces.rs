@@ -234,3 +234,56 @@ fn sync_sees_uncommitted_changes_and_leaves_nothing_behind() {
     assert_eq!(landings(&run), []);
     assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main");
 }
+
+/// Standard output and the exit code.
+fn command(project: &CliTestProject, args: &[&str]) -> (String, Option<i32>) {
+    let output = project.autonoe(None).args(args).output().expect("started");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (String::from_utf8_lossy(&output.stdout).into_owned() + &errors, output.status.code())
+}
+
+#[test]
+fn what_was_in_the_way_of_landing_can_be_removed_and_the_commits_landed_later() {
+    let project = project();
+    project.write("a.txt", "the user's");
+    let model = model(&always(BUILDS));
+    let run = project.run(&model, &["run", "--workspace"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(landings(&run), [("autonoe/1", false)]);
+    assert_eq!(project.read("a.txt"), "the user's");
+
+    let (shown, code) = command(&project, &["diff"]);
+    assert!(code == Some(0) && shown.contains("Build a") && shown.contains("+built"), "{shown}");
+    let (refused, code) = command(&project, &["land"]);
+    assert!(code == Some(7) && refused.contains("a.txt"), "{refused}");
+    fs::remove_file(project.path("a.txt")).expect("removed");
+    let (landed, code) = command(&project, &["land"]);
+    assert!(code == Some(0) && landed.contains("[LANDED]"), "{landed}");
+    assert_eq!(project.read("a.txt"), "built\n");
+    for command_name in ["land", "diff"] {
+        assert_eq!(command(&project, &[command_name]), ("Nothing is waiting to land.\n".to_owned(), Some(0)));
+    }
+}
+
+#[test]
+fn files_that_act_by_themselves_land_only_with_the_users_word() {
+    let project = project();
+    let model = model(&always(&BUILDS.replace("a.txt", ".envrc")));
+    let run = project.run(&model, &["run", "--workspace"]);
+    assert_eq!(landings(&run), [("autonoe/1", false)]);
+    assert!(!project.path(".envrc").exists());
+    let (refused, code) = command(&project, &["land"]);
+    assert!(code == Some(7) && refused.contains("by themselves: .envrc"), "{refused}");
+    let (landed, code) = command(&project, &["land", "--accept-self-acting"]);
+    assert!(code == Some(0) && landed.contains("[LANDED]"), "{landed}");
+    assert_eq!(project.read(".envrc"), "built\n");
+}
+
+#[test]
+fn land_and_diff_without_a_run_or_a_repository() {
+    let project = project();
+    assert_eq!(command(&project, &["land"]), ("Nothing is waiting to land.\n".to_owned(), Some(0)));
+    let project = CliTestProject::new();
+    let (text, code) = command(&project, &["diff"]);
+    assert!(code == Some(2) && text.contains("not in a git repository"), "{text}");
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read};
+use std::path::Path;
 use std::sync::Arc;
 
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -19,6 +20,7 @@ use autonoe_workflow::{
     BuildOptions, CreatedAgent, HostEffects, PlanState, ValidatedDefinition, build, nothing_to_resume,
     read_arguments,
 };
+use autonoe_workspace::{LandWhen, SiteOptions};
 use clap::Args;
 use serde_json::Value;
 
@@ -63,6 +65,10 @@ pub struct AgentRunArgs {
     #[arg(long)]
     no_sandbox: bool,
 
+    /// Let the agent work in a clone of its own instead of your checkout; its commits land when it ends (preview)
+    #[arg(long, conflicts_with = "no_sandbox")]
+    workspace: bool,
+
     /// Allow rm and mv inside the project
     #[arg(long, short = 'D')]
     allow_destructive: bool,
@@ -100,7 +106,7 @@ pub fn cmd_run(args: AgentRunArgs, environment: &Environment) -> Result<u8, Faul
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
-        site: None,
+        site: args.workspace.then(|| SiteOptions { when: LandWhen::End, ..SiteOptions::default() }),
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
     drive(request, environment)
@@ -204,8 +210,9 @@ fn host_effects(
         proxy: proxy.map_err(|error| CONFIGURATION_VALIDATION.fault(format!("HTTPS_PROXY: {error}.")))?,
         timing: WebhookTiming::default(),
     };
-    let (root, directory) = (project.root().to_owned(), agent.definition().directory.clone());
-    Ok(Box::new(move |room_config: &RoomConfig, gates: Vec<Arc<dyn Gate>>| {
+    let directory = agent.definition().directory.clone();
+    Ok(Box::new(move |room_config: &RoomConfig, root: &Path, gates: Vec<Arc<dyn Gate>>| {
+        let root = root.to_owned();
         let session_sandbox = Arc::new(SessionSandbox::new(room_config.clone()));
         let gates = (room_config.sandbox.layer() == SandboxLayer::None).then_some(gates);
         Arc::new(SystemHost { root, directory, session_sandbox, issues, webhooks, gates })

@@ -1,0 +1,93 @@
+//! `autonoe land` and `autonoe diff`
+
+use autonoe_core::clock::Clock as _;
+use autonoe_core::fault::Fault;
+use autonoe_core::outcome::exit;
+use autonoe_store::{LockHolder, Project};
+use autonoe_workspace::{Hub, Landing, LandingRefusal, SelfActingFiles};
+use clap::Args;
+
+use crate::arguments::ProjectArgs;
+use crate::environment::Environment;
+use crate::lock_project::lock_project;
+use crate::present;
+use crate::room_config;
+use crate::system::{SystemClock, runtime};
+use crate::work_place::WorkPlace;
+
+const NOTHING: &str = "Nothing is waiting to land.\n";
+
+/// Bring commits of the last run that have not landed to your branch
+///
+/// Exits with 0 if they landed or there are none, with 7 if something is in the way.
+#[derive(Debug, Args)]
+pub struct LandArgs {
+    #[command(flatten)]
+    project: ProjectArgs,
+
+    /// Also land files that programs on your machine act on by themselves, such as .envrc or .vscode
+    #[arg(long)]
+    accept_self_acting: bool,
+}
+
+/// Show the commits of the last run that have not landed, and their changes
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault> {
+    let project = environment.project(&args.project)?;
+    project.check_writable()?;
+    let holder = LockHolder {
+        pid: std::process::id(),
+        command: "land".to_owned(),
+        since: SystemClock.now(),
+        socket: None,
+    };
+    let _locked = lock_project(&project, &holder)?;
+    runtime()?.block_on(async {
+        let hub = open_hub(&project, environment).await?;
+        let Some(unlanded) = hub.unlanded().await? else {
+            present::print(NOTHING);
+            return Ok(exit::DONE);
+        };
+        let acting =
+            if args.accept_self_acting { SelfActingFiles::Accepted } else { SelfActingFiles::Refused };
+        let (why, branch) = match hub.land_unlanded(&unlanded, acting).await? {
+            Landing::Landed { branch } => (None, branch),
+            Landing::Apart { branch, why } => (Some(why), branch),
+        };
+        let reason = why.as_ref().map(ToString::to_string);
+        present::print(&format!("{}\n", present::landing(&branch, &unlanded.commit, reason.as_deref()).1));
+        if matches!(why, Some(LandingRefusal::SelfActing(_))) {
+            present::print(
+                "Look at them with `autonoe diff`; `autonoe land --accept-self-acting` lands them.\n",
+            );
+        }
+        Ok(if why.is_none() { exit::DONE } else { exit::STUCK })
+    })
+}
+
+pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault> {
+    let project = environment.project(&args.project)?;
+    runtime()?.block_on(async {
+        let hub = open_hub(&project, environment).await?;
+        let shown = match hub.unlanded().await? {
+            Some(unlanded) => hub.show_unlanded(&unlanded).await?,
+            None => NOTHING.to_owned(),
+        };
+        present::print(&shown);
+        Ok(exit::DONE)
+    })
+}
+
+async fn open_hub(project: &Project, environment: &Environment) -> Result<Hub, Fault> {
+    let checkouts = room_config::checkouts_outside_runs(project, environment, false).await?;
+    let place = WorkPlace::workspace(project);
+    let hub = place.open_hub(project, &checkouts.room_config, ["Autonoe", "autonoe@localhost"]);
+    hub.ok_or_else(|| {
+        Fault::permanent(autonoe_core::fault::FaultLayer::System, "workspace", "There is no hub.")
+    })
+}
