@@ -237,7 +237,7 @@ impl Project {
         for (directory, prefixes) in [
             (self.root.clone(), &[PROBE][..]),
             (self.autonoe_dir(), &[PROBE, crate::atomic::TEMPORARY]),
-            (self.state.clone(), &[TRIAL, crate::atomic::TEMPORARY]),
+            (self.state.clone(), &[PROBE, TRIAL, crate::atomic::TEMPORARY]),
             // Anything: no session is running.
             (self.temporary_dir(), &[""]),
         ] {

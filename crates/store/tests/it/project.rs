@@ -148,6 +148,7 @@ fn temporary_files_of_killed_processes_are_removed() {
         ours.join(".autonoe-probe-x"),
         ours.join(".tmp-x"),
         state.join(".tmp-x"),
+        state.join(".autonoe-probe-x"),
         fixture.project.temporary_dir().join("left by a command"),
     ];
     fs::create_dir_all(fixture.project.temporary_dir()).unwrap();
