@@ -102,7 +102,9 @@ impl History {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(path, flags).map_err(|error| journal_fault(path, &error))?;
-        Ok(Some(Self { db, path: path.to_owned() }))
+        // A process that is killed when it creates the journal leaves one without tables.
+        let tables = db.query_row("SELECT COUNT(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0));
+        Ok((tables != Ok(0)).then(|| Self { db, path: path.to_owned() }))
     }
 
     pub fn last_run(&self) -> std::result::Result<Option<RunRow>, Fault> {

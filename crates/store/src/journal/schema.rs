@@ -143,14 +143,15 @@ pub(super) fn migrate(db: &mut Connection) -> Result<(), MigrationError> {
     if version > MIGRATIONS.len() {
         return Err(MigrationError::Newer(version));
     }
-    for (index, migration) in MIGRATIONS.iter().enumerate().skip(version) {
-        let step = |db: &mut Connection| {
-            let transaction = db.transaction()?;
-            transaction.execute_batch(migration)?;
-            transaction.pragma_update(None, "user_version", index + 1)?;
-            transaction.commit()
-        };
-        step(db).map_err(MigrationError::Broken)?;
+    let all = |db: &mut Connection| {
+        // One transaction: a process that is killed leaves no journal with half of the tables.
+        let transaction = db.transaction()?;
+        MIGRATIONS.iter().skip(version).try_for_each(|migration| transaction.execute_batch(migration))?;
+        transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
+        transaction.commit()
+    };
+    match version == MIGRATIONS.len() {
+        true => Ok(()),
+        false => all(db).map_err(MigrationError::Broken),
     }
-    Ok(())
 }

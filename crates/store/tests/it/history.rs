@@ -1,5 +1,6 @@
 //! The journal as people read it.
 
+use std::fs;
 use std::time::Duration;
 
 use autonoe_core::event::AgentEvent;
@@ -192,4 +193,15 @@ async fn a_journal_opened_outside_a_run_has_no_runs() {
     );
     assert!(history(&fixture).last_run().unwrap().is_none());
     assert_eq!(history(&fixture).total_cost().unwrap(), (0.0, false));
+}
+
+#[test]
+fn a_journal_without_tables_has_no_history() {
+    let fixture = StoreFixture::new();
+    fixture.project.check_writable().unwrap();
+    let path = fixture.project.journal_file();
+    fs::write(&path, "").unwrap();
+    assert!(History::open(&path).unwrap().is_none(), "an empty file");
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "journal_mode", "WAL").unwrap();
+    assert!(History::open(&path).unwrap().is_none(), "a database without tables");
 }
