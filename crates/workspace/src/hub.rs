@@ -96,6 +96,18 @@ impl Hub {
         GitRoom::new(&self.room_config, &scratch, read, write).map_err(|error| self.unwritable(&error))
     }
 
+    /// Removes what killed processes have left. The caller must hold the project lock.
+    pub(crate) fn sweep(&self) {
+        for directory in ["scratch", "workspaces"] {
+            let entries = fs::read_dir(self.directory.join(directory)).into_iter().flatten().flatten();
+            let is_old = |name: &str| directory == "scratch" || name.ends_with(".old");
+            for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(is_old)) {
+                // Ignored: leftovers do no harm.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
     /// Reads the state of the user's repository and links its objects.
     pub async fn update(&self) -> Result<ProjectRevision, Fault> {
         let repository = self.repository();

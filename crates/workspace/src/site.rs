@@ -97,6 +97,7 @@ impl WorkspaceSite {
         options: SiteOptions,
         tally: Tally,
     ) -> Result<Self, Fault> {
+        hub.sweep();
         let (mut from, beginning) = hub.update_or_begin().await?;
         if let Some(record) = hub.unfinished_landing()
             && hub.finish_landing(&from).await?.is_some()

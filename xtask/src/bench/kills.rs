@@ -32,6 +32,8 @@ pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
     let (jobs, layers) = (jobs()?, layers()?);
     let cases: Vec<(&Job, &Layer)> =
         jobs.iter().flat_map(|job| layers.iter().map(move |layer| (job, layer))).collect();
+    let cases: Vec<_> =
+        cases.into_iter().filter(|(job, layer)| layer.is_sandbox() || !job.needs_sandbox()).collect();
     let shares: usize = cases.iter().map(|(job, _)| job.share).sum();
     let accounts: Mutex<BTreeMap<String, Account>> = Mutex::default();
     let next = AtomicUsize::new(0);

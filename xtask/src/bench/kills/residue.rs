@@ -84,12 +84,12 @@ fn list(directory: &Path, wanted: &dyn Fn(&Path) -> bool, found: &mut dyn FnMut(
 }
 
 /// A path without what is different in each project or each run: what it is called after the project, numbers, the contents of
-/// vendors' own directories, and what the database has beside it while it is open.
+/// vendors' own directories and of repositories, and what the database has beside it while it is open.
 fn normal(path: &Path) -> String {
     let parts = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
     let mut normal = Vec::new();
     for part in parts {
-        let is_vendors = ["home", "outputs", "tmp"].contains(&part.as_str());
+        let is_vendors = ["home", "outputs", "tmp", "hub.git", "base", "workspaces"].contains(&part.as_str());
         let is_hash =
             part.len() >= 8 && part.chars().filter(char::is_ascii_hexdigit).count() * 2 > part.len();
         normal.push(if is_hash { "#".to_owned() } else { part });
