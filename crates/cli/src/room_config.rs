@@ -156,13 +156,17 @@ pub fn build(
 
 /// Fails if git, and so every agent, would not work in the project or would wait forever, and names the file that is the reason.
 pub fn check_repository(project: &Project) -> Result<(), Fault> {
-    match RepositoryProblem::find(project.root()) {
-        None => Ok(()),
-        Some(RepositoryProblem { path, why, advice }) => {
-            let message = format!("git cannot use {}: {why}.", path.display());
-            Err(Fault::permanent(FaultLayer::Config, "git_config", message).hint(advice))
-        }
-    }
+    RepositoryProblem::find(project.root()).map_or(Ok(()), |problem| Err(unusable_git(problem)))
+}
+
+/// Like [`check_repository`], and looks at more files.
+pub fn search_repository(project: &Project) -> Result<(), Fault> {
+    RepositoryProblem::search(project.root()).map_or(Ok(()), |problem| Err(unusable_git(problem)))
+}
+
+fn unusable_git(RepositoryProblem { path, why, advice }: RepositoryProblem) -> Fault {
+    let message = format!("git cannot use {}: {why}.", path.display());
+    Fault::permanent(FaultLayer::Config, "git_config", message).hint(advice)
 }
 
 /// Git settings for agents' commands, passed in the environment so that they override those of the repository.

@@ -1,6 +1,7 @@
 //! Finds what would make git fail or hang in a project, by looking at its files. Git itself is not asked: it waits for a pipe,
 //! and does not say which file it waits for.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,9 @@ const NAMED_IN_CONFIG: [(&str, &str); 4] =
 const MAX_ENTRIES: usize = 50_000;
 const MAX_DEPTH: usize = 16;
 
+/// Limit of the search through references, which is made often.
+const MAX_REFERENCES: usize = 5_000;
+
 /// A file because of which git cannot work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryProblem {
@@ -62,14 +66,27 @@ impl RepositoryProblem {
         if let Some(problem) = inside.chain(named).find_map(|path| blocks(&path)) {
             return Some(problem);
         }
+        let references =
+            repository.directories.iter().flat_map(|own| ["refs", "logs"].map(|name| own.join(name)));
+        let mut left = MAX_REFERENCES;
+        if let Some(problem) =
+            references.into_iter().find_map(|path| search(&path, MAX_DEPTH, &mut left, |_| true))
+        {
+            return Some(problem);
+        }
         let trees = [top, root].into_iter().filter(|_| !repository.directories.is_empty());
         trees.flat_map(|tree| READ_IN_TREE.map(|name| tree.join(name))).find_map(|path| special(&path))
     }
 
-    /// A file deeper in the working tree for which git would wait. Takes long in a large project, so it is for when git did not finish.
+    /// A file deeper in the working tree, or an object, for which git would wait. Takes long in a large project, so it is for when git did
+    /// not finish, and for the doctor.
     pub fn search(root: &Path) -> Option<Self> {
+        let repository = Repository::around(root);
+        let objects = repository.directories.first().map(|shared| shared.join("objects"));
+        let is_read = |name: &OsStr| READ_IN_TREE.iter().any(|read| name == *read);
         Self::find(root)
-            .or_else(|| search(Repository::around(root).top(root), MAX_DEPTH, &mut MAX_ENTRIES.clone()))
+            .or_else(|| search(repository.top(root), MAX_DEPTH, &mut MAX_ENTRIES.clone(), is_read))
+            .or_else(|| search(&objects?, MAX_DEPTH, &mut MAX_ENTRIES.clone(), |_| true))
     }
 
     fn unreadable(path: &Path, error: &ReadError) -> Self {
@@ -147,7 +164,13 @@ fn named_in_config(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn search(directory: &Path, depth: usize, left: &mut usize) -> Option<RepositoryProblem> {
+/// The first special file among those that are read.
+fn search(
+    directory: &Path,
+    depth: usize,
+    left: &mut usize,
+    is_read: impl Fn(&OsStr) -> bool + Copy,
+) -> Option<RepositoryProblem> {
     let mut below = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         *left = left.checked_sub(1)?;
@@ -155,13 +178,14 @@ fn search(directory: &Path, depth: usize, left: &mut usize) -> Option<Repository
         let name = entry.file_name();
         if kind.is_dir() && name != ".git" {
             below.push(entry.path());
-        } else if READ_IN_TREE.iter().any(|read| name == *read)
+        } else if is_read(&name)
+            && !kind.is_file()
             && let Some(problem) = special(&entry.path())
         {
             return Some(problem);
         }
     }
-    below.iter().filter(|_| depth > 0).find_map(|directory| search(directory, depth - 1, left))
+    below.iter().filter(|_| depth > 0).find_map(|directory| search(directory, depth - 1, left, is_read))
 }
 
 #[cfg(test)]
@@ -182,7 +206,7 @@ mod tests {
     }
 
     fn init(root: &Path) {
-        for name in ["info", "objects/info", "logs"] {
+        for name in ["info", "objects/info", "objects/ab", "logs/refs/heads", "refs/heads/deep"] {
             fs::create_dir_all(root.join(".git").join(name)).expect("directory");
         }
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").expect("written");
@@ -235,6 +259,9 @@ mod tests {
             ".git/packed-refs",
             ".git/commondir",
             ".git/info/exclude",
+            ".git/refs/heads/main",
+            ".git/refs/heads/deep/er",
+            ".git/logs/refs/heads/main",
             ".gitignore",
             ".git/config",
         ] {
@@ -276,5 +303,9 @@ mod tests {
         pipe(&file);
         assert_eq!(RepositoryProblem::find(&root), None);
         assert_eq!(RepositoryProblem::search(&root).expect("found").path, file);
+        fs::remove_file(file).expect("removed");
+        pipe(&root.join(".git/objects/ab/cdef"));
+        assert_eq!(RepositoryProblem::find(&root), None);
+        assert_eq!(RepositoryProblem::search(&root).expect("found").path, root.join(".git/objects/ab/cdef"));
     }
 }

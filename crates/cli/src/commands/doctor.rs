@@ -215,7 +215,7 @@ async fn sandbox(environment: &Environment) -> (Vec<DoctorFinding>, Option<Sandb
 /// Whether agents can work in the project, by the preflight of a run.
 fn preflight(project: &Project, environment: &Environment, sandbox: Sandbox) -> Vec<DoctorFinding> {
     // It is among the findings already, and git might wait for it.
-    if room_config::check_repository(project).is_err() {
+    if room_config::search_repository(project).is_err() {
         return Vec::new();
     }
     let warnings = ScratchDir::new().map_err(|error| {
@@ -277,7 +277,7 @@ fn project_findings(project: &Project) -> Vec<DoctorFinding> {
         check("writable", project.predict_writable().map(|()| "the project and the state directory".into())),
         check("SPEC.md", project.read_spec().map(|text| format!("{} lines", text.lines().count()))),
         check(".autonoe/agent.json", AgentConfig::load(project).map(|config| effective_config(&config))),
-        check("git repository", room_config::check_repository(project).map(|()| "ok".into())),
+        check("git repository", room_config::search_repository(project).map(|()| "ok".into())),
         check("checks", checks(project)),
         check("instructions", ProjectInstructions::new(project).check_all().map(|()| "ok".into())),
         check(".autonoe/status.json", deliverables(project)),
