@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::conversation::Conversation;
 use crate::failure::{
     CallContext, ModelFailure, WINDOW_FULL, broken, classify, cut_off, empty, instead_of_stream,
-    keep_alives_only, noted_failure, too_slow, transport_failed,
+    keep_alives_only, noted_failure, too_large, too_slow, transport_failed,
 };
 use crate::frame_splitter::Framing;
 use crate::frames::{FrameWatch, StreamNotes};
@@ -43,6 +43,8 @@ pub struct Tuning {
     pub retry_pause: Duration,
     /// Context window in tokens, where it differs from the default for the model's name.
     pub window: Option<u64>,
+    /// Limit for the messages of a request, whatever the service reports about its window. Providers refuse larger ones.
+    pub max_conversation_bytes: u64,
     /// `None` means the list that ships with the binary.
     pub prices: Option<Arc<PriceList>>,
 }
@@ -56,6 +58,7 @@ impl Default for Tuning {
             call_timeout: Duration::from_secs(60 * 60),
             retry_pause: FIRST_PAUSE,
             window: None,
+            max_conversation_bytes: 32 << 20,
             prices: None,
         }
     }
@@ -179,6 +182,9 @@ impl Model {
         conversation: &Conversation,
         progress: &(dyn Fn(ReplyProgress) + Send + Sync),
     ) -> Result<Reply, SessionEnd> {
+        if conversation.estimated_bytes() > self.tuning.max_conversation_bytes {
+            return Err(too_large(self.tuning.max_conversation_bytes));
+        }
         let deadline = Instant::now() + self.tuning.call_timeout;
         let mut retry = 0;
         loop {

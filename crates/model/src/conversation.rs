@@ -154,6 +154,11 @@ impl Conversation {
         }
     }
 
+    /// The approximate size of the messages, whatever the provider has counted.
+    pub fn estimated_bytes(&self) -> u64 {
+        self.messages.iter().map(Message::estimated_tokens).sum::<u64>() * BYTES_PER_TOKEN
+    }
+
     pub fn to_json(&self) -> Value {
         json!({ "version": VERSION, "conversation": self })
     }

@@ -178,6 +178,13 @@ pub(crate) fn transport_failed(failure: &TransportFailure, context: CallContext<
     ModelFailure::new(code, message, None, context)
 }
 
+/// A conversation that is not sent.
+pub(crate) fn too_large(limit: u64) -> SessionEnd {
+    let message = format!("The conversation is larger than {} MiB.", limit >> 20);
+    let fault = Fault::transient(FaultLayer::Model, ContextLengthExceeded.as_str(), message);
+    SessionEnd::ExecutionError { fault }
+}
+
 /// A stream of keep-alives only.
 pub(crate) fn keep_alives_only(limit: Duration) -> ModelFailure {
     let limit = autonoe_core::duration::format(limit);

@@ -1,5 +1,6 @@
 //! Requests: their content and their URL.
 
+use autonoe_core::outcome::SessionEnd;
 use autonoe_model::{Conversation, Model, Reply, Tuning};
 use autonoe_scripted::ScriptedServer;
 use serde_json::{Value, json};
@@ -178,4 +179,20 @@ async fn the_whole_conversation_so_far_is_marked_for_the_cache() {
         let last = request["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap();
         assert!(last.to_string().contains("cache_control"), "the newest message is marked: {last}");
     }
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_too_large_is_not_sent() {
+    let server = serve(TWO_TURNS);
+    let tuning = Tuning { max_conversation_bytes: 1 << 20, ..quick() };
+    let model = model_at(&server.base_url(), "sonnet", &tuning);
+    let mut conversation = conversation();
+    conversation.push_user(&"x".repeat(2 << 20));
+    let end = model.reply(&conversation, &|_| {}).await.unwrap_err();
+    let SessionEnd::ExecutionError { fault } = end else { panic!("{end:?}") };
+    assert_eq!(
+        (fault.code.as_str(), fault.message.as_str()),
+        ("context_length_exceeded", "The conversation is larger than 1 MiB.")
+    );
+    assert!(server.requests().is_empty());
 }
