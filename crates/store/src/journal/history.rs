@@ -7,7 +7,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{RunReport, SessionEnd};
 use autonoe_files::find_regular;
 use jiff::Timestamp;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Result, params};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -100,10 +100,18 @@ impl History {
             Ok(Some(_)) => {}
             Err(error) => return Err(not_a_journal(path, &error)),
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let db = Connection::open_with_flags(path, flags).map_err(|error| journal_fault(path, &error))?;
-        // A process that is killed when it creates the journal leaves one without tables.
-        let tables = db.query_row("SELECT COUNT(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0));
+        let open = |access: OpenFlags| {
+            let db = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+            let tables = db.query_row("SELECT COUNT(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0));
+            Ok((db, tables))
+        };
+        let mut opened = open(OpenFlags::SQLITE_OPEN_READ_ONLY);
+        // A process that is killed when it creates the journal leaves changes that have to be undone first, or no tables.
+        let is_unfinished = |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::ReadOnly);
+        if matches!(&opened, Ok((_, Err(error))) if is_unfinished(error)) {
+            opened = open(OpenFlags::SQLITE_OPEN_READ_WRITE);
+        }
+        let (db, tables) = opened.map_err(|error| journal_fault(path, &error))?;
         Ok((tables != Ok(0)).then(|| Self { db, path: path.to_owned() }))
     }
 

@@ -205,3 +205,20 @@ fn a_journal_without_tables_has_no_history() {
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "journal_mode", "WAL").unwrap();
     assert!(History::open(&path).unwrap().is_none(), "a database without tables");
 }
+
+#[test]
+fn a_journal_whose_creation_was_cut_off_has_no_history() {
+    let fixture = StoreFixture::new();
+    fixture.project.check_writable().unwrap();
+    let path = fixture.project.journal_file();
+    let source = fixture.dir.path().join("source.db");
+    let db = rusqlite::Connection::open(&source).unwrap();
+    // Some of the transaction is in the file already, with what undoes it beside it.
+    db.execute_batch("PRAGMA cache_size = 1; BEGIN; CREATE TABLE x (a);").unwrap();
+    for _ in 0..2000 {
+        db.execute("INSERT INTO x VALUES (?1)", ["y".repeat(500)]).unwrap();
+    }
+    fs::copy(&source, &path).unwrap();
+    fs::copy(source.with_extension("db-journal"), path.with_extension("db-journal")).unwrap();
+    assert!(History::open(&path).unwrap().is_none());
+}

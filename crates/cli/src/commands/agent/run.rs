@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
@@ -32,6 +33,9 @@ use crate::engine::{AgentJob, HostEffectsFactory, RunJob, RunRequest, agent_comm
 use crate::environment::Environment;
 use crate::present;
 use crate::programs::find_program;
+
+/// How long nothing may arrive on standard input.
+const INPUT_LIMIT: Duration = Duration::from_secs(60);
 
 /// Maximum size of standard input, in bytes.
 const MAX_INPUT: u64 = 1024 * 1024;
@@ -162,11 +166,7 @@ fn read_input(agent: &AgentFile) -> Result<Option<String>, Fault> {
             .fault(format!("The agent '{}' reads its input from standard input.", agent.name))
             .hint(format!("Pipe it in: autonoe agent run {} < FILE", agent.name)));
     }
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes);
-    if let Err(error) = read {
-        return Err(DEPENDENCY_RESOLUTION.fault(format!("Standard input cannot be read: {error}.")));
-    }
+    let bytes = read_to_end_of_input()?;
     if bytes.len() as u64 > MAX_INPUT {
         return Err(CONFIGURATION_VALIDATION
             .fault(format!("Standard input is longer than {MAX_INPUT} bytes."))
@@ -233,4 +233,36 @@ fn webhook_hosts(user: &UserConfig) -> Result<Vec<HostPattern>, Fault> {
         })
     };
     user.webhooks.hosts.iter().map(read).collect()
+}
+
+/// Reads at most [`MAX_INPUT`] bytes and one more. Standard input that stays open without content is a fault.
+fn read_to_end_of_input() -> Result<Vec<u8>, Fault> {
+    let unreadable = |why: &dyn std::fmt::Display| {
+        DEPENDENCY_RESOLUTION.fault(format!("Standard input cannot be read: {why}."))
+    };
+    let (sender, pieces) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock().take(MAX_INPUT + 1);
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let read = input.read(&mut piece).map(|length| piece[..length].to_vec());
+            let is_over = !matches!(&read, Ok(piece) if !piece.is_empty());
+            // Nobody listens any more once the limit is over.
+            if sender.send(read).is_err() || is_over {
+                break;
+            }
+        }
+    });
+    let mut bytes = Vec::new();
+    loop {
+        match pieces.recv_timeout(INPUT_LIMIT) {
+            Ok(Ok(piece)) if piece.is_empty() => return Ok(bytes),
+            Ok(Ok(piece)) => bytes.extend(piece),
+            Ok(Err(error)) => return Err(unreadable(&error)),
+            Err(_) => {
+                let limit = INPUT_LIMIT.as_secs();
+                return Err(unreadable(&format!("nothing arrived for {limit} s, and it is still open")));
+            }
+        }
+    }
 }
