@@ -18,25 +18,45 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     list.system();
     list.add(["--size", &bounds.limits.temp_size.to_string(), "--tmpfs", "/tmp"]);
     list.add(["--tmpfs", "/run", "--tmpfs", "/var/tmp"]);
-    // What is hidden around something visible comes before it.
-    let is_around = |hidden: &Path| {
-        bounds.writable().chain(bounds.read.iter().map(PathBuf::as_path)).any(|path| path.starts_with(hidden))
+    // A path comes after those that contain it: the project may contain the user's home with our state in it, which is hidden but for
+    // what agents may read there.
+    // What is readable within a writable path is writable, unless something hidden is in between.
+    let is_writable = |path: &Path| {
+        let is_hidden = bounds.hidden.iter().any(|hidden| path.starts_with(hidden));
+        !is_hidden && bounds.writable().any(|writable| path.starts_with(writable))
     };
-    let (around, within): (Vec<_>, Vec<_>) = bounds.hidden.iter().partition(|path| is_around(path));
-    around.into_iter().for_each(|path| list.hide(path));
-    for path in bounds.read.iter().filter(|path| path.exists()) {
-        list.mount("--ro-bind", path, path);
-    }
-    for path in bounds.writable() {
-        list.mount("--bind", path, path);
+    let read = bounds.read.iter().filter(|path| path.exists() && !is_writable(path));
+    let read = read.map(|path| (path.as_path(), Visibility::Readable));
+    let written = bounds.writable().map(|path| (path, Visibility::Writable));
+    let hidden = bounds.hidden.iter().map(|path| (path.as_path(), Visibility::Hidden));
+    let mut paths: Vec<_> = read.chain(written).chain(hidden).collect();
+    paths.sort_by_key(|(path, visibility)| (path.components().count(), *visibility));
+    for (path, visibility) in &paths {
+        match visibility {
+            Visibility::Readable => list.mount("--ro-bind", path, path),
+            Visibility::Writable => list.mount("--bind", path, path),
+            Visibility::Hidden => list.hide(path),
+        }
     }
     list.protected(bounds);
-    within.into_iter().for_each(|path| list.hide(path));
+    // Once more: the parents of protected paths are mounted again.
+    let contains_visible = |hidden: &Path| {
+        paths.iter().any(|(path, visibility)| *visibility != Visibility::Hidden && path.starts_with(hidden))
+    };
+    bounds.hidden.iter().filter(|path| !contains_visible(path)).for_each(|path| list.hide(path));
     // Our own directories may be below a hidden path, so they come after it.
     list.mount("--bind", &bounds.home, &bounds.home);
     list.mount("--ro-bind", own_binary, Path::new(OWN_BINARY));
     list.add(["--remount-ro", "/", "--chdir", "/", "--", OWN_BINARY, room_arg]);
     list.0
+}
+
+/// What wins for one path comes last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Visibility {
+    Readable,
+    Writable,
+    Hidden,
 }
 
 #[derive(Default)]

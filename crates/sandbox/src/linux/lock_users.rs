@@ -60,12 +60,14 @@ fn is_git(process: &Path) -> bool {
 /// that cannot be inspected may.
 fn may_be_in(process: &Path, directories: &[FileIdentity], is_of_owner: bool) -> bool {
     let named = named_paths(process);
-    // A relative path is relative to where the process was started, which may be elsewhere.
-    if named.iter().any(|path| path.is_relative()) {
+    // Given a repository and a working tree, git moves to that one, so that relative paths lead elsewhere.
+    if named.len() > 1 && named.iter().any(|path| path.is_relative()) {
         return is_of_owner;
     }
-    let named = named.iter().filter_map(|path| path.strip_prefix("/").ok());
-    let named = named.map(|path| process.join("root").join(path));
+    let named = named.iter().map(|path| match path.strip_prefix("/") {
+        Ok(path) => process.join("root").join(path),
+        Err(_) => process.join("cwd").join(path),
+    });
     [process.join("cwd")].into_iter().chain(named).any(|path| match is_within(&path, directories) {
         Ok(is_within) => is_within,
         // The process has exited in the meantime, or the path does not exist for it.
