@@ -109,15 +109,14 @@ fn is_user_command(scope: &CommandScope<'_>, call: CommandCall<'_>) -> bool {
 }
 
 fn unknown(name: &str) -> Denial {
-    let denial = Denial::new("command.unknown", format!("'{name}' is not in the list of allowed commands."));
-    match name {
-        "perl" => denial.instead("Use the Edit tool to change files, or sed, grep, cut, head and tail."),
-        "wget" => denial.instead("Use curl for a local server, or run a script with its interpreter."),
-        "killall" => denial.instead("Use pkill with the name of a development process."),
-        _ => denial.instead(format!(
-            "Add '{name}' to allowCommands in .autonoe/agent.json, or use an allowed command."
-        )),
-    }
+    let alternative = match name {
+        "perl" => "Use the Edit tool to change files, or sed, grep, cut, head and tail",
+        "wget" => "Use curl for a local server, or run a script with its interpreter",
+        "killall" => "Use pkill with the name of a development process",
+        _ => "Use an allowed command",
+    };
+    Denial::new("command.unknown", format!("'{name}' is not in the list of allowed commands."))
+        .instead(format!("{alternative}, or add '{name}' to allowCommands in .autonoe/agent.json."))
 }
 
 /// The name of a language's program that is installed in the project. It is judged like the bare name: an agent that
