@@ -26,7 +26,7 @@ const WRAPPERS: [&str; 61] = [
 const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 6] = [
     ("npm", &["exec", "x"]),
     ("pnpm", &["exec", "dlx"]),
-    ("yarn", &["exec", "dlx"]),
+    ("yarn", &["exec", "dlx", "workspace", "workspaces"]),
     ("bun", &["x"]),
     ("git", &["submodule", "rebase", "bisect", "filter-branch"]),
     ("cargo", &["watch"]),

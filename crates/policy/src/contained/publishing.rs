@@ -167,10 +167,24 @@ fn starts(name: &str, args: &[Arg]) -> Vec<usize> {
     starts
 }
 
-/// Whether the words of a form are the first words of `args`, options aside.
+/// Whether the words of a form are the first words of `args`, apart from options and their values.
 fn matches_words(args: &[Arg], form: &str) -> bool {
-    let mut words = args.iter().filter(|arg| !arg.text.starts_with('-')).map(|arg| arg.literal());
-    form.split(' ').all(|word| words.next().flatten() == Some(word))
+    let mut words = form.split(' ').peekable();
+    let mut may_be_value = false;
+    for arg in args.iter().take(MAX_LEADING) {
+        if arg.text.starts_with('-') {
+            may_be_value = true;
+        } else if arg.literal() == words.peek().copied() {
+            words.next();
+            may_be_value = false;
+        } else if !std::mem::take(&mut may_be_value) {
+            return false;
+        }
+        if words.peek().is_none() {
+            return true;
+        }
+    }
+    false
 }
 
 /// The form of a call to a code host that may write.

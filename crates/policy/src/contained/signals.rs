@@ -31,9 +31,13 @@ fn kill(args: &[Arg]) -> RuleResult {
 fn by_name(options: &PolicyOptions, program: &str, args: &[Arg]) -> RuleResult {
     const OURS: [&str; 6] = ["autonoe", "claude", "codex", "gemini", "bwrap", "bash"];
     let literals = || args.iter().filter_map(Arg::literal);
-    let selects_users = |text: &str| {
-        ["--uid", "--euid", "--user", "--group", "--session", "--inverse"].iter().any(|o| text.starts_with(o))
-            || matches!(text, "-u" | "-U" | "-G" | "-g" | "-s" | "-v")
+    let selects_users = |text: &str| match program {
+        "pkill" => {
+            let long = ["--uid", "--euid", "--group", "--pgroup", "--session", "--inverse"];
+            matches!(text, "-u" | "-U" | "-G" | "-g" | "-s" | "-v")
+                || long.iter().any(|o| text.starts_with(o))
+        }
+        _ => text == "-u" || text.starts_with("--user"),
     };
     let patterns: Vec<&Arg> = args.iter().filter(|arg| !arg.text.starts_with('-')).collect();
     if patterns.is_empty() && !literals().any(|text| matches!(text, "-l" | "-V" | "--help" | "--version")) {

@@ -23,6 +23,9 @@ pub const RULES: &[Rule] = &[Rule {
         never("awk '{print 1 / 2 > f / 3}' a.txt"),
         never("awk '{print | \"sh\"}' a.txt"),
         never("awk '/\"/ { system(\"x\") } /\"/' a.txt"),
+        never("awk '/[/]\"/ {system(\"rm x\")} /[/]\"/' a.txt"),
+        never("awk '/[/]\"/ {print > \"x\"} /[/]\"/' a.txt"),
+        always("awk '/^[a-z]+:/ {n++} END {print n}' a.txt"),
         never("awk 'BEGIN{while ((getline l < \"/etc/passwd\") > 0) print l}'"),
         never("awk 'BEGIN{ARGV[1]=\"/etc/passwd\"; ARGC=2} {print}'"),
         never("awk '@load \"x\"; {print}' a.txt"),
@@ -53,20 +56,18 @@ fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
 }
 
 fn only_prints(program: &str) -> bool {
-    let Some(code) = without_strings(program) else { return false };
-    let words = || code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    if words().any(|word| matches!(word, "system" | "getline" | "ARGV" | "ARGC" | "PROCINFO"))
-        || code.contains('@')
-    {
+    let mut words = program.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    if words.any(|word| matches!(word, "system" | "getline" | "ARGV" | "ARGC" | "PROCINFO")) {
         return false;
     }
+    let Some(code) = without_strings(program).filter(|code| !code.contains('@')) else { return false };
     // Only `print` and `printf` can be redirected or piped.
     let printed = code.find("print").map_or("", |at| &code[at..]);
     !printed.replace("||", "").contains(['>', '|'])
 }
 
 /// The program with its strings removed; `None` if it is not certain where they are: a quote in a regular expression
-/// does not begin a string.
+/// does not begin a string, and a slash in brackets does not end it.
 fn without_strings(program: &str) -> Option<String> {
     let mut code = String::new();
     let mut rest = program;
@@ -81,7 +82,11 @@ fn without_strings(program: &str) -> Option<String> {
             b'/' => {
                 let end = rest[at + 1..].find('/').map_or(rest.len(), |end| at + 1 + end + 1);
                 let between = &rest[at..end];
-                if between.contains(['"', '#', '\\']) && (between.contains('"') || between.contains("\\/")) {
+                let is_open = between
+                    .rsplit('[')
+                    .next()
+                    .is_some_and(|last| between.contains('[') && !last.contains(']'));
+                if between.contains('"') || between.contains("\\/") || is_open {
                     return None;
                 }
                 code.push_str(between);

@@ -98,8 +98,8 @@ fn is_local(url: &Arg) -> bool {
     let after_port =
         rest.strip_prefix(':').map_or(rest, |port| port.trim_start_matches(|c: char| c.is_ascii_digit()));
     match url.kind {
-        ArgKind::Plain => after_port.is_empty() || after_port.starts_with(['/', '?']),
-        ArgKind::Glob | ArgKind::Unknown => after_port.starts_with(['/', '?']),
+        ArgKind::Plain => after_port.is_empty() || after_port.starts_with('/'),
+        ArgKind::Glob | ArgKind::Unknown => after_port.starts_with('/'),
         ArgKind::Several => false,
     }
 }

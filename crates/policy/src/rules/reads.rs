@@ -92,6 +92,7 @@ pub const RULES: &[Rule] = &[
             never("rg --pre=cat foo"),
             never("rg --hostname-bin=./x foo"),
             never("rg -f/etc/passwd src"),
+            never("rg -uf/etc/passwd src"),
             never("rg --file ../x src"),
             never("rg --ignore-file=/etc/passwd x src"),
             never("ag --pager=./x foo"),
@@ -112,6 +113,8 @@ pub const RULES: &[Rule] = &[
             never("grep -f/etc/passwd a.txt"),
             never("grep -nf/etc/passwd a.txt"),
             never("grep -nf../x a.txt"),
+            never("grep -rf/etc/passwd src"),
+            never("grep -Ef/etc/passwd src"),
             never("grep --file=../x a.txt"),
             never("grep --exclude-from=/etc/passwd x a.txt"),
             never("grep -r --exclude-from=src/../../x x ."),
@@ -170,10 +173,11 @@ fn is_delimiter(text: &str) -> bool {
 }
 
 /// The value attached to `-f` in a cluster of grep's short options; empty if it is the next argument.
-fn short_file(arg: &Arg) -> Option<&str> {
+fn short_file<'a>(program: &str, arg: &'a Arg) -> Option<&'a str> {
     let letters = arg.literal()?.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
     // The value of these options ends the cluster.
-    let at = letters.find(['f', 'e', 'A', 'B', 'C', 'm', 'd', 'D', 'g', 't', 'T', 'M', 'j', 'r', 'E'])?;
+    let valued = if program == "rg" { "feABCmdgtTMjrE" } else { "feABCmdD" };
+    let at = letters.find(|letter| valued.contains(letter))?;
     letters[at..].strip_prefix('f')
 }
 
@@ -224,9 +228,9 @@ fn grep(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             .filter(|text| text.len() > 1 && !text.starts_with("--"))
             .and_then(|t| t.chars().last());
         match letter.filter(|_| arg.text.starts_with('-')) {
-            _ if short_file(arg).is_some_and(|file| !file.is_empty()) => {
+            _ if short_file(call.name, arg).is_some_and(|file| !file.is_empty()) => {
                 pattern_seen = true;
-                judge(scope, &Arg::plain(short_file(arg).unwrap_or_default()))?;
+                judge(scope, &Arg::plain(short_file(call.name, arg).unwrap_or_default()))?;
             }
             Some('f') => {
                 pattern_seen = true;

@@ -80,5 +80,6 @@ pub fn is_activation(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> boo
         && scope.options.has(Profile::Python)
         && environments.contains(&relative)
         && scope.count_path().is_ok()
-        && scope.possible_targets(path).all(|real| real.starts_with(&scope.paths.root))
+        && scope.possible_targets(path).filter(|real| real.starts_with(&scope.paths.root)).count()
+            == scope.directories.len()
 }
