@@ -18,6 +18,7 @@ pub const RULES: &[Rule] = &[Rule {
         always("awk '/^## (a|b)/{print NR\": \"$0}' a.txt"),
         never("awk '{print}' /etc/passwd"),
         never("awk 'BEGIN{system(\"rm x\")}'"),
+        never("awk '$1system(\"rm x\")' a.txt"),
         never("awk '{print > \"out\"}' a.txt"),
         never("awk '{print \"}\" > \"out\"}' a.txt"),
         never("awk '{print 1 / 2 > f / 3}' a.txt"),
@@ -25,6 +26,9 @@ pub const RULES: &[Rule] = &[Rule {
         never("awk '/\"/ { system(\"x\") } /\"/' a.txt"),
         never("awk '/[/]\"/ {system(\"rm x\")} /[/]\"/' a.txt"),
         never("awk '/[/]\"/ {print > \"x\"} /[/]\"/' a.txt"),
+        never("awk '/[]/]\"/ {print > \"x\"} /[]/]\"/' a.txt"),
+        never("awk '/[[:a:]/]\"/ {print > \"x\"} /[[:a:]/]\"/' a.txt"),
+        never("awk '/[\\]/]\"/ {print > \"x\"} /[\\]/]\"/' a.txt"),
         always("awk '/^[a-z]+:/ {n++} END {print n}' a.txt"),
         never("awk 'BEGIN{while ((getline l < \"/etc/passwd\") > 0) print l}'"),
         never("awk 'BEGIN{ARGV[1]=\"/etc/passwd\"; ARGC=2} {print}'"),
@@ -56,8 +60,8 @@ fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
 }
 
 fn only_prints(program: &str) -> bool {
-    let mut words = program.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    if words.any(|word| matches!(word, "system" | "getline" | "ARGV" | "ARGC" | "PROCINFO")) {
+    // Not as whole words: awk reads `1system(…)` as a number and a call.
+    if ["system", "getline", "ARGV", "ARGC", "PROCINFO"].iter().any(|name| program.contains(name)) {
         return false;
     }
     let Some(code) = without_strings(program).filter(|code| !code.contains('@')) else { return false };
@@ -82,11 +86,7 @@ fn without_strings(program: &str) -> Option<String> {
             b'/' => {
                 let end = rest[at + 1..].find('/').map_or(rest.len(), |end| at + 1 + end + 1);
                 let between = &rest[at..end];
-                let is_open = between
-                    .rsplit('[')
-                    .next()
-                    .is_some_and(|last| between.contains('[') && !last.contains(']'));
-                if between.contains('"') || between.contains("\\/") || is_open {
+                if between.contains('"') || between.contains("\\/") || may_end_in_brackets(between) {
                     return None;
                 }
                 code.push_str(between);
@@ -97,6 +97,12 @@ fn without_strings(program: &str) -> Option<String> {
     }
     code.push_str(rest);
     Some(code)
+}
+
+/// Whether the last slash may be inside a bracket expression, where it does not end the regular expression.
+fn may_end_in_brackets(segment: &str) -> bool {
+    let Some((_, last)) = segment.rsplit_once('[') else { return false };
+    !last.contains(']') || ["\\", "[[", "[]", "[^]"].iter().any(|unclear| segment.contains(unclear))
 }
 
 fn unescaped_quote(text: &str) -> Option<usize> {
