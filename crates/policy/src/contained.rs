@@ -206,7 +206,12 @@ impl ContainedWalk<'_> {
                 .iter()
                 .chain(&parameter.words)
                 .try_for_each(|inner| self.word(inner, script)),
-            Part::Command { list, .. } | Part::Process(list) => self.list(list, script),
+            Part::Command { list, .. } => self.list(list, script),
+            Part::Process(list) => {
+                self.list(list, script)?;
+                // `source <(echo command)` runs the text.
+                self.output(list).map_or(Ok(()), |text| self.text(&text))
+            }
             Part::Arithmetic { expression, .. } => self.word(expression, script),
         })
     }

@@ -100,6 +100,8 @@ fn publishing_is_denied_wherever_it_can_be_seen() {
             "git rebase --exec 'git push' main",
             "git -c alias.x=push x",
             "git config alias.x '!git push'",
+            "source <(echo git push)",
+            "nix-shell --run 'git push'",
             "git send-pack origin main",
             "git-send-pack origin",
             "git lfs push origin",
