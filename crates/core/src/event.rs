@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
-use crate::gate::ToolCall;
+use crate::gate::{GateRuling, ToolCall};
 use crate::instruction::Phase;
 use crate::money::Usd;
 use crate::outcome::{RunReport, SessionEnd};
@@ -96,6 +96,9 @@ pub enum AgentEvent {
         /// Name of the gate that denied the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         denied_by: Option<String>,
+        /// The gate's reason, which an agent may word differently in `content`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        denied_reason: Option<String>,
     },
     /// Tokens spent since the last such event.
     Usage(Usage),
@@ -122,6 +125,31 @@ pub enum AgentEvent {
         #[serde(flatten)]
         outcome: SessionEnd,
     },
+}
+
+impl AgentEvent {
+    /// The result of a call on which the gates have ruled. A denied call has failed, whatever `is_error` says.
+    pub fn tool_result(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        content: impl Into<String>,
+        is_error: bool,
+        ruling: GateRuling,
+    ) -> Self {
+        let (denied_by, denied_reason) = match ruling {
+            GateRuling::Allowed => (None, None),
+            GateRuling::Denied { gate, reason } => (Some(gate), Some(reason)),
+        };
+        let is_error = is_error || denied_by.is_some();
+        Self::ToolResult {
+            id: id.into(),
+            name: name.into(),
+            content: content.into(),
+            is_error,
+            denied_by,
+            denied_reason,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

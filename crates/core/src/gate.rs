@@ -17,6 +17,26 @@ pub struct ToolCall {
     pub input: Value,
 }
 
+/// Arguments that describe a call best; the first one present is shown.
+const SUBJECT_ARGUMENTS: [&str; 9] = [
+    "command",
+    "file_path",
+    "notebook_path",
+    "pattern",
+    "url",
+    "skill",
+    "description",
+    "deliverableId",
+    "bash_id",
+];
+
+impl ToolCall {
+    /// What the call is about: its command, path or the like.
+    pub fn subject(&self) -> Option<&str> {
+        SUBJECT_ARGUMENTS.iter().find_map(|name| self.input.get(name)?.as_str())
+    }
+}
+
 /// A gate's decision, ordered from mild to strict: the maximum decides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {

@@ -161,7 +161,7 @@ mod tests {
 
     use super::{SessionSpans, SpanContext, SpanId, TraceId};
     use crate::event::AgentEvent;
-    use crate::gate::ToolCall;
+    use crate::gate::{GateRuling, ToolCall};
 
     #[test]
     fn ids_are_distinct_and_reproducible() {
@@ -201,13 +201,7 @@ mod tests {
         };
         let (a, b) = (spans.of(&call("a")), spans.of(&call("b")));
         assert_ne!(a.span_id, b.span_id);
-        let result = |id: &str| AgentEvent::ToolResult {
-            id: id.into(),
-            name: "Read".into(),
-            content: String::new(),
-            is_error: false,
-            denied_by: None,
-        };
+        let result = |id: &str| AgentEvent::tool_result(id, "Read", "", false, GateRuling::Allowed);
         assert_eq!(spans.of(&result("b")), b);
         assert_eq!(spans.of(&result("a")), a);
         assert_eq!(spans.of(&AgentEvent::Warning { message: "x".into() }), session);

@@ -6,6 +6,7 @@
 //! commands, which may deny a call that all others allow.
 
 mod bash_gate;
+mod contained;
 mod directory_flow;
 mod glob_prefix;
 mod hook_rule;
@@ -18,6 +19,7 @@ mod permission_gate;
 mod permission_set;
 mod permissions;
 mod policy;
+mod policy_level;
 mod policy_options;
 mod registries;
 mod rules;
@@ -48,6 +50,7 @@ pub use permission_set::PermissionSet;
 pub use permissions::permission_rule::PermissionRule;
 pub use permissions::rule_error::RuleError;
 pub use policy::CommandPolicy;
+pub use policy_level::PolicyLevel;
 pub use policy_options::{GitLocks, PolicyOptions};
 pub use registries::registries;
 pub use tool_gate::ToolGate;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::mode::Mode;
 
+use crate::contained;
 use crate::paths::{CommandPaths, WriteScope};
 use crate::permission_set::PermissionSet;
 use crate::policy_options::PolicyOptions;
@@ -37,12 +38,15 @@ impl CommandPolicy {
 
     /// Judges a command that starts in the project root.
     pub fn check(&self, command: &str) -> CommandVerdict {
+        if self.options.is_contained() {
+            return contained::judge(&self.options, command);
+        }
         self.judge(command, vec![self.paths.root.clone()])
     }
 
     /// Judges a command that starts in `cwd`. Denies it if `cd` would not have been allowed to lead there.
     pub fn check_in(&self, cwd: &Path, command: &str) -> CommandVerdict {
-        if cwd == self.paths.root {
+        if self.options.is_contained() || cwd == self.paths.root {
             return self.check(command);
         }
         match self.paths.enter_physical(&[cwd.to_owned()], ".") {

@@ -9,11 +9,13 @@ use autonoe_core::profile::Profile;
 
 use crate::hook_rule::HookRule;
 use crate::permissions::permission_rule::PermissionRule;
+use crate::policy_level::PolicyLevel;
 use crate::tool_pattern::ToolPattern;
 
 #[derive(Debug, Clone)]
 pub struct PolicyOptions {
     pub mode: Mode,
+    pub level: PolicyLevel,
     /// The languages whose commands are allowed; empty for all.
     pub profiles: Vec<Profile>,
     /// Whether `run` may use `rm` and `mv`.
@@ -45,10 +47,11 @@ pub struct PolicyOptions {
 }
 
 impl PolicyOptions {
-    /// Default options: all profiles, no permission rules and no tools.
+    /// Default options: strict, all profiles, no permission rules and no tools.
     pub fn new(mode: Mode, root: impl Into<PathBuf>) -> Self {
         Self {
             mode,
+            level: PolicyLevel::default(),
             profiles: Vec::new(),
             allow_destructive: false,
             allow_commands: Vec::new(),
@@ -74,6 +77,11 @@ impl PolicyOptions {
     /// Whether the commands of a language are allowed.
     pub(crate) fn has(&self, profile: Profile) -> bool {
         self.profiles.is_empty() || self.profiles.contains(&profile)
+    }
+
+    /// Whether commands are judged at the contained level, which only phases that may write have.
+    pub(crate) fn is_contained(&self) -> bool {
+        self.level == PolicyLevel::Contained && self.mode == Mode::Run
     }
 
     pub(crate) fn is_sync(&self) -> bool {

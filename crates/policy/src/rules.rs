@@ -2,8 +2,10 @@
 //! examples that it must allow or deny; one test runs them all.
 
 pub mod assignments;
+pub mod awk;
 pub mod base;
 pub mod builtins;
+pub mod curl;
 pub mod destructive;
 pub mod devscript;
 pub mod files;
@@ -15,6 +17,7 @@ pub mod git_arguments;
 pub mod git_lock;
 pub mod git_special;
 pub mod links;
+pub mod make;
 pub mod operands;
 pub mod options;
 pub mod pkill;
@@ -24,7 +27,9 @@ pub mod reads;
 pub mod redirections;
 pub mod rule;
 pub mod scope;
+pub mod scripts;
 pub mod secrets;
+pub mod sed;
 pub mod text;
 #[rustfmt::skip]
 pub mod variables;
@@ -37,15 +42,20 @@ use std::sync::LazyLock;
 use rule::Rule;
 
 /// The rules for commands that do not belong to a language profile.
-static RULES: [&[Rule]; 10] = [
+static RULES: [&[Rule]; 15] = [
+    awk::RULES,
     base::RULES,
     builtins::RULES,
+    curl::RULES,
     destructive::RULES,
     files::RULES,
     find::RULES,
     git::RULES,
+    make::RULES,
     pkill::RULES,
     reads::RULES,
+    scripts::RULES,
+    sed::RULES,
     text::RULES,
     wrappers::RULES,
 ];

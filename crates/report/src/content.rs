@@ -1,11 +1,11 @@
-//! The sections of a report, in order: outcome, open decisions, deliverables or steps, backends, sessions and changes.
+//! The sections of a report, in order: outcome, open decisions, deliverables or steps, backends, sessions, denied calls and changes.
 
 use std::collections::BTreeMap;
 
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::money::Usd;
 use autonoe_core::redact::Redactor;
-use autonoe_store::journal::history::SessionRow;
+use autonoe_store::journal::history::{DeniedCall, SessionRow};
 use autonoe_verify::Changes;
 
 use crate::changes::{ChangesUnavailable, changes};
@@ -33,6 +33,7 @@ pub fn document(
     });
     blocks.push(section("Backends", vec![backends(&facts.sessions)]));
     blocks.push(section("Sessions", vec![sessions(&facts.sessions)]));
+    blocks.extend(denied(&facts.denied));
     blocks.push(section("Changes", changes(facts, changed)));
     let version = env!("CARGO_PKG_VERSION");
     blocks.push(paragraph(format!("Written by autonoe {version} on {}.", utc_time(facts.gathered_at))));
@@ -127,6 +128,9 @@ fn outcome(facts: &RunFacts) -> Vec<ReportBlock> {
         list.push(("Duration", vec![text(format_duration(report.duration))]));
     }
     list.push(("Sessions", vec![text(facts.sessions.len().to_string())]));
+    if !facts.denied.is_empty() {
+        list.push(("Denied calls", vec![text(facts.denied.len().to_string())]));
+    }
     list.push(("Started", vec![text(journal_time(&run.started_at))]));
     list.extend(run.ended_at.as_ref().map(|at| ("Ended", vec![text(journal_time(at))])));
     blocks.push(ReportBlock::KeyValues(list));
@@ -167,6 +171,25 @@ fn sessions(sessions: &[SessionRow]) -> ReportBlock {
         ]
     });
     table(vec!["No.", "Instruction", "Backend", "Model", "Outcome", "Duration", "Cost"], rows.collect())
+}
+
+/// The denied calls that are listed.
+const MAX_DENIED: usize = 50;
+
+fn denied(calls: &[DeniedCall]) -> Option<ReportBlock> {
+    if calls.is_empty() {
+        return None;
+    }
+    let row = |call: &DeniedCall| {
+        let subject = call.subject.as_deref().unwrap_or_default();
+        vec![vec![text(call.tool.as_str())], vec![code(subject)], vec![text(call.reason.as_str())]]
+    };
+    let rows = calls.iter().take(MAX_DENIED).map(row).collect();
+    let mut blocks = vec![ReportBlock::Table { head: vec!["Tool", "Call", "Reason"], rows }];
+    if calls.len() > MAX_DENIED {
+        blocks.push(paragraph(format!("{} more are in the journal.", calls.len() - MAX_DENIED)));
+    }
+    Some(section("Denied calls", blocks))
 }
 
 fn table(head: Vec<&'static str>, rows: Vec<Vec<ReportLine>>) -> ReportBlock {

@@ -7,7 +7,7 @@ use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::ProjectStatus;
-use autonoe_store::journal::history::{EventRow, History, RunCommits, RunRow, SessionRow};
+use autonoe_store::journal::history::{DeniedCall, EventRow, History, RunCommits, RunRow, SessionRow};
 use autonoe_store::{CheckRegistry, Project, ProjectLock, StatusStore};
 use autonoe_verify::Evidence;
 use jiff::Timestamp;
@@ -28,6 +28,8 @@ pub struct RunFacts {
     pub is_in_progress: bool,
     /// In chronological order.
     pub sessions: Vec<SessionRow>,
+    /// Tool calls that a gate denied, in chronological order.
+    pub denied: Vec<DeniedCall>,
     /// The last commits before and after the run.
     pub commits: Option<RunCommits>,
     /// The current state, which a later run may have changed.
@@ -103,6 +105,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         is_last,
         is_in_progress: is_last && run.ended_at.is_none() && ProjectLock::holder(project).is_some(),
         sessions: history.sessions_of(run.id)?,
+        denied: history.denied_calls(run.id)?,
         commits: history.commits(run.id)?,
         checks: project_checks(project, &book)?,
         book,

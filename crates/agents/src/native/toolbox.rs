@@ -23,17 +23,16 @@ const SERVER_WAIT: Duration = Duration::from_secs(5);
 
 pub(super) struct CallOutcome {
     pub output: ToolOutput,
-    /// The gate that refused the call.
-    pub denied_by: Option<String>,
+    pub ruling: GateRuling,
 }
 
 impl CallOutcome {
     pub(super) fn ok(text: String) -> Self {
-        Self { output: ToolOutput::ok(text), denied_by: None }
+        Self { output: ToolOutput::ok(text), ruling: GateRuling::Allowed }
     }
 
     pub(super) fn failed(code: ToolErrorCode, message: impl Into<String>) -> Self {
-        Self { output: ToolOutput::error(code, message), denied_by: None }
+        Self { output: ToolOutput::error(code, message), ruling: GateRuling::Allowed }
     }
 }
 
@@ -142,7 +141,7 @@ impl Toolbox {
         let mut context = ToolContext::new(self.stop.child_token());
         context.call_id = Some(call.id);
         let output = autonoe_tools::call(tool.as_ref(), call.input, &context, self.workspace.outputs()).await;
-        CallOutcome { output, denied_by: None }
+        CallOutcome { output, ruling: GateRuling::Allowed }
     }
 
     /// The outcome of a refused call; `None` if the gates allow it.
@@ -154,7 +153,7 @@ impl Toolbox {
             GateRuling::Allowed => None,
             GateRuling::Denied { gate, reason } => {
                 let output = ToolOutput::error(ToolErrorCode::PermissionDenied, format!("Denied: {reason}"));
-                Some(CallOutcome { output, denied_by: Some(gate) })
+                Some(CallOutcome { output, ruling: GateRuling::Denied { gate, reason } })
             }
         }
     }

@@ -215,10 +215,10 @@ impl Turns {
         emitter: &Emitter,
         owner: TurnOwner<'_>,
     ) -> ToolResult {
-        let CallOutcome { output, denied_by } = outcome;
+        let CallOutcome { output, ruling } = outcome;
         let ToolCall { id, name, .. } = reported_call(call, owner);
         let (content, is_error) = (output.output.clone(), output.is_error());
-        emitter.emit(AgentEvent::ToolResult { id, name, content, is_error, denied_by }).await;
+        emitter.emit(AgentEvent::tool_result(id, name, content, is_error, ruling)).await;
         for refusal in self.session_sandbox.refusals().await {
             emitter.emit(host_refused(&refusal, self.session_sandbox.how_to_allow())).await;
         }

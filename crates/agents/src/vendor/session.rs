@@ -29,8 +29,8 @@ pub(crate) struct VendorSession {
     pub(super) session_sandbox: Arc<SessionSandbox>,
     pub(super) gates: Vec<Arc<dyn Gate>>,
     pub(super) borrowed: Option<BorrowedLogin>,
-    /// The gates that refused calls, by call id, until the agent reports the results.
-    pub(super) denials: HashMap<String, String>,
+    /// The rulings on refused calls, by call id, until the agent reports the results.
+    pub(super) denials: HashMap<String, GateRuling>,
     /// Reported when the session is closed.
     pub warnings: Vec<String>,
     /// Whether a model call is open.
@@ -44,7 +44,8 @@ impl VendorSession {
         match ask_in(&self.gates, call, GateContext { cwd, hook_runner: Some(&hook_room) }).await {
             GateRuling::Allowed => None,
             GateRuling::Denied { gate, reason } => {
-                self.denials.insert(call.id.clone(), gate);
+                let ruling = GateRuling::Denied { gate, reason: reason.clone() };
+                self.denials.insert(call.id.clone(), ruling);
                 Some(reason)
             }
         }
@@ -88,10 +89,8 @@ impl VendorSession {
         content: String,
         is_error: bool,
     ) {
-        let denied_by = self.denials.remove(id);
-        let is_error = is_error || denied_by.is_some();
-        let (id, name) = (id.to_owned(), name.to_owned());
-        emitter.emit(AgentEvent::ToolResult { id, name, content, is_error, denied_by }).await;
+        let ruling = self.denials.remove(id).unwrap_or(GateRuling::Allowed);
+        emitter.emit(AgentEvent::tool_result(id, name, content, is_error, ruling)).await;
         for refusal in self.session_sandbox.refusals().await {
             emitter.emit(host_refused(&refusal, self.session_sandbox.how_to_allow())).await;
         }

@@ -6,7 +6,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
 use autonoe_core::profile::Profile;
-use autonoe_policy::{CommandPolicy, CommandVerdict, PolicyOptions};
+use autonoe_policy::{CommandPolicy, CommandVerdict, PolicyLevel, PolicyOptions};
 use autonoe_store::Project;
 use autonoe_store::config::AgentConfig;
 use clap::{Args, Subcommand, ValueEnum};
@@ -50,6 +50,10 @@ struct CheckArgs {
     #[arg(long, default_value = "run")]
     mode: ModeName,
 
+    /// How much the policy judges itself; sync is always strict
+    #[arg(long, default_value = "strict")]
+    level: LevelName,
+
     /// Language profile; can be repeated [default: those in .autonoe/agent.json, or else all]
     #[arg(long, value_name = "NAME", value_parser = profile)]
     profile: Vec<Profile>,
@@ -73,6 +77,14 @@ enum ModeName {
     Run,
     /// `autonoe sync`
     Sync,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LevelName {
+    /// Any program may run in the sandbox, except what publishes, signals others or turns protections off
+    Contained,
+    /// Only listed commands may run, on checked paths
+    Strict,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -101,9 +113,14 @@ fn policy(args: &CheckArgs, project: &Project) -> Result<CommandPolicy, Fault> {
         ModeName::Run => Mode::Run,
         ModeName::Sync => Mode::Sync,
     };
+    let level = match args.level {
+        LevelName::Contained => PolicyLevel::Contained,
+        LevelName::Strict => PolicyLevel::Strict,
+    };
     let config = config.effective(mode);
     let profiles = if args.profile.is_empty() { config.profiles } else { Profile::active(&args.profile) };
     Ok(CommandPolicy::new(PolicyOptions {
+        level,
         profiles,
         allow_destructive: args.allow_destructive,
         allow_commands: config.commands,

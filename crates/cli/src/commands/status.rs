@@ -9,7 +9,7 @@ use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_report::{assurance, check_state, project_checks};
-use autonoe_store::journal::history::{History, RunRow, WaitRow};
+use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
 use autonoe_store::{CheckRegistry, LockStatus, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage, why_other_project};
 use clap::Args;
@@ -38,6 +38,8 @@ struct StatusFacts {
     checks: Vec<Check>,
     book: CheckRegistry,
     last_run: Option<RunRow>,
+    /// Tool calls of the last run that a gate denied.
+    denied: Vec<DeniedCall>,
     waiting: Option<WaitRow>,
     cost: Option<Usd>,
     lock: LockStatus,
@@ -52,18 +54,20 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
     };
     let history = History::open(&project.journal_file())?;
     let lock = ProjectLock::status(&project);
-    let (last_run, waiting, cost) = match &history {
-        None => (None, None, Some(Usd::ZERO)),
+    let (last_run, denied, waiting, cost) = match &history {
+        None => (None, Vec::new(), None, Some(Usd::ZERO)),
         Some(history) => {
             let (spent, unknown) = history.total_cost()?;
             let waiting =
                 if matches!(lock, LockStatus::By(_)) { history.waiting(Timestamp::now())? } else { None };
-            (history.last_run()?, waiting, (!unknown).then_some(Usd(spent)))
+            let last_run = history.last_run()?;
+            let denied = last_run.as_ref().map(|run| history.denied_calls(run.id)).transpose()?;
+            (last_run, denied.unwrap_or_default(), waiting, (!unknown).then_some(Usd(spent)))
         }
     };
     let book = CheckRegistry::load(&project)?;
     let checks = project_checks(&project, &book)?;
-    let facts = StatusFacts { status, deleted, checks, book, last_run, waiting, cost, lock };
+    let facts = StatusFacts { status, deleted, checks, book, last_run, denied, waiting, cost, lock };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
         let mut value = as_json(&facts);
@@ -133,6 +137,12 @@ fn as_text(facts: &StatusFacts) -> String {
             text.push_str(&format!("Last run: {}, {}\n", run.command, last_outcome(run)));
         }
         (LockStatus::Free, None) => {}
+    }
+    if !facts.denied.is_empty() {
+        text.push_str(&format!(
+            "Denied in the last run: {} call(s); `autonoe report` lists them with what would allow them\n",
+            facts.denied.len()
+        ));
     }
     let cost = facts.cost.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string());
     text.push_str(&format!("Cost of all runs: {cost}\n"));
@@ -210,6 +220,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "total": tally.total,
         "cost_usd": facts.cost,
         "last_run": facts.last_run,
+        "denied": facts.denied,
         "running": running(&facts.lock),
         "waiting": facts.waiting,
     })

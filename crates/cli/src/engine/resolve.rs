@@ -12,8 +12,8 @@ use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
 use autonoe_core::redact::SecretValues;
 use autonoe_core::runner::RunOptions;
 use autonoe_model::Tuning;
-use autonoe_policy::{PolicyOptions, path_rules_for};
-use autonoe_sandbox::RoomConfig;
+use autonoe_policy::{PolicyLevel, PolicyOptions, path_rules_for};
+use autonoe_sandbox::{RoomConfig, SandboxLayer};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{CrashPoint, Project};
 use autonoe_telemetry::TelemetrySettings;
@@ -134,6 +134,10 @@ impl ResolvedRun {
         }));
         notices.extend(chain.iter().filter_map(|resolved| no_web_search(&resolved.backend, &policy)));
         policy.temp = room_config::temporary(sandbox.layer(), &project);
+        // Nothing of the user's is in the room, and the layer enforces the rest.
+        if site.is_some() && sandbox.layer() == SandboxLayer::Bubblewrap {
+            policy.level = PolicyLevel::Contained;
+        }
         let mut room_config =
             room_config::build(&project, environment, &user, &policy, sandbox, &host.identity, &place)?;
         // A workspace is ours, so that nothing of the user's repository can prevent agents from working there.

@@ -22,18 +22,9 @@ const MAX_TEXT: usize = 200;
 /// Characters of tool arguments and results shown in debug mode.
 const MAX_TOOL: usize = 100;
 
-/// Tool arguments that describe a call best; the first one present is shown.
-const SUMMARY_ARGUMENTS: [&str; 9] = [
-    "command",
-    "file_path",
-    "notebook_path",
-    "pattern",
-    "url",
-    "skill",
-    "description",
-    "deliverableId",
-    "bash_id",
-];
+/// Characters of a denied command, and of the reason, that are shown.
+const MAX_DENIED: usize = 120;
+const MAX_DENIAL_REASON: usize = 300;
 
 /// A backend and its model, which alone tells two providers of one backend apart.
 pub fn agent(backend: &str, model: &str) -> String {
@@ -54,7 +45,8 @@ pub fn status_tag(status: DeliverableStatus) -> &'static str {
     }
 }
 
-pub fn overall(report: &RunReport) -> String {
+/// `denied` counts the calls that a gate denied.
+pub fn overall(report: &RunReport, denied: u32) -> String {
     let passed = |tally: &Tally| {
         let blocked = match tally.blocked {
             0 => String::new(),
@@ -69,8 +61,12 @@ pub fn overall(report: &RunReport) -> String {
         }
         PlanReport::Steps(agent) => format!("{} step(s) finished", agent.path.len()),
     };
+    let denied = match denied {
+        0 => String::new(),
+        count => format!(", {count} call(s) denied"),
+    };
     format!(
-        "Overall: {} session(s), {work}, cost={}, duration={}",
+        "Overall: {} session(s), {work}{denied}, cost={}, duration={}",
         report.iterations,
         cost(report.cost_usd),
         format_duration(report.duration),
@@ -173,9 +169,20 @@ pub fn step_ended(step: &str, passed: bool, message: &str, next: Option<&str>) -
 
 /// `> Bash cargo test`: the tool and its most descriptive argument.
 pub fn tool_line(call: &ToolCall, redactor: &Redactor) -> String {
-    let argument = SUMMARY_ARGUMENTS.iter().find_map(|name| call.input.get(name)?.as_str());
-    let what = argument.map(|text| format!(" {}", cut(&redactor.text(text), MAX_TOOL))).unwrap_or_default();
+    let what =
+        call.subject().map(|text| format!(" {}", cut(&redactor.text(text), MAX_TOOL))).unwrap_or_default();
     format!("> {}{what}", call.name)
+}
+
+/// `[DENIED] rm -rf dist: 'rm' is not allowed without --allow-destructive.` Other tools than Bash are named.
+pub fn denied(tool: &str, subject: Option<&str>, reason: &str, redactor: &Redactor) -> String {
+    let subject = subject.map(|text| cut(&redactor.text(text), MAX_DENIED));
+    let call = match (tool, subject) {
+        ("Bash", Some(command)) => command,
+        (tool, Some(subject)) => format!("{tool} {subject}"),
+        (tool, None) => tool.to_owned(),
+    };
+    format!("[DENIED] {call}: {}", cut(&redactor.text(reason), MAX_DENIAL_REASON))
 }
 
 /// `None` for events that are not shown in debug mode. Text is redacted before it is truncated.
@@ -226,7 +233,7 @@ pub fn cut(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, debug_line, overall, status_line};
+    use super::{cut, debug_line, denied, overall, status_line};
     use autonoe_core::deliverable::DeliverableStatus;
     use autonoe_core::event::AgentEvent;
     use autonoe_core::money::Usd;
@@ -259,12 +266,30 @@ mod tests {
             plan: PlanReport::Deliverables(tally),
         };
         assert_eq!(
-            overall(&report),
+            overall(&report, 0),
             "Overall: 3 session(s), 2/3 deliverables passed (1 blocked), cost=$0.50, duration=1m 30s"
         );
         let reviewed = VerificationProgress { verified: 3, total: 3 };
         let synced = RunReport { plan: PlanReport::Sync { tally, reviewed }, ..report };
-        assert!(overall(&synced).contains("3/3 verified"));
+        assert!(
+            overall(&synced, 2).contains("3/3 verified")
+                && overall(&synced, 2).contains(", 2 call(s) denied,")
+        );
+    }
+
+    #[test]
+    fn a_denied_call_is_one_bounded_line_without_secrets() {
+        let redactor = Redactor::new(&["hunter22hunter22".to_owned()]);
+        assert_eq!(denied("Bash", Some("rm x"), "Not allowed.", &redactor), "[DENIED] rm x: Not allowed.");
+        assert_eq!(denied("Write", Some("/etc/x"), "Outside.", &redactor), "[DENIED] Write /etc/x: Outside.");
+        assert_eq!(denied("Task", None, "No.", &redactor), "[DENIED] Task: No.");
+        let line = denied(
+            "Bash",
+            Some(&format!("a hunter22hunter22\n{}", "x".repeat(9999))),
+            &"y".repeat(9999),
+            &redactor,
+        );
+        assert!(line.chars().count() < 450 && !line.contains('\n') && !line.contains("hunter22"), "{line}");
     }
 
     #[test]

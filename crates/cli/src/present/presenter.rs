@@ -1,7 +1,8 @@
 //! The presenter: a sink that shows the events of a run to a person, at the chosen verbosity.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
@@ -34,11 +35,22 @@ pub struct Presenter {
     stop: StopSignal,
     /// Set while the run waits, so that a wait is announced only once.
     waiting: AtomicBool,
+    /// What the open tool calls are about, by call id.
+    open_calls: Mutex<HashMap<String, Option<String>>>,
+    /// Tool calls that a gate denied.
+    denied: AtomicU32,
 }
 
 impl Presenter {
     pub fn new(console: Arc<Console>, verbosity: Verbosity, stop: StopSignal) -> Self {
-        Self { console, verbosity, stop, waiting: AtomicBool::new(false) }
+        Self {
+            console,
+            verbosity,
+            stop,
+            waiting: AtomicBool::new(false),
+            open_calls: Mutex::default(),
+            denied: AtomicU32::new(0),
+        }
     }
 
     fn info(&self, text: &str) {
@@ -49,6 +61,10 @@ impl Presenter {
         if self.verbosity != Verbosity::Quiet {
             self.console.line(level, text);
         }
+    }
+
+    fn open_calls(&self) -> std::sync::MutexGuard<'_, HashMap<String, Option<String>>> {
+        self.open_calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn update_activity(&self, event: &Event) {
@@ -68,9 +84,22 @@ impl Presenter {
             AgentEvent::Text { text } if self.verbosity == Verbosity::Verbose => {
                 self.console.line(MessageLevel::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
             }
-            AgentEvent::ToolCall(call) if self.verbosity == Verbosity::Verbose => {
+            AgentEvent::ToolCall(call) => {
+                self.open_calls().insert(call.id.clone(), call.subject().map(str::to_owned));
+                if self.verbosity != Verbosity::Verbose {
+                    return;
+                }
                 let line = messages::tool_line(call, self.console.redactor());
                 self.console.line(MessageLevel::Debug, &format!("    {line}"));
+            }
+            AgentEvent::ToolResult { id, name, content, denied_by, denied_reason, .. } => {
+                let subject = self.open_calls().remove(id).flatten();
+                if denied_by.is_some() {
+                    self.denied.fetch_add(1, Ordering::SeqCst);
+                    let reason = denied_reason.as_deref().unwrap_or(content);
+                    let line = messages::denied(name, subject.as_deref(), reason, self.console.redactor());
+                    self.print(MessageLevel::Setback, &line);
+                }
             }
             AgentEvent::Working { .. }
             | AgentEvent::ModelCallStarted { .. }
@@ -79,8 +108,6 @@ impl Presenter {
             | AgentEvent::Conversation { .. }
             | AgentEvent::Text { .. }
             | AgentEvent::Thinking { .. }
-            | AgentEvent::ToolCall(_)
-            | AgentEvent::ToolResult { .. }
             | AgentEvent::Usage(_)
             | AgentEvent::Answer { .. }
             | AgentEvent::End { .. } => {}
@@ -162,7 +189,7 @@ impl Presenter {
             RunEvent::Outcome(report) => {
                 self.console.stop();
                 self.info("");
-                self.info(&messages::overall(report));
+                self.info(&messages::overall(report, self.denied.load(Ordering::SeqCst)));
                 let (level, text, hint) = match self.stop.closed_output(&report.outcome) {
                     Some(why) => messages::output_closed(why),
                     None => messages::ending(&report.outcome),

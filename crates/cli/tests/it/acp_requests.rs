@@ -132,7 +132,7 @@ fn refused_commands_are_not_run() {
     let run = session_of(&project, REFUSED);
     let expected = [
         "'rm' is not allowed",
-        "'curl' is not in the list",
+        "'wget' is not in the list",
         "LD_PRELOAD",
         "not in the project",
         "not in the project",
@@ -145,7 +145,7 @@ fn refused_commands_are_not_run() {
 
 const REFUSED: &str = r#"
   call terminal/create '"command":"rm","args":["-rf","~"]'
-  call terminal/create '"command":"bash","args":["-c","echo x > ran.txt && curl http://127.0.0.1:1/"]'
+  call terminal/create '"command":"bash","args":["-c","echo x > ran.txt && wget http://127.0.0.1:1/"]'
   call terminal/create '"command":"ls > ran.txt","env":[{"name":"LD_PRELOAD","value":"./x.so"}]'
   call terminal/create '"command":"ls","cwd":"/"'
   call terminal/create '"command":"ls","cwd":"'"$PWD"'/../.."'

@@ -46,7 +46,7 @@ fn codex_settings_of_user_and_repository_are_ignored() {
     fs::create_dir_all(project.home().join(".codex")).expect("directory");
     fs::write(project.home().join(".codex/config.toml"), hostile).expect("written");
     let model = model(&always(&format!(
-        "[[conversation.turn]]\ncall = [{{ tool = \"exec_command\", input = {{ cmd = \"ls && curl x\" }} }}]\n{PASS}"
+        "[[conversation.turn]]\ncall = [{{ tool = \"exec_command\", input = {{ cmd = \"ls && wget x\" }} }}]\n{PASS}"
     )));
     let run = codex.run(&project, &model, &["run", "--backend", "codex"]);
     run.assert_ended("all_passed", 0);

@@ -92,8 +92,8 @@ fn a_refused_command_ends_the_turn() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     // The command keeps running, so that it is still there when it is refused.
     let model = model(&always(&format!(
-        "[[conversation.turn]]\ncall = [{{ tool = \"exec_command\", input = {{ cmd = \"tail -f SPEC.md; curl http://127.0.0.1:1/\" }} }}]\n{}",
-        PASS.replacen("call =", "expect = \"'curl' is not in the list\"\ncall =", 1)
+        "[[conversation.turn]]\ncall = [{{ tool = \"exec_command\", input = {{ cmd = \"tail -f SPEC.md; wget http://127.0.0.1:1/\" }} }}]\n{}",
+        PASS.replacen("call =", "expect = \"'wget' is not in the list\"\ncall =", 1)
     )));
     let Some(run) = run(&project, &model, "", &["run"]) else { return };
     run.assert_ended("all_passed", 0);

@@ -94,9 +94,9 @@ const PERMISSIVE: &str = r#"{
 /// A denied command, a permitted write, and a look at what it sees of its settings.
 const DESPITE_SETTINGS: &str = r#"
   [[conversation.turn]]
-  call = [{ tool = "Bash", input = { command = "ls && curl http://127.0.0.1:1/" } }]
+  call = [{ tool = "Bash", input = { command = "ls && wget http://127.0.0.1:1/" } }]
   [[conversation.turn]]
-  expect = ["Refused by autonoe's rules", "'curl' is not in the list"]
+  expect = ["Refused by autonoe's rules", "'wget' is not in the list"]
   call = [{ tool = "Write", input = { file_path = "inside.txt", content = "inside" } }]
   [[conversation.turn]]
   call = [{ tool = "read_file", input = { file_path = "inside.txt" } }, { tool = "Bash", input = { command = "ls; ls -A .gemini | wc -l" } }]

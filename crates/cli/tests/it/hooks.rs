@@ -131,9 +131,9 @@ fn a_hook_gets_the_call_and_only_narrows() {
     let model = model(&always(&format!(
         r#"
           [[conversation.turn]]
-          call = [{{ tool = "Bash", input = {{ command = "curl http://127.0.0.1:1/" }} }}]
+          call = [{{ tool = "Bash", input = {{ command = "wget http://127.0.0.1:1/" }} }}]
           [[conversation.turn]]
-          expect = "'curl' is not in the list"
+          expect = "'wget' is not in the list"
           call = [{{ tool = "Bash", input = {{ command = "echo fine" }} }}]
           {PASS}
         "#

@@ -43,12 +43,12 @@ fn gates_check_every_command_against_the_policy() {
           call = [
             { tool = "Bash", input = { command = "ls $(rm keep.txt)" } },
             { tool = "Bash", input = { command = "echo x > .autonoe/status.json" } },
-            { tool = "Bash", input = { command = "curl http://127.0.0.1:1/" } },
+            { tool = "Bash", input = { command = "wget http://127.0.0.1:1/" } },
             { tool = "Bash", input = { command = "ls", dangerouslyDisableSandbox = true } },
             { tool = "Bash", input = { command = "mkdir -p out && echo fine > out/x.txt && cat out/x.txt" } },
           ]
           [[conversation.turn]]
-          expect = ["rm", "'curl' is not in the list", "fine"]
+          expect = ["rm", "'wget' is not in the list", "fine"]
           call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
           [[conversation.turn]]
           text = "done"
@@ -60,6 +60,28 @@ fn gates_check_every_command_against_the_policy() {
     assert_eq!(project.read("out/x.txt"), "fine\n");
     assert_eq!(run.of_type("tool_result").filter(|event| event["denied_by"] == "commands").count(), 4);
     assert_script_followed(&model);
+    assert_denials_are_seen(&project, &run);
+}
+
+/// On the screen, in the summary, in `status` and in the report.
+fn assert_denials_are_seen(project: &CliTestProject, run: &RunOutput) {
+    let line = "[DENIED] wget http://127.0.0.1:1/: 'wget' is not in the list of allowed commands.";
+    assert!(run.stderr.contains(line), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("[DENIED] ").count(), 4, "{}", run.stderr);
+    assert!(run.stderr.contains(", 4 call(s) denied, cost="), "{}", run.stderr);
+    let output = |args: &[&str]| {
+        let output = project.autonoe(None).args(args).output().expect("started");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    assert!(output(&["status"]).contains("Denied in the last run: 4 call(s)"));
+    let status: serde_json::Value = serde_json::from_str(&output(&["status", "--json"])).expect("JSON");
+    assert_eq!(status["denied"].as_array().map(Vec::len), Some(4), "{status}");
+    assert_eq!(status["denied"][2]["subject"], "wget http://127.0.0.1:1/");
+    let report = output(&["report"]);
+    assert!(
+        report.contains("Denied calls") && report.contains("allowCommands in .autonoe/agent.json"),
+        "{report}"
+    );
 }
 
 #[test]

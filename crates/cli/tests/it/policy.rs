@@ -23,7 +23,7 @@ fn a_verdict_has_an_exit_code_a_rule_a_reason_and_an_alternative() {
     let (code, out, _) = check(&project, &["--", "git", "status"]);
     assert_eq!(code, Some(0));
     assert!(out.starts_with("allowed (git)"), "{out}");
-    let (code, out, _) = check(&project, &["curl http://example.com"]);
+    let (code, out, _) = check(&project, &["wget http://example.com"]);
     assert_eq!(code, Some(3));
     assert!(out.starts_with("denied (command.unknown)") && out.contains("Instead:"), "{out}");
     let (code, _, err) = check(&project, &[]);
@@ -46,6 +46,10 @@ fn mode_profile_and_allow_destructive_change_the_verdict() {
         (&["--", "rm old.txt"], 3),
         (&["--allow-destructive", "--", "rm old.txt"], 0),
         (&["--mode", "sync", "--allow-destructive", "--", "rm old.txt"], 3),
+        (&["--level", "contained", "--", "rm old.txt"], 0),
+        (&["--level", "contained", "--", "git push"], 3),
+        (&["--level", "contained", "--mode", "sync", "--", "rm old.txt"], 3),
+        (&["--level", "strict", "--", "rm old.txt"], 3),
     ] {
         assert_eq!(check(&project, args).0, Some(code), "{args:?}");
     }

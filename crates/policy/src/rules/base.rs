@@ -6,7 +6,7 @@ pub const RULES: &[Rule] = &[Rule {
     name: "base",
     commands: &[
         "pwd", "tr", "which", "ps", "lsof", "sleep", "seq", "basename", "dirname", "nproc", "df", "realpath",
-        "readlink", "expr", "uname", "whoami", "id", "true", "false", "echo", "test", "[",
+        "readlink", "expr", "uname", "whoami", "id", "true", "false", "echo", "test", "[", "yes",
     ],
     run_only: false,
     judge: allow_any,
@@ -15,7 +15,7 @@ pub const RULES: &[Rule] = &[Rule {
         always("if [ -f x ]; then echo y; fi"),
         never("$x"),
         never("{rm,-rf,x}"),
-        never("curl localhost"),
+        always("yes | head -3"),
         destructive("echo 'a\\' ; rm -rf x ; echo 'b'"),
         destructive("( (rm -rf x) )"),
         never("echo \"$(echo a # )\n rm -rf x)\""),

@@ -4,6 +4,7 @@ use super::assignments::judge_name_text;
 use super::options::{OptionSyntax, parse};
 use super::rule::{Caller, CommandCall, Rule, always, never};
 use super::scope::CommandScope;
+use super::scripts::is_activation;
 
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::Arg;
@@ -53,6 +54,11 @@ pub const RULES: &[Rule] = &[
             never(". ./x"),
             never("exec ls"),
             never("alias ls=rm"),
+            super::rule::in_run("source .venv/bin/activate && pytest"),
+            super::rule::in_run(". ./venv/bin/activate; python a.py"),
+            never("source ../venv/bin/activate"),
+            never("source /x/.venv/bin/activate"),
+            never("source .venv/bin/../../x"),
         ],
     },
     Rule {
@@ -166,11 +172,17 @@ pub const RULES: &[Rule] = &[
             never("kill -9 -1"),
             never("kill 1"),
             never("kill $(pgrep x)"),
+            never("pgrep x | xargs kill"),
+            never("pgrep x | xargs -I{} kill -9 {}"),
+            never("timeout 5 kill \"$x\""),
         ],
     },
 ];
 
-fn refused(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+fn refused(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    if matches!(call.name, "source" | ".") && call.caller == Caller::Shell && is_activation(scope, call) {
+        return Ok(());
+    }
     let instead = match call.name {
         "source" | "." => "Run the program directly, e.g. `uv run pytest` or `python3 -m pytest`.",
         "pushd" | "popd" => "Use a subshell: (cd dir && command).",
@@ -374,8 +386,8 @@ fn kill(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             Some(job) if job.strip_prefix('%').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) => {
                 after_target = true
             }
-            // `judge_kill_words` has checked that it is a number.
-            None => after_target = true,
+            // `judge_kill_words` has checked that it is a number, but only in the shell's own words.
+            None if call.caller == Caller::Shell => after_target = true,
             _ => {
                 return deny_with_hint(
                     "builtin.kill",

@@ -18,6 +18,11 @@ pub fn is_dev_script(scope: &CommandScope<'_>, path: &str) -> bool {
     is_script(relative) && scope.directories.iter().all(|directory| directory == root)
 }
 
+/// Whether a path ends with the script's name. Such a file in another directory is not taken for it.
+pub fn has_its_name(path: &str) -> bool {
+    matches!(path.rsplit('/').next(), Some("dev.sh" | "dev"))
+}
+
 pub fn judge(path: &str, args: &[Arg]) -> RuleResult {
     if args.is_empty() {
         return Ok(());
@@ -37,5 +42,7 @@ pub const EXAMPLES: &[super::rule::RuleExample] = &[
     super::rule::in_run("./bin/dev.sh > dev.log 2>&1 &"),
     super::rule::never("bin/dev.sh --port 3000"),
     super::rule::never("cd src && ./bin/dev.sh"),
-    super::rule::never("./bin/other.sh"),
+    super::rule::in_run("./bin/other.sh --flag"),
+    super::rule::never("bin/../bin/other.sh"),
+    super::rule::never("./bin/missing.sh"),
 ];

@@ -124,6 +124,7 @@ pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args:
         if arg.text.starts_with(['/', '~']) || arg.text.starts_with("../") {
             reads::judge(scope, arg)?;
         }
+        judge_file_option(scope, subcommand.name, arg, after)?;
         let named = arg.kind == ArgKind::Unknown && arg.text.starts_with("--") && arg.text.contains('=');
         if arg.kind != ArgKind::Plain && arg.may_be_option() && !named {
             return deny_with_hint(
@@ -134,6 +135,60 @@ pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args:
         }
     }
     Ok(())
+}
+
+/// Long options of any subcommand whose value is a file that git reads.
+const FILES: [&str; 7] = [
+    "--contents",
+    "--pathspec-from-file",
+    "--exclude-from",
+    "--file",
+    "--ignore-revs-file",
+    "--skip-list",
+    "--from-file",
+];
+
+/// Short options whose value is a file that git reads, and their subcommands.
+const FILE_LETTERS: [(&[&str], char); 4] =
+    [(&["commit", "tag"], 'F'), (&["grep"], 'f'), (&["ls-files"], 'X'), (&["blame", "annotate"], 'S')];
+
+/// Judges a file that an option names, attached or in the next argument.
+fn judge_file_option(scope: &mut CommandScope<'_>, subcommand: &str, arg: &Arg, after: &[Arg]) -> RuleResult {
+    let Some(text) = arg.text.strip_prefix('-') else { return Ok(()) };
+    if let Some(long) = text.strip_prefix('-') {
+        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        // git accepts abbreviations.
+        if name.is_empty() || !FILES.iter().any(|option| option[2..].starts_with(name)) {
+            return value.filter(|_| subcommand != "log").map_or(Ok(()), |_| judge_outside(scope, arg));
+        }
+        return match (value, after.first()) {
+            (Some(value), _) => reads::judge(scope, &Arg::new(value, arg.kind)),
+            (None, Some(value)) => reads::judge(scope, value),
+            (None, None) => Ok(()),
+        };
+    }
+    let letter =
+        FILE_LETTERS.iter().find(|(names, _)| names.contains(&subcommand)).map(|(_, letter)| *letter);
+    match letter.and_then(|letter| text.split_once(letter)) {
+        Some(_) if is_attached_message(subcommand, arg) => Ok(()),
+        Some((before, _)) if before.contains(['m', 'e', 'L']) => Ok(()),
+        Some((_, "")) => after.first().map_or(Ok(()), |value| reads::judge(scope, value)),
+        Some((_, value)) => reads::judge(scope, &Arg::new(value, arg.kind)),
+        None => Ok(()),
+    }
+}
+
+/// Judges the value of another long option if it is the absolute path of a file or leads upwards.
+fn judge_outside(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
+    match arg.text.split_once('=') {
+        Some((_, value)) if value.starts_with("../") || value.contains("/../") => {
+            reads::judge_value(scope, arg)
+        }
+        Some((_, value)) if value.starts_with('/') && std::path::Path::new(value).exists() => {
+            reads::judge_value(scope, arg)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the argument is `-mMessage`, whose letters are not options.

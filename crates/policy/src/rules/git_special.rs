@@ -3,8 +3,8 @@
 use super::destructive::judge_removal;
 use super::files::judge_destination;
 use super::git_arguments::{denied_setting, is_harmless_setting};
+use super::links;
 use super::scope::CommandScope;
-use super::{links, reads};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -291,16 +291,6 @@ pub fn transport(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
         ),
         _ => Ok(()),
     }
-}
-
-/// Checks the file from which a message is read.
-pub fn commit(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
-    for pair in args.windows(2) {
-        if matches!(pair[0].literal(), Some("-F" | "--file")) {
-            reads::judge(scope, &pair[1])?;
-        }
-    }
-    args.iter().filter(|arg| arg.text.starts_with("--")).try_for_each(|arg| reads::judge_value(scope, arg))
 }
 
 pub fn submodule(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {

@@ -1,8 +1,9 @@
 //! Commands that read files, and the check that a path may be read.
 
+use super::options::names_one_of;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
-use crate::verdict::RuleResult;
+use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
 pub const RULES: &[Rule] = &[
@@ -28,6 +29,18 @@ pub const RULES: &[Rule] = &[
             "fold",
             "md5sum",
             "sha256sum",
+            "sha1sum",
+            "sha512sum",
+            "shasum",
+            "cksum",
+            "od",
+            "hexdump",
+            "strings",
+            "column",
+            "join",
+            "base64",
+            "expand",
+            "xxd",
         ],
         run_only: false,
         judge: read,
@@ -40,6 +53,15 @@ pub const RULES: &[Rule] = &[
             always("ls 2>&1 | tail -20"),
             always("for f in src/*.js; do cat \"$f\"; done"),
             never("cat /etc/passwd"),
+            never("du -X/etc/passwd src"),
+            never("diff --from-file=/etc/passwd src/a.js"),
+            never("wc --files0-from=../x"),
+            never("jq -f/etc/passwd a.txt"),
+            always("cut -d/ -f2 a.txt"),
+            always("cut --delimiter=/ -f2 a.txt"),
+            always("xxd -l 64 a.txt | head"),
+            in_run("xxd -r a.txt src/out.bin"),
+            never("xxd a.txt ../out"),
             never("cat ../x"),
             never("ls ~"),
             never("cat ~/.ssh/id_rsa"),
@@ -55,6 +77,29 @@ pub const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        name: "rg",
+        commands: &["rg", "ag"],
+        run_only: false,
+        judge: rg,
+        examples: &[
+            always("rg -n 'TODO|FIXME' --glob '!node_modules'"),
+            always("rg --files src | head -50"),
+            always("rg -l -g '*.js' foo src lib"),
+            always("rg -C3 -e /etc src"),
+            never("rg root /etc"),
+            never("rg x src ../y"),
+            never("rg --pre ./x foo"),
+            never("rg --pre=cat foo"),
+            never("rg --hostname-bin=./x foo"),
+            never("rg -f/etc/passwd src"),
+            never("rg -uf/etc/passwd src"),
+            never("rg --file ../x src"),
+            never("rg --ignore-file=/etc/passwd x src"),
+            never("ag --pager=./x foo"),
+            never("rg $x src"),
+        ],
+    },
+    Rule {
         name: "grep",
         commands: &["grep", "egrep", "fgrep"],
         run_only: false,
@@ -65,6 +110,16 @@ pub const RULES: &[Rule] = &[
             always("grep -A 3 / a.txt"),
             never("grep root /etc/passwd"),
             never("grep -f /etc/passwd a.txt"),
+            never("grep -f/etc/passwd a.txt"),
+            never("grep -nf/etc/passwd a.txt"),
+            never("grep -nf../x a.txt"),
+            never("grep -rf/etc/passwd src"),
+            never("grep -Ef/etc/passwd src"),
+            never("grep --file=../x a.txt"),
+            never("grep --exclude-from=/etc/passwd x a.txt"),
+            never("grep -r --exclude-from=src/../../x x ."),
+            always("grep -e/etc src/a.js"),
+            always("grep -rn --include='*.js' --color=never x src"),
         ],
     },
 ];
@@ -75,22 +130,34 @@ pub fn judge(scope: &mut CommandScope<'_>, operand: &Arg) -> RuleResult {
     scope.may_read(operand)
 }
 
-/// Judges the value in `--option=value` if it looks like a path outside the working directory.
+/// Judges the value that is attached to an option: after `=`, or in `-f/path` after the letters.
 pub fn judge_value(scope: &mut CommandScope<'_>, option: &Arg) -> RuleResult {
-    match option.text.split_once('=') {
-        Some((_, value)) if value.starts_with(['/', '~']) || value.contains("..") => {
-            judge(scope, &Arg::new(value, option.kind))
-        }
-        _ => Ok(()),
-    }
+    let value = match option.text.split_once('=') {
+        _ if !option.text.starts_with('-') => "",
+        Some((_, value)) => value,
+        None if option.text.starts_with("--") => "",
+        None => option.text.trim_start_matches(|c: char| c == '-' || c.is_ascii_alphanumeric()),
+    };
+    let is_path = value.starts_with(['/', '~']) || value.contains("..");
+    let is_file = option.text.starts_with("--") && option.kind == ArgKind::Plain && !value.is_empty();
+    if is_path || is_file { judge(scope, &Arg::new(value, option.kind)) } else { Ok(()) }
 }
 
 fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    if call.name == "xxd" {
+        // The second file is written.
+        let files = call.args.iter().filter(|arg| !arg.text.bytes().all(|b| b.is_ascii_digit()));
+        if let Some(output) = files.filter(|arg| arg.is_operand() || arg.kind != ArgKind::Plain).nth(1) {
+            scope.count_path()?;
+            scope.may_write(output)?;
+        }
+    }
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
         match arg.literal() {
             // A delimiter is not a path.
+            Some(text) if matches!(call.name, "cut" | "paste") && is_delimiter(text) => {}
             Some("-d") if call.name != "ls" => rest = rest.get(1..).unwrap_or_default(),
             Some("--arg" | "--argjson") => rest = rest.get(2..).unwrap_or_default(),
             _ if arg.is_operand() => judge(scope, arg)?,
@@ -98,6 +165,57 @@ fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         }
     }
     Ok(())
+}
+
+fn is_delimiter(text: &str) -> bool {
+    text.len() > 2
+        && (text.starts_with("-d") || text.starts_with("--delimiter=") || text.starts_with("--output-d"))
+}
+
+/// The value attached to `-f` in a cluster of grep's short options; empty if it is the next argument.
+fn short_file<'a>(program: &str, arg: &'a Arg) -> Option<&'a str> {
+    let letters = arg.literal()?.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+    // The value of these options ends the cluster.
+    let valued = if program == "rg" { "feABCmdgtTMjrE" } else { "feABCmdD" };
+    let at = letters.find(|letter| valued.contains(letter))?;
+    letters[at..].strip_prefix('f')
+}
+
+/// Options of `rg` and `ag` that run programs.
+const RG_RUNS: &[&str] = &["--pre", "--hostname-bin", "--pager"];
+
+fn rg(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    if call
+        .args
+        .iter()
+        .any(|arg| names_one_of(arg, RG_RUNS) || (arg.kind != ArgKind::Plain && arg.may_be_option()))
+    {
+        return deny_with_hint("rg", "That option could run a program.", "rg -n pattern path");
+    }
+    let valued =
+        ["--glob", "--iglob", "--type", "--type-not", "--max-count", "--context", "--max-depth", "--sort"];
+    let mut args = Vec::new();
+    let mut rest = call.args;
+    while let Some((arg, after)) = rest.split_first() {
+        let ends_with_value = !arg.text.starts_with("--")
+            && arg.text.starts_with('-')
+            && arg.text[1..]
+                .find(['g', 't', 'T', 'M', 'j', 'r', 'E', 'd'])
+                .is_some_and(|at| at + 2 == arg.text.len());
+        let takes_value = ends_with_value || arg.literal().is_some_and(|text| valued.contains(&text));
+        rest = if takes_value { after.get(1..).unwrap_or_default() } else { after };
+        // With `--files` every operand is a path.
+        match arg.literal() {
+            Some("--files") => args.insert(0, Arg::plain("-e")),
+            Some("--file" | "--ignore-file") => args.push(Arg::plain("-f")),
+            _ if takes_value => {}
+            _ => args.push(arg.clone()),
+        }
+    }
+    if args.first().is_some_and(|arg| arg.text == "-e") {
+        args.insert(1, Arg::plain("x"));
+    }
+    grep(scope, CommandCall { args: &args, ..call })
 }
 
 fn grep(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
@@ -110,6 +228,10 @@ fn grep(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             .filter(|text| text.len() > 1 && !text.starts_with("--"))
             .and_then(|t| t.chars().last());
         match letter.filter(|_| arg.text.starts_with('-')) {
+            _ if short_file(call.name, arg).is_some_and(|file| !file.is_empty()) => {
+                pattern_seen = true;
+                judge(scope, &Arg::plain(short_file(call.name, arg).unwrap_or_default()))?;
+            }
             Some('f') => {
                 pattern_seen = true;
                 if let Some((file, after)) = rest.split_first() {

@@ -22,7 +22,7 @@ fn fixture() -> RuleFixture {
     for directory in ["src", "lib", "dist", "bin", ".git/hooks", ".autonoe", ".claude"] {
         fs::create_dir_all(root.join(directory)).expect("made");
     }
-    for file in ["a.txt", "src/a.js", "bin/dev.sh", ".autonoe/status.json"] {
+    for file in ["a.txt", "src/a.js", "bin/dev.sh", "bin/other.sh", ".autonoe/status.json"] {
         fs::write(root.join(file), "").expect("written");
     }
     RuleFixture { _home: home, root }

@@ -1,15 +1,14 @@
-//! The language commands in `sync`: only forms that test, check, lint and build, without options that fix, update or
-//! write elsewhere.
+//! The language commands in `sync`: only forms that test, check, lint and build, with options from a list:
+//! those that fix, update or write elsewhere are not in it.
 
 use autonoe_core::profile::Profile;
 
 use super::forms::{FORMS, VerificationForm};
-use super::options::names_one_of;
 use super::rule::{Caller, CommandCall};
 use super::scope::CommandScope;
 use super::{profile_commands, reads};
 use crate::verdict::{Denial, RuleResult};
-use crate::words::Arg;
+use crate::words::{Arg, ArgKind};
 
 /// Commands that run another tool, with their leading arguments and profile. The tool is judged.
 const RUNNERS: [(&str, &[&str], Profile); 11] = [
@@ -92,39 +91,48 @@ fn judge_tool(
 }
 
 fn judge_form(form: &VerificationForm, args: &[Arg]) -> RuleResult {
-    let folded: Vec<Arg> = if form.command == "tsc" {
-        args.iter().map(|arg| Arg::new(arg.text.to_lowercase(), arg.kind)).collect()
-    } else {
-        args.to_vec()
-    };
     let mut has_needed = form.needs.is_empty();
-    for (at, arg) in folded.iter().enumerate() {
-        if arg.kind != crate::words::ArgKind::Plain && arg.may_be_option() {
+    let mut rest = args;
+    while let Some((arg, after)) = rest.split_first() {
+        rest = after;
+        if arg.kind != ArgKind::Plain && arg.may_be_option() {
             return deny_option("An argument that is not known before the command runs could be an option.");
         }
-        let next = folded.get(at + 1).and_then(Arg::literal);
-        if names_one_of(arg, form.denied) && !is_harmless(form, arg) {
-            return deny_option(&format!(
-                "'{} {}' changes or writes files that sync may not change.",
-                form.command, arg.text
-            ));
-        }
-        if form.command == "tsc" && (arg.text == "false" || arg.text.starts_with('@')) {
-            return deny_option("tsc would write output files.");
-        }
-        if form.command == "go"
-            && names_one_of(arg, &["-o"])
-            && arg.text.trim_start_matches('-').starts_with('o')
-        {
-            let output = arg.text.split_once('=').map(|(_, value)| value).or(next);
-            if output != Some("/dev/null") {
-                return deny_option("go build may write only to /dev/null in sync.");
+        let text = if form.command == "tsc" { arg.text.to_lowercase() } else { arg.text.clone() };
+        if !text.starts_with('-') || text == "-" || text == "--" {
+            if form.command == "tsc" && (text == "false" || text.starts_with('@')) {
+                return deny_option("tsc would write output files.");
             }
+            if form.command == "cargo" && text.starts_with('+') {
+                return deny_option("sync may not select another toolchain.");
+            }
+            continue;
         }
-        if arg.text.starts_with('+') && form.command == "cargo" {
-            return deny_option("sync may not select another toolchain.");
+        let value = match find_option(form, &text) {
+            Some(OptionValue::None) => None,
+            Some(OptionValue::Attached) => text.split_once('=').map(|(_, value)| value.to_owned()),
+            Some(OptionValue::Next) => {
+                let Some((value, after)) = rest.split_first() else { break };
+                if value.kind == ArgKind::Several {
+                    return deny_option("The value of an option is not known before the command runs.");
+                }
+                rest = after;
+                Some(value.text.clone())
+            }
+            None => {
+                return deny_option(&format!(
+                    "'{} {}' is not among the options that only verify.",
+                    form.command, arg.text
+                ));
+            }
+        };
+        if form.command == "go"
+            && text.trim_start_matches('-').starts_with("o")
+            && value.as_deref() != Some("/dev/null")
+        {
+            return deny_option("go build may write only to /dev/null in sync.");
         }
-        has_needed |= arg.literal().is_some_and(|text| form.needs.contains(&text));
+        has_needed |= form.needs.contains(&text.as_str());
     }
     if !has_needed {
         return Err(Denial::new("sync.verification", format!("{} would write files.", form.command))
@@ -133,20 +141,45 @@ fn judge_form(form: &VerificationForm, args: &[Arg]) -> RuleResult {
     Ok(())
 }
 
-/// Whether an argument that matches a denied option is harmless. The Go tools and tsc take long options with one
-/// dash, so only an exact match counts for them.
-fn is_harmless(form: &VerificationForm, arg: &Arg) -> bool {
-    if form.command == "pytest" && arg.text == "--co" {
-        return true;
+/// Where the value of an option is.
+enum OptionValue {
+    None,
+    Attached,
+    Next,
+}
+
+/// Finds an option in a form's list; `None` if it is not there. Abbreviations are not accepted.
+fn find_option(form: &VerificationForm, text: &str) -> Option<OptionValue> {
+    let is_listed = |option: &str| form.options.iter().any(|options| options.contains(&option));
+    let one_dash = ["go", "gofmt", "staticcheck", "golint", "tsc"].contains(&form.command);
+    let spellings = |text: &str| match (text.strip_prefix("--"), one_dash) {
+        (Some(name), true) => vec![text.to_owned(), format!("-{name}")],
+        (None, true) => vec![text.to_owned(), format!("-{text}")],
+        (_, false) => vec![text.to_owned()],
+    };
+    let (name, is_attached) = text.split_once('=').map_or((text, false), |(name, _)| (name, true));
+    for name in spellings(name) {
+        if is_listed(&format!("{name}=")) {
+            return Some(if is_attached { OptionValue::Attached } else { OptionValue::Next });
+        }
     }
-    if form.command == "jest" && arg.text == "--coverage=false" {
-        return true;
+    if spellings(text).iter().any(|option| is_listed(option)) {
+        return Some(OptionValue::None);
     }
-    if !["go", "gofmt", "staticcheck", "tsc"].contains(&form.command) {
-        return false;
+    if one_dash || text.starts_with("--") {
+        return None;
     }
-    let given = arg.text.trim_start_matches('-').split('=').next().unwrap_or_default();
-    !form.denied.iter().any(|denied| denied.trim_start_matches('-') == given)
+    // A cluster of flags, the last of which may take a value: `-xq`, `-n4`.
+    for (at, letter) in text.char_indices().skip(1) {
+        if is_listed(&format!("-{letter}=")) {
+            let is_last = at + letter.len_utf8() == text.len();
+            return Some(if is_last { OptionValue::Next } else { OptionValue::None });
+        }
+        if !is_listed(&format!("-{letter}")) {
+            return None;
+        }
+    }
+    Some(OptionValue::None)
 }
 
 fn deny_option(reason: &str) -> RuleResult {

@@ -2,7 +2,7 @@
 
 use crate::rules::rule::{Caller, CommandCall};
 use crate::rules::scope::CommandScope;
-use crate::rules::{self, devscript, profile_commands, profiles};
+use crate::rules::{self, devscript, profile_commands, profiles, scripts};
 use crate::verdict::{Denial, RuleResult, deny, deny_with_hint};
 use crate::words::Arg;
 
@@ -77,6 +77,11 @@ fn dispatch_path(scope: &mut CommandScope<'_>, path: &str, args: &[Arg]) -> Rule
         scope.allowed_by("allowCommands");
         return Ok(());
     }
+    if !scope.options.is_sync() && !devscript::has_its_name(path) && scripts::is_own_script(scope, path) {
+        scope.files_changed = true;
+        scope.allowed_by("script");
+        return Ok(());
+    }
     let system = SYSTEM.iter().find_map(|directory| path.strip_prefix(directory));
     let name = system.or_else(|| installed_in_project(path));
     match name.filter(|name| !name.contains('/')) {
@@ -86,7 +91,9 @@ fn dispatch_path(scope: &mut CommandScope<'_>, path: &str, args: &[Arg]) -> Rule
             deny_with_hint(
                 "command.path",
                 format!("'{path}' is a path, not an allowed command."),
-                format!("Use the bare command '{bare}' if it is allowed, or add '{path}' to allowCommands."),
+                format!(
+                    "Name an existing script of the project, use the command '{bare}', or add '{path}' to allowCommands."
+                ),
             )
         }
     }
@@ -102,21 +109,14 @@ fn is_user_command(scope: &CommandScope<'_>, call: CommandCall<'_>) -> bool {
 }
 
 fn unknown(name: &str) -> Denial {
-    let denial = Denial::new("command.unknown", format!("'{name}' is not in the list of allowed commands."));
-    match name {
-        "sed" | "awk" | "perl" => {
-            denial.instead("Use the Edit tool to change files, or grep, cut, head and tail.")
-        }
-        "curl" | "wget" => denial.instead("Use the project's tests, or run a script with its interpreter."),
-        "bash" | "sh" | "zsh" | "dash" => {
-            denial.instead("Write the commands directly, without another shell.")
-        }
-        "rm" | "mv" => denial.instead("Run with --allow-destructive, or leave the file in place."),
-        "kill" | "killall" => denial.instead("Use pkill with the name of a development process."),
-        _ => denial.instead(format!(
-            "Add '{name}' to allowCommands in .autonoe/agent.json, or use an allowed command."
-        )),
-    }
+    let alternative = match name {
+        "perl" => "Use the Edit tool to change files, or sed, grep, cut, head and tail",
+        "wget" => "Use curl for a local server, or run a script with its interpreter",
+        "killall" => "Use pkill with the name of a development process",
+        _ => "Use an allowed command",
+    };
+    Denial::new("command.unknown", format!("'{name}' is not in the list of allowed commands."))
+        .instead(format!("{alternative}, or add '{name}' to allowCommands in .autonoe/agent.json."))
 }
 
 /// The name of a language's program that is installed in the project. It is judged like the bare name: an agent that

@@ -13,6 +13,13 @@ use crate::fixture::{PolicyVariant, TestProject, populate, populate_outside, wri
 /// The programs that the policy allows in run with the Go profile.
 const ALLOWED: &[&str] = &[
     "[",
+    "awk",
+    "curl",
+    "make",
+    "rg",
+    "sed",
+    "xxd",
+    "yes",
     "basename",
     "cat",
     "chmod",
@@ -94,17 +101,16 @@ const ALLOWED: &[&str] = &[
 
 /// Allowed tools that are real in the sandbox: the programs they run are stubs, and the files they write are compared.
 const REAL: &[&str] = &[
-    "[", "basename", "cat", "chmod", "cp", "cut", "dirname", "echo", "env", "false", "find", "git", "grep",
-    "head", "ls", "mkdir", "nice", "nohup", "printf", "pwd", "seq", "sort", "tac", "tail", "tee", "test",
-    "timeout", "touch", "tr", "true", "uniq", "wc", "xargs",
+    "[", "awk", "basename", "cat", "chmod", "cp", "cut", "dirname", "echo", "env", "false", "find", "git",
+    "grep", "head", "ls", "mkdir", "nice", "nohup", "printf", "pwd", "sed", "seq", "sort", "tac", "tail",
+    "tee", "test", "timeout", "touch", "tr", "true", "uniq", "wc", "xargs", "xxd",
 ];
 
 /// Programs that must never run.
 pub const DENIED: &[&str] = &[
-    "rm", "mv", "sh", "bash", "dash", "zsh", "curl", "wget", "nc", "evil", "sudo", "awk", "sed", "perl",
-    "python3", "node", "npm", "make", "dd", "ln", "kill", "ssh", "vi", "editor", "less", "pager", "man",
-    "gzip", "x", "su", "setsid", "watch", "parallel", "script", "flock", "crontab", "cargo", "ruby", "php",
-    "docker", "tar", "mount", "gpg",
+    "rm", "mv", "sh", "bash", "dash", "zsh", "wget", "nc", "evil", "sudo", "perl", "python3", "node", "npm",
+    "dd", "ln", "kill", "ssh", "vi", "editor", "less", "pager", "man", "gzip", "x", "su", "setsid", "watch",
+    "parallel", "script", "flock", "crontab", "cargo", "ruby", "php", "docker", "tar", "mount", "gpg",
 ];
 
 /// Seconds before an allowed command is killed; its effects until then count.

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use autonoe_policy::{CommandPolicy, Mode, PolicyOptions, Profile};
+use autonoe_policy::{CommandPolicy, Mode, PolicyLevel, PolicyOptions, Profile};
 
 /// The mode and options under which commands are judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,6 +13,7 @@ pub enum PolicyVariant {
     Run,
     Destructive,
     Sync,
+    Contained,
 }
 
 #[derive(Clone)]
@@ -75,6 +76,11 @@ impl FixturePaths {
         let mode = if variant == PolicyVariant::Sync { Mode::Sync } else { Mode::Run };
         CommandPolicy::new(PolicyOptions {
             allow_destructive: variant == PolicyVariant::Destructive,
+            level: if variant == PolicyVariant::Contained {
+                PolicyLevel::Contained
+            } else {
+                PolicyLevel::Strict
+            },
             ..self.options(mode, vec![Profile::Go])
         })
     }

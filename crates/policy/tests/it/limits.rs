@@ -150,18 +150,23 @@ fn inputs() -> Vec<(&'static str, String)> {
         "functions called",
         (0..200).rev().map(|n| format!("f{n}() {{ f{}; f{}; }}; ", n + 1, n + 1)).collect::<String>() + "f0",
     ));
+    for unit in ["git ", "kill ", "find -exec ", "python -m ", "'git push x' ", "git -c alias.a=b ", "-n "] {
+        inputs.push((unit, format!("xargs {}", fill(unit))));
+    }
+    inputs
+        .push(("loops", format!("{}ls{}", "for i in 1 2 3 4 5 6 7 8; do ".repeat(30), "; done".repeat(30))));
     inputs.push(("recursion", "f() { f; f; }; f".into()));
     inputs
 }
 
 /// Judges a command on a small stack; a panic or a timeout is an error.
-fn judge(name: &str, command: String) -> Result<bool, String> {
+fn judge(variant: PolicyVariant, name: &str, command: String) -> Result<bool, String> {
     let (send, receive) = mpsc::channel();
     thread::Builder::new()
         .stack_size(STACK)
         .spawn(move || {
             let project = TestProject::new();
-            let _ = send.send(project.narrow_policy(PolicyVariant::Run).check(&command).is_allowed());
+            let _ = send.send(project.narrow_policy(variant).check(&command).is_allowed());
         })
         .unwrap();
     receive.recv_timeout(TIMEOUT).map_err(|error| format!("{name:?}: {error}"))
@@ -169,21 +174,31 @@ fn judge(name: &str, command: String) -> Result<bool, String> {
 
 #[test]
 fn large_inputs_get_a_verdict_on_a_small_stack() {
-    let failures: Vec<String> =
-        inputs().into_iter().filter_map(|(name, command)| judge(name, command).err()).collect();
+    let failures: Vec<String> = [PolicyVariant::Run, PolicyVariant::Contained]
+        .into_iter()
+        .flat_map(|variant| inputs().into_iter().map(move |input| (variant, input)))
+        .filter_map(|(variant, (name, command))| judge(variant, name, command).err())
+        .collect();
     assert!(failures.is_empty(), "no verdict for {} inputs:\n{}", failures.len(), failures.join("\n"));
 }
 
 #[test]
 fn a_denied_command_is_found_however_late_it_comes() {
-    let late = ["rm x", "ls $(rm x)", "cat <<A\n$(rm x)\nA", "ls > ../x"];
+    let late = [
+        (PolicyVariant::Run, "rm x"),
+        (PolicyVariant::Run, "ls $(rm x)"),
+        (PolicyVariant::Run, "cat <<A\n$(rm x)\nA"),
+        (PolicyVariant::Run, "ls > ../x"),
+        (PolicyVariant::Contained, "git push"),
+        (PolicyVariant::Contained, "sh -c 'git push'"),
+    ];
     let filler = ["ls;", "ls\n", "true && ", "# x\n", "x=1;", "echo 'a;b';", "ls | cat;", "(ls);"];
     let mut failures = Vec::new();
     for count in [1, 49, 50, 51, 100, 1000, 10_000] {
         for unit in filler {
-            for end in late {
+            for (variant, end) in late {
                 let name = format!("{count} times {unit:?}, then {end:?}");
-                match judge(&name, unit.repeat(count) + end) {
+                match judge(variant, &name, unit.repeat(count) + end) {
                     Ok(false) => {}
                     Ok(true) => failures.push(format!("{name}: allowed")),
                     Err(error) => failures.push(error),

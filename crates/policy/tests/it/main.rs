@@ -10,6 +10,7 @@ mod fixture;
 mod grammar;
 mod limits;
 mod pools;
+mod real;
 mod tables;
 
 #[test]

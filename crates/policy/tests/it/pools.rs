@@ -3,7 +3,7 @@
 pub const NAMES: &[&str] = &[
     "ls", "cat", "echo", "head", "tail", "wc", "grep", "sort", "uniq", "cut", "tr", "printf", "git", "find",
     "tee", "cp", "mkdir", "touch", "seq", "basename", "date", "jq", "diff", "tree", "sleep", "chmod", "true",
-    "pwd", "xargs", "env", "test",
+    "pwd", "xargs", "env", "test", "sed", "sed -n", "sed -i", "awk", "xxd",
 ];
 
 pub const BUILTINS: &[&str] = &[
@@ -69,6 +69,17 @@ pub const BUILTINS: &[&str] = &[
 ];
 
 pub const ARGUMENTS: &[&str] = &[
+    "1p",
+    "'s/a/b/'",
+    "'1e rm x'",
+    "'s/a/rm x/e'",
+    "'w ../x'",
+    "'/a/{p;w y'",
+    "'$!N;s/\\n/ /;P;D'",
+    "'{print $1}'",
+    "'{print > \"../x\"}'",
+    "'BEGIN{system(\"rm x\")}'",
+    "'/[/]w x/p'",
     "a",
     "-la",
     "x",

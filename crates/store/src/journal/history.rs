@@ -1,8 +1,9 @@
 //! Reads the journal for people: runs, sessions and their events.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use autonoe_core::event::WaitReason;
+use autonoe_core::event::{AgentEvent, WaitReason};
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{RunReport, SessionEnd};
 use autonoe_files::find_regular;
@@ -42,6 +43,16 @@ pub struct StatusOrigin {
     pub spec: Option<String>,
     /// Last known commit of the last run; `None` if there was none or it is unknown.
     pub commit: Option<String>,
+}
+
+/// A tool call that a gate denied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeniedCall {
+    pub tool: String,
+    /// The call's command, path or the like; `None` if it has none or was too long to record.
+    pub subject: Option<String>,
+    pub gate: String,
+    pub reason: String,
 }
 
 /// A wait of a run.
@@ -267,6 +278,11 @@ impl History {
         }
     }
 
+    /// The denied tool calls of a run, in order.
+    pub fn denied_calls(&self, run: i64) -> std::result::Result<Vec<DeniedCall>, Fault> {
+        self.guard(|db| denied_calls(db, run))
+    }
+
     fn guard<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> std::result::Result<T, Fault> {
         read(&self.db).map_err(|error| journal_fault(&self.path, &error))
     }
@@ -303,6 +319,33 @@ fn events(db: &Connection, run: i64, session: u32) -> Result<Vec<EventRow>> {
         Ok(EventRow { at: row.get(0)?, event: serde_json::from_str(&body).unwrap_or(Value::String(body)) })
     })?;
     rows.collect()
+}
+
+fn denied_calls(db: &Connection, run: i64) -> Result<Vec<DeniedCall>> {
+    let mut statement = db.prepare(
+        "SELECT body FROM events WHERE run = ?1 AND (body LIKE '%\"denied_by\":%' OR body LIKE '%\"type\":\"tool_call\"%')
+         ORDER BY id",
+    )?;
+    let bodies = statement.query_map([run], |row| row.get::<_, String>(0))?;
+    let mut subjects: HashMap<String, Option<String>> = HashMap::new();
+    let mut denied = Vec::new();
+    for body in bodies {
+        match serde_json::from_str(&body?) {
+            Ok(AgentEvent::ToolCall(call)) => {
+                let subject = call.subject().map(str::to_owned);
+                subjects.insert(call.id, subject);
+            }
+            Ok(AgentEvent::ToolResult {
+                id, name, content, denied_by: Some(gate), denied_reason, ..
+            }) => {
+                let (subject, reason) = (subjects.remove(&id).flatten(), denied_reason.unwrap_or(content));
+                denied.push(DeniedCall { tool: name, subject, gate, reason });
+            }
+            // Another event, or one that was too long to record.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(denied)
 }
 
 const SESSIONS: &str = "

@@ -2,7 +2,7 @@
 
 use autonoe_core::event::{AgentEvent, Event};
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::gate::ToolCall;
+use autonoe_core::gate::{GateRuling, ToolCall};
 use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_store::journal::JournalOptions;
@@ -59,14 +59,7 @@ async fn a_secret_never_reaches_the_disk() {
             AgentEvent::Thinking { text: secret.to_owned() }.into(),
             AgentEvent::Warning { message: secret.to_owned() }.into(),
             AgentEvent::ToolCall(call).into(),
-            AgentEvent::ToolResult {
-                id: "1".to_owned(),
-                name: "Bash".to_owned(),
-                content: content.to_string(),
-                is_error: false,
-                denied_by: None,
-            }
-            .into(),
+            AgentEvent::tool_result("1", "Bash", content.to_string(), false, GateRuling::Allowed).into(),
             AgentEvent::End { outcome: SessionEnd::ExecutionError { fault: fault() } }.into(),
             text(format!("{}{secret}{}", "x".repeat(MAX_BYTES - 10), "y".repeat(MAX_BYTES))),
         ] {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use autonoe_core::event::{AgentEvent, ChunkKind, Event, RunEvent, Usage};
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::gate::ToolCall;
+use autonoe_core::gate::{GateRuling, ToolCall};
 use autonoe_core::instruction::Phase;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport, SessionEnd};
@@ -122,11 +122,7 @@ pub fn tool_result(
     is_error: bool,
     denied_by: Option<&str>,
 ) -> AgentEvent {
-    AgentEvent::ToolResult {
-        id: id.into(),
-        name: name.into(),
-        content: content.into(),
-        is_error,
-        denied_by: denied_by.map(Into::into),
-    }
+    let ruling = denied_by
+        .map_or(GateRuling::Allowed, |gate| GateRuling::Denied { gate: gate.into(), reason: content.into() });
+    AgentEvent::tool_result(id, name, content, is_error, ruling)
 }

@@ -32,7 +32,7 @@ pub fn gates(pair: &Pair) {
     let mut calls = vec![
         (pair.write(state, "{}"), "Direct writes to .autonoe/"),
         (bash("rm -rf ~"), "'rm' is not allowed"),
-        (bash("ls && curl http://127.0.0.1:1/"), "'curl' is not in the list"),
+        (bash("ls && wget http://127.0.0.1:1/"), "'wget' is not in the list"),
         (pair.write("../outside.txt", "x"), outside),
     ];
     if pair.backend == MatrixBackend::Codex {
@@ -56,6 +56,9 @@ pub fn gates(pair: &Pair) {
     run.assert_ended("all_passed", 0);
     assert_eq!(run.sessions().len(), 1, "the session continues");
     assert_eq!(denied(&run), attempts, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
+    assert_eq!(run.stderr.matches("[DENIED] ").count(), attempts, "{}", run.stderr);
+    let given = run.of_type("tool_result").filter(|event| event["denied_reason"].is_string()).count();
+    assert_eq!(given, attempts, "the gate's own reasons are recorded");
     assert!(!project.path("../outside.txt").exists());
     if pair.asks_first() {
         assert_eq!(project.read("inside.txt").trim_end(), "x");
@@ -66,7 +69,7 @@ pub fn gates(pair: &Pair) {
         for reason in [
             "autonoe's rules, not a person, refused",
             "Direct writes to .autonoe/",
-            "'curl' is not in the list",
+            "'wget' is not in the list",
         ] {
             assert!(requests.iter().any(|request| request.contains(reason)), "{reason}");
         }

@@ -1,0 +1,309 @@
+//! The contained level: any program may run, and only what the sandbox cannot judge is denied. [`calls`] judges one
+//! command; this file finds the commands in a script, including those in substitutions, functions and text that
+//! another shell runs.
+//!
+//! A command that cannot be seen, such as one that a script runs or whose name is computed, is allowed: the egress
+//! proxy decides what it can reach.
+
+mod calls;
+mod publishing;
+mod signals;
+
+use std::collections::HashMap;
+
+use crate::policy_options::PolicyOptions;
+use crate::shell;
+use crate::shell::ast::{
+    Assignment, Command, CommandKind, Condition, List, Operation, Part, Pipeline, Script, Simple, Target,
+    Value, Word,
+};
+use crate::verdict::{CommandDecision, CommandVerdict, RuleResult};
+use crate::words::{Arg, arguments, literal};
+
+/// How deep text may be nested that a shell runs, as in `sh -c "sh -c ls"`.
+const MAX_TEXT_DEPTH: usize = 6;
+/// The most text, in bytes, that is judged as scripts in one command.
+const MAX_TEXT: usize = 1024 * 1024;
+/// How often the bodies of all loops together are judged again.
+const MAX_LOOP_WALKS: usize = 256;
+/// The most values of a loop's variable for which its body is judged.
+const MAX_LOOP_VALUES: usize = 8;
+
+pub fn judge(options: &PolicyOptions, command: &str) -> CommandVerdict {
+    let mut judgement = ContainedWalk {
+        options,
+        variables: HashMap::new(),
+        text_depth: 0,
+        text_left: MAX_TEXT,
+        loop_walks: 0,
+    };
+    match judgement.text(command) {
+        Ok(()) => CommandVerdict {
+            decision: CommandDecision::Allow,
+            rule: "contained".to_owned(),
+            reason: "The command is allowed; the sandbox limits what it can reach.".to_owned(),
+            instead: None,
+        },
+        Err(denial) => denial.into(),
+    }
+}
+
+struct ContainedWalk<'a> {
+    options: &'a PolicyOptions,
+    /// The variables that were last set to a known text.
+    variables: HashMap<String, String>,
+    text_depth: usize,
+    text_left: usize,
+    loop_walks: usize,
+}
+
+impl ContainedWalk<'_> {
+    /// Judges text that a shell runs. Text that the parser does not understand is judged word by word.
+    fn text(&mut self, source: &str) -> RuleResult {
+        if self.text_depth == MAX_TEXT_DEPTH || source.len() > self.text_left {
+            return Ok(());
+        }
+        self.text_left -= source.len();
+        self.text_depth += 1;
+        let result = match shell::parse(source) {
+            Ok(script) => self.list(&script.list, &script),
+            Err(_) => source.split([';', '|', '&', '(', ')', '{', '}', '`', '\n']).try_for_each(|part| {
+                let words = part.split_whitespace().map(|word| word.trim_matches(['\'', '"', '\\', '$']));
+                self.call(&words.map(Arg::plain).collect::<Vec<_>>())
+            }),
+        };
+        self.text_depth -= 1;
+        result
+    }
+
+    fn list(&mut self, list: &List, script: &Script) -> RuleResult {
+        for item in &list.0 {
+            self.pipeline(&item.first, script)?;
+            item.rest.iter().try_for_each(|(_, pipeline)| self.pipeline(pipeline, script))?;
+        }
+        Ok(())
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, script: &Script) -> RuleResult {
+        pipeline.commands.iter().try_for_each(|command| self.command(command, script))?;
+        if !pipeline.commands.iter().any(|command| self.is_shell_on_input(command)) {
+            return Ok(());
+        }
+        let texts: Vec<String> =
+            pipeline.commands.iter().flat_map(|command| self.printed(command, script)).collect();
+        texts.iter().try_for_each(|text| self.text(text))
+    }
+
+    fn command(&mut self, command: &Command, script: &Script) -> RuleResult {
+        for redirect in &command.redirects {
+            match &redirect.target {
+                Target::Word(word) => self.word(word, script)?,
+                Target::HereDocument(slot) => {
+                    script.bodies.get(*slot).map_or(Ok(()), |body| self.word(body, script))?
+                }
+            }
+        }
+        match &command.kind {
+            CommandKind::Simple(simple) => self.simple(simple, script),
+            CommandKind::Subshell(list) | CommandKind::Group(list) => self.list(list, script),
+            CommandKind::If { arms, otherwise } => {
+                for (condition, body) in arms {
+                    self.list(condition, script)?;
+                    self.list(body, script)?;
+                }
+                otherwise.as_ref().map_or(Ok(()), |body| self.list(body, script))
+            }
+            CommandKind::For { name, values, body } => {
+                let mut expanded = Vec::new();
+                for value in values.iter().flatten() {
+                    self.word(value, script)?;
+                    expanded.extend(self.expand(value));
+                }
+                self.variables.remove(name);
+                self.list(body, script)?;
+                for value in expanded.iter().filter_map(Arg::literal).take(MAX_LOOP_VALUES) {
+                    if self.loop_walks == MAX_LOOP_WALKS {
+                        break;
+                    }
+                    self.loop_walks += 1;
+                    self.variables.insert(name.clone(), value.to_owned());
+                    self.list(body, script)?;
+                }
+                Ok(())
+            }
+            CommandKind::ArithmeticFor { expressions, body } => {
+                expressions.iter().try_for_each(|expression| self.word(expression, script))?;
+                self.list(body, script)
+            }
+            CommandKind::While { condition, body } => {
+                self.list(condition, script)?;
+                self.list(body, script)
+            }
+            CommandKind::Case { subject, arms } => {
+                self.word(subject, script)?;
+                for (patterns, body) in arms {
+                    patterns.iter().try_for_each(|pattern| self.word(pattern, script))?;
+                    self.list(body, script)?;
+                }
+                Ok(())
+            }
+            CommandKind::Function { body, .. } => self.command(body, script),
+            CommandKind::Test(conditions) => conditions.iter().try_for_each(|condition| match condition {
+                Condition::Bare(word) | Condition::Unary(_, word) => self.word(word, script),
+                Condition::Binary(left, _, right) => {
+                    self.word(left, script)?;
+                    self.word(right, script)
+                }
+            }),
+            CommandKind::Arithmetic(expression) => self.word(expression, script),
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple, script: &Script) -> RuleResult {
+        for assignment in simple.assignments.iter().chain(&simple.declared) {
+            self.assignment(assignment, script)?;
+        }
+        simple.words.iter().try_for_each(|word| self.word(word, script))?;
+        let argv: Vec<Arg> = simple.words.iter().flat_map(|word| self.expand(word)).collect();
+        self.call(&argv)
+    }
+
+    fn assignment(&mut self, assignment: &Assignment, script: &Script) -> RuleResult {
+        calls::judge_variable(&assignment.name)?;
+        match &assignment.value {
+            Value::Scalar(word) => {
+                self.word(word, script)?;
+                let expanded = self.expand(word);
+                match expanded.as_slice() {
+                    [only] if only.literal().is_some() => {
+                        self.variables.insert(assignment.name.clone(), only.text.clone());
+                    }
+                    _ => {
+                        self.variables.remove(&assignment.name);
+                    }
+                }
+            }
+            Value::Array(elements) => {
+                elements.iter().try_for_each(|(_, word)| self.word(word, script))?;
+                // The words of `"${command[@]}"`, joined as unquoted text would be split.
+                let words: Vec<String> = elements
+                    .iter()
+                    .flat_map(|(_, word)| self.expand(word))
+                    .map(|arg| arg.literal().unwrap_or_default().to_owned())
+                    .collect();
+                self.variables.insert(assignment.name.clone(), words.join(" "));
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges the commands in a word's expansions.
+    fn word(&mut self, word: &Word, script: &Script) -> RuleResult {
+        word.0.iter().try_for_each(|part| match part {
+            Part::Text { .. } => Ok(()),
+            Part::Parameter { parameter, .. } => parameter
+                .arithmetic
+                .iter()
+                .chain(&parameter.words)
+                .try_for_each(|inner| self.word(inner, script)),
+            Part::Command { list, .. } => self.list(list, script),
+            Part::Process(list) => {
+                self.list(list, script)?;
+                // `source <(echo command)` runs the text.
+                self.output(list).map_or(Ok(()), |text| self.text(&text))
+            }
+            Part::Arithmetic { expression, .. } => self.word(expression, script),
+        })
+    }
+
+    /// The arguments that a word becomes, with known variables and simple substitutions replaced.
+    fn expand(&self, word: &Word) -> Vec<Arg> {
+        let mut fields = vec![Word::default()];
+        for part in &word.0 {
+            let (known, quoted) = match part {
+                Part::Parameter { parameter, quoted } if parameter.operation == Operation::Value => {
+                    let known = match parameter.name.as_str() {
+                        "IFS" => Some(" ".to_owned()),
+                        name => self.variables.get(name).cloned(),
+                    };
+                    (known, *quoted && !parameter.spread)
+                }
+                Part::Command { list, quoted } => (self.output(list), *quoted),
+                Part::Text { .. } | Part::Parameter { .. } | Part::Arithmetic { .. } | Part::Process(_) => {
+                    (None, true)
+                }
+            };
+            let Some(field) = fields.last_mut() else { continue };
+            match known {
+                None => field.0.push(part.clone()),
+                Some(text) if quoted => field.push(&text, true),
+                Some(text) => {
+                    for (at, piece) in text.split(char::is_whitespace).enumerate() {
+                        if at > 0 {
+                            fields.push(Word::default());
+                        }
+                        if let Some(field) = fields.last_mut() {
+                            field.push(piece, true);
+                        }
+                    }
+                }
+            }
+        }
+        let mut args = Vec::new();
+        let is_several = fields.len() > 1;
+        fields
+            .iter()
+            .filter(|field| !is_several || !field.0.is_empty())
+            .for_each(|field| arguments(field, &mut args));
+        args
+    }
+
+    /// What a substitution prints, if it only names a program or prints known text.
+    fn output(&self, list: &List) -> Option<String> {
+        let [item] = list.0.as_slice() else { return None };
+        let [Command { kind: CommandKind::Simple(simple), .. }] = item.first.commands.as_slice() else {
+            return None;
+        };
+        let argv: Option<Vec<String>> = simple.words.iter().map(literal).collect();
+        let argv = argv.filter(|_| item.rest.is_empty())?;
+        let (name, args) = argv.split_first()?;
+        match (name.as_str(), args) {
+            ("echo" | "which" | "printf", args) => Some(args.join(" ")),
+            ("command" | "type", [_, program]) => Some(program.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether a command is a shell that runs what it reads.
+    fn is_shell_on_input(&self, command: &Command) -> bool {
+        let CommandKind::Simple(simple) = &command.kind else { return false };
+        let argv: Vec<Arg> = simple.words.iter().flat_map(|word| self.expand(word)).collect();
+        calls::is_shell_on_input(&argv)
+    }
+
+    /// The known text that a command passes to the next one, or reads itself.
+    fn printed(&self, command: &Command, script: &Script) -> Vec<String> {
+        let mut texts: Vec<String> = command
+            .redirects
+            .iter()
+            .filter_map(|redirect| match &redirect.target {
+                Target::Word(word) => literal(word),
+                Target::HereDocument(slot) => script.bodies.get(*slot).and_then(literal),
+            })
+            .collect();
+        if let CommandKind::Simple(simple) = &command.kind {
+            let argv: Vec<Arg> = simple.words.iter().flat_map(|word| self.expand(word)).collect();
+            if let Some((name, args)) = argv.split_first()
+                && matches!(name.literal(), Some("echo" | "printf"))
+            {
+                let words: Vec<&str> =
+                    args.iter().filter_map(Arg::literal).filter(|word| !word.starts_with('-')).collect();
+                texts.push(words.join(" ").replace("\\n", "\n"));
+            }
+        }
+        texts
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Commands that publish or deploy, as data. A denial costs the agent little; a published package cannot be taken back.
+//!
+//! Cloud programs (`aws`, `gcloud`, `az`, `kubectl`) are denied only where their purpose is to deploy: their hosts are
+//! not on the egress allowlist and the user's credentials are not in the sandbox.
+
+use crate::policy_options::PolicyOptions;
+use crate::verdict::{RuleResult, deny_with_hint};
+use crate::words::Arg;
+
+/// Programs, and the subcommands with which they publish: words in order, or `~word` for a word anywhere. `*` stands for
+/// every call, `!` for a call without a subcommand.
+#[rustfmt::skip]
+const PUBLISHERS: &[(&[&str], &[&str])] = &[
+    (&["git"], &[
+        "push", "send-pack", "http-push", "send-email", "svn dcommit", "p4 submit", "subtree push", "lfs push",
+        "annex sync", "annex push", "remote-http", "remote-https", "remote-ssh", "remote-ext",
+    ]),
+    (&["hg", "sl", "dvc", "clasp"], &["push"]),
+    (&["jj"], &["git push"]),
+    (&["svn"], &["commit", "ci", "import"]),
+    (&["gt", "spr"], &["submit", "stack submit", "diff", "land"]),
+    (&["npm", "pnpm", "yarn", "bun", "npx", "lerna", "changeset", "deno", "jsr", "vsce", "ovsx", "nx"], &[
+        "publish", "npm publish", "release publish", "changeset publish", "unpublish", "deprecate", "login", "adduser",
+        "npm login", "dist-tag add", "owner add", "owner rm", "access", "token",
+    ]),
+    (&["semantic-release", "release-it", "np", "gh-pages", "surge", "release-plz"], &["*"]),
+    (&["cargo", "wasm-pack"], &[
+        "publish", "login", "logout", "yank", "owner", "release", "workspaces publish", "ws publish",
+    ]),
+    (&["twine"], &["upload", "register"]),
+    (&["poetry", "uv", "flit", "hatch", "pdm", "rye", "maturin"], &["publish", "upload"]),
+    (&["anaconda", "hf", "huggingface-cli", "conan", "luarocks", "cabal", "stack"], &["upload", "login"]),
+    (&["python", "python3"], &["setup.py upload", "setup.py register", "~upload"]),
+    (&["gem"], &["push", "yank", "owner", "signin"]),
+    (&["rake"], &["release"]),
+    (&["mvn", "mvnw"], &["~deploy", "~deploy:deploy", "~release:perform"]),
+    (&["gradle", "gradlew"], &["~publish", "~publishPlugins", "~publishAllPublicationsToMavenCentralRepository"]),
+    (&["sbt"], &["~publish", "~publishSigned"]),
+    (&["lein"], &["deploy"]),
+    (&["dotnet"], &["nuget push"]),
+    (&["nuget", "paket"], &["push"]),
+    (&["mix"], &["hex.publish"]),
+    (&["dart", "flutter"], &["pub publish"]),
+    (&["pod"], &["trunk push", "repo push"]),
+    (&["opam", "nimble"], &["publish"]),
+    (&["docker", "podman", "nerdctl", "buildah", "docker-compose"], &[
+        "push", "login", "image push", "manifest push", "compose push", "~--push",
+    ]),
+    (&["skopeo"], &["copy", "sync", "login"]),
+    (&["crane", "oras", "ko"], &["push", "copy", "publish", "apply"]),
+    (&["helm"], &["push", "registry login", "install", "upgrade", "uninstall", "rollback"]),
+    (&["goreleaser"], &["release", "publish"]),
+    (&["hub"], &["push", "pull-request", "release create", "create", "fork"]),
+    (&["vercel"], &["!", "deploy", "promote", "rollback", "alias", "~--prod"]),
+    (&["netlify", "firebase", "kamal", "eb", "sam"], &["deploy", "setup"]),
+    (&["fly", "flyctl"], &["deploy", "launch"]),
+    (&["heroku"], &["container:push", "container:release", "create", "apps:create", "config:set", "ps:scale"]),
+    (&["wrangler"], &["deploy", "publish", "pages deploy", "pages publish"]),
+    (&["railway"], &["up", "deploy"]),
+    (&["eas", "expo"], &["submit", "update", "publish"]),
+    (&["amplify"], &["push", "publish"]),
+    (&["serverless", "sls"], &["deploy", "remove"]),
+    (&["cdk", "cdktf"], &["deploy", "destroy"]),
+    (&["terraform", "tofu", "terragrunt"], &["apply", "destroy", "import", "run-all apply", "run-all destroy"]),
+    (&["pulumi"], &["up", "update", "destroy"]),
+    (&["argocd"], &["app sync"]),
+    (&["kubectl"], &[
+        "apply", "create", "delete", "patch", "replace", "scale", "edit", "drain", "rollout restart", "rollout undo",
+    ]),
+    (&["gcloud"], &["~deploy", "builds submit"]),
+    (&["az"], &["webapp up", "~deploy", "deployment group create", "acr login"]),
+    (&["aws"], &["cloudformation deploy", "deploy", "s3 sync"]),
+];
+
+/// Programs that talk to a code host: only these forms, which read, are allowed.
+const HOSTS: [&str; 3] = ["gh", "glab", "tea"];
+#[rustfmt::skip]
+const HOST_READS: [&str; 12] = [
+    "view", "list", "ls", "status", "diff", "checks", "checkout", "clone", "download", "watch", "verify", "show",
+];
+
+/// Options without a value that stand before a subcommand. After any other option, the next word may be its value.
+const FLAGS: [&str; 14] = [
+    "--no-pager",
+    "-P",
+    "-p",
+    "--paginate",
+    "--no-optional-locks",
+    "--literal-pathspecs",
+    "--bare",
+    "--silent",
+    "-s",
+    "--debug",
+    "--verbose",
+    "-v",
+    "--quiet",
+    "-q",
+];
+
+/// The most arguments among which a subcommand is looked for.
+const MAX_LEADING: usize = 64;
+
+/// Programs whose `--dry-run` publishes nothing.
+const DRY_RUNS: [&str; 10] =
+    ["npm", "pnpm", "yarn", "bun", "cargo", "kubectl", "helm", "uv", "poetry", "goreleaser"];
+
+pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
+    if let Some(subcommand) = name.strip_prefix("git-") {
+        return judge(options, "git", &[&[Arg::plain(subcommand)], args].concat());
+    }
+    let Some(form) = publishing_form(name, args) else { return Ok(()) };
+    let shown = format!("{name} {form}");
+    let shown = shown.trim_end();
+    let is_allowed = |allowed: &String| {
+        shown == allowed || shown.strip_prefix(allowed.as_str()).is_some_and(|rest| rest.starts_with(' '))
+    };
+    if options.allow_commands.iter().any(is_allowed) {
+        return Ok(());
+    }
+    deny_with_hint(
+        "contained.publish",
+        format!("'{shown}' publishes or deploys; only the user may do that."),
+        format!("Leave it to the user, who can add \"{shown}\" to allowCommands in .autonoe/agent.json."),
+    )
+}
+
+/// The subcommand with which a call publishes; `None` if it does not.
+fn publishing_form(name: &str, args: &[Arg]) -> Option<String> {
+    if HOSTS.contains(&name) {
+        return host_write(args);
+    }
+    let forms =
+        PUBLISHERS.iter().filter(|(programs, _)| programs.contains(&name)).flat_map(|(_, forms)| *forms);
+    let starts = starts(name, args);
+    let matched = forms.copied().find(|form| match form.strip_prefix('~') {
+        Some(word) => args
+            .iter()
+            .any(|arg| arg.literal().is_some_and(|text| text == word || text.ends_with(&format!(":{word}")))),
+        None if *form == "*" => !args.iter().any(|arg| matches!(arg.literal(), Some("--help" | "--version"))),
+        None if *form == "!" => args.is_empty(),
+        None => starts.iter().any(|start| matches_words(&args[*start..], form)),
+    })?;
+    let is_dry = DRY_RUNS.contains(&name) && args.iter().filter_map(Arg::literal).any(is_dry_run);
+    (!is_dry).then(|| matched.trim_start_matches(['~', '*', '!']).to_owned())
+}
+
+fn is_dry_run(text: &str) -> bool {
+    matches!(text, "--dry-run" | "--dry-run=client" | "--dry-run=server" | "--snapshot")
+}
+
+/// Where the subcommand may begin: at the first word, and after words that may be values of options.
+fn starts(name: &str, args: &[Arg]) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut may_be_value = false;
+    for (at, arg) in args.iter().enumerate().take(MAX_LEADING) {
+        let text = arg.text.as_str();
+        if text.starts_with('-') {
+            may_be_value = !FLAGS.contains(&text) && !text.contains('=');
+        } else if name != "cargo" || !text.starts_with('+') {
+            starts.push(at);
+            if !may_be_value {
+                break;
+            }
+            may_be_value = false;
+        }
+    }
+    starts
+}
+
+/// Whether the words of a form are the first words of `args`, apart from options and their values.
+fn matches_words(args: &[Arg], form: &str) -> bool {
+    let mut words = form.split(' ').peekable();
+    let mut may_be_value = false;
+    for arg in args.iter().take(MAX_LEADING) {
+        if arg.text.starts_with('-') {
+            may_be_value = true;
+        } else if arg.literal() == words.peek().copied() {
+            words.next();
+            may_be_value = false;
+        } else if !std::mem::take(&mut may_be_value) {
+            return false;
+        }
+        if words.peek().is_none() {
+            return true;
+        }
+    }
+    false
+}
+
+/// The form of a call to a code host that may write.
+fn host_write(args: &[Arg]) -> Option<String> {
+    let mut words =
+        args.iter().filter(|arg| !arg.text.starts_with('-')).map(|arg| arg.literal().unwrap_or("…"));
+    let (Some(first), second) = (words.next(), words.next()) else { return None };
+    let writes_api = |arg: &Arg| {
+        ["-f", "-F", "--field", "--raw-field", "--input", "-X", "--method"]
+            .iter()
+            .any(|option| arg.text.starts_with(option))
+    };
+    let reads = match first {
+        "search" | "status" | "version" | "help" | "completion" => true,
+        "api" => !args.iter().any(writes_api),
+        _ => second.is_none_or(|second| HOST_READS.contains(&second)),
+    };
+    (!reads).then(|| [first, second.unwrap_or_default()].join(" ").trim_end().to_owned())
+}

@@ -1,0 +1,70 @@
+//! Signals at the contained level. The sandbox keeps them inside the session, where the session's own first process
+//! and the agent live too.
+
+use crate::policy_options::PolicyOptions;
+use crate::verdict::{RuleResult, deny_with_hint};
+use crate::words::Arg;
+
+pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
+    match name {
+        "kill" => kill(args),
+        "pkill" | "killall" => by_name(options, name, args),
+        _ => Ok(()),
+    }
+}
+
+/// Denies process 1 and every process at once (`-1` after a signal or `--`).
+fn kill(args: &[Arg]) -> RuleResult {
+    let is_signal = |arg: &Arg| arg.literal().is_some_and(|text| text.starts_with('-') && text.len() > 1);
+    let targets = match args {
+        [option, _, rest @ ..] if matches!(option.literal(), Some("-s" | "-n" | "--signal")) => rest,
+        [option, rest @ ..] if is_signal(option) && !rest.is_empty() => rest,
+        args => args,
+    };
+    match targets.iter().find(|target| matches!(target.literal(), Some("1" | "-1"))) {
+        Some(_) => refuse("kill may not signal process 1 or every process."),
+        None => Ok(()),
+    }
+}
+
+/// Denies a name that would match the agent's own processes or every process.
+fn by_name(options: &PolicyOptions, program: &str, args: &[Arg]) -> RuleResult {
+    const OURS: [&str; 6] = ["autonoe", "claude", "codex", "gemini", "bwrap", "bash"];
+    let literals = || args.iter().filter_map(Arg::literal);
+    let selects_users = |text: &str| match program {
+        "pkill" => {
+            let long = ["--uid", "--euid", "--group", "--pgroup", "--session", "--inverse"];
+            matches!(text, "-u" | "-U" | "-G" | "-g" | "-s" | "-v")
+                || long.iter().any(|o| text.starts_with(o))
+        }
+        _ => text == "-u" || text.starts_with("--user"),
+    };
+    let patterns: Vec<&Arg> = args.iter().filter(|arg| !arg.text.starts_with('-')).collect();
+    if patterns.is_empty() && !literals().any(|text| matches!(text, "-l" | "-V" | "--help" | "--version")) {
+        return refuse(&format!("{program} requires a process name."));
+    }
+    if literals().any(selects_users) {
+        return refuse(&format!("{program} may only select processes by name."));
+    }
+    let is_full = literals().any(|text| {
+        text == "--full" || (!text.starts_with("--") && text.starts_with('-') && text.contains('f'))
+    });
+    for pattern in patterns.iter().filter_map(|pattern| pattern.literal()) {
+        if options.pkill_targets.iter().any(|target| target == pattern) {
+            continue;
+        }
+        let bare = pattern.trim_matches(['^', '$', '*', '.', '\\', '+', '?', '[', ']', '|', ' ']);
+        if bare.is_empty() || OURS.contains(&bare) || (program == "pkill" && is_full && bare == "node") {
+            return refuse(&format!("'{program} {pattern}' would end the agent's own processes."));
+        }
+    }
+    Ok(())
+}
+
+fn refuse(reason: &str) -> RuleResult {
+    deny_with_hint(
+        "contained.signal",
+        reason,
+        "Name the process that you started: `pkill -f 'node server.js'`.",
+    )
+}
