@@ -16,7 +16,7 @@ use tokio::time::timeout;
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// Maximum output of a script, in bytes.
-const MAX_OUTPUT: u64 = 4 * 1024 * 1024;
+const MAX_OUTPUT: u64 = 64 * 1024 * 1024;
 
 const ENVIRONMENT: [(&str, &str); 24] = [
     ("LC_ALL", "C"),
@@ -159,7 +159,11 @@ async fn read(pipe: Option<io::PipeReader>) -> io::Result<String> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
         let pipe = tokio::net::unix::pipe::Receiver::from_owned_fd(pipe.into())?;
-        pipe.take(MAX_OUTPUT).read_to_end(&mut bytes).await?;
+        pipe.take(MAX_OUTPUT + 1).read_to_end(&mut bytes).await?;
+        // What is cut could be what matters, such as a file that must not land.
+        if bytes.len() as u64 > MAX_OUTPUT {
+            return Err(io::Error::other("it printed too much"));
+        }
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

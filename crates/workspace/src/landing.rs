@@ -4,35 +4,48 @@
 //! None of the repository's hooks and filters run. Git works in a room with a repository of ours that borrows the objects, and with
 //! the user's index and files. The branch is locked while files are written.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use crate::git_room::{Finished, GitRoom, broken};
+use crate::branch_lock::BranchLock;
+use crate::git_room::{Finished, GitRoom};
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
 use crate::self_acting::{acts_by_itself, names_a_driver};
 use crate::skeleton::Skeleton;
 use crate::unfinished_landing::LandingRecord;
-use crate::workspace::{Workspace, copy_index, empty_tree};
+use crate::workspace::{Workspace, copy_index};
 
-/// Prints the branch and the commit of the repository at `$1`; `-` stands for what it does not have.
+// Arguments of the scripts: the working tree, our repository, the user's index, the commits before and after, then their own.
+
+/// Prints the branch and the commit of the user's repository; `-` stands for what it does not have.
 const WHERE: &str = r#"cd "$1" || exit 3
 git symbolic-ref --quiet HEAD || echo -
 git rev-parse --verify --quiet 'HEAD^{commit}' || echo -"#;
 
-/// Copies what `$3` reaches and `$4` does not, if given, from the repository `$2` to the one at `$1`.
+/// Copies the new objects to the user's repository.
 const COPY: &str = r#"cd "$1" || exit 3
-{ echo "$3"; [ -z "$4" ] || echo "^$4"; } |
+{ echo "$5"; [ -z "$4" ] || echo "^$4"; } |
     git --git-dir="$2" pack-objects --revs --stdout --delta-base-offset --quiet |
     git index-pack --stdin --strict > /dev/null"#;
 
-/// Updates the index `$3` and the working tree `$1` from the commit `$4` to `$5`, with the repository `$2` of ours; without `$4` from
-/// nothing. Settings about how files are written are taken from the repository of `$1`. Not even ignored files are overwritten.
+const IS_ANCESTOR: &str = r#"git --git-dir="$2" merge-base --is-ancestor "$4" "$5""#;
+
+/// Lists the changed files.
+const CHANGED: &str = r#"export GIT_DIR="$2"
+old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
+git diff-tree -r -z --no-renames --name-only "$old" "$5""#;
+
+/// Prints the new content of the file `$6`.
+const CONTENT: &str = r#"git --git-dir="$2" cat-file blob "$5:$6""#;
+
+/// Updates index and working tree. Settings about how files are written are taken from the user's repository. Not even ignored files
+/// are overwritten.
 const UPDATE: &str = r#"for key in core.fileMode core.ignoreCase core.symlinks core.autocrlf core.eol core.precomposeUnicode; do
     value=$(git -C "$1" config --get "$key") && git config --file "$2/config" "$key" "$value"
 done
@@ -45,14 +58,28 @@ old=$4
 echo "$old" > "$2/HEAD"
 git checkout --quiet --no-overwrite-ignore --detach "$5""#;
 
-/// Lists the files in which the tree-ish `$3` differs from `$2`, in the repository `$1`.
-const CHANGED: &str = r#"git --git-dir="$1" diff-tree -r -z --no-renames --name-only "$2" "$3""#;
+/// Sets the branch `$6` of the user's repository to the new commit.
+const SET_BRANCH: &str = r#"cd "$1" && git update-ref --create-reflog -m "autonoe: leave commits for you to merge" "refs/heads/$6" "$5""#;
 
-/// Sets the branch `$2` of the repository at `$1` to `$3`.
-const SET_BRANCH: &str = r#"cd "$1" && git update-ref --create-reflog -m "$4" "refs/heads/$2" "$3""#;
+/// Lists the changed files with their entries, then those of the working tree that differ from the new commit.
+const COMPARE: &str = r#"cd "$1" || exit 3
+export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$2/compare"
+old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
+git diff-tree -r -z --no-renames --no-abbrev "$old" "$5" || exit
+printf 'differing\0'
+git read-tree "$5" && { git update-index -q --refresh > /dev/null; git diff-files -z --name-only; }"#;
 
-/// Sets branches as the lines on standard input say.
-const TRANSACTION: &str = r#"cd "$1" && exec git update-ref --create-reflog -m "$2" --stdin"#;
+/// Enters the lines of the file `$6` in the user's index.
+const ENTER: &str = r#"cd "$1" || exit 3
+export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3"
+git update-index -z --index-info < "$6""#;
+
+/// Removes the file `$6` if it is no more than the beginning of the object `$7`.
+const REMOVE_BEGINNING: &str = r#"cd "$1" || exit 3
+export GIT_DIR="$2"
+size=$(wc -c < "$6") || exit
+[ "$(git cat-file blob "$7" | head -c "$size" | git hash-object --stdin)" != "$(git hash-object --no-filters "$6")" ] ||
+    rm -f "$6""#;
 
 /// How commits came to the user's repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +139,24 @@ impl fmt::Display for LandingRefusal {
     }
 }
 
+/// Why a landing did not happen.
+pub(crate) enum LandingError {
+    Refused(LandingRefusal),
+    Failed(Fault),
+}
+
+impl From<Fault> for LandingError {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
+impl From<LandingRefusal> for LandingError {
+    fn from(refusal: LandingRefusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
 impl Hub {
     /// Lands a fetched commit of a workspace. `from` is the state of the user's repository from which it was made, or that the last landing
     /// led to.
@@ -120,50 +165,12 @@ impl Hub {
         workspace: &Workspace,
         commit: &str,
         from: &ProjectRevision,
-    ) -> Result<Landing, Fault> {
-        self.land_with(workspace, commit, from, SelfActingFiles::Refused).await
-    }
-
-    pub(crate) async fn land_with(
-        &self,
-        workspace: &Workspace,
-        commit: &str,
-        from: &ProjectRevision,
         acting: SelfActingFiles,
     ) -> Result<Landing, Fault> {
-        let repository = self.repository();
-        let Some(own) = repository.directories.last().cloned() else {
-            return Err(self.failed("its repository is gone"));
-        };
-        let writable = [from.top.clone()].into_iter().chain(repository.directories.iter().cloned());
-        let room = self.room([self.directory.join("base"), self.git_dir()], writable)?;
-        let landing = self.land_in(&room, workspace, commit, from, &own, acting).await;
-        room.close().await;
+        let attempt = LandingAttempt::begin(self, commit, from)?;
+        let landing = attempt.land(workspace, acting).await;
+        attempt.room.close().await;
         landing
-    }
-
-    async fn land_in(
-        &self,
-        room: &GitRoom,
-        workspace: &Workspace,
-        commit: &str,
-        from: &ProjectRevision,
-        own: &Path,
-        acting: SelfActingFiles,
-    ) -> Result<Landing, Fault> {
-        let top = from.top.display().to_string();
-        let old = from.commit.as_deref().unwrap_or_default();
-        self.copy_objects(room, &top, commit, old).await?;
-        let refusal = match self.target(room, from).await? {
-            Err(refusal) => refusal,
-            Ok(_) if !self.continues(room, commit, old).await? => LandingRefusal::Diverged,
-            Ok(branch) => match self.fast_forward_safely(room, &branch, commit, from, own, acting).await? {
-                None => return Ok(Landing::Landed { branch }),
-                Some(refusal) => refusal,
-            },
-        };
-        let branch = self.set_apart(room, workspace, commit, &top).await?;
-        Ok(Landing::Apart { branch, why: refusal })
     }
 
     /// Puts a commit on the workspace's branch in the user's repository, and touches nothing else.
@@ -173,227 +180,40 @@ impl Hub {
         commit: &str,
         from: &ProjectRevision,
     ) -> Result<String, Fault> {
-        let repository = self.repository();
-        let room = self.room(
-            [self.directory.join("base"), self.git_dir(), from.top.clone()],
-            repository.directories.iter().cloned(),
-        )?;
-        let top = from.top.display().to_string();
+        let attempt = LandingAttempt::begin(self, commit, from)?;
         let left = async {
-            self.copy_objects(&room, &top, commit, from.commit.as_deref().unwrap_or_default()).await?;
-            self.set_apart(&room, workspace, commit, &top).await
+            attempt.copy_objects().await?;
+            attempt.leave_apart(workspace).await
         };
         let left = left.await;
-        room.close().await;
+        attempt.room.close().await;
         left
     }
 
-    async fn copy_objects(&self, room: &GitRoom, top: &str, commit: &str, old: &str) -> Result<(), Fault> {
-        let hub = self.git_dir().display().to_string();
-        let copied = room.run(COPY, [top, &hub, commit, old]).await?;
-        match copied.code {
-            0 => Ok(()),
-            _ => Err(self.failed(&copied.reason())),
-        }
-    }
-
-    async fn set_apart(
-        &self,
-        room: &GitRoom,
-        workspace: &Workspace,
-        commit: &str,
-        top: &str,
-    ) -> Result<String, Fault> {
-        let (branch, reason) = (workspace.branch().to_owned(), "autonoe: leave commits for you to merge");
-        let set = room.run(SET_BRANCH, [top, &branch, commit, reason]).await?;
-        match set.code {
-            0 => Ok(branch),
-            _ => Err(self.failed(&set.reason())),
-        }
-    }
-
-    async fn fast_forward_safely(
-        &self,
-        room: &GitRoom,
-        branch: &str,
-        commit: &str,
-        from: &ProjectRevision,
-        own: &Path,
-        acting: SelfActingFiles,
-    ) -> Result<Option<LandingRefusal>, Fault> {
-        let found = match acting {
-            SelfActingFiles::Accepted => Vec::new(),
-            SelfActingFiles::Refused => self.self_acting(room, commit, from).await?,
-        };
-        if !found.is_empty() {
-            return Ok(Some(LandingRefusal::SelfActing(found)));
-        }
-        match self.fast_forward(room, branch, commit, from, own).await? {
-            Some(LandingRefusal::Files(why)) => {
-                let landed = self.fast_forward_with_same_changes(room, branch, commit, from, own).await?;
-                Ok((!landed).then_some(LandingRefusal::Files(why)))
-            }
-            other => Ok(other),
-        }
-    }
-
-    /// Tries again after uncommitted changes of the user that are the same in the new commit were entered in the index. Returns whether it
-    /// landed; otherwise the index is as before.
-    async fn fast_forward_with_same_changes(
-        &self,
-        room: &GitRoom,
-        branch: &str,
-        commit: &str,
-        from: &ProjectRevision,
-        own: &Path,
-    ) -> Result<bool, Fault> {
-        let record = LandingRecord::new(branch, commit, from);
-        let (index, saved) = (own.join("index"), room.work().join("index.saved"));
-        if fs::copy(&index, &saved).is_err() {
-            return Ok(false);
-        }
-        let git = self.borrower(room, &from.format)?;
-        let adopted = self.adopt_landed_files(room, &record, &from.top, &git, &index, false).await;
-        let landed = adopted.is_ok() && self.fast_forward(room, branch, commit, from, own).await?.is_none();
-        if !landed {
-            copy_index(&saved, &index).map_err(|error| self.failed(&error.to_string()))?;
-        }
-        Ok(landed)
-    }
-
-    /// Changed files that act by themselves.
-    async fn self_acting(
-        &self,
-        room: &GitRoom,
-        commit: &str,
-        from: &ProjectRevision,
-    ) -> Result<Vec<String>, Fault> {
-        let hub = self.git_dir().display().to_string();
-        let old = from.commit.as_deref().unwrap_or(empty_tree(&from.format));
-        let changed = room.run(CHANGED, [hub.as_str(), old, commit]).await?;
-        if changed.code != 0 {
-            return Err(self.failed(&changed.reason()));
-        }
-        let mut acting = Vec::new();
-        for path in changed.stdout.split_terminator('\0') {
-            let is_attributes = path.rsplit('/').next() == Some(".gitattributes");
-            let acts = match is_attributes {
-                true => {
-                    let file = format!("{commit}:{path}");
-                    let content =
-                        room.run(r#"git --git-dir="$1" cat-file blob "$2""#, [hub.as_str(), &file]).await?;
-                    names_a_driver(&content.stdout)
-                }
-                false => acts_by_itself(path),
-            };
-            if acts {
-                acting.push(path.to_owned());
-            }
-        }
-        Ok(acting)
-    }
-
-    /// The branch to fast-forward.
-    async fn target(
-        &self,
-        room: &GitRoom,
-        from: &ProjectRevision,
-    ) -> Result<Result<String, LandingRefusal>, Fault> {
-        let found = room.run(WHERE, [from.top.as_os_str()]).await?;
-        if found.code != 0 {
-            return Err(self.failed(&found.reason()));
-        }
-        let mut lines = found.stdout.lines().map(|line| (line != "-").then(|| line.to_owned()));
-        let (branch, commit) = (lines.next().flatten(), lines.next().flatten());
-        let branch = branch.map(|name| name.trim_start_matches("refs/heads/").to_owned());
-        Ok(match (branch, &from.branch) {
-            (Some(now), Some(before)) if now == *before && commit == from.commit => Ok(now),
-            (Some(now), Some(before)) if now == *before => Err(LandingRefusal::Moved),
-            (Some(to), _) => Err(LandingRefusal::Switched { to }),
-            (None, _) => Err(LandingRefusal::Detached),
-        })
-    }
-
-    async fn continues(&self, room: &GitRoom, commit: &str, old: &str) -> Result<bool, Fault> {
-        if old.is_empty() {
-            return Ok(true);
-        }
-        let hub = self.git_dir();
-        let script = r#"git --git-dir="$1" merge-base --is-ancestor "$2" "$3""#;
-        Ok(room.run(script, [hub.as_os_str(), old.as_ref(), commit.as_ref()]).await?.code == 0)
-    }
-
-    /// Finishes a landing during which the process was killed. Returns how it ended, `None` if there was none.
-    pub(crate) async fn finish_landing(&self, from: &ProjectRevision) -> Result<Option<Landing>, Fault> {
-        let repository = self.repository();
-        let (Some(record), Some(own)) = (self.unfinished_landing(), repository.directories.last()) else {
+    /// Finishes a landing during which the process was killed. Returns its commit if it landed.
+    pub(crate) async fn finish_landing(&self, from: &ProjectRevision) -> Result<Option<String>, Fault> {
+        let Some(record) = self.unfinished_landing() else {
             return Ok(None);
         };
-        self.remove_locks_of_landing(&record, &repository);
+        self.remove_locks_of_landing(&record);
         let is_where_it_was = (from.branch.as_ref(), &from.commit) == (Some(&record.branch), &record.old);
         if !is_where_it_was {
             self.forget_landing();
             return Ok(None);
         }
-        let writable = [from.top.clone()].into_iter().chain(repository.directories.iter().cloned());
-        let room = self.room([self.directory.join("base"), self.git_dir()], writable)?;
+        let attempt = LandingAttempt::begin(self, &record.commit, from)?;
         let finishing = async {
-            let (top, old) = (from.top.display().to_string(), record.old.as_deref().unwrap_or_default());
-            self.copy_objects(&room, &top, &record.commit, old).await?;
-            let git = self.borrower(&room, &from.format)?;
-            self.adopt_landed_files(&room, &record, &from.top, &git, &own.join("index"), true).await?;
-            self.fast_forward(&room, &record.branch, &record.commit, from, own).await
+            attempt.copy_objects().await?;
+            attempt.adopt_landed_files(KilledBefore::Yes).await?;
+            attempt.fast_forward(&record.branch).await
         };
         let finished = finishing.await;
-        room.close().await;
-        Ok(match finished? {
-            None => Some(Landing::Landed { branch: record.branch }),
-            Some(_) => None,
-        })
-    }
-
-    /// A repository of ours in the room that has all objects, the user's and the hub's.
-    fn borrower(&self, room: &GitRoom, format: &str) -> Result<PathBuf, Fault> {
-        let git = room.work().join("land.git");
-        let shared = self.repository().directories.first().map(|shared| shared.join("objects"));
-        let borrowed: Vec<PathBuf> =
-            shared.into_iter().chain([self.objects(), self.base_objects()]).collect();
-        let skeleton = Skeleton { format, branch: "none", borrowed: &borrowed, ..Skeleton::default() };
-        skeleton.write(&git).map_err(|error| self.unwritable(&error))?;
-        Ok(git)
-    }
-
-    /// Updates files, index and branch, or none of them; then it returns the reason.
-    async fn fast_forward(
-        &self,
-        room: &GitRoom,
-        branch: &str,
-        commit: &str,
-        from: &ProjectRevision,
-        own: &Path,
-    ) -> Result<Option<LandingRefusal>, Fault> {
-        let top = from.top.display().to_string();
-        let record = LandingRecord::new(branch, commit, from);
-        self.record_landing(&record).map_err(|error| self.unwritable(&error))?;
-        let mut lock = match BranchLock::take(room, &top, branch, commit, from.commit.as_deref()).await? {
-            Ok(lock) => lock,
-            Err(why) => {
-                self.forget_landing();
-                return Ok(Some(LandingRefusal::Locked(why)));
-            }
-        };
-        let git = self.borrower(room, &from.format)?.display().to_string();
-        let (index, old) =
-            (own.join("index").display().to_string(), from.commit.as_deref().unwrap_or_default());
-        let updated = room.run(UPDATE, [top.as_str(), &git, &index, old, commit]).await?;
-        if updated.code != 0 {
-            lock.abort().await;
-            self.forget_landing();
-            return Ok(Some(LandingRefusal::Files(describe(&updated))));
+        attempt.room.close().await;
+        match finished {
+            Ok(()) => Ok(Some(record.commit)),
+            Err(LandingError::Refused(_)) => Ok(None),
+            Err(LandingError::Failed(fault)) => Err(fault),
         }
-        lock.commit().await.map_err(|error| broken(&error))?;
-        self.forget_landing();
-        Ok(None)
     }
 
     pub(crate) fn failed(&self, why: &str) -> Fault {
@@ -404,70 +224,207 @@ impl Hub {
     }
 }
 
-/// A branch of the user's repository, locked while it is about to be changed.
-struct BranchLock {
-    child: autonoe_sandbox::SandboxedChild,
-    stdin: tokio::net::unix::pipe::Sender,
-    stdout: BufReader<tokio::net::unix::pipe::Receiver>,
+/// One commit on its way to the user's repository, and the room in which git brings it there.
+pub(crate) struct LandingAttempt<'a> {
+    hub: &'a Hub,
+    room: GitRoom,
+    from: &'a ProjectRevision,
+    commit: &'a str,
+    /// The user's index.
+    index: PathBuf,
+    /// A repository of ours that has all objects, the user's and the hub's.
+    git: PathBuf,
 }
 
-impl BranchLock {
-    /// The inner error says why the branch cannot be locked.
-    async fn take(
-        room: &GitRoom,
-        top: &str,
-        branch: &str,
-        commit: &str,
-        old: Option<&str>,
-    ) -> Result<Result<Self, String>, Fault> {
-        let launch = room.script(TRANSACTION, [top, "autonoe: land"]).await?;
-        let (errors, writer) = io::pipe().map_err(|error| broken(&error))?;
-        let launch = launch.stderr(writer);
-        let launch =
-            launch.stdin(autonoe_sandbox::StdioTarget::Piped).stdout(autonoe_sandbox::StdioTarget::Piped);
-        let mut child = launch.spawn().map_err(|error| broken(&error))?;
-        let streams = child.stdin.take().zip(child.stdout.take());
-        let (stdin, stdout) = streams.ok_or_else(|| broken(&"its streams are missing"))?;
-        let mut lock = Self { child, stdin, stdout: BufReader::new(stdout) };
-        let zeros = "0".repeat(commit.len());
-        let request =
-            format!("start\nupdate refs/heads/{branch} {commit} {}\nprepare\n", old.unwrap_or(&zeros));
-        let prepared = lock.ask(&request, "prepare: ok").await;
-        if prepared {
-            return Ok(Ok(lock));
-        }
-        let finished = crate::git_room::outcome(lock.child, None, errors).await?;
-        Ok(Err(finished.reason()))
+impl<'a> LandingAttempt<'a> {
+    fn begin(hub: &'a Hub, commit: &'a str, from: &'a ProjectRevision) -> Result<Self, Fault> {
+        let repository = hub.repository();
+        let (Some(shared), Some(own)) = (repository.directories.first(), repository.directories.last())
+        else {
+            return Err(hub.failed("its repository is gone"));
+        };
+        let writable = [from.top.clone()].into_iter().chain(repository.directories.iter().cloned());
+        let room = hub.room([hub.directory.join("base"), hub.git_dir()], writable)?;
+        let git = room.work().join("land.git");
+        let borrowed = [shared.join("objects"), hub.objects(), hub.base_objects()];
+        let shallow = hub.shallow(&repository)?;
+        let skeleton = Skeleton {
+            format: &from.format,
+            branch: "none",
+            borrowed: &borrowed,
+            shallow: shallow.as_deref(),
+            ..Skeleton::default()
+        };
+        skeleton.write(&git).map_err(|error| hub.unwritable(&error))?;
+        Ok(Self { hub, room, from, commit, index: own.join("index"), git })
     }
 
-    /// Whether git confirms the request.
-    async fn ask(&mut self, request: &str, confirmation: &str) -> bool {
-        if self.stdin.write_all(request.as_bytes()).await.is_err() {
-            return false;
-        }
-        let mut line = String::new();
-        while let Ok(read) = self.stdout.read_line(&mut line).await {
-            if line.trim() == confirmation {
-                return true;
+    async fn land(&self, workspace: &Workspace, acting: SelfActingFiles) -> Result<Landing, Fault> {
+        self.copy_objects().await?;
+        match self.try_to_land(acting).await {
+            Ok(branch) => Ok(Landing::Landed { branch }),
+            Err(LandingError::Refused(why)) => {
+                Ok(Landing::Apart { branch: self.leave_apart(workspace).await?, why })
             }
-            if read == 0 {
-                return false;
-            }
-            line.clear();
+            Err(LandingError::Failed(fault)) => Err(fault),
         }
-        false
     }
 
-    async fn commit(mut self) -> io::Result<()> {
-        match self.ask("commit\n", "commit: ok").await {
+    /// Returns the branch that was fast-forwarded.
+    async fn try_to_land(&self, acting: SelfActingFiles) -> Result<String, LandingError> {
+        let branch = self.checked_out_branch().await?;
+        self.check_ancestor().await?;
+        if acting == SelfActingFiles::Refused {
+            self.check_self_acting().await?;
+        }
+        match self.fast_forward(&branch).await {
+            Err(LandingError::Refused(LandingRefusal::Files(why))) => {
+                match self.fast_forward_with_same_changes(&branch).await? {
+                    true => Ok(branch),
+                    false => Err(LandingRefusal::Files(why).into()),
+                }
+            }
+            other => other.map(|()| branch),
+        }
+    }
+
+    /// Runs one of our scripts, whose first arguments are the working tree, our repository, the user's index, and the commits before and
+    /// after.
+    async fn run(&self, script: &str, more: &[&str]) -> Result<Finished, Fault> {
+        let paths = [&self.from.top, &self.git, &self.index].map(|path| path.as_os_str());
+        let commits = [self.from.commit.as_deref().unwrap_or_default(), self.commit].map(OsStr::new);
+        self.room.run(script, paths.into_iter().chain(commits).chain(more.iter().map(OsStr::new))).await
+    }
+
+    /// Like [`Self::run`], for scripts that must not fail.
+    async fn succeed(&self, script: &str, more: &[&str]) -> Result<String, Fault> {
+        let finished = self.run(script, more).await?;
+        match finished.code {
+            0 => Ok(finished.stdout),
+            _ => Err(self.hub.failed(&finished.reason())),
+        }
+    }
+
+    async fn copy_objects(&self) -> Result<(), Fault> {
+        self.succeed(COPY, &[]).await.map(drop)
+    }
+
+    async fn leave_apart(&self, workspace: &Workspace) -> Result<String, Fault> {
+        self.succeed(SET_BRANCH, &[workspace.branch()]).await?;
+        Ok(workspace.branch().to_owned())
+    }
+
+    /// The branch to fast-forward.
+    async fn checked_out_branch(&self) -> Result<String, LandingError> {
+        let found = self.succeed(WHERE, &[]).await?;
+        let mut lines = found.lines().map(|line| (line != "-").then(|| line.to_owned()));
+        let (branch, commit) = (lines.next().flatten(), lines.next().flatten());
+        let branch = branch.map(|name| name.trim_start_matches("refs/heads/").to_owned());
+        match (branch, &self.from.branch) {
+            (Some(now), Some(before)) if now == *before && commit == self.from.commit => Ok(now),
+            (Some(now), Some(before)) if now == *before => Err(LandingRefusal::Moved.into()),
+            (Some(to), _) => Err(LandingRefusal::Switched { to }.into()),
+            (None, _) => Err(LandingRefusal::Detached.into()),
+        }
+    }
+
+    async fn check_ancestor(&self) -> Result<(), LandingError> {
+        match self.from.commit.is_none() || self.run(IS_ANCESTOR, &[]).await?.code == 0 {
             true => Ok(()),
-            false => Err(io::Error::other("the branch was not changed")),
+            false => Err(LandingRefusal::Diverged.into()),
         }
     }
 
-    async fn abort(&mut self) {
-        self.ask("abort\n", "abort: ok").await;
+    /// Refuses changed files that act by themselves.
+    async fn check_self_acting(&self) -> Result<(), LandingError> {
+        let changed = self.succeed(CHANGED, &[]).await?;
+        let mut acting = Vec::new();
+        for path in changed.split_terminator('\0') {
+            let acts = match path.rsplit('/').next() == Some(".gitattributes") {
+                true => names_a_driver(&self.run(CONTENT, &[path]).await?.stdout),
+                false => acts_by_itself(path),
+            };
+            if acts {
+                acting.push(path.to_owned());
+            }
+        }
+        match acting.is_empty() {
+            true => Ok(()),
+            false => Err(LandingRefusal::SelfActing(acting).into()),
+        }
     }
+
+    /// Updates files, index and branch, or none of them.
+    async fn fast_forward(&self, branch: &str) -> Result<(), LandingError> {
+        let record = LandingRecord {
+            branch: branch.to_owned(),
+            commit: self.commit.to_owned(),
+            old: self.from.commit.clone(),
+        };
+        self.hub.record_landing(&record).map_err(|error| self.hub.unwritable(&error))?;
+        let forwarded = self.fast_forward_on_record(&record).await;
+        // A failure is looked at again by the next start.
+        if !matches!(forwarded, Err(LandingError::Failed(_))) {
+            self.hub.forget_landing();
+        }
+        forwarded
+    }
+
+    async fn fast_forward_on_record(&self, record: &LandingRecord) -> Result<(), LandingError> {
+        let lock = BranchLock::take(&self.room, &self.from.top, record).await?;
+        let updated = self.run(UPDATE, &[]).await?;
+        if updated.code != 0 {
+            lock.abort().await;
+            return Err(LandingRefusal::Files(describe(&updated)).into());
+        }
+        lock.commit().await?;
+        Ok(())
+    }
+
+    /// Tries again after uncommitted changes of the user that are the same in the new commit were entered in the index. Returns whether it
+    /// landed; otherwise the index is as before.
+    async fn fast_forward_with_same_changes(&self, branch: &str) -> Result<bool, LandingError> {
+        let saved = self.room.work().join("index.saved");
+        if fs::copy(&self.index, &saved).is_err() {
+            return Ok(false);
+        }
+        let adopted = self.adopt_landed_files(KilledBefore::No).await;
+        let landed = match adopted {
+            Ok(()) => self.fast_forward(branch).await,
+            Err(fault) => Err(fault.into()),
+        };
+        if landed.is_err() {
+            copy_index(&saved, &self.index).map_err(|error| self.hub.failed(&error.to_string()))?;
+        }
+        Ok(landed.is_ok())
+    }
+
+    /// Enters the files that are as the new commit has them in the user's index.
+    async fn adopt_landed_files(&self, killed: KilledBefore) -> Result<(), Fault> {
+        let compared = self.succeed(COMPARE, &[]).await?;
+        let (changes, differing) = compared.split_once("differing\0").unwrap_or_default();
+        let differing: HashSet<&str> = differing.split_terminator('\0').collect();
+        let mut entries = String::new();
+        for change in FileEntry::parse(changes) {
+            let is_missing = self.from.top.join(change.path).symlink_metadata().is_err();
+            let is_same = if change.is_deletion() { is_missing } else { !differing.contains(change.path) };
+            if is_same {
+                entries.push_str(&change.as_index_line());
+            } else if killed == KilledBefore::Yes && !change.is_deletion() && !is_missing {
+                self.succeed(REMOVE_BEGINNING, &[change.path, change.hash]).await?;
+            }
+        }
+        let list = self.room.work().join("entries");
+        fs::write(&list, entries).map_err(|error| self.hub.unwritable(&error))?;
+        self.succeed(ENTER, &[&list.display().to_string()]).await.map(drop)
+    }
+}
+
+/// Whether git may have been killed while it wrote files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KilledBefore {
+    Yes,
+    No,
 }
 
 /// The files that git names, and why it does not change them.
@@ -479,4 +436,33 @@ fn describe(finished: &Finished) -> String {
         .map(|line| line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim_end_matches('.'))
         .collect();
     if lines.is_empty() { finished.reason() } else { lines.join(" ") }
+}
+
+/// A changed file, as `git diff-tree` prints it.
+struct FileEntry<'a> {
+    /// The new mode and hash, all zeros for a deletion.
+    mode: &'a str,
+    hash: &'a str,
+    path: &'a str,
+}
+
+impl<'a> FileEntry<'a> {
+    fn parse(text: &'a str) -> impl Iterator<Item = Self> {
+        let mut fields = text.split_terminator('\0');
+        std::iter::from_fn(move || {
+            let mut words = fields.next()?.split(' ');
+            let (_, mode, _, hash) = (words.next()?, words.next()?, words.next()?, words.next()?);
+            Some(FileEntry { mode, hash, path: fields.next()? })
+        })
+    }
+
+    fn is_deletion(&self) -> bool {
+        self.mode == "000000"
+    }
+
+    /// For `git update-index --index-info`.
+    fn as_index_line(&self) -> String {
+        let Self { mode, hash, path } = self;
+        format!("{} {hash}\t{path}\0", if self.is_deletion() { "0" } else { mode })
+    }
 }

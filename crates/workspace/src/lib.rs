@@ -6,6 +6,7 @@
 //!          └──── landing: fast-forward ──── hub ◀──── fetch, every object checked
 //! ```
 
+mod branch_lock;
 mod first_commit;
 mod git_room;
 mod hub;

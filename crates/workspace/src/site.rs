@@ -9,7 +9,7 @@ use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, r
 
 use crate::first_commit::Beginning;
 use crate::hub::{Fetched, Hub};
-use crate::landing::{Landing, LandingRefusal};
+use crate::landing::{Landing, LandingRefusal, SelfActingFiles};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
 
@@ -99,11 +99,9 @@ impl WorkspaceSite {
     ) -> Result<Self, Fault> {
         hub.sweep();
         let (mut from, beginning) = hub.update_or_begin().await?;
-        if let Some(record) = hub.unfinished_landing()
-            && hub.finish_landing(&from).await?.is_some()
-        {
-            from.tree = Some(record.commit.clone());
-            from.commit = Some(record.commit);
+        if let Some(commit) = hub.finish_landing(&from).await? {
+            from.tree = Some(commit.clone());
+            from.commit = Some(commit);
         }
         let branch = format!("autonoe/{run}");
         let workspace = match hub.continued(WORKSPACE, &branch, &from, start).await? {
@@ -217,7 +215,7 @@ impl WorkspaceSite {
         if self.from.commit.as_ref() == Some(&commit) {
             return Ok(None);
         }
-        match self.hub.land(&self.workspace, &commit, &self.from).await? {
+        match self.hub.land(&self.workspace, &commit, &self.from, SelfActingFiles::Refused).await? {
             Landing::Landed { branch } => {
                 self.from.commit = Some(commit.clone());
                 self.landed = (tally.passed, tally.verified);

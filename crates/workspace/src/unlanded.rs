@@ -56,7 +56,7 @@ impl Hub {
     ) -> Result<Landing, Fault> {
         let Unlanded { branch, commit, from } = unlanded;
         let workspace = self.described(WORKSPACE, branch, from);
-        self.land_with(&workspace, commit, from, acting).await
+        self.land(&workspace, commit, from, acting).await
     }
 
     /// The commits and their changes, as git prints them.

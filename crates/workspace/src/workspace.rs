@@ -166,7 +166,7 @@ impl Hub {
 }
 
 /// The empty tree, which every repository has.
-pub(crate) fn empty_tree(format: &str) -> &'static str {
+fn empty_tree(format: &str) -> &'static str {
     match format {
         "sha256" => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
         _ => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",

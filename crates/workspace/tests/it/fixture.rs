@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use autonoe_sandbox::{Bounds, RoomConfig, Sandbox};
 use autonoe_test_kit::{PATH, TestDirectory, example};
-use autonoe_workspace::{Hub, Landing, ProjectRevision, Workspace};
+use autonoe_workspace::{Hub, Landing, ProjectRevision, SelfActingFiles, Workspace};
 
 pub struct HubFixture {
     directory: TestDirectory,
@@ -69,7 +69,7 @@ impl HubFixture {
     /// Fetches what a workspace has and lands it.
     pub async fn land(&self, workspace: &Workspace, from: &ProjectRevision) -> Landing {
         let fetched = self.hub.fetch(workspace).await.unwrap();
-        self.hub.land(workspace, &fetched.commit, from).await.unwrap()
+        self.hub.land(workspace, &fetched.commit, from, SelfActingFiles::Refused).await.unwrap()
     }
 
     pub fn hub_git(&self, args: &[&str]) -> String {

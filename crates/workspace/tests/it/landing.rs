@@ -158,3 +158,16 @@ async fn hooks_and_filters_of_the_user_do_not_run() {
     assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
     assert!(!canary.exists());
 }
+
+#[tokio::test]
+async fn a_file_that_acts_by_itself_does_not_hide_among_many() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    for number in 0..3000 {
+        let name = format!("{}/{number}", "long".repeat(50));
+        crate::fixture::write(&workspace.tree().join(name), "");
+    }
+    fixture.work(&workspace, &[("zzz/.envrc", "x")]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(vec!["zzz/.envrc".to_owned()]));
+}
