@@ -307,7 +307,7 @@ impl CodexAgent {
             }
         };
         let mut params = json!({
-            "cwd": self.settings.root, "model": self.model, "approvalPolicy": "untrusted", "sandbox": sandbox,
+            "cwd": self.settings.shown_root(), "model": self.model, "approvalPolicy": "untrusted", "sandbox": sandbox,
         });
         match self.history.take() {
             None => self.call("thread/start", params, emitter).await.map_err(CodexCallError::into_fault),

@@ -22,7 +22,10 @@ pub(crate) struct HookRoom<'a> {
 impl HookRunner for HookRoom<'_> {
     async fn run(&self, command: &str, input: &str, time_limit: Duration) -> HookRun {
         let launch = match self.session_sandbox.shell(command).await {
-            Ok(launch) => launch.cwd(self.root).envs([(PROJECT_VARIABLE, self.root)]),
+            Ok(launch) => {
+                let shown = self.session_sandbox.bounds().shown(self.root);
+                launch.cwd(self.root).envs([(PROJECT_VARIABLE, shown)])
+            }
             Err(error) => return HookRun::not_run(format!("its room could not be opened: {error}")),
         };
         let bounded_command = BoundedCommand {

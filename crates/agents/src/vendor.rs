@@ -133,6 +133,11 @@ impl VendorSettings {
         Ok(PreparedSession { launch, access, vendor_session })
     }
 
+    /// The project as the agent sees it.
+    pub(crate) fn shown_root(&self) -> PathBuf {
+        self.room_config.bounds.shown(&self.root)
+    }
+
     /// The room with a route to the deliverable tools.
     fn room_config_with_calls(&self) -> RoomConfig {
         let mut room_config = self.room_config.clone();

@@ -14,12 +14,13 @@ use autonoe_core::agent::Backend;
 use autonoe_core::backend_chain::{BackendChain, ChainEntry, PhaseModels};
 use autonoe_core::clock::Clock;
 use autonoe_core::event::RunEvent;
+use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, JournalRecord};
-use autonoe_core::outcome::{RunReport, exit};
+use autonoe_core::outcome::{RunOutcome, RunReport, exit};
 use autonoe_core::plan::{Plan, StatusReader as _};
 use autonoe_core::runner::Runner;
 use autonoe_core::sink::{Sink, Sinks};
@@ -35,8 +36,8 @@ use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
 use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
 
+use self::job::PlanContext;
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command};
-use self::job::{JobPlan, PlanContext};
 pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
 use self::status_setup::StatusSetup;
@@ -172,10 +173,16 @@ impl Screen {
             Some((hub, options)) => {
                 let tally = status.load().await?.map(|status| status.tally()).unwrap_or_default();
                 let start = if begun.resumed { Start::Resumed } else { Start::New };
-                let site =
-                    WorkspaceSite::prepare(hub, project.root(), begun.run, start, options, tally).await?;
-                let beginning = site.beginning.map(present::beginning);
-                for message in beginning.into_iter().chain(present::left_out(site.left_out())) {
+                let preparing = WorkspaceSite::prepare(hub, project.root(), begun.run, start, options, tally);
+                let site = match self.before_sessions(run.options.limits.max_duration, preparing).await {
+                    Ok(site) => site,
+                    Err(outcome) => return end_early(outcome, &journal, &sinks, &span).await,
+                };
+                if let Some(message) = site.beginning.map(present::beginning) {
+                    sinks.emit(&span, RunEvent::Notice { message });
+                }
+                let left_out = present::left_out(site.left_out());
+                for message in site.warning.clone().into_iter().chain(left_out) {
                     sinks.emit(&span, RunEvent::Warning { message });
                 }
                 Some(site)
@@ -200,13 +207,15 @@ impl Screen {
         };
         // An agent's entry actions may take long; an interrupt must not wait for them.
         let planning = context.plan(job, verifier.is_some(), &run.room_config);
-        let Some(mut plan) = self.stop.token().run_until_cancelled(planning).await.transpose()? else {
-            let report = RunReport::interrupted();
-            journal.record(JournalRecord::RunEnded(Box::new(report.clone()))).await?;
-            sinks.emit(&span, RunEvent::Outcome(report.clone()));
-            return Ok((report, None));
+        let mut plan = match self.before_sessions(run.options.limits.max_duration, planning).await {
+            Ok(plan) => plan,
+            Err(outcome) => return end_early(outcome, &journal, &sinks, &span).await,
         };
-        let deliverables = self.deliverables(first, &plan, status, &journal, &sinks, &span);
+        let examiner = plan.examiner().map(|examiner| match &site {
+            Some(site) => site.examiner(examiner),
+            None => examiner,
+        });
+        let deliverables = self.deliverables(first, examiner, status, &journal, &sinks, &span);
         let _calls = CallServer::start(&run.socket, Arc::clone(&deliverables)).map_err(|error| {
             let WriteFailure { why, advice } = WriteFailure::of(&run.socket, &error);
             let message = format!("The socket {} cannot be opened: {why}.", run.socket.display());
@@ -268,10 +277,24 @@ impl Screen {
         Ok((report, result))
     }
 
+    /// Runs something that comes before the first session. Returns how the run ends if an interrupt, the time limit or a fault ends it.
+    async fn before_sessions<T>(
+        &self,
+        limit: Option<Duration>,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, RunOutcome> {
+        let timed = tokio::time::timeout(limit.unwrap_or(Duration::MAX), work);
+        match self.stop.token().run_until_cancelled(timed).await {
+            None => Err(RunOutcome::Interrupted),
+            Some(Err(_)) => Err(RunOutcome::DurationExceeded { limit: limit.unwrap_or_default() }),
+            Some(Ok(done)) => done.map_err(|fault| RunOutcome::Failed { fault }),
+        }
+    }
+
     fn deliverables(
         &self,
         first: Phase,
-        plan: &JobPlan,
+        examiner: Option<Arc<dyn Examiner>>,
         status: Arc<StatusStore>,
         journal: &Arc<SqliteJournal>,
         sinks: &Sinks,
@@ -283,7 +306,7 @@ impl Screen {
         });
         let service = DeliverableService::new(status, Arc::clone(journal), first, notify);
         let service = service.halting(self.halt.clone());
-        Arc::new(match plan.examiner() {
+        Arc::new(match examiner {
             Some(examiner) => service.examined_by(examiner),
             None => service,
         })
@@ -301,13 +324,26 @@ impl Screen {
     }
 }
 
+/// Ends a run that has not come to its first session.
+async fn end_early(
+    outcome: RunOutcome,
+    journal: &SqliteJournal,
+    sinks: &Sinks,
+    span: &SpanContext,
+) -> Result<(RunReport, Option<AgentResult>), Fault> {
+    let report = RunReport::before_sessions(outcome);
+    journal.record(JournalRecord::RunEnded(Box::new(report.clone()))).await?;
+    sinks.emit(span, RunEvent::Outcome(report.clone()));
+    Ok((report, None))
+}
+
 fn chain_entry((backend, models): &BuiltBackend) -> ChainEntry<'_> {
     ChainEntry { backend: backend.as_ref(), models: models.clone() }
 }
 
 fn landing_event(event: SiteEvent) -> RunEvent {
     match event {
-        SiteEvent::Saved { files } => RunEvent::Warning {
+        SiteEvent::Saved { files } => RunEvent::Notice {
             message: format!("The session left {files} uncommitted file(s), which were committed for it."),
         },
         SiteEvent::Landed { branch, commit } => RunEvent::Landing { branch, commit, why: None },

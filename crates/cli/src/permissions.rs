@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_policy::{HookMatcher, HookRule, PermissionRule, ToolPattern};
+use autonoe_policy::{HookMatcher, HookRule, PermissionRule, PolicyLevel, ToolPattern};
+use autonoe_sandbox::SandboxLayer;
 use autonoe_store::Project;
-use autonoe_store::config::{AgentConfig, EffectiveConfig, HookEntry};
+use autonoe_store::config::{AgentConfig, EffectiveConfig, HookEntry, PolicyChoice};
 
 pub fn permission_rules(
     config: &AgentConfig,
@@ -55,6 +56,15 @@ pub fn hook_rules(in_force: &EffectiveConfig, project: &Project) -> Result<Vec<H
         }));
     }
     Ok(rules)
+}
+
+/// The level of the command policy. In a workspace nothing of the user's is in the room, so that a layer that holds the rest is enough.
+pub fn policy_level(config: &AgentConfig, layer: SandboxLayer, in_workspace: bool) -> PolicyLevel {
+    let is_held = in_workspace && layer == SandboxLayer::Bubblewrap;
+    match config.policy {
+        Some(PolicyChoice::Contained) | None if is_held => PolicyLevel::Contained,
+        _ => PolicyLevel::Strict,
+    }
 }
 
 /// The project's own files that hooks run.

@@ -64,8 +64,22 @@ GIT_OPTIONAL_LOCKS=0 git hook run --ignore-missing "$hook" -- "$@"
 /// The message of the commit with which hooks are tried: one that usual rules for messages accept.
 const TRIED_MESSAGE: &str = "chore: try the hooks";
 
-/// Fails if agents cannot work in the project. Returns warnings for the user, as sentences.
-pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<String>, Fault> {
+/// Where the agents of a run work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkMode {
+    /// In the user's checkout.
+    InPlace,
+    /// In a clone, from which commits are brought to the user's checkout. None of its hooks run.
+    Workspace,
+}
+
+/// Fails if agents cannot work in the project, or their commits cannot be brought there. `room_config` is for the user's checkout. Returns
+/// warnings for the user, as sentences.
+pub async fn check(
+    project: &Project,
+    room_config: &RoomConfig,
+    work_mode: WorkMode,
+) -> Result<Vec<String>, Fault> {
     let root = project.root();
     // Agents do not see a repository that contains the user's home.
     let may_write = |path: &PathBuf| path.starts_with(root) || room_config.bounds.write.contains(path);
@@ -97,6 +111,11 @@ pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<St
             ("enter" | "write", path) => return Err(not_writable(root, path, room_config.sandbox.layer())),
             ("git", refusal) => return Err(refused_by_git(root, refusal)),
             ("elsewhere", top) => return Err(other_work_tree(root, top)),
+            ("missing", _) if work_mode == WorkMode::Workspace => {
+                return Err(unusable("git was not found on the PATH.".to_owned()).hint(
+                    "Install git, or let agents work without it in your checkout with --in-place.",
+                ));
+            }
             ("missing", _) => warnings.push(
                 "git was not found on the PATH: agents cannot commit their work, and checks run on a copy of the files.".to_owned(),
             ),
@@ -105,6 +124,7 @@ pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<St
                 "This repository requires signed commits (commit.gpgsign). Agents cannot sign, so their commits are unsigned."
                     .to_owned(),
             ),
+            ("hook", _) if work_mode == WorkMode::Workspace => {}
             ("hook", name) => warnings.extend(try_hook(project, room_config, name).await),
             // Further lines of an error message from git.
             (_, _) => {}
@@ -113,7 +133,13 @@ pub async fn check(project: &Project, room_config: &RoomConfig) -> Result<Vec<St
     if !unwritable.is_empty() {
         let more = if unwritable.len() > MAX_NAMED { ", …" } else { "" };
         let named = unwritable.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
-        warnings.push(format!("Agents cannot write these directories of the project: {named}{more}."));
+        let what = match work_mode {
+            WorkMode::InPlace => "Agents cannot write these directories of the project",
+            WorkMode::Workspace => {
+                "Commits that change these directories of the project cannot be brought to it"
+            }
+        };
+        warnings.push(format!("{what}: {named}{more}."));
     }
     Ok(warnings)
 }

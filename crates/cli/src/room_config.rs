@@ -138,12 +138,18 @@ pub fn build(
 ) -> Result<RoomConfig, Fault> {
     check_repository(project)?;
     let bounds = match place.hub {
-        Some(_) => bounds_of_workspace(project, environment, user, policy, place),
+        Some(_) => {
+            let mut bounds = bounds_of_workspace(project, environment, user, policy, place);
+            let is_moved = sandbox.layer().can_move()
+                && bounds.leave_room_for(&place.users_tree, &project.autonoe_dir());
+            bounds.shown_at = is_moved.then(|| place.users_tree.clone());
+            bounds
+        }
         None => bounds(project, environment, user, policy),
     };
     let mut env = environment.for_children.clone();
     env.extend(environment.toolchain().env);
-    env.extend(git_settings(&place.root, sandbox.layer()));
+    env.extend(git_settings(&bounds.shown(&place.root), sandbox.layer()));
     if sandbox.layer() != SandboxLayer::None {
         identity.write(&bounds.home);
         env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
@@ -217,6 +223,7 @@ pub fn checkout_factory(
     let mut check_room = room_config.clone();
     let readable = readable(environment, user).into_iter().filter_map(|path| path.canonicalize().ok());
     check_room.bounds.read = readable.chain(place.borrowed()).collect();
+    check_room.bounds.shown_at = None;
     check_room.guarded = Arc::default();
     CheckoutFactory {
         root: place.root.clone(),
@@ -259,6 +266,19 @@ pub fn temporary(layer: SandboxLayer, project: &Project) -> Option<PathBuf> {
     }
 }
 
+/// A room like that of agents who work in the user's checkout.
+pub fn of_checkout(
+    project: &Project,
+    environment: &Environment,
+    user: &UserConfig,
+    room_config: &RoomConfig,
+) -> RoomConfig {
+    let policy = PolicyOptions::new(Mode::Run, project.root());
+    let mut env = environment.for_children.clone();
+    env.extend(git_settings(project.root(), room_config.sandbox.layer()));
+    RoomConfig { bounds: bounds(project, environment, user, &policy), env, ..room_config.clone() }
+}
+
 fn bounds(project: &Project, environment: &Environment, user: &UserConfig, policy: &PolicyOptions) -> Bounds {
     let root = project.root();
     let mut bounds = Bounds::new(root, project.state_dir().join("home"), project.temporary_dir());
@@ -292,8 +312,11 @@ fn bounds_of_workspace(
 ) -> Bounds {
     let mut bounds = Bounds::new(&place.tree, project.state_dir().join("home"), project.temporary_dir());
     bounds.records = Some(project.rooms_dir());
+    bounds.protected = policy.hook_files.clone();
     let is_outside = |path: &PathBuf| !path.starts_with(project.root());
     bounds.read = PermissionSet::new(policy).readable_paths().into_iter().filter(is_outside).collect();
+    // What the project's agents, hooks and skills consist of.
+    bounds.read.push(project.autonoe_dir());
     bounds.read.extend(place.borrowed());
     bounds.write = user.sandbox.write.iter().filter(|path| path.exists()).cloned().collect();
     bounds.hidden = vec![environment.state_home.clone()];

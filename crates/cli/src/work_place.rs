@@ -13,24 +13,37 @@ pub struct WorkPlace {
     pub tree: PathBuf,
     /// The project within `tree`.
     pub root: PathBuf,
+    /// Where the user has `tree`.
+    pub users_tree: PathBuf,
     /// The directory of the hub; `None` in the user's checkout.
     pub hub: Option<PathBuf>,
 }
 
 impl WorkPlace {
     pub fn in_place(project: &Project) -> Self {
-        Self { tree: project.root().to_owned(), root: project.root().to_owned(), hub: None }
+        let root = project.root().to_owned();
+        Self { tree: root.clone(), users_tree: root.clone(), root, hub: None }
     }
 
     pub fn workspace(project: &Project) -> Self {
         let hub = project.state_dir().join("hub");
         let tree = hub.join("workspaces").join(WORKSPACE).join("tree");
         let repository = Repository::around(project.root());
-        let part = project.root().strip_prefix(repository.top(project.root())).unwrap_or(Path::new(""));
+        let users_tree = repository.top(project.root()).to_owned();
+        let part = project.root().strip_prefix(&users_tree).unwrap_or(Path::new(""));
         Self {
             root: if part == Path::new("") { tree.clone() } else { tree.join(part) },
             tree,
+            users_tree,
             hub: Some(hub),
+        }
+    }
+
+    /// Where agents have a file of the user's project. `.autonoe/` is the user's own also in a workspace.
+    pub fn agents_path(&self, project: &Project, path: PathBuf) -> PathBuf {
+        match path.strip_prefix(project.root()) {
+            Ok(inside) if !path.starts_with(project.autonoe_dir()) => self.root.join(inside),
+            _ => path,
         }
     }
 
@@ -40,11 +53,18 @@ impl WorkPlace {
     }
 
     /// `room_config` is that of rooms for checks; `identity` has the name and email for commits.
-    pub fn open_hub(&self, project: &Project, room_config: &RoomConfig, identity: [&str; 2]) -> Option<Hub> {
+    pub fn open_hub(
+        &self,
+        project: &Project,
+        room_config: &RoomConfig,
+        identity: [&str; 2],
+        home: Option<&Path>,
+    ) -> Option<Hub> {
         let directory = self.hub.clone()?;
         let mut room_config = room_config.clone();
         let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"].map(str::to_owned);
         room_config.env.extend(names.into_iter().zip(identity.map(str::to_owned)));
-        Some(Hub::new(project.root().to_owned(), directory, room_config))
+        let home = home.and_then(|home| home.canonicalize().ok());
+        Some(Hub::new(project.root().to_owned(), directory, room_config, home))
     }
 }

@@ -272,6 +272,10 @@ pub enum RunEvent {
         /// The reset time stated by the vendor, if it could be read.
         resets_at: Option<Timestamp>,
     },
+    /// Something that the user should know and need not act on.
+    Notice {
+        message: String,
+    },
     /// A problem that did not stop the run.
     #[serde(rename = "trouble")]
     Warning {

@@ -302,11 +302,11 @@ impl PlanReport {
 }
 
 impl RunReport {
-    /// The report of a run that was interrupted before its first session.
-    pub fn interrupted() -> Self {
+    /// The report of a run that ended before its first session.
+    pub fn before_sessions(outcome: RunOutcome) -> Self {
         Self {
-            outcome: RunOutcome::Interrupted,
-            exit_code: exit::INTERRUPTED,
+            exit_code: outcome.exit_code(),
+            outcome,
             iterations: 0,
             duration: Duration::ZERO,
             cost_usd: Some(Usd(0.0)),
@@ -433,7 +433,8 @@ mod tests {
             PlanReport::Sync { tally, reviewed },
             PlanReport::Steps(agent.into()),
         ] {
-            let report = RunReport { plan: plan.clone(), ..RunReport::interrupted() };
+            let report =
+                RunReport { plan: plan.clone(), ..RunReport::before_sessions(RunOutcome::Interrupted) };
             let json = serde_json::to_value(&report).expect("reports serialize");
             assert_eq!(json["outcome"], "interrupted");
             assert_eq!(json["exit_code"], 130);

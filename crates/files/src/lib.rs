@@ -7,6 +7,7 @@
 
 mod error;
 mod open;
+mod path_mapping;
 mod read;
 mod replace;
 mod size;
@@ -14,6 +15,7 @@ mod write;
 
 pub use error::{FileKind, ReadError};
 pub use open::{find_regular, open_beneath, open_or_create, open_regular};
+pub use path_mapping::PathMapping;
 pub use read::{read_bytes, read_bytes_beneath, read_opened, read_start, read_text, to_text};
 pub use replace::replace_beneath;
 pub use size::{DOCUMENT_LIMIT, SETTINGS_LIMIT, show_bytes};

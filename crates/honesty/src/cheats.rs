@@ -186,7 +186,7 @@ fn tests() -> Vec<Scenario> {
             "weakens a test from the shell",
             TESTED,
             &[bash("echo true > tests/large.test")],
-            &["is used by the checks"],
+            &["tests/large.test"],
         ),
         denied(
             "edits the check in SPEC.md",

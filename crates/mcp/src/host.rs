@@ -41,6 +41,7 @@ impl McpHost {
 
     /// The project directory as a `file://` URL.
     pub(crate) fn root_url(&self) -> String {
-        reqwest::Url::from_file_path(&self.root).map_or_else(|()| "file:///".to_owned(), String::from)
+        reqwest::Url::from_file_path(self.session_sandbox.bounds().shown(&self.root))
+            .map_or_else(|()| "file:///".to_owned(), String::from)
     }
 }

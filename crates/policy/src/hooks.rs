@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use autonoe_core::gate::{Decision, Gate, GateContext, ToolCall};
 use autonoe_core::hook_runner::{HookRun, HookRunner};
+use autonoe_files::PathMapping;
 use futures::future::join_all;
 use serde_json::json;
 
@@ -24,20 +25,23 @@ pub struct HookGate {
     rules: Vec<HookRule>,
     session_id: String,
     root: PathBuf,
+    mapping: Option<PathMapping>,
 }
 
 impl HookGate {
     /// `None` if the project has no hooks.
     pub fn new(options: &PolicyOptions, session_id: String) -> Option<Self> {
         let rules = options.hooks.clone();
-        (!rules.is_empty()).then(|| Self { rules, session_id, root: options.root.clone() })
+        let (root, mapping) = (options.root.clone(), options.mapping.clone());
+        (!rules.is_empty()).then_some(Self { rules, session_id, root, mapping })
     }
 
     /// What a hook reads: the fields that Claude Code passes, as far as every agent has them.
     fn input(&self, call: &ToolCall, context: GateContext<'_>) -> String {
+        let cwd = context.cwd.unwrap_or(&self.root);
         let mut input = json!({
             "session_id": self.session_id,
-            "cwd": context.cwd.unwrap_or(&self.root),
+            "cwd": self.mapping.as_ref().map_or_else(|| cwd.to_owned(), |mapping| mapping.to_shown(cwd)),
             "hook_event_name": "PreToolUse",
             "tool_name": call.name,
             "tool_input": call.input,

@@ -11,6 +11,7 @@ mod directory_flow;
 mod glob_prefix;
 mod hook_rule;
 mod hooks;
+mod moved_root;
 mod path_denial;
 mod path_gate;
 mod path_rules;
@@ -37,6 +38,8 @@ use std::sync::Arc;
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 
+use moved_root::MovedRootGate;
+
 pub use autonoe_core::mode::Mode;
 pub use autonoe_core::profile::Profile;
 pub use bash_gate::BashGate;
@@ -59,12 +62,19 @@ pub use verdict::{CommandDecision, CommandVerdict};
 
 pub fn gates_for(phase: Phase, options: &PolicyOptions) -> Vec<Arc<dyn Gate>> {
     let options = PolicyOptions { mode: Mode::from(phase), ..options.clone() };
-    vec![
+    let mapping = options.mapping.clone();
+    let gates: [Arc<dyn Gate>; 4] = [
         Arc::new(ToolGate::new(options.tools.clone(), options.mode)),
         Arc::new(PathGate::new(path_rules_for(phase, &options))),
         Arc::new(PermissionGate::new(PermissionSet::new(&options))),
         Arc::new(BashGate::new(CommandPolicy::new(options))),
-    ]
+    ];
+    match mapping {
+        Some(mapping) => {
+            gates.map(|gate| Arc::new(MovedRootGate::new(gate, mapping.clone())) as Arc<dyn Gate>).into()
+        }
+        None => gates.into(),
+    }
 }
 
 /// The path rules of a phase, for its [`PathGate`] and for the tools that open files.

@@ -41,7 +41,7 @@ impl PermissionSet {
         Self {
             rules: options.permissions.clone(),
             tools: options.tools.clone(),
-            dirs: BaseDirs { agent, home: options.home.clone() },
+            dirs: BaseDirs { agent, home: options.home.clone(), mapping: options.mapping.clone() },
             readable: options.readable.iter().filter_map(|path| path.canonicalize().ok()).collect(),
             mode: options.mode,
         }

@@ -1,6 +1,6 @@
 //! How much of a command the policy judges itself, and how much it leaves to the sandbox.
 
-/// The policy's level in phases that may write. Phases that only verify are always judged strictly.
+/// The policy's level in phases that may write. Phases that only verify are judged strictly, unless what they write is thrown away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PolicyLevel {
     /// Any program may run, because the sandbox holds files, processes and network. Denied is what it cannot judge:

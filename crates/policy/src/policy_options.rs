@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
+use autonoe_files::PathMapping;
 
 use crate::hook_rule::HookRule;
 use crate::permissions::permission_rule::PermissionRule;
@@ -16,6 +17,8 @@ use crate::tool_pattern::ToolPattern;
 pub struct PolicyOptions {
     pub mode: Mode,
     pub level: PolicyLevel,
+    /// Whether the working tree is thrown away afterwards, so that phases that only verify may write it too.
+    pub is_throwaway: bool,
     /// The languages whose commands are allowed; empty for all.
     pub profiles: Vec<Profile>,
     /// Whether `run` may use `rm` and `mv`.
@@ -34,6 +37,8 @@ pub struct PolicyOptions {
     pub hook_files: Vec<PathBuf>,
     /// The project root, canonical.
     pub root: PathBuf,
+    /// Where sessions see the project root, if not at its own path.
+    pub mapping: Option<PathMapping>,
     /// The session's temporary directory.
     pub temp: Option<PathBuf>,
     /// The user's home directory, for permission rules that start with `~`.
@@ -52,6 +57,7 @@ impl PolicyOptions {
         Self {
             mode,
             level: PolicyLevel::default(),
+            is_throwaway: false,
             profiles: Vec::new(),
             allow_destructive: false,
             allow_commands: Vec::new(),
@@ -61,6 +67,7 @@ impl PolicyOptions {
             hooks: Vec::new(),
             hook_files: Vec::new(),
             root: root.into(),
+            mapping: None,
             temp: None,
             home: None,
             readable: Vec::new(),
@@ -81,7 +88,7 @@ impl PolicyOptions {
 
     /// Whether commands are judged at the contained level, which only phases that may write have.
     pub(crate) fn is_contained(&self) -> bool {
-        self.level == PolicyLevel::Contained && self.mode == Mode::Run
+        self.level == PolicyLevel::Contained && (self.mode == Mode::Run || self.is_throwaway)
     }
 
     pub(crate) fn is_sync(&self) -> bool {

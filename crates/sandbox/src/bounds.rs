@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use autonoe_files::PathMapping;
 use serde::{Deserialize, Serialize};
+
+use crate::system_paths;
 
 /// The mechanism that enforces the bounds, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +30,11 @@ impl SandboxLayer {
             Self::None => "none",
         }
     }
+
+    /// Whether a room can show a directory at a path that is not its own.
+    pub fn can_move(self) -> bool {
+        self == Self::Bubblewrap
+    }
 }
 
 /// What the processes of a room may access.
@@ -34,6 +42,8 @@ impl SandboxLayer {
 pub struct Bounds {
     /// The project: readable and writable.
     pub root: PathBuf,
+    /// Where programs see `root`, if not at its own path. Only bubblewrap can do that; see [`SandboxLayer::can_move`].
+    pub shown_at: Option<PathBuf>,
     /// Absolute paths that stay read-only although they are within writable ones. Layers that can do so prevent a missing
     /// directory from being created.
     pub protected: Vec<PathBuf>,
@@ -89,6 +99,7 @@ impl Bounds {
     pub fn new(root: impl Into<PathBuf>, home: impl Into<PathBuf>, temp: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
+            shown_at: None,
             protected: Vec::new(),
             home: home.into(),
             temp: temp.into(),
@@ -99,6 +110,33 @@ impl Bounds {
             nested: false,
             records: None,
         }
+    }
+
+    /// How paths in `root` are mapped, if programs see it at another path.
+    pub fn mapping(&self) -> Option<PathMapping> {
+        let shown = self.shown_at.clone()?;
+        Some(PathMapping { real: self.root.clone(), shown })
+    }
+
+    /// Whether `root` can be shown at `path`: nothing else of the room is in there but `except`, which then is a mount point in `root`.
+    pub fn leave_room_for(&self, path: &Path, except: &Path) -> bool {
+        let system = system_paths::SYSTEM
+            .into_iter()
+            .chain(["/tmp", "/run", "/var/tmp", "/proc", "/dev"])
+            .map(Path::new);
+        let own =
+            self.read.iter().chain(&self.write).chain(&self.hidden).chain([&self.home]).map(PathBuf::as_path);
+        !system.chain(own).any(|other| other.starts_with(path) && other != except)
+    }
+
+    /// The path at which programs see `path`.
+    pub fn shown(&self, path: &Path) -> PathBuf {
+        self.mapping().map_or_else(|| path.to_owned(), |mapping| mapping.to_shown(path))
+    }
+
+    /// Where a path that programs use really is.
+    pub fn real(&self, path: &Path) -> PathBuf {
+        self.mapping().map_or_else(|| path.to_owned(), |mapping| mapping.to_real(path))
     }
 
     /// The writable paths of the user: the project and `write`.

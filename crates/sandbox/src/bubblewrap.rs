@@ -30,12 +30,12 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     let written = bounds.writable().map(|path| (path, Visibility::Writable));
     let hidden = bounds.hidden.iter().map(|path| (path.as_path(), Visibility::Hidden));
     let mut paths: Vec<_> = read.chain(written).chain(hidden).collect();
-    paths.sort_by_key(|(path, visibility)| (path.components().count(), *visibility));
+    paths.sort_by_key(|(path, visibility)| (bounds.shown(path).components().count(), *visibility));
     for (path, visibility) in &paths {
         match visibility {
-            Visibility::Readable => list.mount("--ro-bind", path, path),
-            Visibility::Writable => list.mount("--bind", path, path),
-            Visibility::Hidden => list.hide(path),
+            Visibility::Readable => list.mount("--ro-bind", path, &bounds.shown(path)),
+            Visibility::Writable => list.mount("--bind", path, &bounds.shown(path)),
+            Visibility::Hidden => list.hide(path, &bounds.shown(path)),
         }
     }
     list.protected(bounds);
@@ -43,7 +43,11 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     let contains_visible = |hidden: &Path| {
         paths.iter().any(|(path, visibility)| *visibility != Visibility::Hidden && path.starts_with(hidden))
     };
-    bounds.hidden.iter().filter(|path| !contains_visible(path)).for_each(|path| list.hide(path));
+    bounds
+        .hidden
+        .iter()
+        .filter(|path| !contains_visible(path))
+        .for_each(|path| list.hide(path, &bounds.shown(path)));
     // Our own directories may be below a hidden path, so they come after it.
     list.mount("--bind", &bounds.home, &bounds.home);
     list.mount("--ro-bind", own_binary, Path::new(OWN_BINARY));
@@ -71,12 +75,12 @@ impl Arguments {
         self.0.extend([OsStr::new(how), from.as_os_str(), to.as_os_str()].map(OsString::from));
     }
 
-    /// Covers a directory with an empty one, and a file with `/dev/null`.
-    fn hide(&mut self, path: &Path) {
+    /// Covers a directory, which the room has at `shown`, with an empty one, and a file with `/dev/null`.
+    fn hide(&mut self, path: &Path, shown: &Path) {
         if path.is_dir() {
-            self.0.extend([OsStr::new("--tmpfs"), path.as_os_str()].map(OsString::from));
+            self.0.extend([OsStr::new("--tmpfs"), shown.as_os_str()].map(OsString::from));
         } else if path.exists() {
-            self.mount("--ro-bind", Path::new("/dev/null"), path);
+            self.mount("--ro-bind", Path::new("/dev/null"), shown);
         }
     }
 
@@ -90,7 +94,7 @@ impl Arguments {
             }
         }
         for path in system_paths::SECRET.map(Path::new) {
-            self.hide(path);
+            self.hide(path, path);
         }
         self.add(["--proc", "/proc", "--dev", "/dev"]);
         // Kernel settings are read-only, even for root.
@@ -117,10 +121,10 @@ impl Arguments {
         }
         parents.sort();
         for path in &parents {
-            self.mount("--bind", path, path);
+            self.mount("--bind", path, &bounds.shown(path));
         }
         for path in protected {
-            self.mount("--ro-bind", path, path);
+            self.mount("--ro-bind", path, &bounds.shown(path));
         }
     }
 }

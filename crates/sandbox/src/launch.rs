@@ -78,9 +78,12 @@ impl Launch {
         self
     }
 
+    /// Starts the program in `dir`, which is a path of ours: the program may see it at another one.
     #[must_use]
     pub fn cwd(mut self, dir: impl AsRef<Path>) -> Self {
-        dir.as_ref().clone_into(&mut self.request.cwd);
+        let dir = dir.as_ref();
+        self.request.cwd =
+            self.room.mapping.as_ref().map_or_else(|| dir.to_owned(), |mapping| mapping.to_shown(dir));
         self
     }
 

@@ -138,6 +138,7 @@ impl Sandbox {
         let (mut error_output, stderr) = io::pipe()?;
         let before = OomBaseline::now();
         let (supervisor, reports) = self.start(&bounds, rooms, stderr.into(), &cleanup, record.as_ref())?;
+        let mapping = bounds.mapping();
         ours.set_read_timeout(Some(OPEN_LIMIT))?;
         let event = wire::send(&ours, &RoomSetup { layer: self.layer, bounds }, &[])
             .and_then(|()| wire::receive::<RoomEvent>(&ours));
@@ -150,6 +151,7 @@ impl Sandbox {
                     SupervisorClient::new(reports)?,
                     egress_listener,
                     RoomShutdown { supervisor, cleanup, record },
+                    mapping,
                 )?);
             }
             Ok(Some((RoomEvent::Failed(why) | RoomEvent::Cleared(why), _))) => Some(why),

@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
+use autonoe_files::PathMapping;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio_util::task::TaskTracker;
 
@@ -58,8 +59,9 @@ impl Room {
         supervisor: SupervisorClient,
         egress_listener: Option<TcpListener>,
         shutdown: RoomShutdown,
+        mapping: Option<PathMapping>,
     ) -> io::Result<Self> {
-        let room_handle = Arc::new(RoomHandle::new(socket, supervisor)?);
+        let room_handle = Arc::new(RoomHandle::new(socket, supervisor, mapping)?);
         Ok(Self { room_handle, egress_listener, shutdown: Some(shutdown) })
     }
 

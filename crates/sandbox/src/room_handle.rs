@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use autonoe_files::PathMapping;
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 
@@ -24,6 +25,8 @@ pub(crate) struct RoomHandle {
     socket: Mutex<Option<UnixStream>>,
     state: watch::Receiver<RoomState>,
     before: OomBaseline,
+    /// The project, if programs see it at another path.
+    pub(crate) mapping: Option<PathMapping>,
 }
 
 #[derive(Debug, Default)]
@@ -55,13 +58,17 @@ impl RoomState {
 
 impl RoomHandle {
     /// Takes the socket of an open room and its supervisor, and starts to listen to both.
-    pub(crate) fn new(socket: UnixStream, supervisor: SupervisorClient) -> io::Result<Self> {
+    pub(crate) fn new(
+        socket: UnixStream,
+        supervisor: SupervisorClient,
+        mapping: Option<PathMapping>,
+    ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let events = tokio::net::UnixStream::from_std(socket.try_clone()?)?;
         let (updates, state) = watch::channel(RoomState::default());
         let before = OomBaseline::now();
         tokio::spawn(listen(events, supervisor, before, updates));
-        Ok(Self { socket: Mutex::new(Some(socket)), state, before })
+        Ok(Self { socket: Mutex::new(Some(socket)), state, before, mapping })
     }
 
     /// Passes the socket of a new supervisor to the room, which then starts that supervisor.

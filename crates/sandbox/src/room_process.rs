@@ -176,7 +176,7 @@ impl LimitMonitor {
         if system::count_descendants() > processes {
             return Some(format!("more than {processes} processes were running"));
         }
-        let disk = rustix::fs::statvfs(&self.setup.bounds.root).ok()?;
+        let disk = rustix::fs::statvfs(self.setup.bounds.shown(&self.setup.bounds.root)).ok()?;
         let free = disk.f_bavail * disk.f_frsize;
         // Programs that free space on a full disk may continue.
         let filling = free < disk_reserve && free < self.free;

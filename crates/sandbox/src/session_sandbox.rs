@@ -66,6 +66,11 @@ impl SessionSandbox {
         Ok(room.command(program).envs(pairs))
     }
 
+    /// What the programs of the session may access.
+    pub fn bounds(&self) -> &Bounds {
+        &self.room_config.bounds
+    }
+
     /// Prepares to run our own binary in the room, in one of its helper roles.
     pub async fn own_binary(&self) -> Result<Launch, OpenError> {
         self.command(self.room_config.sandbox.own_binary_inside()).await

@@ -4,6 +4,6 @@ mod agent_config;
 mod effective;
 mod hooks;
 
-pub use agent_config::{AgentConfig, AllowCommands, Hooks, PermissionsConfig};
+pub use agent_config::{AgentConfig, AllowCommands, Hooks, PermissionsConfig, PolicyChoice};
 pub use effective::EffectiveConfig;
 pub use hooks::{BuiltInHook, HookCommand, HookEntry, HookGroup};

@@ -132,6 +132,7 @@ impl TelemetrySink {
             | RunEvent::Disputed { .. }
             | RunEvent::StepEnded { .. }
             | RunEvent::Escalated { .. }
+            | RunEvent::Notice { .. }
             | RunEvent::Waiting { .. } => {}
             RunEvent::Warning { message } => self.event(span, "autonoe.trouble", message, Vec::new()),
         }

@@ -68,7 +68,7 @@ impl Workspace {
 
     /// Makes the next command start in `directory`. Returns false and changes nothing if that is not in the project.
     pub(crate) fn enter(&self, directory: &Path) -> bool {
-        let Ok(real) = directory.canonicalize() else { return false };
+        let Ok(real) = self.session_sandbox.bounds().real(directory).canonicalize() else { return false };
         let is_inside = real.starts_with(&self.root) && real.is_dir();
         if is_inside {
             *self.cwd.lock().unwrap_or_else(PoisonError::into_inner) = real;
@@ -90,7 +90,7 @@ impl Workspace {
 
     /// The absolute form of a path from the model; relative paths start at the root.
     pub(crate) fn resolve(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+        self.session_sandbox.bounds().real(&self.root.join(path))
     }
 
     /// The display form of a path: relative to the root if possible.
@@ -98,7 +98,7 @@ impl Workspace {
         match path.strip_prefix(&self.root) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
             Ok(inside) => inside.display().to_string(),
-            Err(_) => path.display().to_string(),
+            Err(_) => self.session_sandbox.bounds().shown(path).display().to_string(),
         }
     }
 

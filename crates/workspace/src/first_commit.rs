@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 
 use autonoe_core::fault::Fault;
+use autonoe_files::show_bytes;
+use autonoe_sandbox::RepositoryProblem;
 
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
@@ -13,8 +15,18 @@ use crate::skeleton::Skeleton;
 /// Name of a repository that is not complete yet.
 const INCOMPLETE: &str = ".git.autonoe";
 
-/// Commits everything in the working tree `$2` that is not ignored, without Autonoe's own files, to the repository `$1`.
+/// The most bytes that are committed without asking.
+const MAX_FIRST_COMMIT: u64 = 1 << 30;
+
+/// The exit code for more than that.
+const TOO_LARGE: i32 = 9;
+
+/// Commits everything in the working tree `$2` that is not ignored, without Autonoe's own files, to the repository `$1`. Exits with 9 if it
+/// is larger than `$3` bytes.
 const COMMIT_ALL: &str = r#"cd "$2" || exit 3
+size=$(git --git-dir="$1" --work-tree="$2" ls-files --others --exclude-standard -z | xargs -0 -r stat -c %s -- 2> /dev/null |
+    awk '{ total += $1 } END { printf "%.0f", total }')
+[ "${size:-0}" -le "$3" ] || exit 9
 export GIT_DIR="$1" GIT_WORK_TREE="$2"
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
@@ -64,12 +76,28 @@ impl Hub {
     }
 
     async fn commit_all(&self, git: &Path, top: &Path) -> Result<(), Fault> {
+        if self.contains_home(top) {
+            return Err(self.refused(
+                "nothing is committed, and it contains your home directory",
+                "Commit what agents may see, or use `--in-place`.",
+            ));
+        }
+        // Git would wait for a pipe, or read without end.
+        if let Some(problem) = RepositoryProblem::search(self.root()) {
+            let why = format!("git cannot use {}: {}", problem.path.display(), problem.why);
+            return Err(self.refused(&why, &problem.advice));
+        }
         let room = self.room([], [top.to_owned(), git.to_owned()])?;
-        let committed = room.run(COMMIT_ALL, [git, top]).await;
+        let limit = MAX_FIRST_COMMIT.to_string();
+        let committed = room.run(COMMIT_ALL, [git.as_os_str(), top.as_os_str(), limit.as_ref()]).await;
         room.close().await;
         let committed = committed?;
         match committed.code {
             0 => Ok(()),
+            TOO_LARGE => Err(self.refused(
+                &format!("nothing is committed, and its files are larger than {}", show_bytes(MAX_FIRST_COMMIT)),
+                "Name what should not be committed in .gitignore, commit what there is yourself, or use `--in-place`.",
+            )),
             _ => {
                 let why = format!("its files cannot be committed ({})", committed.reason());
                 Err(self.refused(&why, "Commit what there is yourself."))

@@ -50,7 +50,8 @@ pub struct Hub {
     /// A directory of ours, on which no agent ever has write access but in its own workspace.
     pub(crate) directory: PathBuf,
     /// Sandbox, environment and readable paths of the rooms for git.
-    room_config: RoomConfig,
+    pub(crate) room_config: RoomConfig,
+    home: Option<PathBuf>,
 }
 
 /// What [`Hub::fetch`] brought.
@@ -62,8 +63,9 @@ pub struct Fetched {
 }
 
 impl Hub {
-    pub fn new(root: PathBuf, directory: PathBuf, room_config: RoomConfig) -> Self {
-        Self { root, directory, room_config }
+    /// `home` is the user's home directory, which must not get into a workspace by accident.
+    pub fn new(root: PathBuf, directory: PathBuf, room_config: RoomConfig, home: Option<PathBuf>) -> Self {
+        Self { root, directory, room_config, home }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -81,6 +83,10 @@ impl Hub {
 
     pub(crate) fn objects(&self) -> PathBuf {
         self.git_dir().join("objects")
+    }
+
+    pub(crate) fn contains_home(&self, directory: &Path) -> bool {
+        self.home.as_ref().is_some_and(|home| home.starts_with(directory))
     }
 
     pub(crate) fn repository(&self) -> Repository {
@@ -117,6 +123,12 @@ impl Hub {
             );
         };
         let top = repository.top(&self.root).to_owned();
+        if top != self.root && self.contains_home(&top) {
+            return Err(self.refused(
+                &format!("its repository is {}, which contains your home directory", top.display()),
+                "Run `git init` in the project and commit what there is.",
+            ));
+        }
         let (objects, base) = (shared.join("objects"), self.base_objects());
         let linking = tokio::task::spawn_blocking(move || link_objects(&objects, &base)).await;
         let linked = linking.map_err(|error| broken(&error))?.map_err(|error| self.unwritable(&error))?;

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::Tally;
 use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, read_text, replace_beneath};
@@ -11,6 +13,8 @@ use crate::first_commit::Beginning;
 use crate::hub::{Fetched, Hub};
 use crate::landing::{Landing, LandingRefusal, SelfActingFiles};
 use crate::project_revision::ProjectRevision;
+use crate::saving_examiner::SavingExaminer;
+use crate::user_files::directory;
 use crate::workspace::Workspace;
 
 /// The only workspace of a project, as long as one run at a time works on it.
@@ -18,6 +22,9 @@ pub const WORKSPACE: &str = "1";
 
 /// The note that one session leaves for the next.
 const NOTE: &str = ".autonoe-note.md";
+
+/// The user's directory for Autonoe, which agents can read.
+const OWN_DIRECTORY: &str = ".autonoe";
 
 /// When commits come to the user's branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,6 +67,8 @@ pub struct WorkspaceSite {
     pub workspace: Workspace,
     /// What had to be done before agents could work.
     pub beginning: Option<Beginning>,
+    /// What is wrong with the workspace that an earlier run has left.
+    pub warning: Option<String>,
     /// The state of the user's repository that the next landing expects.
     from: ProjectRevision,
     options: SiteOptions,
@@ -104,7 +113,18 @@ impl WorkspaceSite {
             from.commit = Some(commit);
         }
         let branch = format!("autonoe/{run}");
-        let workspace = match hub.continued(WORKSPACE, &branch, &from, start).await? {
+        let mut warning = None;
+        let earlier = match hub.earlier(WORKSPACE, &branch, &from, start).await {
+            Ok(earlier) => earlier,
+            // Whatever is wrong with it, nothing of it may be lost.
+            Err(fault) => {
+                let aside = hub.set_aside(WORKSPACE).map_err(|error| hub.unwritable(&error))?;
+                let aside = aside.display();
+                warning = Some(format!("{} It was moved to {aside}, and a new one was made.", fault.message));
+                None
+            }
+        };
+        let workspace = match earlier {
             Some(workspace) if !options.is_throwaway => workspace,
             Some(_) | None => {
                 let (workspace, _) = hub.workspace(WORKSPACE, &branch, &from).await?;
@@ -123,11 +143,20 @@ impl WorkspaceSite {
         let now = (tally.passed, tally.verified);
         let landed =
             hub.last_landed().map_or(now, |(passed, verified)| (passed.min(now.0), verified.min(now.1)));
-        let site = Self { hub, root, workspace, beginning, from, options, landed, last_refusal: None };
-        for name in ["SPEC.md", NOTE] {
-            site.carry_in(name)?;
-        }
+        let site =
+            Self { hub, root, workspace, beginning, warning, from, options, landed, last_refusal: None };
+        site.carry_all_in()?;
         Ok(site)
+    }
+
+    /// Adds what agents have not committed to what is examined, in a project that was not in a repository before.
+    pub fn examiner(&self, inner: Arc<dyn Examiner>) -> Arc<dyn Examiner> {
+        match self.beginning {
+            Some(Beginning::NewRepository) => {
+                Arc::new(SavingExaminer { inner, hub: self.hub.clone(), workspace: self.workspace.clone() })
+            }
+            Some(Beginning::FirstCommit) | None => inner,
+        }
     }
 
     /// Names of the user's uncommitted files, which are not in the workspace.
@@ -148,17 +177,21 @@ impl WorkspaceSite {
             self.carry_home(NOTE)?;
             return Ok(Vec::new());
         }
-        let (mut events, fetched) =
-            self.bring_home(&format!("Save uncommitted work of session {number}")).await?;
         let (passed, verified) = self.landed;
         let is_time = match self.options.when {
             LandWhen::Passed => tally.passed > passed,
             LandWhen::Verified => tally.verified > verified,
             LandWhen::End | LandWhen::Never => false,
         };
-        if is_time {
-            events.extend(self.land(&fetched, tally).await?);
+        if !is_time {
+            // What is not committed is for the next session to go on with.
+            self.hub.fetch(&self.workspace).await?;
+            self.carry_home(NOTE)?;
+            return Ok(Vec::new());
         }
+        let (mut events, fetched) =
+            self.bring_home(&format!("Save uncommitted work of session {number}")).await?;
+        events.extend(self.land(&fetched, tally).await?);
         Ok(events)
     }
 
@@ -170,7 +203,7 @@ impl WorkspaceSite {
             last.commit = Some(commit);
         }
         self.hub.workspace(WORKSPACE, self.workspace.branch(), &last).await?;
-        ["SPEC.md", NOTE].into_iter().try_for_each(|name| self.carry_in(name))
+        self.carry_all_in()
     }
 
     /// Saves what is left at the end of a run. Commits that have not landed are put on a branch of their own.
@@ -230,14 +263,30 @@ impl WorkspaceSite {
         }
     }
 
+    /// Gives the workspace what is the user's and not in its commits.
+    fn carry_all_in(&self) -> Result<(), Fault> {
+        // Nothing of the project may be committed yet.
+        directory(&self.workspace.tree(), self.workspace.part())
+            .map_err(|error| self.hub.unwritable(&error))?;
+        ["SPEC.md", NOTE].into_iter().try_for_each(|name| self.carry_in(name))?;
+        // Rooms that show the workspace at the project's path have the user's directory there.
+        if !self.hub.room_config.sandbox.layer().can_move() {
+            let link = self.workspace.root().join(OWN_DIRECTORY);
+            // Whatever else is there is not used.
+            let _ = std::os::unix::fs::symlink(self.root.join(OWN_DIRECTORY), link);
+        }
+        Ok(())
+    }
+
     /// Gives the workspace a file as the user has it now, committed or not.
     fn carry_in(&self, name: &str) -> Result<(), Fault> {
         let source = self.root.join(name);
         let content = read_bytes(&source, DOCUMENT_LIMIT).map_err(|error| unreadable(&source, &error))?;
-        let now = read_bytes_beneath(&self.workspace.root(), Path::new(name), DOCUMENT_LIMIT).ok();
+        let (tree, target) = (self.workspace.tree(), self.workspace.part().join(name));
+        let now = read_bytes_beneath(&tree, &target, DOCUMENT_LIMIT).ok();
         match content {
             Some(content) if now.as_ref() != Some(&content) => {
-                let placed = replace_beneath(&self.workspace.root(), Path::new(name), &content);
+                let placed = replace_beneath(&tree, &target, &content);
                 placed.map_err(|error| self.hub.unwritable(&error))
             }
             _ => Ok(()),
@@ -246,7 +295,8 @@ impl WorkspaceSite {
 
     /// Gives the user a plain file that an agent has written, if it is one and not too large.
     fn carry_home(&self, name: &str) -> Result<(), Fault> {
-        let Ok(content) = read_bytes_beneath(&self.workspace.root(), Path::new(name), DOCUMENT_LIMIT) else {
+        let source = self.workspace.part().join(name);
+        let Ok(content) = read_bytes_beneath(&self.workspace.tree(), &source, DOCUMENT_LIMIT) else {
             return Ok(());
         };
         let now = read_bytes_beneath(&self.root, Path::new(name), DOCUMENT_LIMIT).ok();
@@ -280,7 +330,7 @@ impl Hub {
 
     /// The workspace as it is, if a killed run is resumed there or if it has commits beyond the user's. Otherwise its commits are kept in the
     /// hub, and `None` is returned.
-    async fn continued(
+    async fn earlier(
         &self,
         name: &str,
         branch: &str,
@@ -291,12 +341,8 @@ impl Hub {
         if !existing.exists() {
             return Ok(None);
         }
-        if self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await.is_err() {
-            return Ok(None);
-        }
-        let Ok(fetched) = self.fetch(&existing).await else {
-            return Ok(None);
-        };
+        self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
+        let fetched = self.fetch(&existing).await?;
         let continues = match &from.commit {
             Some(commit) => self.is_ancestor(commit, &fetched.commit).await?,
             None => true,

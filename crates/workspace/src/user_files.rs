@@ -90,7 +90,7 @@ fn copy_file(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
 }
 
 /// Makes a directory below `root`. What else is in the way, especially a link, is replaced.
-fn directory(root: &Path, path: &Path) -> io::Result<()> {
+pub(crate) fn directory(root: &Path, path: &Path) -> io::Result<()> {
     let mut directory = PathBuf::from(root);
     for part in path.components() {
         directory.push(part);

@@ -58,6 +58,11 @@ impl Workspace {
         self.tree().join(self.part.trim_end_matches('/'))
     }
 
+    /// The path of the project within the working tree.
+    pub(crate) fn part(&self) -> &Path {
+        Path::new(self.part.trim_end_matches('/'))
+    }
+
     pub(crate) fn git_dir(&self) -> PathBuf {
         self.tree().join(".git")
     }
@@ -128,6 +133,15 @@ impl Hub {
         }
     }
 
+    /// Moves a workspace out of the way. An earlier one that was moved is removed. Returns where it is.
+    pub(crate) fn set_aside(&self, name: &str) -> io::Result<PathBuf> {
+        let workspaces = self.directory.join("workspaces");
+        let aside = workspaces.join(format!("{name}.aside"));
+        remove(&aside)?;
+        fs::rename(workspaces.join(name), &aside)?;
+        Ok(aside)
+    }
+
     /// The workspace `name`, whether it exists or not.
     pub(crate) fn described(&self, name: &str, branch: &str, revision: &ProjectRevision) -> Workspace {
         let part = self.root().strip_prefix(&revision.top).ok().and_then(Path::to_str).unwrap_or_default();
@@ -145,7 +159,7 @@ impl Hub {
         fs::create_dir_all(workspace.tree())?;
         remove(&workspace.git_dir())?;
         let shallow = self.shallow(&self.repository()).ok().flatten();
-        let exclude = format!("/{0}.autonoe/\n/{0}.autonoe-note.md\n/{0}SPEC.md\n", workspace.part);
+        let exclude = format!("/{0}.autonoe\n/{0}.autonoe-note.md\n/{0}SPEC.md\n", workspace.part);
         let header = if revision.tags.is_empty() { "" } else { "# pack-refs with: \n" };
         let skeleton = Skeleton {
             format: &revision.format,

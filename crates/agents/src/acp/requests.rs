@@ -70,7 +70,7 @@ impl AcpAgent {
         path: &Path,
         emitter: &Emitter,
     ) -> Result<(), RpcError> {
-        let reason = match path.starts_with(&self.settings.root) {
+        let reason = match path.starts_with(self.settings.shown_root()) {
             true => self.vendor_session.refusal(&call, None).await,
             false => Some(format!("{} is not in the project.", path.display())),
         };
@@ -83,10 +83,11 @@ impl AcpAgent {
     /// Runs a command. It is reported as a call of its own, unless the agent has reported one.
     async fn run(&mut self, request: &CreateTerminalRequest, emitter: &Emitter) -> Result<Value, RpcError> {
         let id = self.terminals.next_id()?;
-        let cwd = request.cwd.clone().unwrap_or_else(|| self.settings.root.clone());
+        let root = self.settings.shown_root();
+        let cwd = request.cwd.clone().unwrap_or_else(|| root.clone());
         let call = terminals::call(&id, request);
         let has_parent = cwd.components().any(|part| part == Component::ParentDir);
-        let reason = match cwd.starts_with(&self.settings.root) && !has_parent {
+        let reason = match cwd.starts_with(&root) && !has_parent {
             true => self.vendor_session.refusal(&call, Some(&cwd)).await,
             false => Some(format!("{} is not in the project.", cwd.display())),
         };

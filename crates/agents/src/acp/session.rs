@@ -49,7 +49,7 @@ pub(super) fn session_params(
             McpTransport::Http { .. } => {}
         }
     }
-    json!({ "cwd": settings.root, "mcpServers": servers })
+    json!({ "cwd": settings.shown_root(), "mcpServers": servers })
 }
 
 #[derive(Debug, PartialEq)]

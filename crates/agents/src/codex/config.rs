@@ -138,7 +138,7 @@ pub(super) fn config(
     let off: Map<String, Value> =
         FEATURES_OFF.iter().map(|name| ((*name).to_owned(), json!(false))).collect();
     // The settings of a trusted project would be used.
-    let untrusted = json!({ settings.root.display().to_string(): { "trust_level": "untrusted" } });
+    let untrusted = json!({ settings.shown_root().display().to_string(): { "trust_level": "untrusted" } });
     let user = settings.login.directory.as_deref().map(UserProvider::read).unwrap_or_default();
     let mut config = json!({
         "check_for_update_on_startup": false,
@@ -227,7 +227,7 @@ fn servers(settings: &VendorSettings, deliverables: &ServerCommand, approval: Ap
             McpTransport::Stdio { command, args, env, cwd } => {
                 let mut entry = json!({ "command": command, "args": args, "env": env.0 });
                 if let Some(cwd) = cwd {
-                    entry["cwd"] = json!(settings.root.join(cwd));
+                    entry["cwd"] = json!(settings.shown_root().join(cwd));
                 }
                 entry
             }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_scripted::{ModelScript, ScriptedServer};
+use autonoe_workspace::SiteOptions;
 use clap::{Args, Parser};
 
 use crate::arguments::{CommonArgs, SpecArgs};
@@ -75,7 +76,7 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
         // The project is a shell script, so that nothing has to be installed. No profile allows `sh`.
         allow_commands: vec!["sh".to_owned()],
         no_sandbox: false,
-        site: None,
+        site: Some(SiteOptions::default()),
         warning: None,
     };
     let code = drive(request, &environment)?;

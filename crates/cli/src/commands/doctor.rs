@@ -20,6 +20,7 @@ use crate::arguments::ProjectArgs;
 use crate::backend_name::ALL;
 use crate::environment::Environment;
 use crate::lock_project::describe_locks;
+use crate::preflight::{self, WorkMode};
 use crate::present;
 use crate::probe;
 use crate::providers;
@@ -37,6 +38,10 @@ use crate::vendors::{self, Readiness};
 pub struct DoctorArgs {
     #[command(flatten)]
     project: ProjectArgs,
+
+    /// Look at what matters for `run --in-place`, such as the hooks of your repository
+    #[arg(long)]
+    in_place: bool,
 }
 
 enum DoctorFinding {
@@ -54,8 +59,11 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
     match environment.project(&args.project) {
         Ok(project) => {
             findings.extend(project_findings(&project));
-            findings
-                .extend(sandbox.map(|sandbox| preflight(&project, environment, sandbox)).unwrap_or_default());
+            findings.extend(
+                sandbox
+                    .map(|sandbox| try_work(&project, environment, sandbox, args.in_place))
+                    .unwrap_or_default(),
+            );
         }
         Err(fault) => findings.push(bad("project", &fault)),
     }
@@ -213,7 +221,12 @@ async fn sandbox(environment: &Environment) -> (Vec<DoctorFinding>, Option<Sandb
 }
 
 /// Whether agents can work in the project, by the preflight of a run.
-fn preflight(project: &Project, environment: &Environment, sandbox: Sandbox) -> Vec<DoctorFinding> {
+fn try_work(
+    project: &Project,
+    environment: &Environment,
+    sandbox: Sandbox,
+    in_place: bool,
+) -> Vec<DoctorFinding> {
     // It is among the findings already, and git might wait for it.
     if room_config::search_repository(project).is_err() {
         return Vec::new();
@@ -225,11 +238,16 @@ fn preflight(project: &Project, environment: &Environment, sandbox: Sandbox) -> 
     let warnings = warnings.and_then(|scratch| {
         let user = environment.user_config()?;
         let room_config = room_config::for_preflight(project, environment, &user, sandbox, scratch.path())?;
-        runtime()?.block_on(crate::preflight::check(project, &room_config))
+        let work_mode = match room_config.sandbox.layer() {
+            SandboxLayer::None => WorkMode::InPlace,
+            _ if in_place => WorkMode::InPlace,
+            SandboxLayer::Bubblewrap | SandboxLayer::Landlock | SandboxLayer::Seatbelt => WorkMode::Workspace,
+        };
+        runtime()?.block_on(preflight::check(project, &room_config, work_mode))
     });
     match warnings {
         Ok(warnings) if warnings.is_empty() => {
-            vec![DoctorFinding::Good("work: agents can write the project".into())]
+            vec![DoctorFinding::Good("work: agents can work, and the project can be written".into())]
         }
         Ok(warnings) => {
             warnings.into_iter().map(|what| DoctorFinding::Note(format!("work: {what}"))).collect()

@@ -86,7 +86,12 @@ pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault>
 async fn open_hub(project: &Project, environment: &Environment) -> Result<Hub, Fault> {
     let checkouts = room_config::checkouts_outside_runs(project, environment, false).await?;
     let place = WorkPlace::workspace(project);
-    let hub = place.open_hub(project, &checkouts.room_config, ["Autonoe", "autonoe@localhost"]);
+    let hub = place.open_hub(
+        project,
+        &checkouts.room_config,
+        ["Autonoe", "autonoe@localhost"],
+        environment.home.as_deref(),
+    );
     hub.ok_or_else(|| {
         Fault::permanent(autonoe_core::fault::FaultLayer::System, "workspace", "There is no hub.")
     })

@@ -7,6 +7,7 @@ use autonoe_core::mode::Mode;
 use autonoe_core::outcome::exit;
 use autonoe_core::profile::Profile;
 use autonoe_policy::{CommandPolicy, CommandVerdict, PolicyLevel, PolicyOptions};
+use autonoe_sandbox::SandboxLayer;
 use autonoe_store::Project;
 use autonoe_store::config::AgentConfig;
 use clap::{Args, Subcommand, ValueEnum};
@@ -15,7 +16,10 @@ use serde_json::{Value, json};
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::lock_project::removable_locks;
+use crate::permissions::policy_level;
 use crate::present;
+use crate::room_config::{detect_host, disabled_by};
+use crate::system::runtime;
 
 /// Show what the command policy decides, and by which rule
 #[derive(Debug, Args)]
@@ -50,9 +54,9 @@ struct CheckArgs {
     #[arg(long, default_value = "run")]
     mode: ModeName,
 
-    /// How much the policy judges itself; sync is always strict
-    #[arg(long, default_value = "strict")]
-    level: LevelName,
+    /// How much the policy judges itself [default: what a run here would use]
+    #[arg(long)]
+    level: Option<LevelName>,
 
     /// Language profile; can be repeated [default: those in .autonoe/agent.json, or else all]
     #[arg(long, value_name = "NAME", value_parser = profile)]
@@ -97,7 +101,7 @@ fn profile(name: &str) -> Result<Profile, UnknownProfile> {
 
 pub fn cmd_policy(args: &PolicyArgs, environment: &Environment) -> Result<u8, Fault> {
     let PolicyCommand::Check(args) = &args.command;
-    let policy = policy(args, &environment.project(&args.project)?)?;
+    let policy = policy(args, &environment.project(&args.project)?, environment)?;
     if args.batch {
         return batch(&policy);
     }
@@ -107,20 +111,22 @@ pub fn cmd_policy(args: &PolicyArgs, environment: &Environment) -> Result<u8, Fa
     Ok(if verdict.is_allowed() { exit::DONE } else { exit::BLOCKED })
 }
 
-fn policy(args: &CheckArgs, project: &Project) -> Result<CommandPolicy, Fault> {
+fn policy(args: &CheckArgs, project: &Project, environment: &Environment) -> Result<CommandPolicy, Fault> {
     let config = AgentConfig::load(project)?;
     let mode = match args.mode {
         ModeName::Run => Mode::Run,
         ModeName::Sync => Mode::Sync,
     };
     let level = match args.level {
-        LevelName::Contained => PolicyLevel::Contained,
-        LevelName::Strict => PolicyLevel::Strict,
+        Some(LevelName::Contained) => PolicyLevel::Contained,
+        Some(LevelName::Strict) => PolicyLevel::Strict,
+        None => usual_level(&config, project, environment)?,
     };
     let config = config.effective(mode);
     let profiles = if args.profile.is_empty() { config.profiles } else { Profile::active(&args.profile) };
     Ok(CommandPolicy::new(PolicyOptions {
         level,
+        is_throwaway: mode == Mode::Sync,
         profiles,
         allow_destructive: args.allow_destructive,
         allow_commands: config.commands,
@@ -128,6 +134,19 @@ fn policy(args: &CheckArgs, project: &Project) -> Result<CommandPolicy, Fault> {
         git_locks: removable_locks(project),
         ..PolicyOptions::new(mode, project.root())
     }))
+}
+
+/// The level of a run that is started here without options.
+fn usual_level(
+    config: &AgentConfig,
+    project: &Project,
+    environment: &Environment,
+) -> Result<PolicyLevel, Fault> {
+    let without_sandbox = disabled_by(false, environment, &environment.user_config()?).is_some();
+    let host = runtime()?.block_on(detect_host(project, environment, without_sandbox)?);
+    // Without a sandbox there is no run either.
+    let layer = host.sandbox.map_or(SandboxLayer::None, |sandbox| sandbox.layer());
+    Ok(policy_level(config, layer, !without_sandbox))
 }
 
 fn batch(policy: &CommandPolicy) -> Result<u8, Fault> {

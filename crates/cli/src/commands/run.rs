@@ -25,16 +25,16 @@ pub struct RunArgs {
     #[arg(long)]
     pub no_sandbox: bool,
 
-    /// Let agents work in a clone of their own instead of your checkout; its commits land on your branch (preview)
-    #[arg(long, conflicts_with = "no_sandbox")]
-    pub workspace: bool,
+    /// Let agents work in your checkout, under the strict command policy, instead of a clone of their own
+    #[arg(long)]
+    pub in_place: bool,
 
-    /// When commits of the workspace come to your branch [default: passed]
-    #[arg(long, value_name = "WHEN", requires = "workspace")]
+    /// When the agents' commits come to your branch [default: passed]
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["in_place", "no_sandbox"])]
     pub land: Option<LandChoice>,
 
-    /// Make your uncommitted changes the first commit of the workspace, instead of leaving them out
-    #[arg(long, requires = "workspace")]
+    /// Make your uncommitted changes the agents' first commit, instead of leaving them out
+    #[arg(long, conflicts_with_all = ["in_place", "no_sandbox"])]
     pub include_uncommitted: bool,
 
     /// Allow rm and mv inside the project
@@ -84,7 +84,7 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
-        site: args.workspace.then(|| SiteOptions {
+        site: (!args.in_place).then(|| SiteOptions {
             when: args.land.map(LandWhen::from).unwrap_or_default(),
             includes_uncommitted: args.include_uncommitted,
             is_throwaway: false,

@@ -17,9 +17,9 @@ pub struct SyncArgs {
     #[command(flatten)]
     pub spec: SpecArgs,
 
-    /// Let agents work in a clone of your files, which is thrown away, instead of your checkout (preview)
+    /// Let agents work in your checkout, under the strict command policy, instead of a clone that is thrown away
     #[arg(long)]
-    pub workspace: bool,
+    pub in_place: bool,
 }
 
 pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
@@ -32,7 +32,7 @@ pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
         allow_destructive: false,
         allow_commands: Vec::new(),
         no_sandbox: false,
-        site: args.workspace.then(|| SiteOptions { is_throwaway: true, ..SiteOptions::default() }),
+        site: (!args.in_place).then(|| SiteOptions { is_throwaway: true, ..SiteOptions::default() }),
         warning: None,
     };
     drive(request, &environment)

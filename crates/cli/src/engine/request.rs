@@ -20,7 +20,7 @@ pub struct RunRequest<'a> {
     pub allow_commands: Vec<String>,
     /// `--no-sandbox` was given.
     pub no_sandbox: bool,
-    /// How agents use a workspace; `None` if they work in the user's checkout.
+    /// How agents use a workspace; `None` if they work in the user's checkout, as they do without a sandbox.
     pub site: Option<SiteOptions>,
     /// Printed before anything else.
     pub warning: Option<&'static str>,

@@ -12,8 +12,8 @@ use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
 use autonoe_core::redact::SecretValues;
 use autonoe_core::runner::RunOptions;
 use autonoe_model::Tuning;
-use autonoe_policy::{PolicyLevel, PolicyOptions, path_rules_for};
-use autonoe_sandbox::{RoomConfig, SandboxLayer};
+use autonoe_policy::{PolicyOptions, path_rules_for};
+use autonoe_sandbox::RoomConfig;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{CrashPoint, Project};
 use autonoe_telemetry::TelemetrySettings;
@@ -32,7 +32,8 @@ use crate::backend_settings::{BackendSettings, SettingsReader};
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::lock_project::socket_path;
-use crate::preflight;
+use crate::permissions::policy_level;
+use crate::preflight::{self, WorkMode};
 use crate::providers;
 use crate::resolve_backends::{ResolvedBackend, resolve_backends, resolve_verifier};
 use crate::room_config;
@@ -79,12 +80,15 @@ pub struct RunBackend {
 }
 
 impl ResolvedRun {
-    pub async fn resolve(request: RunRequest<'_>, environment: &Environment) -> Result<Self, Fault> {
+    pub async fn resolve(mut request: RunRequest<'_>, environment: &Environment) -> Result<Self, Fault> {
         let (args, mode, title) = (request.args, request.job.mode(), request.job.title());
         let project = environment.project(&args.project)?;
         let config = AgentConfig::load(&project)?;
         let user = environment.user_config()?;
         let without_sandbox = room_config::disabled_by(request.no_sandbox, environment, &user);
+        if without_sandbox.is_some() {
+            request.site = None;
+        }
         let detecting =
             tokio::spawn(room_config::detect_host(&project, environment, without_sandbox.is_some())?);
         let fallbacks = args.fallback.iter().map(|fallback| fallback.backend.clone());
@@ -118,7 +122,7 @@ impl ResolvedRun {
         let mut notices: Vec<String> = warning.map(str::to_owned).into_iter().collect();
         notices.extend(project.small_state_disk().map(|small| format!("{small}.")));
         notices.extend(without_sandbox.map(|what| {
-            format!("the sandbox is disabled by {what}; system-level isolation is not enforced.")
+            format!("the sandbox is disabled by {what}; system-level isolation is not enforced, and agents work in your checkout.")
         }));
         let host = detecting.await.map_err(|error| {
             Fault::permanent(FaultLayer::System, "sandbox", format!("Sandbox detection failed: {error}."))
@@ -134,20 +138,26 @@ impl ResolvedRun {
         }));
         notices.extend(chain.iter().filter_map(|resolved| no_web_search(&resolved.backend, &policy)));
         policy.temp = room_config::temporary(sandbox.layer(), &project);
-        // Nothing of the user's is in the room, and the layer enforces the rest.
-        if site.is_some() && sandbox.layer() == SandboxLayer::Bubblewrap {
-            policy.level = PolicyLevel::Contained;
-        }
+        policy.level = policy_level(&config, sandbox.layer(), site.is_some());
+        policy.is_throwaway = site.is_some_and(|site| site.is_throwaway);
         let mut room_config =
             room_config::build(&project, environment, &user, &policy, sandbox, &host.identity, &place)?;
-        // A workspace is ours, so that nothing of the user's repository can prevent agents from working there.
+        policy.mapping = room_config.bounds.mapping();
         let warnings = match site {
-            Some(_) => Vec::new(),
-            None => preflight::check(&project, &room_config).await?,
+            Some(_) => {
+                let users = room_config::of_checkout(&project, environment, &user, &room_config);
+                preflight::check(&project, &users, WorkMode::Workspace).await?
+            }
+            None => preflight::check(&project, &room_config, WorkMode::InPlace).await?,
         };
         let checkouts =
             room_config::checkout_factory(&project, environment, &user, &room_config, "checkouts", &place);
-        let hub = place.open_hub(&project, &checkouts.room_config, host.identity.as_pair());
+        let hub = place.open_hub(
+            &project,
+            &checkouts.room_config,
+            host.identity.as_pair(),
+            environment.home.as_deref(),
+        );
         let tools = native_tools(&config, mode, &project, environment, &user, &policy, &secrets)?;
         room_config.bounds.read.extend(tools.installed.iter().cloned());
         let NativeTools { options: tool_options, servers, installed: _ } = tools;

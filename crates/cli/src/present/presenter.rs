@@ -205,6 +205,11 @@ impl Presenter {
                 }
             }
             RunEvent::Waiting { .. } | RunEvent::Instructed { .. } => {}
+            RunEvent::Notice { message } => {
+                if self.verbosity != Verbosity::Quiet {
+                    self.console.line(MessageLevel::Info, message);
+                }
+            }
             RunEvent::Warning { message } => self.console.line(MessageLevel::Warning, message),
         }
     }
@@ -271,6 +276,6 @@ fn run_activity(state: &mut ActivityState, event: &RunEvent) {
         | RunEvent::Escalated { .. }
         | RunEvent::Outage { .. }
         | RunEvent::Retrying { .. } => {}
-        RunEvent::Warning { .. } => {}
+        RunEvent::Notice { .. } | RunEvent::Warning { .. } => {}
     }
 }

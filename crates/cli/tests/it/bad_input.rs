@@ -194,7 +194,7 @@ fn a_status_file_damaged_during_a_session_stops_the_run_and_is_kept() {
     ));
     let mut command = project.command(&model, &["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("the session runs", || project.path("ready.txt").exists());
+    until("the session runs", || project.agents_path("ready.txt").exists());
     project.write(".autonoe/status.json", "garbage\n");
     project.write("go.txt", "");
     let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));

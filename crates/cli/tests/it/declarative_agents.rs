@@ -1,6 +1,7 @@
 //! Declarative agents end to end: the shipped examples on the native and on vendors' agents, invalid definitions, and
 //! resuming after a kill.
 
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 
@@ -493,7 +494,7 @@ fn an_interrupt_during_an_action_leaves_nothing_and_does_not_repeat_the_session(
     let project = with_agent(&json!({}), &steps, &[("work.md", "Work.")]);
     let model = model(&conversation("'Work.'", &[says("done")]));
     interrupted_in_a_tool(&project, project.command(&model, &["agent", "run", "worker"]));
-    project.write("done.txt", "");
+    fs::write(project.agents_path("done.txt"), "").expect("written");
     let run = project.run(&model, &["agent", "run", "worker", "--resume"]);
     run.assert_ended("condition_met", 0);
     assert_eq!((run.sessions().len(), model.requests().len()), (0, 1));
@@ -547,7 +548,7 @@ fn a_custom_program_decides_completion() {
         .expect("started");
     assert_eq!(output.status.code(), Some(2), "the program must be executable");
     assert!(text(&output).contains("chmod +x"), "{}", text(&output));
-    std::fs::set_permissions(project.path(program), std::fs::Permissions::from_mode(0o755)).expect("mode");
+    fs::set_permissions(project.path(program), fs::Permissions::from_mode(0o755)).expect("mode");
     let run = project.run(&model, &["agent", "run", "worker"]);
     run.assert_ended("condition_met", 0);
     assert_eq!((&run.outcome()["reason"], run.sessions().len()), (&json!("third"), 3));
@@ -681,7 +682,7 @@ fn an_interrupted_agent_resumes_and_a_finished_one_does_not() {
     );
     let mut command = project.command(&server, &["agent", "run", "worker"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.agents_path("ready.txt").exists());
     signal(&child, Signal::INT);
     RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
     assert_no_processes_left(&project);

@@ -38,7 +38,8 @@ fn the_demo_builds_and_verifies_its_project() {
     let (code, tests) = shell("sh tests/run.sh");
     assert_eq!(code, Some(0), "the built program passes its tests: {tests}");
     assert_eq!(tests.matches("ok ").count(), 6, "{tests}");
-    let (_, log) = shell("git log --oneline | wc -l; git status --short -- . ':!.autonoe'");
+    let (_, log) =
+        shell("git log --oneline | wc -l; git status --short -- . ':!.autonoe' ':!.autonoe-note.md'");
     assert_eq!(log.trim(), "5", "five commits and a clean tree");
     let again = project.autonoe(None).args(["verify", "-p"]).arg(&target).output().expect("started");
     let again = String::from_utf8_lossy(&again.stdout).into_owned();

@@ -180,7 +180,7 @@ fn a_repository_that_requires_signatures_gets_unsigned_commits_and_a_warning() {
 #[test]
 fn a_failing_hook_is_reported_before_the_first_session() {
     for number in 0..2 {
-        let (project, server) = (project(), committing_model());
+        let (project, server) = (project().in_place(), committing_model());
         let Some(path) = layers(&project).into_iter().nth(number) else { continue };
         let hook = project.path(".git/hooks/pre-commit");
         fs::create_dir_all(hook.parent().expect("parent")).expect("made");
@@ -188,8 +188,11 @@ fn a_failing_hook_is_reported_before_the_first_session() {
             .expect("written");
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("made executable");
         let mut doctor = project.autonoe(Some(&server));
-        let doctor =
-            doctor.arg("doctor").envs(path.as_ref().map(|path| ("PATH", path))).output().expect("started");
+        let doctor = doctor
+            .args(["doctor", "--in-place"])
+            .envs(path.as_ref().map(|path| ("PATH", path)))
+            .output()
+            .expect("started");
         assert!(
             output_text(&doctor).contains("exit code 7: lint is not installed"),
             "{}",
@@ -207,7 +210,7 @@ fn a_failing_hook_is_reported_before_the_first_session() {
         assert!(reported.is_some() && reported < begun, "{:?}", run.events);
 
         fs::write(&hook, "#!/bin/sh\nexit 0\n").expect("written");
-        let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
+        let doctor = project.autonoe(Some(&server)).args(["doctor", "--in-place"]).output().expect("started");
         assert!(!output_text(&doctor).contains("pre-commit"), "{}", output_text(&doctor));
     }
 }
@@ -340,18 +343,22 @@ fn a_git_that_is_not_a_repository_is_refused() {
 
 #[test]
 fn a_missing_git_is_reported_before_the_first_session() {
-    let (project, server) = (CliTestProject::with_status(&[("A", "pending")]), committing_model());
-    let bin = without_bubblewrap(&project);
+    let words = "git was not found on the PATH";
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let (bin, server) = (without_bubblewrap(&project), committing_model());
     fs::remove_file(bin.join("git")).expect("removed");
+    let change = |command: &mut Command| {
+        command.env("PATH", &bin);
+    };
+    assert_refused(&project, &server, change, &[words, "--in-place"]);
+
+    let project = project.in_place();
     let mut command = project.command(&server, &["run", "-n", "1"]);
     let run = RunOutput::from(command.env("PATH", &bin).output().expect("started"));
-    let words = "git was not found on the PATH";
     let reported = run.events.iter().position(|event| event["message"].to_string().contains(words));
     let begun = run.events.iter().position(|event| event["type"] == "session_started");
     assert!(reported.is_some() && reported < begun, "{:?}", run.events);
     assert!(run.stderr.contains(words), "{}", run.stderr);
-    let doctor = project.autonoe(Some(&server)).arg("doctor").env("PATH", &bin).output().expect("started");
-    assert!(output_text(&doctor).contains(words), "{}", output_text(&doctor));
 }
 
 #[test]
@@ -374,7 +381,7 @@ fn hooks_that_hang_or_refuse_a_message_are_reported() {
         fs::create_dir_all(hook.parent().expect("parent")).expect("made");
         fs::write(&hook, format!("#!/bin/sh\n{script}\n")).expect("written");
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("made executable");
-        let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
+        let doctor = project.autonoe(Some(&server)).args(["doctor", "--in-place"]).output().expect("started");
         let printed = output_text(&doctor);
         assert!(printed.contains(words) && printed.contains(&format!("The {name} hook")), "{printed}");
         fs::remove_file(&hook).expect("removed");

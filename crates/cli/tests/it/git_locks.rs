@@ -20,7 +20,7 @@ const MOMENT: Duration = Duration::from_millis(40);
 
 /// A project with a repository, whose user allows `bash`.
 fn project() -> CliTestProject {
-    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
     project.write(".autonoe/agent.json", r#"{"allowCommands": {"base": ["bash"]}}"#);
     let trusted = project.autonoe(None).args(["trust", "--yes"]).output().expect("started");
     assert!(trusted.status.success());
@@ -75,7 +75,7 @@ fn stopped_at_any_moment(path: impl Fn(&CliTestProject) -> Option<PathBuf>) {
         project.write("script.sh", COMMITS);
         let _ = fs::remove_file(project.path("made"));
         let child = started(&project, &server, path.as_deref());
-        until("something is committed", || project.path("made").exists());
+        until("something is committed", || project.agents_path("made").exists());
         std::thread::sleep(MOMENT.mul_f64(fastrand::f64()));
         signal(&child, if stop % 2 == 0 { Signal::INT } else { Signal::TERM });
         let run = RunOutput::from(child.wait_with_output().expect("ended"));
@@ -133,7 +133,7 @@ fn locks_of_a_killed_run_are_removed_by_the_next() {
     let (project, server) = (project(), runs_the_script());
     project.write("script.sh", HOLDS_A_LOCK);
     let mut child = started(&project, &server, None);
-    until("the locks are there", || project.path("ready.txt").exists());
+    until("the locks are there", || project.agents_path("ready.txt").exists());
     signal(&child, Signal::KILL);
     child.wait().expect("reaped");
     assert_no_processes_left(&project);
@@ -149,7 +149,7 @@ fn locks_are_removed_even_if_all_processes_were_killed() {
     let (project, server) = (project(), runs_the_script());
     project.write("script.sh", HOLDS_A_LOCK);
     let mut child = started(&project, &server, None);
-    until("the locks are there", || project.path("ready.txt").exists());
+    until("the locks are there", || project.agents_path("ready.txt").exists());
     for pid in descendants(child.id()) {
         let _ = kill_process(Pid::from_raw(pid).expect("pid"), Signal::KILL);
     }
@@ -181,7 +181,7 @@ fn a_lock_held_by_the_users_git_is_kept_and_reported() {
         "sh -c 'echo x > editing; while test -e editing; do sleep 0.01; done; echo mine > \"$1\"' --";
     commit.env("GIT_EDITOR", editor).current_dir(project.root()).stdout(Stdio::null());
     let mut users = commit.spawn().expect("started");
-    until("the editor is open", || project.path("editing").exists());
+    until("the editor is open", || project.agents_path("editing").exists());
 
     let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
     let printed = String::from_utf8_lossy(&doctor.stdout);

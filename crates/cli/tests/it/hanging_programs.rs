@@ -37,7 +37,7 @@ fn an_interrupt_ends_a_hanging_key_command_and_its_children() {
         let mark = format!("mark-{}", fastrand::u64(..));
         configured(&project, "http://127.0.0.1:9", &hanging(&mark));
         let child = start(&project, &["run"]);
-        until("the command runs", || project.path("hanging.txt").exists());
+        until("the command runs", || project.agents_path("hanging.txt").exists());
         for _ in 0..times {
             signal(&child, kind);
         }

@@ -24,7 +24,7 @@ fn a_signal_stops_a_running_command() {
         let model = model(LONG_COMMAND);
         let mut command = project.command(&model, &["run"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        until("the command runs", || project.path("ready.txt").exists());
+        until("the command runs", || project.agents_path("ready.txt").exists());
         signal(&child, kind);
         let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
         run.assert_ended("interrupted", 130);
@@ -88,7 +88,7 @@ fn a_second_signal_ends_it_at_once() {
     let model = model(LONG_COMMAND);
     let mut command = project.command(&model, &["run"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.agents_path("ready.txt").exists());
     signal(&child, Signal::INT);
     signal(&child, Signal::INT);
     assert_eq!(child.wait().expect("ended").code(), Some(130));
@@ -150,10 +150,10 @@ fn signals_ignored_at_the_start_stay_ignored() {
         started.arg(autonoe.get_program()).args(autonoe.get_args()).current_dir(project.root());
         started.env_clear().envs(autonoe.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let child = started.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        until("the command runs", || project.path("ready.txt").exists());
+        until("the command runs", || project.agents_path("ready.txt").exists());
         signal(&child, kind);
         signal(&child, kind);
-        project.write("go.txt", "");
+        std::fs::write(project.agents_path("go.txt"), "").expect("written");
         let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
         run.assert_ended("all_passed", 0);
         super::support::assert_script_followed(&model);
@@ -186,7 +186,7 @@ fn a_second_run_reports_the_process_that_holds_the_lock() {
     let model = model(LONG_COMMAND);
     let mut command = project.command(&model, &["run"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.agents_path("ready.txt").exists());
     let second = project.command(&model, &["sync"]).output().expect("started");
     let stderr = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!(second.status.code(), Some(2), "{stderr}");
@@ -221,7 +221,7 @@ fn a_killed_sandbox_is_reported_and_the_session_continues() {
     );
     let mut command = project.command(&model, &["run", "-n", "1"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.agents_path("ready.txt").exists());
     // Kills the outermost process of the sandbox, as the OOM killer might.
     let root = project.root().canonicalize().expect("path").display().to_string();
     let rooms = autonoe_test_kit::processes_with(&["bwrap", "__room", &root]);
@@ -246,7 +246,7 @@ fn a_killed_sandbox_is_reported_and_the_session_continues() {
 
 /// Without git the files are copied for the checks, which takes long here.
 fn with_large_file_and_check() -> CliTestProject {
-    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
     project.write("SPEC.md", "# Spec\n\n```check A name=a\n$ test -f x\n```\n");
     let large = std::fs::File::create(project.path("large")).expect("file");
     large.set_len(2_000_000_000).expect("grown");

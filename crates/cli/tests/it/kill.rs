@@ -30,6 +30,8 @@ fn kill_at_every_hit(
 ) -> u32 {
     for hit in 1..MAX_HITS {
         let (project, model) = (CliTestProject::new(), model(script));
+        // There are many, and a workspace takes time.
+        let project = if point == JournalPoint::EventWritten { project.in_place() } else { project };
         if !killed(&project, &model, args, &format!("{}:{hit}", point.name())) {
             return hit - 1;
         }
@@ -275,7 +277,7 @@ fn a_kill_during_a_command_leaves_no_process() {
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.agents_path("ready.txt").exists());
     signal(&child, Signal::KILL);
     child.wait().expect("reaped");
     assert_no_processes_left(&project);

@@ -123,7 +123,7 @@ fn during_a_run_calls_go_through_it() {
     );
     let mut command = project.command(&model, &["run", "-n", "1"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("the session runs", || project.path("ready.txt").exists());
+    until("the session runs", || project.agents_path("ready.txt").exists());
     let mut client = StdioMcpClient::start(&project, "coding");
     let (answer, failed) = client.call("set_status", json!({ "deliverableId": "B", "status": "blocked" }));
     assert!(!failed, "{answer}");

@@ -180,7 +180,7 @@ fn other_agents_get_the_token_as_a_header() {
     let run = fixture
         .project
         .run(&never_asked, &["run", "--backend", "acp:bash agent.sh", "-n", "1", "--max-retries", "0"]);
-    let received = fixture.project.read("received.txt");
+    let received = fs::read_to_string(fixture.project.agents_path("received.txt")).expect("received");
     let token = fixture.server.read(|log| log.issued[0].clone());
     assert!(
         received.contains(&format!(r#"{{"name":"Authorization","value":"Bearer {token}"}}"#)),

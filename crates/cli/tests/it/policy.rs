@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::support::CliTestProject;
 
 fn check(project: &CliTestProject, args: &[&str]) -> (Option<i32>, String, String) {
-    let output = project.autonoe(None).args(["policy", "check"]).args(args).output().expect("started");
+    let level: &[&str] = if args.contains(&"--level") { &[] } else { &["--level", "strict"] };
+    let output =
+        project.autonoe(None).args(["policy", "check"]).args(level).args(args).output().expect("started");
     read(&output)
 }
 
@@ -48,7 +50,8 @@ fn mode_profile_and_allow_destructive_change_the_verdict() {
         (&["--mode", "sync", "--allow-destructive", "--", "rm old.txt"], 3),
         (&["--level", "contained", "--", "rm old.txt"], 0),
         (&["--level", "contained", "--", "git push"], 3),
-        (&["--level", "contained", "--mode", "sync", "--", "rm old.txt"], 3),
+        (&["--level", "contained", "--mode", "sync", "--", "rm old.txt"], 0),
+        (&["--level", "contained", "--mode", "sync", "--", "git push"], 3),
         (&["--level", "strict", "--", "rm old.txt"], 3),
     ] {
         assert_eq!(check(&project, args).0, Some(code), "{args:?}");
@@ -79,7 +82,7 @@ fn json_and_batch() {
 
 fn batch(project: &CliTestProject, input: &str) -> (Option<i32>, String, String) {
     let mut command = project.autonoe(None);
-    command.args(["policy", "check", "--batch"]);
+    command.args(["policy", "check", "--level", "strict", "--batch"]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("written");

@@ -16,7 +16,7 @@ fn project_with_run(server: &autonoe_scripted::ScriptedServer) -> (CliTestProjec
     let project = CliTestProject::with_status(&[("A", "pending")]);
     let mut command = project.command(server, &["run"]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.agents_path("ready.txt").exists());
     (project, child)
 }
 

@@ -12,19 +12,22 @@ pub use autonoe_test_kit::{has_bubblewrap, until};
 use serde_json::Value;
 
 /// A project in a temporary directory, with its own HOME.
-pub struct CliTestProject(TestDirectory);
+pub struct CliTestProject {
+    directory: TestDirectory,
+    is_in_place: bool,
+}
 
 impl Deref for CliTestProject {
     type Target = TestDirectory;
 
     fn deref(&self) -> &TestDirectory {
-        &self.0
+        &self.directory
     }
 }
 
 impl CliTestProject {
     pub fn empty() -> Self {
-        Self(TestDirectory::default())
+        Self { directory: TestDirectory::default(), is_in_place: false }
     }
 
     pub fn new() -> Self {
@@ -52,6 +55,11 @@ impl CliTestProject {
         project
     }
 
+    /// Lets agents work in the checkout.
+    pub fn in_place(self) -> Self {
+        Self { is_in_place: true, ..self }
+    }
+
     /// Commits everything but Autonoe's own files to a new repository.
     pub fn in_repository(self) -> Self {
         self.git(&["init", "-q", "-b", "main", "."]);
@@ -77,6 +85,11 @@ impl CliTestProject {
         let mut projects = fs::read_dir(self.home().join(".local/state/autonoe/projects")).ok()?;
         let tree = projects.next()?.ok()?.path().join("hub/workspaces/1/tree");
         tree.exists().then_some(tree)
+    }
+
+    /// A path in the project as agents see it: in their workspace, if there is one.
+    pub fn agents_path(&self, name: &str) -> PathBuf {
+        self.workspace().unwrap_or_else(|| self.root()).join(name)
     }
 
     pub fn journal(&self) -> PathBuf {
@@ -112,6 +125,9 @@ impl CliTestProject {
     pub fn command(&self, model: &ScriptedServer, args: &[&str]) -> Command {
         let mut command = self.autonoe(Some(model));
         command.args(args).args(["--json", "--session-delay", "0s"]);
+        if self.is_in_place {
+            command.arg("--in-place");
+        }
         if !args.contains(&"--backend") {
             // Regardless of the agents installed on this machine.
             command.args(["--backend", "native"]);

@@ -70,7 +70,7 @@ impl TestVendor {
 #[track_caller]
 pub fn interrupted_in_a_tool(project: &CliTestProject, mut command: Command) {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.agents_path("ready.txt").exists());
     signal(&child, Signal::INT);
     RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
     assert_no_processes_left(project);
@@ -80,7 +80,7 @@ pub fn interrupted_in_a_tool(project: &CliTestProject, mut command: Command) {
 #[track_caller]
 pub fn killed_in_a_tool(project: &CliTestProject, mut command: Command, ready: impl Fn() -> bool) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists() && ready());
+    until("the command runs", || project.agents_path("ready.txt").exists() && ready());
     child.kill().expect("killed");
     child.wait().expect("ended");
     assert_no_processes_left(project);

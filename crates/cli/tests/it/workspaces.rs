@@ -43,7 +43,7 @@ fn what_passed_lands_on_the_users_branch_on_both_layers() {
     for has_bubblewrap in [true, false] {
         let project = project();
         let model = model(&always(BUILDS));
-        let mut command = project.command(&model, &["run", "--workspace"]);
+        let mut command = project.command(&model, &["run"]);
         if !has_bubblewrap {
             command.env("PATH", without_bubblewrap(&project));
         }
@@ -59,26 +59,41 @@ fn what_passed_lands_on_the_users_branch_on_both_layers() {
 
 #[test]
 fn nothing_of_the_users_is_visible_or_writable_in_the_room() {
-    let project = project();
-    let root = project.root().display().to_string();
-    let script = format!(
-        "for f in {root}/uncommitted.txt {root}/kept.txt {root}/.git/HEAD; do cat $f && echo SEEN; done; \
-         touch {root}/x {root}/.git/x && echo WRITTEN; ls uncommitted.txt && echo SEEN; true"
-    );
-    let script = script.replace('"', "'");
-    let model = model(&always(&format!(
-        "[[conversation.turn]]\ncall = [{{ tool = 'Bash', input = {{ command = \"sh probe.sh\" }} }}, \
-         {{ tool = 'Read', input = {{ file_path = '{root}/uncommitted.txt' }} }}]\n{BUILDS}"
-    )));
-    allow_sh(&project);
-    project.commit(&[("probe.sh", &script)]);
-    project.write("uncommitted.txt", "the user's secret");
-    let run = project.run(&model, &["run", "--workspace"]);
-    let results: String = run.of_type("tool_result").map(|event| event.to_string()).collect();
-    assert!(!results.contains("SEEN") && !results.contains("WRITTEN"), "{results}");
-    assert!(!results.contains("secret"), "{results}");
-    assert!(!project.path("x").exists() && !project.path(".git/x").exists());
-    assert!(run.of_type("trouble").any(|event| event.to_string().contains("uncommitted.txt")));
+    for has_bubblewrap in [true, false] {
+        let project = project();
+        let root = project.root().display().to_string();
+        let script = format!(
+            "grep secret {root}/uncommitted.txt {root}/kept.txt {root}/.git/config; \
+             touch {root}/x {root}/.git/x; ls uncommitted.txt; true"
+        );
+        let model = model(&always(&format!(
+            "[[conversation.turn]]\ncall = [{{ tool = 'Bash', input = {{ command = \"sh probe.sh\" }} }}, \
+             {{ tool = 'Read', input = {{ file_path = '{root}/uncommitted.txt' }} }}, \
+             {{ tool = 'Write', input = {{ file_path = '{root}/y', content = '' }} }}]\n{BUILDS}"
+        )));
+        allow_sh(&project);
+        project.commit(&[("probe.sh", &script)]);
+        project.write("uncommitted.txt", "the user's secret");
+        project.write("kept.txt", "the user's secret");
+        project.git(&["config", "user.secret", "secret"]);
+        let mut command = project.command(&model, &["run"]);
+        if !has_bubblewrap {
+            command.env("PATH", without_bubblewrap(&project));
+        }
+        let run = RunOutput::from(command.output().expect("started"));
+        let results: String = run.of_type("tool_result").map(|event| event.to_string()).collect();
+        assert!(!results.contains("secret"), "{results}");
+        assert!(!project.path(".git/x").exists());
+        assert_eq!(project.read("kept.txt"), "the user's secret");
+        assert!(run.of_type("trouble").any(|event| event.to_string().contains("uncommitted.txt")));
+        // At the project's own path, agents see their workspace, if the layer can show it there.
+        assert_eq!(
+            project.path("x").exists(),
+            has_bubblewrap,
+            "what was left uncommitted is committed and lands"
+        );
+        assert_eq!(project.path("y").exists(), has_bubblewrap);
+    }
 }
 
 #[test]
@@ -92,7 +107,7 @@ fn uncommitted_work_is_saved_and_the_next_run_continues_it() {
       text = "done"
     "#;
     let first = model(&always(writes));
-    let run = project.run(&first, &["run", "--workspace", "--max-iterations", "1"]);
+    let run = project.run(&first, &["run", "--max-iterations", "1"]);
     run.assert_ended("max_iterations", 4);
     assert_eq!(landings(&run), [("autonoe/1", false)]);
     assert!(!project.path("half.txt").exists());
@@ -110,7 +125,7 @@ fn uncommitted_work_is_saved_and_the_next_run_continues_it() {
           text = "done"
         "#,
     ));
-    let run = project.run(&second, &["run", "--workspace"]);
+    let run = project.run(&second, &["run"]);
     run.assert_ended("all_passed", 0);
     assert_script_followed(&second);
     assert_eq!(landings(&run), [("main", true)]);
@@ -127,7 +142,7 @@ fn a_destroyed_workspace_costs_one_session_and_nothing_of_the_users() {
          call = [{{ tool = 'Bash', input = {{ command = 'sh destroy.sh' }} }}]\n[[conversation.turn]]\ntext = 'done'\n{}",
         always(BUILDS)
     ));
-    let run = project.run(&model, &["run", "--workspace"]);
+    let run = project.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(project.read("kept.txt"), "the user's\n");
     assert_eq!(project.read("a.txt"), "built\n");
@@ -147,7 +162,7 @@ fn checks_run_on_what_the_workspace_committed() {
         always(BUILDS)
     );
     let model = model(&script);
-    let run = project.run(&model, &["run", "--workspace", "--strict"]);
+    let run = project.run(&model, &["run", "--strict"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(run.outcome()["deliverables_verified"], 1, "{}", run.outcome());
     assert_eq!(project.read("a.txt"), "built\n");
@@ -166,10 +181,10 @@ fn a_project_without_commits_gets_its_first_one() {
         }
         let script = BUILDS.replace("SPEC.md", "src/existing.txt").replace("three things", "the user's");
         let model = model(&always(&script));
-        let run = project.run(&model, &["run", "--workspace"]);
+        let run = project.run(&model, &["run"]);
         run.assert_ended("all_passed", 0);
         assert_script_followed(&model);
-        assert!(run.of_type("trouble").any(|event| event.to_string().contains("first commit")));
+        assert!(run.of_type("notice").any(|event| event.to_string().contains("first commit")));
         assert_eq!(project.git(&["log", "--format=%s"]), "Build a\nBegin with what there is");
         assert_eq!(project.git(&["ls-files"]), ".gitignore\nSPEC.md\na.txt\nsrc/existing.txt");
         assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
@@ -195,7 +210,7 @@ fn uncommitted_changes_can_be_included_and_ignored_files_brought_along() {
       text = "done"
     "#;
     let model = model(&always(reads));
-    let run = project.run(&model, &["run", "--workspace", "--include-uncommitted"]);
+    let run = project.run(&model, &["run", "--include-uncommitted"]);
     run.assert_ended("all_passed", 0);
     assert_script_followed(&model);
     let listed = run.of_type("tool_result").next().expect("a result").to_string();
@@ -226,7 +241,7 @@ fn sync_sees_uncommitted_changes_and_leaves_nothing_behind() {
         "#,
     );
     let before = project.git(&["status", "--porcelain"]);
-    let run = project.run(&model, &["sync", "--workspace", "--max-iterations", "3"]);
+    let run = project.run(&model, &["sync", "--max-iterations", "3"]);
     let results: String = run.of_type("tool_result").map(|event| event.to_string()).collect();
     assert!(results.contains("visible"), "{results}");
     assert_eq!(project.git(&["status", "--porcelain"]), format!("?? .autonoe-note.md\n{before}"));
@@ -247,7 +262,7 @@ fn what_was_in_the_way_of_landing_can_be_removed_and_the_commits_landed_later() 
     let project = project();
     project.write("a.txt", "the user's");
     let model = model(&always(BUILDS));
-    let run = project.run(&model, &["run", "--workspace"]);
+    let run = project.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(landings(&run), [("autonoe/1", false)]);
     assert_eq!(project.read("a.txt"), "the user's");
@@ -269,7 +284,7 @@ fn what_was_in_the_way_of_landing_can_be_removed_and_the_commits_landed_later() 
 fn files_that_act_by_themselves_land_only_with_the_users_word() {
     let project = project();
     let model = model(&always(&BUILDS.replace("a.txt", ".envrc")));
-    let run = project.run(&model, &["run", "--workspace"]);
+    let run = project.run(&model, &["run"]);
     assert_eq!(landings(&run), [("autonoe/1", false)]);
     assert!(!project.path(".envrc").exists());
     let (refused, code) = command(&project, &["land"]);

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use autonoe_files::PathMapping;
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::rule_error::RuleError;
@@ -51,6 +52,8 @@ pub struct BaseDirs {
     pub agent: Vec<PathBuf>,
     /// The user's home directory; if `None`, a `~` pattern matches nothing.
     pub home: Option<PathBuf>,
+    /// Where the agent sees the project, if not at its own path.
+    pub mapping: Option<PathMapping>,
 }
 
 impl PathPattern {
@@ -84,7 +87,14 @@ impl PathPattern {
                 let home = dirs.home.iter().filter(|home| home.is_absolute());
                 home.map(|home| dirs.resolve(&home.join(&self.literal))).collect()
             }
-            Base::Root => vec![dirs.resolve(&Path::new("/").join(&self.literal))],
+            Base::Root => {
+                let path = Path::new("/").join(&self.literal);
+                vec![
+                    dirs.resolve(
+                        &dirs.mapping.as_ref().map_or(path.clone(), |mapping| mapping.to_real(&path)),
+                    ),
+                ]
+            }
         }
     }
 }

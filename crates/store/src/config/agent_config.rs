@@ -29,8 +29,19 @@ pub struct AgentConfig {
     /// `None` means the built-in ones.
     pub mcp_servers: Option<BTreeMap<String, serde_json::Value>>,
     pub hooks: Hooks,
+    /// The level of the command policy; only `strict` changes anything.
+    pub policy: Option<PolicyChoice>,
     /// Accepted for compatibility; a repository cannot disable the sandbox.
     pub sandbox: Option<serde_json::Value>,
+}
+
+/// A level of the command policy, as a project names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicyChoice {
+    /// What is used anyway where the sandbox can hold it.
+    Contained,
+    Strict,
 }
 
 /// An array applies to `run` only.

@@ -46,7 +46,7 @@ impl HubFixture {
             guarded: Arc::default(),
         };
         let root = directory.path(part).canonicalize().unwrap();
-        let hub = Hub::new(root, state.canonicalize().unwrap().join("hub"), room_config);
+        let hub = Hub::new(root, state.canonicalize().unwrap().join("hub"), room_config, None);
         Self { directory, hub }
     }
 

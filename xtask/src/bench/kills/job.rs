@@ -40,13 +40,13 @@ enum Kind {
 /// All jobs; the agents of other vendors are installed first.
 pub fn jobs() -> Result<Vec<Job>> {
     let run: [&[&str]; 2] = [&["run"], &["run"]];
-    let in_workspace: [&[&str]; 2] = [&["run", "--workspace"], &["run", "--workspace"]];
+    let in_place: [&[&str]; 2] = [&["run", "--in-place"], &["run", "--in-place"]];
     let sync: [&[&str]; 2] = [&["sync"], &["sync"]];
     let agent: [&[&str]; 2] = [&["agent", "run", "worker"], &["agent", "run", "worker", "--resume"]];
     let own = |name, share, commands, kind| Job { name, share, commands, kind, vendor: None };
     let mut jobs = vec![
         own("run, native", 40, run, Kind::Run),
-        own("run in a workspace, native", 20, in_workspace, Kind::Run),
+        own("run in place, native", 20, in_place, Kind::Run),
         own("sync, native", 10, sync, Kind::Sync),
         own("agent run, native", 10, agent, Kind::Agent),
     ];
@@ -128,7 +128,7 @@ impl Job {
 
     /// Workspaces need a sandbox.
     pub fn needs_sandbox(&self) -> bool {
-        self.commands[0].contains(&"--workspace")
+        self.commands[0].contains(&"--in-place")
     }
 
     /// The name of its agent.

@@ -69,9 +69,9 @@ pub struct AgentRunArgs {
     #[arg(long)]
     no_sandbox: bool,
 
-    /// Let the agent work in a clone of its own instead of your checkout; its commits land when it ends (preview)
-    #[arg(long, conflicts_with = "no_sandbox")]
-    workspace: bool,
+    /// Let the agent work in your checkout, under the strict command policy, instead of a clone of its own
+    #[arg(long)]
+    in_place: bool,
 
     /// Allow rm and mv inside the project
     #[arg(long, short = 'D')]
@@ -110,7 +110,7 @@ pub fn cmd_run(args: AgentRunArgs, environment: &Environment) -> Result<u8, Faul
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
-        site: args.workspace.then(|| SiteOptions { when: LandWhen::End, ..SiteOptions::default() }),
+        site: (!args.in_place).then(|| SiteOptions { when: LandWhen::End, ..SiteOptions::default() }),
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
     drive(request, environment)

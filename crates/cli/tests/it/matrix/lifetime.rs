@@ -18,7 +18,7 @@ pub fn crash(pair: &Pair) {
     let model = model(&pair.with_own_tool_names(&script));
     let mut command = pair.command(&project, &model, &["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("the command runs", || project.path("ready.txt").exists());
+    until("the command runs", || project.agents_path("ready.txt").exists());
     kill_in(&project, |line| pair.is_agent(line));
     let run = RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("all_passed", 0);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::backend::{MatrixBackend, Pair};
+use super::backend::{MatrixBackend, MatrixLayer, Pair};
 use crate::checks;
 use crate::support::{
     CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, coding, model,
@@ -21,7 +21,7 @@ pub fn gates(pair: &Pair) {
     let bash = |command: &str| format!(r#"{{ tool = "Bash", input = {{ command = "{command}" }} }}"#);
     let patch =
         r#"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ../outside.txt\n+x\n*** End Patch\nEOF\n"#;
-    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
     let state = if pair.asks_first() { ".autonoe/status.json" } else { ".autonoe/other.json" };
     // Gemini refuses to leave its workspace by itself, and only Codex can patch from a command.
     let (outside, attempts) = match pair.backend {
@@ -78,7 +78,10 @@ pub fn gates(pair: &Pair) {
 
 pub fn sync_changes_nothing(pair: &Pair) {
     let project = CliTestProject::with_status(&[("A", "passed")]);
+    // What commands write there is thrown away, where the layer holds the rest.
+    let is_contained = pair.layer == MatrixLayer::Bubblewrap;
     let [file, command] = match pair.asks_first() {
+        true if is_contained => ["This phase may", ""],
         true => ["This phase may", "Sync may write only .autonoe-note.md"],
         false => [""; 2],
     };
@@ -90,16 +93,15 @@ pub fn sync_changes_nothing(pair: &Pair) {
     );
     let model = model(&pair.with_own_tool_names(&always(&script)));
     let run = pair.run(&project, &model, &["sync", "-n", "1"]);
-    assert_eq!(denied(&run), 2, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
-    if pair.asks_first() {
-        assert!(!project.path("src.txt").exists() && !project.path("other.txt").exists());
-    }
+    let expected = if is_contained { 1 } else { 2 };
+    assert_eq!(denied(&run), expected, "{:#?}", run.of_type("tool_result").collect::<Vec<_>>());
+    assert!(!project.path("src.txt").exists() && !project.path("other.txt").exists());
     assert_script_followed(&model);
 }
 
 /// A claim before the commit is refused; after it, the deliverable is verified.
 pub fn false_claim(pair: &Pair) {
-    let project = checks::project();
+    let project = checks::project().in_repository();
     let model = model(&pair.with_own_tool_names(&checks::too_early()));
     let run = pair.run(&project, &model, &["run", "-n", "2"]);
     run.assert_ended("all_passed", 0);
