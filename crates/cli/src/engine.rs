@@ -44,7 +44,7 @@ use crate::arguments::CommonArgs;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present::{
-    self, Console, JsonSink, MessageLevel, OutputStream, Presenter, SignalNotice, Verbosity,
+    self, Console, JsonSink, MessageLevel, OutputFormat, Presenter, SignalNotice, Verbosity,
 };
 use crate::stop::StopSignal;
 use crate::system::{SystemClock, outlives_its_terminal, runtime, watch_signals};
@@ -66,7 +66,7 @@ pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, F
         let Some(run) = resolving.transpose()? else {
             return Ok(None);
         };
-        let screen = Screen::open(args, &run, &stop);
+        let screen = Screen::open(args, &run, &stop)?;
         signal_notice.use_console(&screen.console);
         let ended = screen.execute(run).await;
         screen.console.stop();
@@ -79,7 +79,7 @@ pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, F
     };
     if let Some(mut answer) = result.and_then(|result| result.answer).filter(|_| !args.json) {
         console.redactor().value(&mut answer);
-        present::print_answer(&format!("{answer:#}\n"))?;
+        console.answer(format!("{answer:#}\n"))?;
     }
     Ok(stop.exit_code(&report))
 }
@@ -97,8 +97,8 @@ struct Screen {
 type BuiltBackend = (Box<dyn Backend>, PhaseModels);
 
 impl Screen {
-    fn open(args: &CommonArgs, run: &ResolvedRun, stop: &StopSignal) -> Self {
-        let stream = if args.json { OutputStream::Err } else { OutputStream::Out };
+    fn open(args: &CommonArgs, run: &ResolvedRun, stop: &StopSignal) -> Result<Self, Fault> {
+        let format = if args.json { OutputFormat::Json } else { OutputFormat::Text };
         let on_error = {
             let stop = stop.clone();
             move |error: &std::io::Error| {
@@ -107,14 +107,14 @@ impl Screen {
                 }
             }
         };
-        let console = Arc::new(Console::new(stream, &run.secrets, on_error));
+        let console = Arc::new(Console::new(format, &run.secrets, on_error)?);
         let verbosity = match args {
             CommonArgs { quiet: true, .. } => Verbosity::Quiet,
             CommonArgs { debug: true, .. } => Verbosity::Debug,
             CommonArgs { verbose: true, .. } => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        Self { console, verbosity, json: args.json, stop: stop.clone(), halt: Halt::default() }
+        Ok(Self { console, verbosity, json: args.json, stop: stop.clone(), halt: Halt::default() })
     }
 
     fn warn(&self, warning: &str) {

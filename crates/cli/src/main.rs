@@ -54,6 +54,7 @@ fn main() -> ExitCode {
     if let Some(code) = helper_exit {
         std::process::exit(code);
     }
+    present::report_panics();
     // Before anything else: what follows needs more stack than some shells allow.
     if let Err(fault) = resources::raise_memory_limits() {
         present::report_fault(&fault, &Redactor::new(&[]));

@@ -48,5 +48,6 @@ mod structured_answers;
 mod support;
 mod sync;
 mod tls;
+mod unread_output;
 mod vendors;
 mod workspaces;
