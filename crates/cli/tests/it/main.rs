@@ -28,6 +28,7 @@ mod hanging_programs;
 mod honesty;
 mod hooks;
 mod interrupt;
+mod junk_agents;
 mod kill;
 mod matrix;
 mod mcp;
