@@ -19,7 +19,7 @@ use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, JournalRecord};
-use autonoe_core::outcome::{RunReport, exit};
+use autonoe_core::outcome::{RunOutcome, RunReport};
 use autonoe_core::plan::{Plan, StatusReader as _};
 use autonoe_core::runner::Runner;
 use autonoe_core::sink::{Sink, Sinks};
@@ -62,26 +62,53 @@ pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, F
     let (stop, signal_notice) = (StopSignal::default(), SignalNotice::default());
     let ended = runtime.block_on(async {
         watch_signals(stop.clone(), signal_notice.clone().on_signal())?;
-        let resolving = stop.token().run_until_cancelled(ResolvedRun::resolve(request, environment)).await;
-        let Some(run) = resolving.transpose()? else {
-            return Ok(None);
+        let resolving = ResolvedRun::resolve(request, environment);
+        let run = match unless_stopped(&stop, args.max_duration, resolving).await {
+            Ok(run) => run?,
+            Err(outcome) => return Ok(JobEnd::NotStarted(outcome)),
         };
         let screen = Screen::open(args, &run, &stop)?;
         signal_notice.use_console(&screen.console);
         let ended = screen.execute(run).await;
         screen.console.stop();
-        ended.map(|(report, result)| Some((report, result, screen.console)))
+        ended.map(|ended| JobEnd::Ended(Box::new(ended), screen.console))
     });
     runtime.block_on(rooms_closed(ROOM_LIMIT));
     runtime.shutdown_timeout(Duration::from_millis(200));
-    let Some((report, result, console)) = ended? else {
-        return Ok(exit::INTERRUPTED);
+    let ((report, result), console) = match ended? {
+        JobEnd::Ended(ended, console) => (*ended, console),
+        JobEnd::NotStarted(outcome) => {
+            if !stop.is_requested() {
+                present::report_end(&outcome);
+            }
+            return Ok(outcome.exit_code());
+        }
     };
     if let Some(mut answer) = result.and_then(|result| result.answer).filter(|_| !args.json) {
         console.redactor().value(&mut answer);
         console.answer(format!("{answer:#}\n"))?;
     }
     Ok(stop.exit_code(&report))
+}
+
+enum JobEnd {
+    /// There was no run yet when it was stopped.
+    NotStarted(RunOutcome),
+    Ended(Box<(RunReport, Option<AgentResult>)>, Arc<Console>),
+}
+
+/// Drops `work` on a signal and at the time limit. Before the first session there is no loop that would do it.
+async fn unless_stopped<T>(
+    stop: &StopSignal,
+    max_duration: Option<Duration>,
+    work: impl Future<Output = T>,
+) -> Result<T, RunOutcome> {
+    let limit = max_duration.unwrap_or(Duration::MAX);
+    match stop.token().run_until_cancelled(tokio::time::timeout(limit, work)).await {
+        None => Err(RunOutcome::Interrupted),
+        Some(Err(_)) => Err(RunOutcome::DurationExceeded { limit }),
+        Some(Ok(done)) => Ok(done),
+    }
 }
 
 /// Who sees the run and can stop it.
@@ -198,13 +225,16 @@ impl Screen {
             sinks: sinks.clone(),
             span: span.clone(),
         };
-        // An agent's entry actions may take long; an interrupt must not wait for them.
+        // An agent's entry actions may take long.
         let planning = context.plan(job, verifier.is_some(), &run.room_config);
-        let Some(mut plan) = self.stop.token().run_until_cancelled(planning).await.transpose()? else {
-            let report = RunReport::interrupted();
-            journal.record(JournalRecord::RunEnded(Box::new(report.clone()))).await?;
-            sinks.emit(&span, RunEvent::Outcome(report.clone()));
-            return Ok((report, None));
+        let mut plan = match unless_stopped(&self.stop, run.options.limits.max_duration, planning).await {
+            Ok(plan) => plan?,
+            Err(outcome) => {
+                let report = RunReport::without_session(outcome);
+                journal.record(JournalRecord::RunEnded(Box::new(report.clone()))).await?;
+                sinks.emit(&span, RunEvent::Outcome(report.clone()));
+                return Ok((report, None));
+            }
         };
         let deliverables = self.deliverables(first, &plan, status, &journal, &sinks, &span);
         let _calls = CallServer::start(&run.socket, Arc::clone(&deliverables)).map_err(|error| {

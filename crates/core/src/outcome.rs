@@ -308,11 +308,11 @@ impl PlanReport {
 }
 
 impl RunReport {
-    /// The report of a run that was interrupted before its first session.
-    pub fn interrupted() -> Self {
+    /// The report of a run that ended before its first session.
+    pub fn without_session(outcome: RunOutcome) -> Self {
         Self {
-            outcome: RunOutcome::Interrupted,
-            exit_code: exit::INTERRUPTED,
+            exit_code: outcome.exit_code(),
+            outcome,
             iterations: 0,
             duration: Duration::ZERO,
             cost_usd: Some(Usd(0.0)),
@@ -439,7 +439,7 @@ mod tests {
             PlanReport::Sync { tally, reviewed },
             PlanReport::Steps(agent.into()),
         ] {
-            let report = RunReport { plan: plan.clone(), ..RunReport::interrupted() };
+            let report = RunReport { plan: plan.clone(), ..RunReport::without_session(RunOutcome::Interrupted) };
             let json = serde_json::to_value(&report).expect("reports serialize");
             assert_eq!(json["outcome"], "interrupted");
             assert_eq!(json["exit_code"], 130);

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::outcome::exit;
+use autonoe_core::outcome::{RunOutcome, exit};
 use autonoe_core::redact::Redactor;
 use clap::builder::StyledStr;
 
+use super::messages;
 use super::writer::{OutputStream, OutputWriter};
 
 /// Prints a fault that ends the program: the error, then the hint.
@@ -18,6 +19,13 @@ pub fn report_fault(fault: &Fault, redactor: &Redactor) {
         text = format!("{text}\n{} {}", cyan.apply_to("hint:"), redactor.text(hint));
     }
     notice(&text);
+}
+
+/// Prints how a run ended that has no console yet.
+pub fn report_end(outcome: &RunOutcome) {
+    let (_, text, hint) = messages::ending(outcome);
+    let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+    notice(&format!("{text}{hint}"));
 }
 
 pub fn warn(message: &str) {
