@@ -14,6 +14,7 @@ mod environment;
 mod helper;
 mod lock_project;
 mod options;
+mod output_file;
 mod permissions;
 mod preflight;
 mod present;

@@ -439,7 +439,8 @@ mod tests {
             PlanReport::Sync { tally, reviewed },
             PlanReport::Steps(agent.into()),
         ] {
-            let report = RunReport { plan: plan.clone(), ..RunReport::without_session(RunOutcome::Interrupted) };
+            let report =
+                RunReport { plan: plan.clone(), ..RunReport::without_session(RunOutcome::Interrupted) };
             let json = serde_json::to_value(&report).expect("reports serialize");
             assert_eq!(json["outcome"], "interrupted");
             assert_eq!(json["exit_code"], 130);
