@@ -28,6 +28,7 @@ mod hanging_programs;
 mod honesty;
 mod hooks;
 mod interrupt;
+mod interrupted_agents;
 mod junk_agents;
 mod kill;
 mod matrix;

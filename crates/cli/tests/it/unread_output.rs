@@ -75,9 +75,9 @@ fn the_time_limit_ends_a_run_whose_output_is_not_read() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&talkative(THEN_WAIT));
     let mut command = run(&project, true, &model);
-    let mut child = start(command.args(["--max-duration", "4s"]), true);
+    let mut child = start(command.args(["--max-duration", "6s"]), true);
     assert_eq!(ended(&mut child), Some(4));
-    assert!(project.path("said-7.txt").exists(), "the run did not wait for a reader");
+    assert!(project.path("said-1.txt").exists(), "the run did not wait for a reader");
     assert_no_processes_left(&project);
 }
 
