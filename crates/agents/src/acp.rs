@@ -35,8 +35,8 @@ use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::emit::{Emitter, events};
 use crate::guides;
 use crate::vendor::{
-    JsonLineProcess, PreparedSession, ProcessOutput, SERVER, ServiceAccess, VendorSession, VendorSettings,
-    crashed, end_session, follow_up,
+    JsonLineProcess, PreparedSession, ProcessOutput, ProtocolNoise, SERVER, ServiceAccess, VendorSession,
+    VendorSettings, crashed, end_session, follow_up,
 };
 use calls::{CallActions, CallEnd, CallTracker, block_text};
 use message::{AcpMessage, RpcError};
@@ -293,15 +293,14 @@ impl AcpAgent {
                 AcpMessage::Response { id, answer } if id == request_id => {
                     return answer.map_err(AcpRequestError::Rejected);
                 }
-                AcpMessage::Response { .. } | AcpMessage::Ignored => {}
-                AcpMessage::Update(update) => self.update(*update, emitter).await,
+                AcpMessage::Response { .. } | AcpMessage::Ignored | AcpMessage::Unknown(_) => {}
+                AcpMessage::Update(update) => self.update(*update, emitter).await?,
                 AcpMessage::Request { id, request } => {
                     self.flush(emitter).await;
                     if let Some(answer) = self.answer(&id, request, emitter).await {
                         self.reply(&id, answer).await;
                     }
                 }
-                AcpMessage::Unknown(what) => self.unknown(&what, emitter).await,
             }
         }
     }
@@ -316,7 +315,7 @@ impl AcpAgent {
         self.process.send(&answer).await;
     }
 
-    /// The next message. Terminals are served meanwhile.
+    /// The next message; unknown ones are reported here. Terminals are served meanwhile.
     async fn next(&mut self, emitter: &Emitter) -> Result<AcpMessage, AcpRequestError> {
         loop {
             let first = match select(pin!(self.process.next()), pin!(self.terminals.ended())).await {
@@ -333,13 +332,16 @@ impl AcpAgent {
                 }
             };
             match output {
-                ProcessOutput::Message(message) => return Ok(AcpMessage::read(message)),
-                ProcessOutput::Noise(text) => {
-                    let message = format!(
-                        "{} printed a line that is not a protocol message: {text}",
-                        self.quirks.display_name
-                    );
-                    emitter.emit(AgentEvent::Warning { message }).await;
+                ProcessOutput::Message(message) => {
+                    let message = AcpMessage::read(message);
+                    if let Some(kind) = message.unknown_kind() {
+                        let noise = ProtocolNoise::UnknownMessage(kind.to_owned());
+                        self.vendor_session.noise(noise, emitter).await.map_err(AcpRequestError::Fault)?;
+                    }
+                    return Ok(message);
+                }
+                ProcessOutput::Noise(noise) => {
+                    self.vendor_session.noise(noise, emitter).await.map_err(AcpRequestError::Fault)?;
                 }
                 ProcessOutput::End => {
                     return Err(AcpRequestError::Fault(
@@ -350,15 +352,9 @@ impl AcpAgent {
         }
     }
 
-    async fn unknown(&self, what: &str, emitter: &Emitter) {
-        let message =
-            format!("{} sent a message that autonoe does not know: {what}.", self.quirks.display_name);
-        emitter.emit(AgentEvent::Warning { message }).await;
-    }
-
-    async fn update(&mut self, update: SessionUpdate, emitter: &Emitter) {
+    async fn update(&mut self, update: SessionUpdate, emitter: &Emitter) -> Result<(), AcpRequestError> {
         if self.is_replaying {
-            return;
+            return Ok(());
         }
         match update {
             SessionUpdate::AgentMessageChunk(chunk) => {
@@ -390,9 +386,11 @@ impl AcpAgent {
             other => {
                 let what = serde_json::to_value(&other).unwrap_or_default();
                 let what = what["sessionUpdate"].as_str().unwrap_or("an update").to_owned();
-                self.unknown(&what, emitter).await;
+                let noise = ProtocolNoise::UnknownMessage(what);
+                self.vendor_session.noise(noise, emitter).await.map_err(AcpRequestError::Fault)?;
             }
         }
+        Ok(())
     }
 
     /// Handles a fragment of text or thought; the whole is reported when something else arrives.

@@ -27,8 +27,8 @@ use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
 use crate::vendor::{
-    EXIT_LIMIT, JsonLineProcess, PreparedSession, ProcessOutput, SERVER, VendorSession, VendorSettings,
-    crashed, end_session,
+    EXIT_LIMIT, JsonLineProcess, PreparedSession, ProcessOutput, ProtocolNoise, SERVER, VendorSession,
+    VendorSettings, crashed, end_session,
 };
 use message::{AssistantBlock, ClaudeMessage, ClaudeToolRequest, ClaudeToolResult};
 use session_result::ClaudeResult;
@@ -281,15 +281,17 @@ impl ClaudeAgent {
         }
     }
 
+    /// The next message; unknown ones are reported here.
     async fn next(&mut self, emitter: &Emitter) -> Result<ClaudeMessage, Fault> {
         loop {
             match self.process.next().await {
-                ProcessOutput::Message(message) => return Ok(ClaudeMessage::read(message)),
-                ProcessOutput::Noise(text) => {
-                    let message =
-                        format!("Claude Code printed a line that is not a protocol message: {text}");
-                    emitter.emit(AgentEvent::Warning { message }).await;
-                }
+                ProcessOutput::Message(message) => match ClaudeMessage::read(message) {
+                    ClaudeMessage::Unknown(kind) => {
+                        self.vendor_session.noise(ProtocolNoise::UnknownMessage(kind), emitter).await?;
+                    }
+                    message => return Ok(message),
+                },
+                ProcessOutput::Noise(noise) => self.vendor_session.noise(noise, emitter).await?,
                 ProcessOutput::End => return Err(crashed("Claude Code", &mut self.process).await),
             }
         }
@@ -345,11 +347,7 @@ impl ClaudeAgent {
                 self.state.answer = result.answer;
                 return Some(outcome);
             }
-            ClaudeMessage::Response { .. } | ClaudeMessage::Ignored => {}
-            ClaudeMessage::Unknown(what) => {
-                let message = format!("Claude Code sent a message that autonoe does not know: {what}.");
-                emitter.emit(AgentEvent::Warning { message }).await;
-            }
+            ClaudeMessage::Response { .. } | ClaudeMessage::Ignored | ClaudeMessage::Unknown(_) => {}
         }
         None
     }

@@ -38,8 +38,8 @@ use crate::effort::effort;
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
 use crate::vendor::{
-    EXIT_LIMIT, JsonLineProcess, PreparedSession, ProcessOutput, SERVER, ServiceAccess, VendorSession,
-    VendorSettings, crashed, end_session,
+    EXIT_LIMIT, JsonLineProcess, PreparedSession, ProcessOutput, ProtocolNoise, SERVER, ServiceAccess,
+    VendorSession, VendorSettings, crashed, end_session,
 };
 use config::ApprovalMode;
 pub use config::UserProvider;
@@ -357,14 +357,17 @@ impl CodexAgent {
         id
     }
 
+    /// The next message; unknown ones are reported here.
     async fn next(&mut self, emitter: &Emitter) -> Result<CodexMessage, Fault> {
         loop {
             match self.process.next().await {
-                ProcessOutput::Message(message) => return Ok(CodexMessage::read(&message)),
-                ProcessOutput::Noise(text) => {
-                    let message = format!("Codex printed a line that is not a protocol message: {text}");
-                    emitter.emit(AgentEvent::Warning { message }).await;
-                }
+                ProcessOutput::Message(message) => match CodexMessage::read(&message) {
+                    CodexMessage::Unknown(kind) => {
+                        self.vendor_session.noise(ProtocolNoise::UnknownMessage(kind), emitter).await?;
+                    }
+                    message => return Ok(message),
+                },
+                ProcessOutput::Noise(noise) => self.vendor_session.noise(noise, emitter).await?,
                 ProcessOutput::End => return Err(crashed("Codex", &mut self.process).await),
             }
         }
@@ -417,10 +420,10 @@ impl CodexAgent {
                 return Some(end.outcome(self.state.limits.as_ref()));
             }
             // Usage of earlier turns, and ends of other threads.
-            CodexMessage::TokenUsage { .. } | CodexMessage::TurnCompleted { .. } | CodexMessage::Ignored => {}
-            CodexMessage::Unknown(what) => {
-                warn(format!("Codex sent a message that autonoe does not know: {what}.")).await;
-            }
+            CodexMessage::TokenUsage { .. }
+            | CodexMessage::TurnCompleted { .. }
+            | CodexMessage::Ignored
+            | CodexMessage::Unknown(_) => {}
         }
         None
     }

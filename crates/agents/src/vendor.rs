@@ -3,6 +3,7 @@
 
 mod json_lines;
 mod login;
+mod noise;
 mod profile;
 mod server_command;
 mod session;
@@ -24,9 +25,12 @@ use autonoe_sandbox::{Exit, Launch, RoomConfig, SessionSandbox, SocketRoute};
 
 pub(crate) use json_lines::{JsonLineProcess, ProcessOutput};
 pub use login::VendorLogin;
+pub(crate) use noise::ProtocolNoise;
 pub use profile::{KeyPlacement, VendorProfile, Version};
 pub(crate) use server_command::{SERVER, ServerCommand};
 pub(crate) use session::{VendorSession, end_session};
+
+use self::noise::NoiseMeter;
 
 /// Given to a program instead of the key, which the egress proxy adds.
 const PLACEHOLDER_KEY: &str = "the-key-is-put-in-by-the-egress-proxy";
@@ -129,6 +133,7 @@ impl VendorSettings {
             denials: HashMap::new(),
             warnings: Vec::new(),
             is_asking: false,
+            noise: NoiseMeter::default(),
         };
         Ok(PreparedSession { launch, access, vendor_session })
     }

@@ -20,7 +20,7 @@ use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, JournalRecord};
-use autonoe_core::outcome::{RunOutcome, RunReport, exit};
+use autonoe_core::outcome::{RunOutcome, RunReport};
 use autonoe_core::plan::{Plan, StatusReader as _};
 use autonoe_core::runner::Runner;
 use autonoe_core::sink::{Sink, Sinks};
@@ -45,7 +45,7 @@ use crate::arguments::CommonArgs;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present::{
-    self, Console, JsonSink, MessageLevel, OutputStream, Presenter, SignalNotice, Verbosity,
+    self, Console, JsonSink, MessageLevel, OutputFormat, Presenter, SignalNotice, Verbosity,
 };
 use crate::stop::StopSignal;
 use crate::system::{SystemClock, outlives_its_terminal, runtime, watch_signals};
@@ -63,26 +63,53 @@ pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, F
     let (stop, signal_notice) = (StopSignal::default(), SignalNotice::default());
     let ended = runtime.block_on(async {
         watch_signals(stop.clone(), signal_notice.clone().on_signal())?;
-        let resolving = stop.token().run_until_cancelled(ResolvedRun::resolve(request, environment)).await;
-        let Some(run) = resolving.transpose()? else {
-            return Ok(None);
+        let resolving = ResolvedRun::resolve(request, environment);
+        let run = match unless_stopped(&stop, args.max_duration, resolving).await {
+            Ok(run) => run?,
+            Err(outcome) => return Ok(JobEnd::NotStarted(outcome)),
         };
-        let screen = Screen::open(args, &run, &stop);
+        let screen = Screen::open(args, &run, &stop)?;
         signal_notice.use_console(&screen.console);
         let ended = screen.execute(run).await;
         screen.console.stop();
-        ended.map(|(report, result)| Some((report, result, screen.console)))
+        ended.map(|ended| JobEnd::Ended(Box::new(ended), screen.console))
     });
     runtime.block_on(rooms_closed(ROOM_LIMIT));
     runtime.shutdown_timeout(Duration::from_millis(200));
-    let Some((report, result, console)) = ended? else {
-        return Ok(exit::INTERRUPTED);
+    let ((report, result), console) = match ended? {
+        JobEnd::Ended(ended, console) => (*ended, console),
+        JobEnd::NotStarted(outcome) => {
+            if !stop.is_requested() {
+                present::report_end(&outcome);
+            }
+            return Ok(outcome.exit_code());
+        }
     };
     if let Some(mut answer) = result.and_then(|result| result.answer).filter(|_| !args.json) {
         console.redactor().value(&mut answer);
-        present::print_answer(&format!("{answer:#}\n"))?;
+        console.answer(format!("{answer:#}\n"))?;
     }
     Ok(stop.exit_code(&report))
+}
+
+enum JobEnd {
+    /// There was no run yet when it was stopped.
+    NotStarted(RunOutcome),
+    Ended(Box<(RunReport, Option<AgentResult>)>, Arc<Console>),
+}
+
+/// Drops `work` on a signal and at the time limit. Before the first session there is no loop that would do it.
+async fn unless_stopped<T>(
+    stop: &StopSignal,
+    max_duration: Option<Duration>,
+    work: impl Future<Output = T>,
+) -> Result<T, RunOutcome> {
+    let limit = max_duration.unwrap_or(Duration::MAX);
+    match stop.token().run_until_cancelled(tokio::time::timeout(limit, work)).await {
+        None => Err(RunOutcome::Interrupted),
+        Some(Err(_)) => Err(RunOutcome::DurationExceeded { limit }),
+        Some(Ok(done)) => Ok(done),
+    }
 }
 
 /// Who sees the run and can stop it.
@@ -98,8 +125,8 @@ struct Screen {
 type BuiltBackend = (Box<dyn Backend>, PhaseModels);
 
 impl Screen {
-    fn open(args: &CommonArgs, run: &ResolvedRun, stop: &StopSignal) -> Self {
-        let stream = if args.json { OutputStream::Err } else { OutputStream::Out };
+    fn open(args: &CommonArgs, run: &ResolvedRun, stop: &StopSignal) -> Result<Self, Fault> {
+        let format = if args.json { OutputFormat::Json } else { OutputFormat::Text };
         let on_error = {
             let stop = stop.clone();
             move |error: &std::io::Error| {
@@ -108,14 +135,14 @@ impl Screen {
                 }
             }
         };
-        let console = Arc::new(Console::new(stream, &run.secrets, on_error));
+        let console = Arc::new(Console::new(format, &run.secrets, on_error)?);
         let verbosity = match args {
             CommonArgs { quiet: true, .. } => Verbosity::Quiet,
             CommonArgs { debug: true, .. } => Verbosity::Debug,
             CommonArgs { verbose: true, .. } => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        Self { console, verbosity, json: args.json, stop: stop.clone(), halt: Halt::default() }
+        Ok(Self { console, verbosity, json: args.json, stop: stop.clone(), halt: Halt::default() })
     }
 
     fn warn(&self, warning: &str) {
@@ -205,7 +232,7 @@ impl Screen {
             sinks: sinks.clone(),
             span: span.clone(),
         };
-        // An agent's entry actions may take long; an interrupt must not wait for them.
+        // An agent's entry actions may take long.
         let planning = context.plan(job, verifier.is_some(), &run.room_config);
         let mut plan = match self.before_sessions(run.options.limits.max_duration, planning).await {
             Ok(plan) => plan,
@@ -283,12 +310,8 @@ impl Screen {
         limit: Option<Duration>,
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, RunOutcome> {
-        let timed = tokio::time::timeout(limit.unwrap_or(Duration::MAX), work);
-        match self.stop.token().run_until_cancelled(timed).await {
-            None => Err(RunOutcome::Interrupted),
-            Some(Err(_)) => Err(RunOutcome::DurationExceeded { limit: limit.unwrap_or_default() }),
-            Some(Ok(done)) => done.map_err(|fault| RunOutcome::Failed { fault }),
-        }
+        let done = unless_stopped(&self.stop, limit, work).await?;
+        done.map_err(|fault| RunOutcome::Failed { fault })
     }
 
     fn deliverables(
@@ -331,7 +354,7 @@ async fn end_early(
     sinks: &Sinks,
     span: &SpanContext,
 ) -> Result<(RunReport, Option<AgentResult>), Fault> {
-    let report = RunReport::before_sessions(outcome);
+    let report = RunReport::without_session(outcome);
     journal.record(JournalRecord::RunEnded(Box::new(report.clone()))).await?;
     sinks.emit(span, RunEvent::Outcome(report.clone()));
     Ok((report, None))

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::redact::SecretValues;
+use autonoe_files::{FileKind, ReadError, find_regular};
 use autonoe_sandbox::Toolchain;
 use autonoe_store::{CrashPoint, CrashPointError, Project, UserConfig, check_path};
 use autonoe_telemetry::TelemetrySettings;
@@ -47,6 +48,8 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// Parent of all state directories: journals, locks, trust decisions.
     pub state_home: PathBuf,
+    /// The variable that names it.
+    state_variable: &'static str,
     /// Directory of the user's config.toml.
     pub config_home: Option<PathBuf>,
     /// `PATH`.
@@ -78,6 +81,8 @@ impl Environment {
                 .hint("Set one of them; autonoe stores its journal there.")
         })?;
         check_path("state directory", &state_home)?;
+        let is_named = variable("XDG_STATE_HOME").is_some_and(|named| state_home.starts_with(named));
+        let state_variable = if is_named { "XDG_STATE_HOME" } else { "HOME" };
         let config_home = directory("XDG_CONFIG_HOME", ".config");
         let path = std::env::var_os("PATH").unwrap_or_default();
         let upstream =
@@ -91,6 +96,7 @@ impl Environment {
         Ok(Self {
             home,
             state_home,
+            state_variable,
             config_home,
             path,
             upstream: upstream.map(|url| (url, direct)),
@@ -119,9 +125,34 @@ impl Environment {
                 .hint("Change into the project's directory, or name it with --project-dir.")
             })?,
         };
+        self.check_state_home()?;
         let project = Project::open(&directory, &self.state_home)?;
         self.check_state_outside(&project)?;
         Ok(project)
+    }
+
+    /// Fails if the state directory could never be created: something on its path is not a directory.
+    fn check_state_home(&self) -> Result<(), Fault> {
+        let state_home = &self.state_home;
+        let Some(existing) = state_home.ancestors().find(|path| path.symlink_metadata().is_ok()) else {
+            return Ok(());
+        };
+        let what = match find_regular(existing) {
+            Err(ReadError::NotRegular(FileKind::Directory)) | Err(ReadError::Io(_)) => return Ok(()),
+            Err(ReadError::NotRegular(kind)) => kind.to_string(),
+            Ok(None) => "symbolic link to something that does not exist".to_owned(),
+            Ok(Some(_)) | Err(ReadError::TooLarge { .. } | ReadError::NotUtf8 { .. }) => "file".to_owned(),
+        };
+        let message = format!(
+            "The state directory {} cannot be created: {} is a {what}, not a directory.",
+            state_home.display(),
+            existing.display()
+        );
+        let variable = self.state_variable;
+        Err(Fault::permanent(FaultLayer::Config, "state_directory", message).hint(format!(
+            "It is named by {variable}. Set {variable} to a directory{}.",
+            if variable == "HOME" { ", or XDG_STATE_HOME to one" } else { ", or leave it unset" }
+        )))
     }
 
     /// The journal and the lock of a project must not be among its files, where agents work and git looks. A project that contains the

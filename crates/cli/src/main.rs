@@ -14,6 +14,7 @@ mod environment;
 mod helper;
 mod lock_project;
 mod options;
+mod output_file;
 mod permissions;
 mod preflight;
 mod present;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
     if let Some(code) = helper_exit {
         std::process::exit(code);
     }
+    present::report_panics();
     // Before anything else: what follows needs more stack than some shells allow.
     if let Err(fault) = resources::raise_memory_limits() {
         present::report_fault(&fault, &Redactor::new(&[]));

@@ -8,11 +8,12 @@ mod presenter;
 mod print;
 mod signal_notice;
 mod time;
+mod writer;
 
-pub use console::{Console, MessageLevel, OutputStream};
+pub use console::{Console, MessageLevel, OutputFormat};
 pub use json::JsonSink;
 pub use messages::{beginning, cut, debug_line, landing, left_out, status_tag};
 pub use presenter::{Presenter, Verbosity};
-pub use print::{notice, print, print_ansi, print_answer, report_fault, warn};
+pub use print::{notice, print, print_ansi, report_end, report_fault, report_panics, warn};
 pub use signal_notice::SignalNotice;
 pub use time::local_time;

@@ -46,24 +46,26 @@ impl<'a> BackendChain<'a> {
     }
 
     pub fn choose(&self, phase: Phase) -> &ChainEntry<'a> {
-        match (phase, &self.reviewer) {
-            (Phase::Review, Some(reviewer)) => reviewer,
-            (_, _) => &self.current,
-        }
+        self.reviewer_in(phase).unwrap_or(&self.current)
+    }
+
+    fn reviewer_in(&self, phase: Phase) -> Option<&ChainEntry<'a>> {
+        self.reviewer.as_ref().filter(|_| phase == Phase::Review)
     }
 
     pub fn current(&self) -> &ChainEntry<'a> {
         &self.current
     }
 
-    pub fn has_fallback(&self) -> bool {
-        self.fallbacks.len() > 0
+    /// The reviewer has no fallback: the others are the ones whose work it reviews.
+    pub fn has_fallback(&self, phase: Phase) -> bool {
+        self.reviewer_in(phase).is_none() && self.fallbacks.len() > 0
     }
 
-    /// Switches to the next backend if the run would end for a reason that is specific to the current one.
+    /// Switches to the next backend if the run would end for a reason that is specific to the one of this phase.
     /// Returns the backend that was replaced.
-    pub fn fail_over(&mut self, outcome: &RunOutcome) -> Option<ChainEntry<'a>> {
-        if !is_backend_specific(outcome) {
+    pub fn fail_over(&mut self, phase: Phase, outcome: &RunOutcome) -> Option<ChainEntry<'a>> {
+        if !self.has_fallback(phase) || !is_backend_specific(outcome) {
             return None;
         }
         let next = self.fallbacks.next()?;

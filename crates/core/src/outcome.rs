@@ -138,6 +138,9 @@ pub enum RunOutcome {
         /// Ids of deliverables that no check has verified.
         claimed: Vec<String>,
     },
+    /// Everything achievable has passed, but the review that the user asked for is incomplete: the reviewer left
+    /// something out, again and again.
+    Unreviewed,
     /// The user stopped it.
     Interrupted,
     /// A fault that no retry can fix.
@@ -157,7 +160,7 @@ pub mod exit {
     pub const QUOTA: u8 = 5;
     /// Too many consecutive errors, or the model service was unavailable for too long.
     pub const ERRORS: u8 = 6;
-    /// Stuck, or passed but not verified; a person must look.
+    /// Stuck, or passed but not verified or reviewed; a person must look.
     pub const STUCK: u8 = 7;
     pub const INTERRUPTED: u8 = 130;
 }
@@ -172,7 +175,7 @@ impl RunOutcome {
             }
             Self::QuotaExceeded { .. } => exit::QUOTA,
             Self::MaxRetriesExceeded { .. } | Self::Outage { .. } => exit::ERRORS,
-            Self::Stuck { .. } | Self::Unverified { .. } => exit::STUCK,
+            Self::Stuck { .. } | Self::Unverified { .. } | Self::Unreviewed => exit::STUCK,
             Self::Interrupted => exit::INTERRUPTED,
             Self::Failed { fault } => fault_exit_code(fault),
         }
@@ -194,6 +197,7 @@ impl RunOutcome {
             | Self::AllBlocked
             | Self::ConditionMet { .. }
             | Self::Unverified { .. }
+            | Self::Unreviewed
             | Self::Failed { .. } => false,
         }
     }
@@ -213,6 +217,7 @@ impl RunOutcome {
             Self::Outage { .. } => "outage",
             Self::Stuck { .. } => "stuck",
             Self::Unverified { .. } => "unverified",
+            Self::Unreviewed => "unreviewed",
             Self::Failed { .. } => "failed",
         }
     }
@@ -232,7 +237,8 @@ impl RunOutcome {
             | Self::ConditionMet { .. }
             | Self::MaxIterations { .. }
             | Self::Stuck { .. }
-            | Self::Unverified { .. } => None,
+            | Self::Unverified { .. }
+            | Self::Unreviewed => None,
         }
     }
 }
@@ -303,7 +309,7 @@ impl PlanReport {
 
 impl RunReport {
     /// The report of a run that ended before its first session.
-    pub fn before_sessions(outcome: RunOutcome) -> Self {
+    pub fn without_session(outcome: RunOutcome) -> Self {
         Self {
             exit_code: outcome.exit_code(),
             outcome,
@@ -434,7 +440,7 @@ mod tests {
             PlanReport::Steps(agent.into()),
         ] {
             let report =
-                RunReport { plan: plan.clone(), ..RunReport::before_sessions(RunOutcome::Interrupted) };
+                RunReport { plan: plan.clone(), ..RunReport::without_session(RunOutcome::Interrupted) };
             let json = serde_json::to_value(&report).expect("reports serialize");
             assert_eq!(json["outcome"], "interrupted");
             assert_eq!(json["exit_code"], 130);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Instruction;
 use crate::event::{AgentEvent, RunEvent};
 use crate::fault::Fault;
+use crate::instruction::Phase;
 use crate::ledger::Ledger;
 use crate::outage::Outage;
 use crate::outcome::{PlanReport, RunOutcome, SessionEnd};
@@ -54,6 +55,16 @@ impl Iteration {
             SessionEnd::ExecutionError { fault } => Some(fault).filter(|fault| fault.is_outage()),
             _ => None,
         }
+    }
+
+    /// Says of a fault of a review that it is one: the work itself is done.
+    pub(crate) fn naming_review(mut self) -> Self {
+        if let (Phase::Review, SessionEnd::ExecutionError { fault }) =
+            (self.instruction.name, &mut self.outcome)
+        {
+            fault.message = format!("The review by another agent failed: {}", fault.message);
+        }
+        self
     }
 
     /// Whether the session counts toward the limit: not if it was cut short or never reached a model.

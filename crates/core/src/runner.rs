@@ -159,7 +159,7 @@ impl Runner<'_> {
         let assessment = self.assess(state, start, &finished).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
-            return Ok(match self.backend_chain.fail_over(&outcome) {
+            return Ok(match self.backend_chain.fail_over(finished.instruction.name, &outcome) {
                 Some(before) => ControlFlow::Continue(self.switch_backend(state, &before, &outcome).await?),
                 None => ControlFlow::Break(outcome),
             });
@@ -218,7 +218,7 @@ impl Runner<'_> {
             gates: (self.gates)(instruction.name, number),
             stop: self.interrupt.child_token(),
         };
-        let finished = session.run(spec, instruction).await?;
+        let finished = session.run(spec, instruction).await?.naming_review();
         state.spent.add(&finished.spent);
         self.journal
             .record(JournalRecord::SessionEnded {
@@ -363,8 +363,8 @@ impl Runner<'_> {
         assessment: &Assessment,
     ) -> Option<RunOutcome> {
         let out_of_quota = matches!(finished.outcome, SessionEnd::QuotaExceeded { .. });
-        let should_wait =
-            self.options.wait_for_quota && state.quota.is_some() && !self.backend_chain.has_fallback();
+        let has_fallback = self.backend_chain.has_fallback(finished.instruction.name);
+        let should_wait = self.options.wait_for_quota && state.quota.is_some() && !has_fallback;
         if out_of_quota && !should_wait {
             return finished.outcome.ends_run();
         }
@@ -381,7 +381,7 @@ impl Runner<'_> {
             return Some(outcome);
         }
         if let Some(fault) = finished.outage()
-            && (state.outage.is_none() || self.backend_chain.has_fallback())
+            && (state.outage.is_none() || has_fallback)
         {
             return Some(RunOutcome::Outage { limit: self.options.max_outage, fault: fault.clone() });
         }

@@ -118,6 +118,11 @@ pub(crate) fn classify(error: &genai::Error, notes: &StreamNotes, context: CallC
             if let Some(inner) = error.downcast_ref::<genai::Error>() {
                 return classify(inner, notes, context);
             }
+            let cause = innermost(error.as_ref());
+            if cause.is::<std::str::Utf8Error>() || cause.is::<std::string::FromUtf8Error>() {
+                let message = format!("The model service sent text that is not UTF-8: {cause}.");
+                return ModelFailure::new(InvalidResponse, message, None, context);
+            }
             ModelFailure::new(NetworkError, connection_sentence(error.as_ref()), None, context)
         }
         genai::Error::HttpError { status, body, headers, .. } => {
@@ -419,11 +424,15 @@ fn sentence(text: &str) -> String {
     if ends { text.to_owned() } else { format!("{text}.") }
 }
 
-/// Reports the innermost cause, such as "Connection refused", which is the one a person understands.
 fn connection_sentence(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut cause: &(dyn std::error::Error + 'static) = error;
+    format!("The model service cannot be reached: {}.", first_line(&innermost(error).to_string()))
+}
+
+/// The innermost cause, such as "Connection refused", which is the one a person understands.
+fn innermost<'a>(error: &'a (dyn std::error::Error + 'static)) -> &'a (dyn std::error::Error + 'static) {
+    let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    format!("The model service cannot be reached: {}.", first_line(&cause.to_string()))
+    cause
 }

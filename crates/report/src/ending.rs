@@ -96,6 +96,11 @@ fn parts(
                  then run again.",
             )),
         ),
+        RunOutcome::Unreviewed => (
+            EndingKind::Failure,
+            text("Everything passed, but the review by another agent is incomplete."),
+            Some(text("`autonoe status` shows what was reviewed. Run again to review the rest, or choose another agent with --verifier.")),
+        ),
         RunOutcome::Failed { fault } => (EndingKind::Failure, fault.message.clone(), fault.hint.clone()),
     }
 }

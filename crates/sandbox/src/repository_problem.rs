@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_files::{FileKind, ReadError, find_regular, read_text};
@@ -28,6 +29,9 @@ const READ_BY_GIT: [&str; 13] = [
 
 /// Files in working trees that git reads.
 const READ_IN_TREE: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
+
+/// Size in bytes above which git would not finish in time: it reads these files for nearly every command.
+const MAX_TREE_FILE: u64 = 100 * 1024 * 1024;
 
 /// Settings that name a file which git reads, by section and key.
 const NAMED_IN_CONFIG: [(&str, &str); 4] =
@@ -103,7 +107,15 @@ fn broken_git(git: &Path) -> Option<RepositoryProblem> {
     };
     match find_regular(git) {
         Err(ReadError::NotRegular(FileKind::Directory)) => {
-            let is_repository = git.join("HEAD").symlink_metadata().is_ok();
+            let head = git.join("HEAD").symlink_metadata();
+            if let Err(error) = &head
+                && error.kind() == io::ErrorKind::PermissionDenied
+            {
+                let advice = "Change its permissions so that you can open it: `chmod u+rwx .git`.".to_owned();
+                let why = "you are not allowed to open it (permission denied)".to_owned();
+                return Some(RepositoryProblem { path: git.to_owned(), why, advice });
+            }
+            let is_repository = head.is_ok();
             // `git init` fills an empty directory.
             let is_empty = fs::read_dir(git).is_ok_and(|mut entries| entries.next().is_none());
             if is_repository || is_empty {
@@ -142,9 +154,13 @@ fn blocks(path: &Path) -> Option<RepositoryProblem> {
     }
 }
 
-/// Like [`blocks`], for files in working trees, where git does not follow links.
+/// Like [`blocks`], for files in working trees, where git does not follow links. They may also be too large.
 fn special(path: &Path) -> Option<RepositoryProblem> {
-    path.symlink_metadata().is_ok_and(|metadata| !metadata.is_symlink()).then(|| blocks(path)).flatten()
+    let metadata = path.symlink_metadata().ok().filter(|metadata| !metadata.is_symlink())?;
+    if metadata.is_file() && metadata.len() > MAX_TREE_FILE {
+        return Some(RepositoryProblem::unreadable(path, &ReadError::TooLarge { limit: MAX_TREE_FILE }));
+    }
+    blocks(path)
 }
 
 fn named_in_config(directory: &Path) -> Vec<PathBuf> {
@@ -191,7 +207,7 @@ fn search(
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -249,6 +265,32 @@ mod tests {
         init(&root);
         assert_eq!(RepositoryProblem::find(&root), None);
         assert_eq!(RepositoryProblem::find(&root.join("sub")), None);
+    }
+
+    #[test]
+    fn a_git_that_may_not_be_opened_is_described() {
+        if rustix::process::geteuid().is_root() {
+            return;
+        }
+        let (_directory, root) = project();
+        init(&root);
+        let git = root.join(".git");
+        fs::set_permissions(&git, fs::Permissions::from_mode(0o000)).expect("changed");
+        let problem = RepositoryProblem::find(&root).expect("a problem");
+        fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).expect("changed");
+        assert!(problem.why.contains("permission denied") && problem.advice.contains("chmod"), "{problem:?}");
+    }
+
+    #[test]
+    fn a_huge_ignore_file_is_named() {
+        let (_directory, root) = project();
+        init(&root);
+        let file = fs::File::create(root.join(".gitignore")).expect("file");
+        file.set_len(2 << 30).expect("grown");
+        let problem = RepositoryProblem::find(&root).expect("a problem");
+        assert_eq!(problem.path, root.join(".gitignore"));
+        assert!(problem.why.contains("larger than 100 MiB"), "{problem:?}");
+        assert_eq!(problem.advice, "Make it smaller.");
     }
 
     #[test]

@@ -356,9 +356,10 @@ impl TelemetrySink {
             RunOutcome::Failed { fault }
             | RunOutcome::MaxRetriesExceeded { fault, .. }
             | RunOutcome::Outage { fault, .. } => Some(self.failure(fault)),
-            RunOutcome::QuotaExceeded { .. } | RunOutcome::Stuck { .. } | RunOutcome::Unverified { .. } => {
-                Some(SpanFailure { code: outcome.name().to_owned(), message: None })
-            }
+            RunOutcome::QuotaExceeded { .. }
+            | RunOutcome::Stuck { .. }
+            | RunOutcome::Unverified { .. }
+            | RunOutcome::Unreviewed => Some(SpanFailure { code: outcome.name().to_owned(), message: None }),
             RunOutcome::BudgetExceeded { .. }
             | RunOutcome::DurationExceeded { .. }
             | RunOutcome::Interrupted

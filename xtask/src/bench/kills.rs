@@ -7,6 +7,7 @@ mod job;
 mod journey;
 mod layer;
 mod residue;
+mod signals;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,13 +28,12 @@ const AT_ONCE: usize = 2;
 
 /// Kills until there were enough, and says what was found after them.
 pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
+    signals::deliver_to_children()?;
     let wanted =
         std::env::var("AUTONOE_BENCH_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(KILLS);
     let (jobs, layers) = (jobs()?, layers()?);
     let cases: Vec<(&Job, &Layer)> =
         jobs.iter().flat_map(|job| layers.iter().map(move |layer| (job, layer))).collect();
-    let cases: Vec<_> =
-        cases.into_iter().filter(|(job, layer)| layer.is_sandbox() || !job.needs_sandbox()).collect();
     let shares: usize = cases.iter().map(|(job, _)| job.share).sum();
     let accounts: Mutex<BTreeMap<String, Account>> = Mutex::default();
     let next = AtomicUsize::new(0);

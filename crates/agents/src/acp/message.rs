@@ -47,6 +47,14 @@ pub(super) struct RpcError {
 }
 
 impl AcpMessage {
+    /// What it is, if it is a message or a request that is not known to us.
+    pub(super) fn unknown_kind(&self) -> Option<&str> {
+        match self {
+            Self::Unknown(kind) | Self::Request { request: AcpRequest::Other(kind), .. } => Some(kind),
+            Self::Update(_) | Self::Request { .. } | Self::Response { .. } | Self::Ignored => None,
+        }
+    }
+
     pub(super) fn read(mut message: Value) -> Self {
         let id = message.get("id").filter(|id| !id.is_null()).cloned();
         let method = message["method"].as_str().map(str::to_owned);

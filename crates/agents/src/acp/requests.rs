@@ -52,13 +52,10 @@ impl AcpAgent {
                 self.terminals.kill(&request.terminal_id.0).await.map(|()| json!({}))
             }
             AcpRequest::Release(request) => self.release(&request.terminal_id.0, emitter).await,
-            AcpRequest::Other(what) => {
-                self.unknown(&what, emitter).await;
-                Err(RpcError {
-                    code: METHOD_NOT_FOUND,
-                    message: format!("autonoe does not support `{what}`"),
-                })
-            }
+            AcpRequest::Other(what) => Err(RpcError {
+                code: METHOD_NOT_FOUND,
+                message: format!("autonoe does not support `{what}`"),
+            }),
         })
     }
 

@@ -58,7 +58,7 @@ impl AcpAgent {
                 Either::Left((message, _)) => message?,
                 Either::Right(_) => break,
             };
-            self.handle_early_message(message, emitter).await;
+            self.handle_early_message(message).await;
         }
         Ok(())
     }
@@ -95,20 +95,22 @@ impl AcpAgent {
     /// Waits for the end of the replay of an earlier session: some agents respond before it is complete.
     async fn wait_for_replay(&mut self, emitter: &Emitter) -> Result<(), AcpRequestError> {
         while let Ok(message) = tokio::time::timeout(REPLAY_PAUSE, self.next(emitter)).await {
-            self.handle_early_message(message?, emitter).await;
+            self.handle_early_message(message?).await;
         }
         Ok(())
     }
 
     /// Handles a message that arrives before the first prompt.
-    async fn handle_early_message(&mut self, message: AcpMessage, emitter: &Emitter) {
+    async fn handle_early_message(&mut self, message: AcpMessage) {
         match message {
             AcpMessage::Request { id, .. } => {
                 let message = "the session has not started yet".to_owned();
                 self.reply(&id, Err(RpcError { code: FAILED, message })).await;
             }
-            AcpMessage::Unknown(what) => self.unknown(&what, emitter).await,
-            AcpMessage::Update(_) | AcpMessage::Response { .. } | AcpMessage::Ignored => {}
+            AcpMessage::Update(_)
+            | AcpMessage::Response { .. }
+            | AcpMessage::Ignored
+            | AcpMessage::Unknown(_) => {}
         }
     }
 

@@ -21,7 +21,7 @@ use super::turn_end::CodexTurnEnd;
 use super::{CodexAgent, env};
 use crate::answer::AnswerCheck;
 use crate::emit::{Emitter, model_failure};
-use crate::vendor::{JsonLineProcess, ProcessOutput, crashed, follow_up};
+use crate::vendor::{JsonLineProcess, ProcessOutput, ProtocolNoise, crashed, follow_up};
 use line::ExecLine;
 
 /// Limit per session. Another turn follows a refusal or an answer that does not match the schema.
@@ -145,8 +145,9 @@ impl CodexAgent {
         loop {
             let line = match self.process.next().await {
                 ProcessOutput::Message(message) => ExecLine::read(&message, number),
-                ProcessOutput::Noise(text) => {
-                    ExecLine::Warning(format!("it printed a line that is not a protocol message: {text}"))
+                ProcessOutput::Noise(noise) => {
+                    self.vendor_session.noise(noise, emitter).await?;
+                    continue;
                 }
                 ProcessOutput::End => {
                     self.end_open_actions(emitter).await;
@@ -181,8 +182,8 @@ impl CodexAgent {
                     return Ok(ExecTurn::Ended(end.outcome(None)));
                 }
                 ExecLine::Ignored => {}
-                ExecLine::Unknown(what) => {
-                    warn(format!("Codex sent a message that autonoe does not know: {what}.")).await;
+                ExecLine::Unknown(kind) => {
+                    self.vendor_session.noise(ProtocolNoise::UnknownMessage(kind), emitter).await?;
                 }
             }
         }

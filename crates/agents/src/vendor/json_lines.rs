@@ -7,6 +7,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::unix::pipe;
 
+use super::noise::ProtocolNoise;
+
 /// Lines that are not messages are cut to this length.
 const MAX_NOISE_CHARS: usize = 200;
 
@@ -16,11 +18,11 @@ pub(crate) struct JsonLineProcess {
     input: Option<pipe::Sender>,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum ProcessOutput {
     Message(Value),
     /// A line that is not a JSON object, cut to [`MAX_NOISE_CHARS`].
-    Noise(String),
+    Noise(ProtocolNoise),
     /// The output is closed.
     End,
 }
@@ -49,18 +51,16 @@ impl JsonLineProcess {
 
     /// The next output. Cancel safe.
     pub(crate) async fn next(&mut self) -> ProcessOutput {
-        loop {
-            // A line that is too long or not UTF-8 ends the communication.
-            let Ok(Some(line)) = self.lines.next_line().await else {
-                return ProcessOutput::End;
-            };
-            if line.trim().is_empty() {
-                continue;
+        // A line that is too long or not UTF-8 ends the communication.
+        let Ok(Some(line)) = self.lines.next_line().await else {
+            return ProcessOutput::End;
+        };
+        match serde_json::from_str(&line) {
+            Ok(message @ Value::Object(_)) => ProcessOutput::Message(message),
+            Ok(_) | Err(_) => {
+                let text = line.trim().chars().take(MAX_NOISE_CHARS).collect();
+                ProcessOutput::Noise(ProtocolNoise::Line { text, bytes: line.len() })
             }
-            return match serde_json::from_str(&line) {
-                Ok(message @ Value::Object(_)) => ProcessOutput::Message(message),
-                Ok(_) | Err(_) => ProcessOutput::Noise(line.chars().take(MAX_NOISE_CHARS).collect()),
-            };
         }
     }
 

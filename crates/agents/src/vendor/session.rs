@@ -15,6 +15,7 @@ use autonoe_sandbox::{Launch, OpenError, SessionSandbox};
 
 use super::json_lines::JsonLineProcess;
 use super::login::BorrowedLogin;
+use super::noise::{NoiseMeter, ProtocolNoise};
 use super::server_command::{SERVER, ServerCommand};
 use crate::emit::{Emitter, host_refused, model_failure};
 use crate::hook_room::HookRoom;
@@ -35,6 +36,7 @@ pub(crate) struct VendorSession {
     pub warnings: Vec<String>,
     /// Whether a model call is open.
     pub(super) is_asking: bool,
+    pub(super) noise: NoiseMeter,
 }
 
 impl VendorSession {
@@ -94,6 +96,14 @@ impl VendorSession {
         for refusal in self.session_sandbox.refusals().await {
             emitter.emit(host_refused(&refusal, self.session_sandbox.how_to_allow())).await;
         }
+    }
+
+    /// Reports what the agent printed beside its protocol. Fails if it is too much.
+    pub(crate) async fn noise(&mut self, noise: ProtocolNoise, emitter: &Emitter) -> Result<(), Fault> {
+        if let Some(message) = self.noise.count(&self.name, &noise)? {
+            emitter.emit(AgentEvent::Warning { message }).await;
+        }
+        Ok(())
     }
 
     /// Whether the agent has loaded the deliverable tools, or needs none.

@@ -1,9 +1,8 @@
 //! `autonoe report`
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_report::{ChangesUnavailable, RunFacts, document, gather, html, markdown};
@@ -15,10 +14,10 @@ use jiff::Timestamp;
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
+use crate::output_file::write_output;
 use crate::present;
 use crate::room_config;
 use crate::system::runtime;
-use crate::write_fault::cannot_write;
 
 /// Write a one-page report of a run: outcome, checks with their evidence, and changes
 ///
@@ -64,9 +63,7 @@ pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fa
     };
     match &args.output {
         None => present::print(&page),
-        Some(file) => {
-            fs::write(file, page).map_err(|error| cannot_write(FaultLayer::Config, "report", file, &error))?
-        }
+        Some(file) => write_output("report", file, &page)?,
     }
     Ok(exit::DONE)
 }

@@ -1,11 +1,10 @@
 //! `autonoe sessions`
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use autonoe_agents::replay::{Cassette, RecordedEvent, RecordedSession};
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
@@ -17,9 +16,9 @@ use serde_json::json;
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
+use crate::output_file::write_output;
 use crate::present::{self, cut, debug_line};
 use crate::recordings::{SessionId, export_cassette, find_session, read_cassette, sessions_of_last_run};
-use crate::write_fault::cannot_write;
 
 /// Characters of an event printed by `show`.
 const MAX_EVENT: usize = 400;
@@ -106,8 +105,7 @@ pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8
             let text = export_cassette(&project, &sessions)?.write();
             match output {
                 None => present::print(&text),
-                Some(file) => fs::write(file, text)
-                    .map_err(|error| cannot_write(FaultLayer::Config, "cassette", file, &error))?,
+                Some(file) => write_output("cassette", file, &text)?,
             }
         }
     }

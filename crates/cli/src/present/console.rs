@@ -1,21 +1,23 @@
 //! The console: permanent lines with one activity line below them.
 //!
-//! The activity line is drawn with a carriage return and an erase, as seed 000 has it, and only on a terminal. Every
-//! write goes through one lock: erase the activity line, print, draw it again.
+//! The activity line is drawn with a carriage return and an erase, as seed 000 has it, and only on a terminal. The writer's thread
+//! does all writing, so that a run never waits for whatever reads its output.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use autonoe_core::fault::Fault;
 use autonoe_core::redact::{Redactor, SecretValues};
 use console::{Style, Term, truncate_str};
+use jiff::Timestamp;
+use serde_json::json;
 
 use super::activity::ActivityState;
+use super::print::stdout_fault;
+use super::writer::{OutputStream, OutputWriter};
 
 const REFRESH: Duration = Duration::from_secs(1);
-
-const ERASE_LINE: &str = "\r\x1b[K";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageLevel {
@@ -30,62 +32,59 @@ pub enum MessageLevel {
     Hint,
 }
 
-/// Where ordinary lines go. Warnings, errors and hints always go to standard error.
+/// What standard output carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputStream {
-    Out,
-    /// Used when standard output carries JSON.
-    Err,
+pub enum OutputFormat {
+    /// Ordinary lines. Warnings, errors and hints always go to standard error.
+    Text,
+    /// JSON only; everything else goes to standard error.
+    Json,
 }
 
-/// The only writer to the terminal during a run.
+/// The only one who prints during a run.
 pub struct Console {
-    stream: OutputStream,
+    format: OutputFormat,
     redactor: Redactor,
-    screen: Mutex<ScreenState>,
-    closed: AtomicBool,
-    on_closed: Box<dyn Fn(&io::Error) + Send + Sync>,
+    writer: OutputWriter,
+    activity: Mutex<ConsoleActivity>,
 }
 
-struct ScreenState {
-    /// Whether the activity line may be drawn: standard error is a terminal and the console is not stopped.
+struct ConsoleActivity {
+    /// Whether the activity line may be drawn: standard error is a terminal and the run has not ended.
     live: bool,
-    /// Whether the activity line is on the screen now.
-    shown: bool,
-    activity: ActivityState,
+    state: ActivityState,
 }
 
 impl Console {
     /// Redacts `secrets` and anything that looks like a secret from every line. Calls `on_closed` once when standard output can no longer
     /// be written.
     pub fn new(
-        stream: OutputStream,
+        format: OutputFormat,
         secrets: &SecretValues,
-        on_closed: impl Fn(&io::Error) + Send + Sync + 'static,
-    ) -> Self {
-        let screen = ScreenState {
-            live: io::stderr().is_terminal(),
-            shown: false,
-            activity: ActivityState::default(),
+        on_closed: impl Fn(&io::Error) + Send + 'static,
+    ) -> Result<Self, Fault> {
+        let lost_line = match format {
+            OutputFormat::Text => lost_text,
+            OutputFormat::Json => lost_json,
         };
-        Self {
-            stream,
+        let live = io::stderr().is_terminal();
+        Ok(Self {
+            format,
             redactor: Redactor::default().sharing(secrets),
-            screen: Mutex::new(screen),
-            closed: AtomicBool::new(false),
-            on_closed: Box::new(on_closed),
-        }
+            writer: OutputWriter::start(lost_line, on_closed).map_err(|error| stdout_fault(&error))?,
+            activity: Mutex::new(ConsoleActivity { live, state: ActivityState::default() }),
+        })
     }
 
     /// Refreshes the activity line every second for as long as the console lives.
     pub fn start(self: &Arc<Self>) {
-        if !self.screen().live {
+        if !self.lock_activity().live {
             return;
         }
         let console: Weak<Self> = Arc::downgrade(self);
         let refresher = std::thread::Builder::new().spawn(move || {
             while let Some(console) = console.upgrade() {
-                console.screen().draw(&console.redactor);
+                console.activity(|_| {});
                 drop(console);
                 std::thread::sleep(REFRESH);
             }
@@ -95,16 +94,26 @@ impl Console {
     }
 
     /// Removes the activity line for good.
+    pub fn end_activity(&self) {
+        self.lock_activity().live = false;
+        self.writer.bottom(None);
+    }
+
+    /// Removes the activity line and waits until everything is printed, but not long for output that nobody reads.
     pub fn stop(&self) {
-        let mut screen = self.screen();
-        screen.erase();
-        screen.live = false;
+        self.end_activity();
+        // There is nobody to tell.
+        let _ = self.writer.flush();
     }
 
     pub fn activity(&self, change: impl FnOnce(&mut ActivityState)) {
-        let mut screen = self.screen();
-        change(&mut screen.activity);
-        screen.draw(&self.redactor);
+        let mut activity = self.lock_activity();
+        change(&mut activity.state);
+        if activity.live {
+            let line = activity.state.line();
+            let line = self.redactor.text(&line);
+            self.writer.bottom((!line.is_empty()).then(|| fitted(&line)));
+        }
     }
 
     /// Text must be redacted before it is truncated: half a secret is not recognized.
@@ -114,13 +123,10 @@ impl Console {
 
     /// Prints a line above the activity line.
     pub fn line(&self, level: MessageLevel, text: &str) {
-        let to_stderr = self.stream == OutputStream::Err
-            || match level {
-                MessageLevel::Debug | MessageLevel::Info | MessageLevel::Good | MessageLevel::Setback => {
-                    false
-                }
-                MessageLevel::Warning | MessageLevel::Error | MessageLevel::Hint => true,
-            };
+        let is_for_stderr = match level {
+            MessageLevel::Debug | MessageLevel::Info | MessageLevel::Good | MessageLevel::Setback => false,
+            MessageLevel::Warning | MessageLevel::Error | MessageLevel::Hint => true,
+        };
         let style = match level {
             MessageLevel::Debug => Style::new().dim(),
             MessageLevel::Info => Style::new(),
@@ -130,35 +136,27 @@ impl Console {
             MessageLevel::Error => Style::new().red(),
             MessageLevel::Hint => Style::new().cyan(),
         };
-        let style = if to_stderr { style.for_stderr() } else { style.for_stdout() };
+        let (stream, style) = match is_for_stderr || self.format == OutputFormat::Json {
+            true => (OutputStream::Err, style.for_stderr()),
+            false => (OutputStream::Out, style.for_stdout()),
+        };
         let text = style.apply_to(self.redactor.text(text));
-        self.print(|| match to_stderr {
-            // There is nowhere left to report that standard error is closed.
-            true => writeln!(io::stderr(), "{text}").or(Ok(())),
-            false => writeln!(io::stdout(), "{text}"),
-        });
+        self.writer.line(stream, format!("{text}\n"));
     }
 
     /// Prints one line of JSON to standard output. The caller has redacted it: redacting serialized JSON could break its syntax.
     pub fn json_line(&self, text: &str) {
-        self.print(|| writeln!(io::stdout(), "{text}"));
+        self.writer.line(OutputStream::Out, format!("{text}\n"));
     }
 
-    fn print(&self, write: impl FnOnce() -> io::Result<()>) {
-        let mut screen = self.screen();
-        screen.erase();
-        let written = write();
-        screen.draw(&self.redactor);
-        drop(screen);
-        if let Err(error) = written
-            && !self.closed.swap(true, Ordering::SeqCst)
-        {
-            (self.on_closed)(&error);
-        }
+    /// Prints a result to standard output; a failure is the caller's.
+    pub fn answer(&self, text: String) -> Result<(), Fault> {
+        self.writer.line(OutputStream::Out, text);
+        self.writer.flush().map_err(|error| stdout_fault(&error))
     }
 
-    fn screen(&self) -> MutexGuard<'_, ScreenState> {
-        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_activity(&self) -> MutexGuard<'_, ConsoleActivity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -168,23 +166,21 @@ impl Drop for Console {
     }
 }
 
-impl ScreenState {
-    fn draw(&mut self, redactor: &Redactor) {
-        let line = self.activity.line();
-        let line = redactor.text(&line);
-        if !self.live || line.is_empty() {
-            return self.erase();
-        }
-        let width = usize::from(Term::stderr().size().1).saturating_sub(1);
-        let line = Style::new().for_stderr().cyan().apply_to(truncate_str(&line, width, "…")).to_string();
-        let _ = write!(io::stderr(), "{ERASE_LINE}{line}");
-        self.shown = true;
-    }
+/// The activity line in its colour, cut to the width of the terminal.
+fn fitted(line: &str) -> String {
+    let width = usize::from(Term::stderr().size().1).saturating_sub(1);
+    Style::new().for_stderr().cyan().apply_to(truncate_str(line, width, "…")).to_string()
+}
 
-    fn erase(&mut self) {
-        if self.shown {
-            let _ = write!(io::stderr(), "{ERASE_LINE}");
-            self.shown = false;
+fn lost_text(_: OutputStream, count: u64) -> String {
+    format!("({count} line(s) are missing here, since the output was not read.)\n")
+}
+
+fn lost_json(stream: OutputStream, count: u64) -> String {
+    match stream {
+        OutputStream::Out => {
+            format!("{}\n", json!({ "at": Timestamp::now(), "type": "output_lost", "lines": count }))
         }
+        OutputStream::Err => lost_text(stream, count),
     }
 }

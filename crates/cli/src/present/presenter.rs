@@ -187,7 +187,7 @@ impl Presenter {
                     .line(MessageLevel::Warning, &messages::outage(*tries, *pause, *gives_up_at, message));
             }
             RunEvent::Outcome(report) => {
-                self.console.stop();
+                self.console.end_activity();
                 self.info("");
                 self.info(&messages::overall(report, self.denied.load(Ordering::SeqCst)));
                 let (level, text, hint) = match self.stop.closed_output(&report.outcome) {

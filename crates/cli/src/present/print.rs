@@ -3,28 +3,60 @@
 use std::io::{self, Write};
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::outcome::exit;
+use autonoe_core::outcome::{RunOutcome, exit};
 use autonoe_core::redact::Redactor;
 use clap::builder::StyledStr;
+
+use super::messages;
+use super::writer::{OutputStream, OutputWriter};
 
 /// Prints a fault that ends the program: the error, then the hint.
 pub fn report_fault(fault: &Fault, redactor: &Redactor) {
     let red = ::console::Style::new().for_stderr().red().bold();
     let cyan = ::console::Style::new().for_stderr().cyan();
-    let _ = writeln!(io::stderr(), "{} {}", red.apply_to("error:"), redactor.text(&fault.message));
+    let mut text = format!("{} {}", red.apply_to("error:"), redactor.text(&fault.message));
     if let Some(hint) = &fault.hint {
-        let _ = writeln!(io::stderr(), "{} {}", cyan.apply_to("hint:"), redactor.text(hint));
+        text = format!("{text}\n{} {}", cyan.apply_to("hint:"), redactor.text(hint));
     }
+    notice(&text);
 }
 
-/// Prints to standard error while there is no console yet.
-pub fn notice(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+/// Prints how a run ended that has no console yet.
+pub fn report_end(outcome: &RunOutcome) {
+    let (_, text, hint) = messages::ending(outcome);
+    let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+    notice(&format!("{text}{hint}"));
 }
 
 pub fn warn(message: &str) {
     let yellow = ::console::Style::new().for_stderr().yellow().bold();
-    let _ = writeln!(io::stderr(), "{} {message}", yellow.apply_to("warning:"));
+    notice(&format!("{} {message}", yellow.apply_to("warning:")));
+}
+
+/// Prints panics like every other message, so that they do not wait for a reader.
+pub fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let trace = std::backtrace::Backtrace::capture();
+        let trace = match trace.status() {
+            std::backtrace::BacktraceStatus::Captured => format!("\n{trace}"),
+            _ => String::new(),
+        };
+        notice(&format!("{panic}{trace}"));
+    }));
+}
+
+/// Prints to standard error while there is no console. Does not wait long for a reader.
+pub fn notice(text: &str) {
+    match OutputWriter::start(|_, _| String::new(), |_| {}) {
+        Ok(writer) => {
+            writer.line(OutputStream::Err, format!("{text}\n"));
+            // There is nobody to tell.
+            let _ = writer.flush();
+        }
+        Err(_) => {
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
 }
 
 /// In colour only on a terminal.
@@ -44,17 +76,12 @@ pub fn print(text: &str) {
     }
 }
 
-/// Prints a result to standard output; a failure is the caller's.
-pub fn print_answer(text: &str) -> Result<(), Fault> {
-    write(text).map_err(|error| stdout_fault(&error))
-}
-
 fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
-fn stdout_fault(error: &io::Error) -> Fault {
+pub(super) fn stdout_fault(error: &io::Error) -> Fault {
     Fault::permanent(FaultLayer::System, "output", format!("Standard output cannot be written: {error}."))
         .hint("Keep the reading program open, or redirect the output to a file on a disk with free space.")
 }

@@ -398,3 +398,34 @@ fn a_state_directory_inside_the_project_is_refused() {
     assert_refused(&project, &server, change, &["is inside the project", "XDG_STATE_HOME"]);
     assert!(!project.path("state").exists(), "nothing is created there");
 }
+
+#[test]
+fn a_state_directory_that_cannot_be_created_is_reported_with_its_variable() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let (file, pipe) = (project.home().join("file"), project.home().join("pipe"));
+    fs::write(&file, "").expect("written");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .expect("pipe");
+    for (variable, path, what) in [
+        ("XDG_STATE_HOME", &pipe, "is a named pipe, not a directory"),
+        ("XDG_STATE_HOME", &file, "is a file, not a directory"),
+        ("HOME", &file, "is a file, not a directory"),
+    ] {
+        for command in ["status", "run", "doctor", "report", "checks"] {
+            let mut autonoe = project.autonoe(None);
+            let output = autonoe.arg(command).env(variable, path).output().expect("started");
+            let printed = output_text(&output);
+            assert_eq!(output.status.code(), Some(2), "{command}: {printed}");
+            assert!(
+                printed.contains(what) && printed.contains(&format!("Set {variable} to a directory")),
+                "{printed}"
+            );
+        }
+    }
+}

@@ -54,6 +54,20 @@ fn an_interrupt_ends_a_hanging_key_command_and_its_children() {
 }
 
 #[test]
+fn the_time_limit_of_the_run_ends_a_hanging_key_command() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let mark = format!("mark-{}", fastrand::u64(..));
+    configured(&project, "http://127.0.0.1:9", &hanging(&mark));
+    let start_time = std::time::Instant::now();
+    let output = start(&project, &["run", "--max-duration", "2s"]).wait_with_output().expect("ended");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{printed}");
+    assert!(printed.contains("Stopped: the time limit of 2s was reached."), "{printed}");
+    assert!(start_time.elapsed().as_secs() < 20, "{:?}", start_time.elapsed());
+    until("nothing of it is left", || processes_with(&[&mark]).is_empty());
+}
+
+#[test]
 fn a_hanging_key_command_is_shown_with_its_time_limit() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     let mark = format!("mark-{}", fastrand::u64(..));

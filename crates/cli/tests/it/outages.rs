@@ -203,3 +203,64 @@ fn a_fallback_takes_over_at_once() {
     assert_eq!(run.of_type("backend_changed").map(|event| &event["reason"]).collect::<Vec<_>>(), ["outage"]);
     assert_eq!(run.of_type("outage").count(), 0, "the run did not wait");
 }
+
+/// A run whose work is done and whose reviewer's service has this address.
+fn reviewed_run(project: &CliTestProject, builder: &ScriptedServer, address: &str, args: &[&str]) -> Command {
+    project.write(
+        "../home/.config/autonoe/config.toml",
+        &format!(
+            "[providers.other]\nkind = 'anthropic'\nbase_url = 'http://{address}'\nkey_variable = 'OTHER_KEY'\n"
+        ),
+    );
+    let mut command = project.command(builder, &["run", "--verifier", "native:other/claude-sonnet-4-5"]);
+    command.args(args).env("OTHER_KEY", "k").stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn reviewer() -> ScriptedServer {
+    model(
+        "[[conversation]]\n[[conversation.turn]]\n\
+         call = [{ tool = 'mcp__autonoe__review', input = { deliverableId = 'A', holds = true, reason = 'It is there.' } }]\n\
+         [[conversation.turn]]\ntext = 'done'",
+    )
+}
+
+#[test]
+fn a_review_that_does_not_happen_is_not_a_success() {
+    let project = CliTestProject::with_status(&[("A", "passed")]).in_repository();
+    let builder = model(&coding("A", "passed"));
+    let mut command = reviewed_run(&project, &builder, &closed_address(), &["--max-outage", "500ms"]);
+    let run = RunOutput::from(command.output().expect("started"));
+    run.assert_ended("outage", 6);
+    let message = run.outcome()["fault"]["message"].as_str().expect("words");
+    assert!(message.starts_with("The review by another agent failed: "), "{message}");
+    assert!(run.stderr.contains(message), "{}", run.stderr);
+}
+
+#[test]
+fn a_run_waits_for_the_service_of_its_reviewer() {
+    let project = CliTestProject::with_status(&[("A", "passed")]).in_repository();
+    let (builder, reviewer, address) = (model(&coding("A", "passed")), reviewer(), closed_address());
+    // Had the fallback taken over, the reviewer would have been replaced by the builder.
+    let args = ["--fallback", "native:opus"];
+    let mut child = reviewed_run(&project, &builder, &address, &args).spawn().expect("started");
+    let (_, rest) = until_outage(&mut child);
+    serve_at(&address, &reviewer);
+    let ended = rest.last().expect("an outcome");
+    assert_eq!(ended["outcome"], "all_passed", "{ended}");
+    assert_eq!(child.wait().expect("ended").code(), Some(0));
+    let status: Value = serde_json::from_str(&project.read(".autonoe/status.json")).expect("JSON");
+    assert_eq!(status["deliverables"][0]["review"]["holds"], true, "{status}");
+}
+
+#[test]
+fn the_time_limit_ends_a_review() {
+    let project = CliTestProject::with_status(&[("A", "passed")]).in_repository();
+    let builder = model(&coding("A", "passed"));
+    let silent = model("[[conversation]]\n[[conversation.turn]]\nfault = { kind = 'silence' }");
+    let address = silent.base_url().trim_start_matches("http://").to_owned();
+    let mut command = reviewed_run(&project, &builder, &address, &["--max-duration", "3s"]);
+    let run = RunOutput::from(command.output().expect("started"));
+    run.assert_ended("duration_exceeded", 4);
+    assert_eq!(run.sessions(), ["review"]);
+}

@@ -241,3 +241,30 @@ fn what_an_agent_leaves_in_its_home_is_not_followed() {
         assert!(written.is_file(), "{kind}");
     }
 }
+
+#[test]
+fn output_files_may_be_pipes_only_if_somebody_reads_them() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let model = model(&coding("A", "passed"));
+    project.run(&model, &["run"]).assert_ended("all_passed", 0);
+    create_special("pipe", &project.path("pipe"));
+    for command in ["report -o", "sessions export -o"] {
+        let (code, printed) = run_to_end(&project, &format!("{command} pipe"));
+        assert_eq!(code, Some(2), "{printed}");
+        assert!(
+            printed.contains("pipe cannot be written: it is a named pipe that nobody reads"),
+            "{printed}"
+        );
+
+        let (code, printed) = run_to_end(&project, &format!("{command} /dev/stdout"));
+        assert_eq!(code, Some(0), "{printed}");
+        assert!(printed.contains("thing A"), "{printed}");
+
+        let pipe = project.path("pipe");
+        let reader = std::thread::spawn(move || fs::read_to_string(pipe).expect("read"));
+        until("the report is written to a pipe that is read", || {
+            run_to_end(&project, &format!("{command} pipe")).0 == Some(0)
+        });
+        assert!(reader.join().expect("read").contains("thing A"));
+    }
+}

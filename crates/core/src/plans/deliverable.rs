@@ -11,12 +11,12 @@ use crate::deliverable::Deliverable;
 use crate::examiner::Examiner;
 use crate::fault::{Fault, FaultLayer};
 use crate::instruction::{Instructions, Phase, briefing};
-use crate::outcome::{PlanReport, RunOutcome};
+use crate::outcome::{PlanReport, RunOutcome, SessionEnd};
 use crate::plan::{Iteration, NextAction, Plan, PlanVerdict, RunState, StatusReader};
 use crate::progress::{ProgressTracker, settled};
 use crate::status::{ProjectStatus, Tally};
 
-/// Maximum number of review sessions: one that leaves something out is repeated.
+/// Maximum number of consecutive review sessions that review nothing: one that leaves something out is repeated.
 const MAX_REVIEWS: u32 = 3;
 
 pub struct DeliverablePlan {
@@ -24,8 +24,10 @@ pub struct DeliverablePlan {
     instructions: Arc<dyn Instructions>,
     examiner: Option<Arc<dyn Examiner>>,
     is_strict: bool,
-    /// Review sessions left.
-    reviews: u32,
+    /// Review sessions left; `None` if no review was asked for.
+    reviews_left: Option<u32>,
+    /// Deliverables that have been reviewed.
+    reviewed: usize,
     /// Instructions for the next review session.
     review: Option<String>,
     progress: ProgressTracker,
@@ -42,7 +44,8 @@ impl DeliverablePlan {
             instructions,
             examiner: None,
             is_strict: false,
-            reviews: 0,
+            reviews_left: None,
+            reviewed: 0,
             review: None,
             progress: ProgressTracker::default(),
             deliverables: Vec::new(),
@@ -60,7 +63,7 @@ impl DeliverablePlan {
     /// Adds a review by another agent at the end.
     #[must_use]
     pub fn with_review(self) -> Self {
-        Self { reviews: MAX_REVIEWS, ..self }
+        Self { reviews_left: Some(MAX_REVIEWS), ..self }
     }
 
     fn update(&mut self, status: &ProjectStatus) -> Tally {
@@ -69,11 +72,28 @@ impl DeliverablePlan {
         self.tally
     }
 
-    async fn review_session(&mut self, briefing: String) -> Result<NextAction, Fault> {
-        self.reviews -= 1;
+    async fn review_session(&self, briefing: String) -> Result<NextAction, Fault> {
         let name = Phase::Review;
         let text = self.instructions.resolve(name).await?;
         Ok(NextAction::Session(Instruction::briefed(name, text, Some(briefing)).into()))
+    }
+
+    /// A session that failed or was stopped is not a review; the loop decides whether it is repeated.
+    fn count_review(&mut self, outcome: &SessionEnd) {
+        let reviewed = self.deliverables.iter().filter(|item| item.review.is_some()).count();
+        let before = std::mem::replace(&mut self.reviewed, reviewed);
+        let left = match outcome {
+            _ if reviewed > before => Some(MAX_REVIEWS),
+            SessionEnd::Completed | SessionEnd::MaxTurns => {
+                self.reviews_left.map(|left| left.saturating_sub(1))
+            }
+            SessionEnd::ExecutionError { .. }
+            | SessionEnd::BudgetExceeded { .. }
+            | SessionEnd::DurationExceeded { .. }
+            | SessionEnd::QuotaExceeded { .. }
+            | SessionEnd::Interrupted => self.reviews_left,
+        };
+        self.reviews_left = self.reviews_left.and(left);
     }
 
     /// The outcome, if the run is over. Passed deliverables are rechecked first.
@@ -88,17 +108,25 @@ impl DeliverablePlan {
         if self.recheck_failed {
             return Ok(None);
         }
-        if let Some(examiner) = self.examiner.as_ref().filter(|_| self.reviews > 0) {
-            self.review = examiner.review_briefing().await?;
-            if self.review.is_some() {
+        let mut is_unreviewed = false;
+        if let (Some(examiner), Some(left)) = (&self.examiner, self.reviews_left)
+            && let Some(briefing) = examiner.review_briefing().await?
+        {
+            if left > 0 {
+                self.review = Some(briefing);
                 return Ok(None);
             }
+            is_unreviewed = true;
         }
         let claimed = self.deliverables.iter().filter(|item| {
             item.is_active() && item.assurance() == Some(Assurance::Claimed) && self.is_strict
         });
         let claimed: Vec<String> = claimed.map(|item| item.id.clone()).collect();
-        Ok(Some(if claimed.is_empty() { outcome } else { RunOutcome::Unverified { claimed } }))
+        Ok(Some(match is_unreviewed {
+            _ if !claimed.is_empty() => RunOutcome::Unverified { claimed },
+            true => RunOutcome::Unreviewed,
+            false => outcome,
+        }))
     }
 }
 
@@ -165,6 +193,9 @@ impl Plan for DeliverablePlan {
             return Ok(PlanVerdict::Failed(nothing_created(finished.instruction.name.name())));
         };
         let tally = self.update(&status);
+        if finished.instruction.name == Phase::Review {
+            self.count_review(&finished.outcome);
+        }
         let advanced = self.progress.advanced(settled(&status), 2 * tally.total);
         Ok(match self.ended(tally).await? {
             Some(outcome) => PlanVerdict::Done(outcome),

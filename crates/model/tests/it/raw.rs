@@ -64,6 +64,28 @@ async fn the_key_and_the_version_are_sent_in_headers() {
 }
 
 #[tokio::test]
+async fn text_that_is_not_utf8_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            read_request(&stream);
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            let _ = stream.write_all(
+                &[head.as_bytes(), b"event: message_start\ndata: {\"x\":\"\xff\xfe\"}\n\n"].concat(),
+            );
+        }
+    });
+    let fault = fault(ask(&model_at(&address, "sonnet", &quick())).await);
+    assert_eq!(fault.code, "invalid_response", "{}", fault.message);
+    assert!(
+        fault.message.starts_with("The model service sent text that is not UTF-8: invalid utf-8"),
+        "{}",
+        fault.message
+    );
+}
+
+#[tokio::test]
 async fn an_error_in_the_middle_of_a_stream_is_classified_and_retried() {
     for (kind, code) in [
         ("overloaded_error", "overloaded"),

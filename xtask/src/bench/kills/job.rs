@@ -126,11 +126,6 @@ impl Job {
         Ok((command, programs))
     }
 
-    /// Workspaces need a sandbox.
-    pub fn needs_sandbox(&self) -> bool {
-        self.commands[0].contains(&"--in-place")
-    }
-
     /// The name of its agent.
     pub fn backend(&self) -> &'static str {
         self.vendor.as_ref().map_or("native", |(vendor, _)| vendor.name)

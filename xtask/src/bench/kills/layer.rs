@@ -24,10 +24,6 @@ pub struct Layer {
 }
 
 impl Layer {
-    pub fn is_sandbox(&self) -> bool {
-        !self.is_off
-    }
-
     /// Has a run of `autonoe` use it, with one more place for programs.
     pub fn apply(&self, command: &mut Command, programs: &Path) {
         command.env("PATH", format!("{}:{}", programs.display(), self.path.display()));

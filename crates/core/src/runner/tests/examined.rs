@@ -15,7 +15,7 @@ use crate::instruction::Phase::{Coding, Review};
 use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::status::ChangeError;
-use crate::testing::script::session;
+use crate::testing::script::{session, transient};
 use crate::testing::{World, seconds};
 
 /// An examiner with prepared results.
@@ -130,13 +130,59 @@ async fn strict_asks_for_checks_instead_of_looping() {
     assert_eq!(world.phases(), []);
 }
 
+/// An examiner that always wants another review.
+fn reviewing(world: &World) -> ScriptedExaminer {
+    ScriptedExaminer { reviews: Mutex::new(100), ..ScriptedExaminer::new(world, &[]) }
+}
+
 #[tokio::test(start_paused = true)]
-async fn at_most_three_review_sessions_are_run() {
+async fn at_most_three_reviews_that_leave_something_out_are_run() {
     let world =
         World::with(&[("A", Passed)]).sessions((0..3).map(|_| session().completes()).collect::<Vec<_>>());
-    let examiner = ScriptedExaminer { reviews: Mutex::new(10), ..ScriptedExaminer::new(&world, &[]) };
-    let outcome = run(&world, examiner, false, true).await;
-    assert_eq!((outcome, world.phases()), (RunOutcome::AllPassed, vec![Review, Review, Review]));
+    let outcome = run(&world, reviewing(&world), false, true).await;
+    assert_eq!(outcome.exit_code(), 7);
+    assert_eq!((outcome, world.phases()), (RunOutcome::Unreviewed, vec![Review, Review, Review]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_the_reviewer_is_waited_for_and_never_a_success() {
+    let away = || session().finds_service_unavailable();
+    let world =
+        World::with(&[("A", Passed)]).sessions([away(), away(), away(), away(), session().completes()]);
+    let examiner = ScriptedExaminer { reviews: Mutex::new(5), ..ScriptedExaminer::new(&world, &[]) };
+    assert_eq!(run(&world, examiner, false, true).await, RunOutcome::AllPassed);
+    assert_eq!(world.slept().iter().sum::<f64>(), 3.0 + 6.0 + 12.0 + 24.0);
+
+    let world = World::with(&[("A", Passed)]).forever(|_| session().finds_service_unavailable());
+    let RunOutcome::Outage { fault, .. } = run(&world, reviewing(&world), false, true).await else {
+        panic!("the reviewer never came back");
+    };
+    assert_eq!(fault.message, "The review by another agent failed: Connection refused.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reviewer_that_keeps_failing_ends_the_run_with_its_fault() {
+    let world = World::with(&[("A", Passed)]).forever(|_| session().fails(transient("broke")));
+    let outcome = run(&world, reviewing(&world), false, true).await;
+    assert_eq!(outcome.name(), "max_retries_exceeded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_and_interrupts_in_any_review_end_the_run_as_such() {
+    for earlier in 0..3 {
+        let reviews = |last| {
+            let mut scripts: Vec<_> = (0..earlier).map(|_| session().completes()).collect();
+            scripts.push(last);
+            World::with(&[("A", Passed)]).sessions(scripts)
+        };
+        let (world, limit) = (reviews(session().hangs()), seconds(60));
+        let mut plan = world.deliverable_plan().examined_by(Arc::new(reviewing(&world)), false).with_review();
+        let report = world.drive(&mut plan, RunState::default(), max_duration(limit)).await;
+        assert_eq!(report.outcome, RunOutcome::DurationExceeded { limit }, "review {earlier}");
+
+        let world = reviews(session().user_interrupts().hangs());
+        assert_eq!(run(&world, reviewing(&world), false, true).await, RunOutcome::Interrupted, "{earlier}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
