@@ -10,6 +10,7 @@ pub mod land;
 pub mod man;
 pub mod mcp;
 pub mod policy;
+pub mod pr;
 pub mod report;
 pub mod run;
 pub mod sessions;

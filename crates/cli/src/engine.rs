@@ -369,9 +369,11 @@ fn landing_event(event: SiteEvent) -> RunEvent {
         SiteEvent::Saved { files } => RunEvent::Notice {
             message: format!("The session left {files} uncommitted file(s), which were committed for it."),
         },
-        SiteEvent::Landed { branch, commit } => RunEvent::Landing { branch, commit, why: None },
+        SiteEvent::Landed { branch, commit, ci_files } => {
+            RunEvent::Landing { branch, commit, why: None, ci_files }
+        }
         SiteEvent::Apart { branch, commit, why } => {
-            RunEvent::Landing { branch, commit, why: Some(why.to_string()) }
+            RunEvent::Landing { branch, commit, why: Some(why.to_string()), ci_files: Vec::new() }
         }
     }
 }

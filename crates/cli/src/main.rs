@@ -84,6 +84,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Sync(args)) => commands::sync::cmd_sync(args, environment),
         Some(CliCommand::Status(args)) => commands::status::cmd_status(&args, &environment),
         Some(CliCommand::Land(args)) => commands::land::cmd_land(&args, &environment),
+        Some(CliCommand::Pr(args)) => commands::pr::cmd_pr(&args, &environment),
         Some(CliCommand::Diff(args)) => commands::land::cmd_diff(&args, &environment),
         Some(CliCommand::Verify(args)) => commands::verify::cmd_verify(&args, &environment),
         Some(CliCommand::Checks(args)) => commands::checks::cmd_checks(&args, &environment),

@@ -12,6 +12,7 @@ use crate::commands::land::{DiffArgs, LandArgs};
 use crate::commands::man::ManArgs;
 use crate::commands::mcp::McpArgs;
 use crate::commands::policy::PolicyArgs;
+use crate::commands::pr::PrArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::sessions::SessionsArgs;
@@ -56,6 +57,8 @@ pub enum CliCommand {
     Status(StatusArgs),
     /// Bring commits of the last run that have not landed to your branch
     Land(LandArgs),
+    /// Push the last run's commits and open a pull request, with the report as its text
+    Pr(PrArgs),
     /// Show the commits of the last run that have not landed, and their changes
     Diff(DiffArgs),
     /// Rerun the checks of verified deliverables on a fresh checkout

@@ -202,8 +202,11 @@ pub enum RunEvent {
     Landing {
         branch: String,
         commit: String,
-        /// Why the checked-out branch was left alone; `None` if it was fast-forwarded.
+        /// Why the branch was left alone; `None` if it was fast-forwarded.
         why: Option<String>,
+        /// Changed files that decide what a CI service runs.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ci_files: Vec<String>,
     },
     /// Autonoe ran a check.
     Checked {

@@ -1,5 +1,6 @@
 //! The changes section: commits of the run, changed files, and as much of the diff as is readable.
 
+use autonoe_core::ci_files::is_ci_file;
 use autonoe_verify::Changes;
 
 use crate::document::{CodeBlock, CodeKind, ReportBlock, ReportLine, code, paragraph, text};
@@ -38,6 +39,15 @@ pub(crate) fn changes(facts: &RunFacts, changed: &Result<Changes, ChangesUnavail
     }
     if changes.files.is_empty() {
         return blocks;
+    }
+    let ci: Vec<_> =
+        changes.files.iter().map(|file| file.path.as_str()).filter(|path| is_ci_file(path)).collect();
+    if !ci.is_empty() {
+        let mut line = vec![text("These files change what your CI runs: ")];
+        for (number, path) in ci.into_iter().enumerate() {
+            line.extend([text(if number == 0 { "" } else { ", " }), code(path)]);
+        }
+        blocks.push(ReportBlock::Paragraph(line));
     }
     blocks.push(files(changes));
     if changes.files.len() > MAX_FILES {

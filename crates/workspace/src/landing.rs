@@ -10,6 +10,7 @@ use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 
+use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::fault::{Fault, FaultLayer};
 
 use crate::branch_lock::BranchLock;
@@ -61,6 +62,17 @@ git checkout --quiet --no-overwrite-ignore --detach "$5""#;
 /// Sets the branch `$6` of the user's repository to the new commit.
 const SET_BRANCH: &str = r#"cd "$1" && git update-ref --create-reflog -m "autonoe: leave commits for you to merge" "refs/heads/$6" "$5""#;
 
+/// Exit codes of [`FORWARD_BRANCH`].
+const IS_CHECKED_OUT: i32 = 11;
+const IS_ELSEWHERE: i32 = 12;
+
+/// Sets the branch `$6`, which must not be checked out, to the new commit if that continues it.
+const FORWARD_BRANCH: &str = r#"cd "$1" || exit 3
+git worktree list --porcelain | grep -qxF "branch refs/heads/$6" && exit 11
+old=$(git rev-parse --verify --quiet "refs/heads/$6^{commit}")
+[ -z "$old" ] || git --git-dir="$2" merge-base --is-ancestor "$old" "$5" || exit 12
+git update-ref --create-reflog -m "autonoe: land" "refs/heads/$6" "$5" "$old""#;
+
 /// Lists the changed files with their entries, then those of the working tree that differ from the new commit.
 const COMPARE: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$2/compare"
@@ -84,10 +96,19 @@ size=$(wc -c < "$6") || exit
 /// How commits came to the user's repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Landing {
-    /// The user's branch was fast-forwarded, and its files updated.
-    Landed { branch: String },
+    /// The branch was fast-forwarded and, if it is checked out, its files were updated.
+    Landed { branch: String, ci_files: Vec<String> },
     /// The commits are on a branch of their own.
     Apart { branch: String, why: LandingRefusal },
+}
+
+/// Where commits are to land.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum LandingTarget {
+    #[default]
+    CheckedOut,
+    /// This branch, which is not checked out.
+    Branch(String),
 }
 
 /// Whether the user agrees to files that act on the machine by themselves.
@@ -116,6 +137,10 @@ pub enum LandingRefusal {
     Files(String),
     /// The branch is locked by another git.
     Locked(String),
+    /// The branch that the user named is checked out.
+    CheckedOut { branch: String },
+    /// The branch that the user named has other commits.
+    Elsewhere { branch: String },
 }
 
 impl fmt::Display for LandingRefusal {
@@ -135,6 +160,8 @@ impl fmt::Display for LandingRefusal {
             Self::NotPassed => write!(f, "what they belong to has not passed"),
             Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
             Self::Locked(why) => write!(f, "your branch is in use: {why}"),
+            Self::CheckedOut { branch } => write!(f, "'{branch}' is checked out"),
+            Self::Elsewhere { branch } => write!(f, "'{branch}' has commits that these do not continue"),
         }
     }
 }
@@ -165,10 +192,11 @@ impl Hub {
         workspace: &Workspace,
         commit: &str,
         from: &ProjectRevision,
+        target: &LandingTarget,
         acting: SelfActingFiles,
     ) -> Result<Landing, Fault> {
         let attempt = LandingAttempt::begin(self, commit, from)?;
-        let landing = attempt.land(workspace, acting).await;
+        let landing = attempt.land(workspace, target, acting).await;
         attempt.room.close().await;
         landing
     }
@@ -259,10 +287,23 @@ impl<'a> LandingAttempt<'a> {
         Ok(Self { hub, room, from, commit, index: own.join("index"), git })
     }
 
-    async fn land(&self, workspace: &Workspace, acting: SelfActingFiles) -> Result<Landing, Fault> {
+    async fn land(
+        &self,
+        workspace: &Workspace,
+        target: &LandingTarget,
+        acting: SelfActingFiles,
+    ) -> Result<Landing, Fault> {
         self.copy_objects().await?;
-        match self.try_to_land(acting).await {
-            Ok(branch) => Ok(Landing::Landed { branch }),
+        let landed = match target {
+            LandingTarget::CheckedOut => self.try_to_land(acting).await,
+            LandingTarget::Branch(branch) => self.forward_branch(branch).await,
+        };
+        match landed {
+            Ok(branch) => {
+                let changed = self.succeed(CHANGED, &[]).await?;
+                let ci_files = changed.split_terminator('\0').filter(|path| is_ci_file(path));
+                Ok(Landing::Landed { branch, ci_files: ci_files.map(str::to_owned).collect() })
+            }
             Err(LandingError::Refused(why)) => {
                 Ok(Landing::Apart { branch: self.leave_apart(workspace).await?, why })
             }
@@ -285,6 +326,18 @@ impl<'a> LandingAttempt<'a> {
                 }
             }
             other => other.map(|()| branch),
+        }
+    }
+
+    /// Fast-forwards a branch that is not checked out, or makes it.
+    async fn forward_branch(&self, branch: &str) -> Result<String, LandingError> {
+        let forwarded = self.run(FORWARD_BRANCH, &[branch]).await?;
+        let branch = branch.to_owned();
+        match forwarded.code {
+            0 => Ok(branch),
+            IS_CHECKED_OUT => Err(LandingRefusal::CheckedOut { branch }.into()),
+            IS_ELSEWHERE => Err(LandingRefusal::Elsewhere { branch }.into()),
+            _ => Err(LandingRefusal::Locked(forwarded.reason()).into()),
         }
     }
 

@@ -26,7 +26,7 @@ mod workspace;
 
 pub use first_commit::Beginning;
 pub use hub::{Fetched, Hub};
-pub use landing::{Landing, LandingRefusal, SelfActingFiles};
+pub use landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
 pub use landing_plan::LandingPlan;
 pub use project_revision::ProjectRevision;
 pub use saving_examiner::SavingExaminer;

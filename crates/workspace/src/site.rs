@@ -11,7 +11,7 @@ use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, r
 
 use crate::first_commit::Beginning;
 use crate::hub::{Fetched, Hub};
-use crate::landing::{Landing, LandingRefusal, SelfActingFiles};
+use crate::landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
 use crate::project_revision::ProjectRevision;
 use crate::saving_examiner::SavingExaminer;
 use crate::user_files::directory;
@@ -49,6 +49,7 @@ pub enum SiteEvent {
     Landed {
         branch: String,
         commit: String,
+        ci_files: Vec<String>,
     },
     /// Commits are on a branch of their own in the user's repository.
     Apart {
@@ -75,12 +76,15 @@ pub struct WorkspaceSite {
     /// The passed and the verified deliverables at the last landing.
     landed: (usize, usize),
     last_refusal: Option<LandingRefusal>,
+    /// The commit that landed last.
+    last_landed: Option<String>,
 }
 
 /// How a run uses its workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SiteOptions {
     pub when: LandWhen,
+    pub target: LandingTarget,
     /// The user's uncommitted changes become the first commit.
     pub includes_uncommitted: bool,
     /// Agents see uncommitted changes, and nothing that they do comes home but their note.
@@ -143,8 +147,18 @@ impl WorkspaceSite {
         let now = (tally.passed, tally.verified);
         let landed =
             hub.last_landed().map_or(now, |(passed, verified)| (passed.min(now.0), verified.min(now.1)));
-        let site =
-            Self { hub, root, workspace, beginning, warning, from, options, landed, last_refusal: None };
+        let site = Self {
+            hub,
+            root,
+            workspace,
+            beginning,
+            warning,
+            from,
+            options,
+            landed,
+            last_refusal: None,
+            last_landed: None,
+        };
         site.carry_all_in()?;
         Ok(site)
     }
@@ -214,7 +228,7 @@ impl WorkspaceSite {
         }
         let (mut events, fetched) =
             self.bring_home("Save uncommitted work of an interrupted session").await?;
-        if self.from.commit.as_ref() == Some(&fetched.commit) {
+        if self.has_landed(&fetched.commit) {
             return Ok(events);
         }
         let (passed, verified) = self.landed;
@@ -245,22 +259,30 @@ impl WorkspaceSite {
 
     async fn land(&mut self, fetched: &Fetched, tally: Tally) -> Result<Option<SiteEvent>, Fault> {
         let commit = fetched.commit.clone();
-        if self.from.commit.as_ref() == Some(&commit) {
+        if self.has_landed(&commit) {
             return Ok(None);
         }
-        match self.hub.land(&self.workspace, &commit, &self.from, SelfActingFiles::Refused).await? {
-            Landing::Landed { branch } => {
-                self.from.commit = Some(commit.clone());
+        let target = &self.options.target;
+        match self.hub.land(&self.workspace, &commit, &self.from, target, SelfActingFiles::Refused).await? {
+            Landing::Landed { branch, ci_files } => {
+                if *target == LandingTarget::CheckedOut {
+                    self.from.commit = Some(commit.clone());
+                }
                 self.landed = (tally.passed, tally.verified);
+                self.last_landed = Some(commit.clone());
                 self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error))?;
                 self.last_refusal = None;
-                Ok(Some(SiteEvent::Landed { branch, commit }))
+                Ok(Some(SiteEvent::Landed { branch, commit, ci_files }))
             }
             Landing::Apart { branch, why } => {
                 let is_new = self.last_refusal.replace(why.clone()).as_ref() != Some(&why);
                 Ok(is_new.then_some(SiteEvent::Apart { branch, commit, why }))
             }
         }
+    }
+
+    fn has_landed(&self, commit: &String) -> bool {
+        [&self.from.commit, &self.last_landed].into_iter().any(|landed| landed.as_ref() == Some(commit))
     }
 
     /// Gives the workspace what is the user's and not in its commits.

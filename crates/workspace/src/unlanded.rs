@@ -6,7 +6,7 @@ use autonoe_core::fault::Fault;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
 use crate::hub::Hub;
-use crate::landing::{Landing, SelfActingFiles};
+use crate::landing::{Landing, LandingTarget, SelfActingFiles};
 use crate::project_revision::ProjectRevision;
 use crate::site::WORKSPACE;
 
@@ -56,7 +56,7 @@ impl Hub {
     ) -> Result<Landing, Fault> {
         let Unlanded { branch, commit, from } = unlanded;
         let workspace = self.described(WORKSPACE, branch, from);
-        self.land(&workspace, commit, from, acting).await
+        self.land(&workspace, commit, from, &LandingTarget::CheckedOut, acting).await
     }
 
     /// The commits and their changes, as git prints them.

@@ -55,12 +55,15 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         };
         let acting =
             if args.accept_self_acting { SelfActingFiles::Accepted } else { SelfActingFiles::Refused };
-        let (why, branch) = match hub.land_unlanded(&unlanded, acting).await? {
-            Landing::Landed { branch } => (None, branch),
-            Landing::Apart { branch, why } => (Some(why), branch),
+        let (why, branch, ci_files) = match hub.land_unlanded(&unlanded, acting).await? {
+            Landing::Landed { branch, ci_files } => (None, branch, ci_files),
+            Landing::Apart { branch, why } => (Some(why), branch, Vec::new()),
         };
         let reason = why.as_ref().map(ToString::to_string);
         present::print(&format!("{}\n", present::landing(&branch, &unlanded.commit, reason.as_deref()).1));
+        if !ci_files.is_empty() {
+            present::print(&format!("{}\n", present::ci_files(&ci_files)));
+        }
         if matches!(why, Some(LandingRefusal::SelfActing(_))) {
             present::print(
                 "Look at them with `autonoe diff`; `autonoe land --accept-self-acting` lands them.\n",
@@ -83,7 +86,7 @@ pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault>
     })
 }
 
-async fn open_hub(project: &Project, environment: &Environment) -> Result<Hub, Fault> {
+pub async fn open_hub(project: &Project, environment: &Environment) -> Result<Hub, Fault> {
     let checkouts = room_config::checkouts_outside_runs(project, environment, false).await?;
     let place = WorkPlace::workspace(project);
     let hub = place.open_hub(

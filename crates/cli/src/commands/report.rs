@@ -68,6 +68,13 @@ pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fa
     Ok(exit::DONE)
 }
 
+/// The report of the last run, as Markdown.
+pub fn last_report(project: &Project, environment: &Environment) -> Result<String, Fault> {
+    let facts = gather(project, None, Timestamp::now())?;
+    let changed = runtime()?.block_on(changes(project, &facts, environment, false));
+    Ok(markdown(&document(&facts, &changed, &Redactor::new(&environment.secrets()))))
+}
+
 fn default_format(output: Option<&Path>) -> ReportFormat {
     match output.and_then(Path::extension).is_some_and(|end| end.eq_ignore_ascii_case("html")) {
         true => ReportFormat::Html,

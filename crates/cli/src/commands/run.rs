@@ -1,9 +1,11 @@
 //! `autonoe run`
 
 use autonoe_core::fault::Fault;
-use autonoe_workspace::{LandWhen, SiteOptions};
+use autonoe_core::outcome::exit;
+use autonoe_workspace::{LandWhen, LandingTarget, SiteOptions};
 use clap::{Args, ValueEnum};
 
+use super::pr::{PrArgs, cmd_pr};
 use crate::arguments::{CommonArgs, SpecArgs};
 use crate::backend_name::BackendWithModel;
 use crate::engine::{RunJob, RunRequest, drive};
@@ -32,6 +34,14 @@ pub struct RunArgs {
     /// When the agents' commits come to your branch [default: passed]
     #[arg(long, value_name = "WHEN", conflicts_with_all = ["in_place", "no_sandbox"])]
     pub land: Option<LandChoice>,
+
+    /// Land on this branch instead of the one that you have checked out; your files are never touched
+    #[arg(long, value_name = "NAME", value_parser = branch_name, conflicts_with_all = ["in_place", "no_sandbox"])]
+    pub branch: Option<String>,
+
+    /// If the run ends with 0, push its commits and open a pull request, as `autonoe pr --yes` does; nothing lands on your branch
+    #[arg(long, conflicts_with_all = ["in_place", "no_sandbox", "land"])]
+    pub pr: bool,
 
     /// Make your uncommitted changes the agents' first commit, instead of leaving them out
     #[arg(long, conflicts_with_all = ["in_place", "no_sandbox"])]
@@ -74,6 +84,23 @@ impl From<LandChoice> for LandWhen {
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("not the name of a branch")]
+struct NotABranchName;
+
+/// Accepts the names that `git check-ref-format --branch` accepts, but for rare ones.
+fn branch_name(text: &str) -> Result<String, NotABranchName> {
+    let is_plain = |c: char| !c.is_ascii_control() && !" ~^:?*[\\".contains(c);
+    let is_part = |part: &str| {
+        !part.is_empty() && !part.starts_with(['.', '-']) && !part.ends_with('.') && !part.ends_with(".lock")
+    };
+    let is_name = text.chars().all(is_plain) && text.split('/').all(is_part);
+    match is_name && !text.contains("..") && !text.contains("@{") && text != "HEAD" && text != "@" {
+        true => Ok(text.to_owned()),
+        false => Err(NotABranchName),
+    }
+}
+
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
     let request = RunRequest {
         job: RunJob::Run { is_strict: args.strict, verifier: args.verifier.as_ref() },
@@ -85,11 +112,20 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
         site: (!args.in_place).then(|| SiteOptions {
-            when: args.land.map(LandWhen::from).unwrap_or_default(),
+            when: match args.land {
+                Some(choice) => choice.into(),
+                None if args.pr && args.branch.is_none() => LandWhen::Never,
+                None => LandWhen::default(),
+            },
+            target: args.branch.clone().map_or(LandingTarget::CheckedOut, LandingTarget::Branch),
             includes_uncommitted: args.include_uncommitted,
             is_throwaway: false,
         }),
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
-    drive(request, &environment)
+    let code = drive(request, &environment)?;
+    match args.pr && code == exit::DONE {
+        true => cmd_pr(&PrArgs::after_run(&args.common.project, args.branch), &environment),
+        false => Ok(code),
+    }
 }

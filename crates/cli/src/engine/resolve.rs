@@ -139,7 +139,7 @@ impl ResolvedRun {
         notices.extend(chain.iter().filter_map(|resolved| no_web_search(&resolved.backend, &policy)));
         policy.temp = room_config::temporary(sandbox.layer(), &project);
         policy.level = policy_level(&config, sandbox.layer(), site.is_some());
-        policy.is_throwaway = site.is_some_and(|site| site.is_throwaway);
+        policy.is_throwaway = site.as_ref().is_some_and(|site| site.is_throwaway);
         let mut room_config =
             room_config::build(&project, environment, &user, &policy, sandbox, &host.identity, &place)?;
         policy.mapping = room_config.bounds.mapping();

@@ -92,6 +92,11 @@ pub fn left_out<'a>(files: impl Iterator<Item = &'a str>) -> Option<String> {
     })
 }
 
+/// A warning about files that decide what a CI service runs.
+pub fn ci_files(files: &[String]) -> String {
+    format!("[CI] These files change what your CI runs: {}. Look at them before you push.", files.join(", "))
+}
+
 /// Where the commits of a run are now.
 pub fn landing(branch: &str, commit: &str, why: Option<&str>) -> (MessageLevel, String) {
     let commit = &commit[..commit.len().min(10)];

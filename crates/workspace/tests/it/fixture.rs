@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use autonoe_sandbox::{Bounds, RoomConfig, Sandbox};
 use autonoe_test_kit::{PATH, TestDirectory, example};
-use autonoe_workspace::{Hub, Landing, ProjectRevision, SelfActingFiles, Workspace};
+use autonoe_workspace::{Hub, Landing, LandingTarget, ProjectRevision, SelfActingFiles, Workspace};
 
 pub struct HubFixture {
     directory: TestDirectory,
@@ -68,8 +68,18 @@ impl HubFixture {
 
     /// Fetches what a workspace has and lands it.
     pub async fn land(&self, workspace: &Workspace, from: &ProjectRevision) -> Landing {
+        self.land_on(workspace, from, &LandingTarget::CheckedOut).await
+    }
+
+    pub async fn land_on(
+        &self,
+        workspace: &Workspace,
+        from: &ProjectRevision,
+        target: &LandingTarget,
+    ) -> Landing {
         let fetched = self.hub.fetch(workspace).await.unwrap();
-        self.hub.land(workspace, &fetched.commit, from, SelfActingFiles::Refused).await.unwrap()
+        let acting = SelfActingFiles::Refused;
+        self.hub.land(workspace, &fetched.commit, from, target, acting).await.unwrap()
     }
 
     pub fn hub_git(&self, args: &[&str]) -> String {

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use autonoe_workspace::{Landing, LandingRefusal};
+use autonoe_workspace::{Landing, LandingRefusal, LandingTarget};
 
 use crate::fixture::HubFixture;
 
 fn landed(branch: &str) -> Landing {
-    Landing::Landed { branch: branch.to_owned() }
+    Landing::Landed { branch: branch.to_owned(), ci_files: Vec::new() }
 }
 
 #[track_caller]
@@ -170,4 +170,41 @@ async fn a_file_that_acts_by_itself_does_not_hide_among_many() {
     fixture.work(&workspace, &[("zzz/.envrc", "x")]);
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(vec!["zzz/.envrc".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_named_branch_is_made_and_forwarded_and_the_checkout_left_alone() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    let named = LandingTarget::Branch("topic/a".into());
+    let before = fixture.git(&["rev-parse", "main"]);
+    fixture.write("a.txt", "the user's\n");
+    for number in 0..2 {
+        let commit = fixture.work(&workspace, &[("a.txt", &number.to_string())]);
+        assert_eq!(fixture.land_on(&workspace, &revision, &named).await, landed("topic/a"));
+        assert_eq!(fixture.git(&["rev-parse", "topic/a"]), commit);
+    }
+    assert_eq!((fixture.git(&["rev-parse", "main"]), fixture.read("a.txt")), (before, "the user's\n".into()));
+
+    fixture.git(&["branch", "-q", "-f", "topic/a", "main"]);
+    fixture.git(&["branch", "-q", "other", "main"]);
+    let others = fixture.git(&["commit-tree", "-m", "other", "-p", "main", "main^{tree}"]);
+    fixture.git(&["update-ref", "refs/heads/other", &others]);
+    let other = LandingTarget::Branch("other".into());
+    let why = refusal(fixture.land_on(&workspace, &revision, &other).await);
+    assert_eq!(why, LandingRefusal::Elsewhere { branch: "other".into() });
+    assert_eq!(fixture.git(&["rev-parse", "other"]), others);
+    let main = LandingTarget::Branch("main".into());
+    let why = refusal(fixture.land_on(&workspace, &revision, &main).await);
+    assert_eq!(why, LandingRefusal::CheckedOut { branch: "main".into() });
+}
+
+#[tokio::test]
+async fn files_that_decide_what_the_ci_runs_are_named() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[(".github/workflows/test.yml", "on: push\n"), ("b.txt", "")]);
+    let expected =
+        Landing::Landed { branch: "main".into(), ci_files: vec![".github/workflows/test.yml".to_owned()] };
+    assert_eq!(fixture.land(&workspace, &revision).await, expected);
 }

@@ -11,7 +11,10 @@ use crate::fixture::{HubFixture, files};
 async fn assert_works(fixture: &HubFixture, top: &str) {
     let (workspace, revision) = fixture.workspace().await;
     let commit = fixture.work(&workspace, &[("agent.txt", "x")]);
-    assert_eq!(fixture.land(&workspace, &revision).await, Landing::Landed { branch: "main".into() });
+    assert_eq!(
+        fixture.land(&workspace, &revision).await,
+        Landing::Landed { branch: "main".into(), ci_files: Vec::new() }
+    );
     let top = fixture.path(top);
     assert_eq!(fixture.git_in(&top, &["rev-parse", "main"]), commit);
     assert_eq!(fixture.git_in(&top, &["status", "--porcelain"]), "");

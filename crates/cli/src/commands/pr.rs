@@ -1,0 +1,169 @@
+//! `autonoe pr`
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::outcome::exit;
+use autonoe_files::{DOCUMENT_LIMIT, read_text};
+use autonoe_store::Project;
+use clap::Args;
+
+use super::land::open_hub;
+use super::report::last_report;
+use crate::arguments::ProjectArgs;
+use crate::consent::ask;
+use crate::environment::Environment;
+use crate::present;
+use crate::system::runtime;
+
+/// Pull requests accept no more.
+const MAX_BODY_BYTES: usize = 60_000;
+
+/// Push the last run's commits and open a pull request, with the report as its text
+///
+/// Your own `git` and `gh` do it, outside the sandbox, after you agree. The branch is the one with commits that have not landed, or else the
+/// one that you have checked out.
+#[derive(Debug, Args)]
+pub struct PrArgs {
+    #[command(flatten)]
+    project: ProjectArgs,
+
+    /// The branch to push
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+
+    /// The branch that the pull request is for [default: the one that gh chooses]
+    #[arg(long, value_name = "NAME")]
+    base: Option<String>,
+
+    /// The remote to push to
+    #[arg(long, value_name = "NAME", default_value = "origin")]
+    remote: String,
+
+    /// Title of the pull request [default: the title of SPEC.md]
+    #[arg(long)]
+    title: Option<String>,
+
+    /// Open it as a draft
+    #[arg(long)]
+    draft: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl PrArgs {
+    /// What `autonoe run --pr` asks for.
+    pub fn after_run(project: &ProjectArgs, branch: Option<String>) -> Self {
+        Self {
+            project: project.clone(),
+            branch,
+            base: None,
+            remote: "origin".to_owned(),
+            title: None,
+            draft: false,
+            yes: true,
+        }
+    }
+}
+
+pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
+    let project = environment.project(&args.project)?;
+    let branch = match &args.branch {
+        Some(branch) => branch.clone(),
+        None => usual_branch(&project, environment)?,
+    };
+    let reference = format!("refs/heads/{branch}");
+    if git(&project, &["rev-parse", "--verify", "--quiet", &reference])?.is_none() {
+        return Err(failed(format!("There is no branch '{branch}' in {}.", project.root().display())).hint(
+            "`autonoe land` brings the commits of the last run there; --branch names another branch.",
+        ));
+    }
+    if git(&project, &["remote", "get-url", &args.remote])?.is_none() {
+        return Err(failed(format!("The repository has no remote '{}'.", args.remote))
+            .hint("Add one with `git remote add`, or name another with --remote."));
+    }
+    if Command::new("gh").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
+        return Err(failed("The program gh was not found on the PATH.".to_owned())
+            .hint(format!("Install the GitHub CLI, or push yourself: git push {} {branch}", args.remote)));
+    }
+    let body = last_report(&project, environment)?;
+    let title = args.title.clone().unwrap_or_else(|| title(&project));
+    let refspec = format!("{reference}:{reference}");
+    let push = ["push", "--set-upstream", &args.remote, &refspec];
+    let mut create = vec!["pr", "create", "--head", &branch, "--title", &title, "--body-file", "-"];
+    create.extend(args.base.iter().flat_map(|base| ["--base", base]));
+    create.extend(args.draft.then_some("--draft"));
+    if !args.yes {
+        present::print(&format!(
+            "This will be done outside the sandbox, in {}:\n  git {}\n  gh {}\n",
+            project.root().display(),
+            push.join(" "),
+            create.join(" ")
+        ));
+        if !ask() {
+            return Err(failed("Nothing was pushed: you did not agree.".to_owned())
+                .hint("Without a terminal, --yes agrees."));
+        }
+    }
+    run(project.root(), "git", &push, "")?;
+    run(project.root(), "gh", &create, shortened(&body))?;
+    Ok(exit::DONE)
+}
+
+/// The branch with commits that have not landed, or else the one that is checked out.
+fn usual_branch(project: &Project, environment: &Environment) -> Result<String, Fault> {
+    let unlanded = runtime()?.block_on(async { open_hub(project, environment).await?.unlanded().await })?;
+    let checked_out = || git(project, &["symbolic-ref", "--quiet", "--short", "HEAD"]);
+    match unlanded {
+        Some(unlanded) => Ok(unlanded.branch),
+        None => checked_out()?.ok_or_else(|| {
+            failed("No branch is checked out.".to_owned()).hint("Name the branch with --branch.")
+        }),
+    }
+}
+
+/// The title of SPEC.md, as far as it is one.
+fn title(project: &Project) -> String {
+    let spec = read_text(&project.root().join("SPEC.md"), DOCUMENT_LIMIT).ok().flatten().unwrap_or_default();
+    let heading = spec.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim);
+    heading.filter(|heading| !heading.is_empty()).unwrap_or("Work of autonoe").chars().take(200).collect()
+}
+
+fn shortened(body: &str) -> &str {
+    &body[..body.floor_char_boundary(MAX_BODY_BYTES)]
+}
+
+/// What git prints; `None` if it fails.
+fn git(project: &Project, args: &[&str]) -> Result<Option<String>, Fault> {
+    let output = Command::new("git").args(args).current_dir(project.root()).output();
+    let output = output.map_err(|error| failed(format!("git cannot be started: {error}.")))?;
+    let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Ok(output.status.success().then_some(printed))
+}
+
+/// Runs a program of the user's as the user would, with `input`.
+fn run(directory: &Path, program: &str, args: &[&str], input: &str) -> Result<(), Fault> {
+    let stdin = if input.is_empty() { Stdio::inherit() } else { Stdio::piped() };
+    let started = Command::new(program).args(args).current_dir(directory).stdin(stdin).spawn();
+    let ended = started.and_then(|mut child| {
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that does not read its input says itself what is wrong.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        child.wait()
+    });
+    let why = match ended {
+        Ok(status) if status.success() => return Ok(()),
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    Err(failed(format!("`{program} {}` failed: {why}.", args.first().copied().unwrap_or_default())))
+}
+
+fn failed(message: String) -> Fault {
+    Fault::permanent(FaultLayer::Config, "pull_request", message)
+}

@@ -1,0 +1,50 @@
+//! Files that decide what a CI service runs.
+
+const DIRECTORIES: [&str; 8] = [
+    ".github/workflows",
+    ".github/actions",
+    ".gitea/workflows",
+    ".forgejo/workflows",
+    ".circleci",
+    ".buildkite",
+    ".woodpecker",
+    ".semaphore",
+];
+
+const FILES: [&str; 14] = [
+    ".gitlab-ci.yml",
+    ".gitlab-ci.yaml",
+    ".travis.yml",
+    ".drone.yml",
+    ".woodpecker.yml",
+    ".cirrus.yml",
+    ".appveyor.yml",
+    "appveyor.yml",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    "cloudbuild.yaml",
+    "Jenkinsfile",
+    ".sourcehut.yml",
+    ".build.yml",
+];
+
+/// Whether a file of a repository decides what its CI service runs.
+pub fn is_ci_file(path: &str) -> bool {
+    let is_in = |directory: &str| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'));
+    DIRECTORIES.into_iter().any(is_in) || FILES.contains(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_ci_file;
+
+    #[test]
+    fn workflows_are_recognized_at_the_top_only() {
+        for path in [".github/workflows/test.yml", ".gitlab-ci.yml", "Jenkinsfile", ".circleci/config.yml"] {
+            assert!(is_ci_file(path), "{path}");
+        }
+        for path in [".github/workflows", ".github/CODEOWNERS", "sub/.gitlab-ci.yml", "jenkins/a"] {
+            assert!(!is_ci_file(path), "{path}");
+        }
+    }
+}
