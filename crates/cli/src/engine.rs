@@ -366,9 +366,18 @@ fn chain_entry((backend, models): &BuiltBackend) -> ChainEntry<'_> {
 
 fn landing_event(event: SiteEvent) -> RunEvent {
     match event {
-        SiteEvent::Saved { files } => RunEvent::Notice {
+        SiteEvent::Saved { files, left } if left.is_empty() => RunEvent::Notice {
             message: format!("The session left {files} uncommitted file(s), which were committed for it."),
         },
+        SiteEvent::Saved { left, .. } => RunEvent::Warning {
+            message: format!(
+                "These files of the workspace cannot be committed, so they do not land: {}.",
+                left.join(", ")
+            ),
+        },
+        SiteEvent::Unusable { why } => {
+            RunEvent::Warning { message: format!("{why} What was fetched before is kept.") }
+        }
         SiteEvent::Landed { branch, commit, ci_files } => {
             RunEvent::Landing { branch, commit, why: None, ci_files }
         }

@@ -370,7 +370,7 @@ impl Examiner for ProjectExaminer {
         Ok(())
     }
 
-    async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault> {
+    async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, ChangeError> {
         let _working = self.working.lock().await;
         let mut registry = CheckRegistry::load(&self.project)?;
         let checks = self.checks(&registry);

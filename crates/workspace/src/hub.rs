@@ -85,6 +85,10 @@ impl Hub {
         self.git_dir().join("objects")
     }
 
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
     pub(crate) fn contains_home(&self, directory: &Path) -> bool {
         self.home.as_ref().is_some_and(|home| home.starts_with(directory))
     }
@@ -280,7 +284,7 @@ impl Hub {
     pub(crate) fn unusable(&self, workspace: &Workspace, why: &str) -> Fault {
         let tree = workspace.tree();
         let message = format!("The work of the agent in {} cannot be used: {why}.", tree.display());
-        Fault::transient(FaultLayer::System, "workspace", message)
+        Fault::transient(FaultLayer::System, UNUSABLE, message)
             .hint("Your project is unchanged. What was fetched before is kept.")
     }
 
@@ -290,6 +294,9 @@ impl Hub {
         Fault::permanent(FaultLayer::System, "workspace", message).hint(advice)
     }
 }
+
+/// Fault code of work that an agent has made unusable.
+pub(crate) const UNUSABLE: &str = "workspace_unusable";
 
 const IN_PLACE: &str = "Use `--in-place` to let agents work in your checkout.";
 

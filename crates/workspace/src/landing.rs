@@ -17,7 +17,6 @@ use crate::branch_lock::BranchLock;
 use crate::git_room::{Finished, GitRoom};
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
-use crate::self_acting::{acts_by_itself, names_a_driver};
 use crate::skeleton::Skeleton;
 use crate::unfinished_landing::LandingRecord;
 use crate::workspace::{Workspace, copy_index};
@@ -41,9 +40,6 @@ const IS_ANCESTOR: &str = r#"git --git-dir="$2" merge-base --is-ancestor "$4" "$
 const CHANGED: &str = r#"export GIT_DIR="$2"
 old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
 git diff-tree -r -z --no-renames --name-only "$old" "$5""#;
-
-/// Prints the new content of the file `$6`.
-const CONTENT: &str = r#"git --git-dir="$2" cat-file blob "$5:$6""#;
 
 /// Updates index and working tree. Settings about how files are written are taken from the user's repository. Not even ignored files
 /// are overwritten.
@@ -131,6 +127,10 @@ pub enum LandingRefusal {
     Diverged,
     /// Files that act on the user's machine by themselves have changed.
     SelfActing(Vec<String>),
+    /// Repositories within the repository, of which only the name is committed.
+    Gitlinks(Vec<String>),
+    /// The user is in the middle of a merge or the like; this file of `.git` shows it.
+    InProgress(String),
     /// The run ended before anything that they belong to has passed, or the user wants no landing.
     NotPassed,
     /// A file that would change has uncommitted changes, or something else prevents git from updating files.
@@ -157,6 +157,14 @@ impl fmt::Display for LandingRefusal {
                     files.join(", ")
                 )
             }
+            Self::Gitlinks(paths) => {
+                write!(
+                    f,
+                    "they contain repositories of their own, whose files are not committed: {}",
+                    paths.join(", ")
+                )
+            }
+            Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
             Self::NotPassed => write!(f, "what they belong to has not passed"),
             Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
             Self::Locked(why) => write!(f, "your branch is in use: {why}"),
@@ -254,9 +262,9 @@ impl Hub {
 
 /// One commit on its way to the user's repository, and the room in which git brings it there.
 pub(crate) struct LandingAttempt<'a> {
-    hub: &'a Hub,
+    pub(crate) hub: &'a Hub,
     room: GitRoom,
-    from: &'a ProjectRevision,
+    pub(crate) from: &'a ProjectRevision,
     commit: &'a str,
     /// The user's index.
     index: PathBuf,
@@ -315,9 +323,8 @@ impl<'a> LandingAttempt<'a> {
     async fn try_to_land(&self, acting: SelfActingFiles) -> Result<String, LandingError> {
         let branch = self.checked_out_branch().await?;
         self.check_ancestor().await?;
-        if acting == SelfActingFiles::Refused {
-            self.check_self_acting().await?;
-        }
+        self.check_user().await?;
+        self.check_files(acting).await?;
         match self.fast_forward(&branch).await {
             Err(LandingError::Refused(LandingRefusal::Files(why))) => {
                 match self.fast_forward_with_same_changes(&branch).await? {
@@ -343,14 +350,14 @@ impl<'a> LandingAttempt<'a> {
 
     /// Runs one of our scripts, whose first arguments are the working tree, our repository, the user's index, and the commits before and
     /// after.
-    async fn run(&self, script: &str, more: &[&str]) -> Result<Finished, Fault> {
+    pub(crate) async fn run(&self, script: &str, more: &[&str]) -> Result<Finished, Fault> {
         let paths = [&self.from.top, &self.git, &self.index].map(|path| path.as_os_str());
         let commits = [self.from.commit.as_deref().unwrap_or_default(), self.commit].map(OsStr::new);
         self.room.run(script, paths.into_iter().chain(commits).chain(more.iter().map(OsStr::new))).await
     }
 
     /// Like [`Self::run`], for scripts that must not fail.
-    async fn succeed(&self, script: &str, more: &[&str]) -> Result<String, Fault> {
+    pub(crate) async fn succeed(&self, script: &str, more: &[&str]) -> Result<String, Fault> {
         let finished = self.run(script, more).await?;
         match finished.code {
             0 => Ok(finished.stdout),
@@ -385,25 +392,6 @@ impl<'a> LandingAttempt<'a> {
         match self.from.commit.is_none() || self.run(IS_ANCESTOR, &[]).await?.code == 0 {
             true => Ok(()),
             false => Err(LandingRefusal::Diverged.into()),
-        }
-    }
-
-    /// Refuses changed files that act by themselves.
-    async fn check_self_acting(&self) -> Result<(), LandingError> {
-        let changed = self.succeed(CHANGED, &[]).await?;
-        let mut acting = Vec::new();
-        for path in changed.split_terminator('\0') {
-            let acts = match path.rsplit('/').next() == Some(".gitattributes") {
-                true => names_a_driver(&self.run(CONTENT, &[path]).await?.stdout),
-                false => acts_by_itself(path),
-            };
-            if acts {
-                acting.push(path.to_owned());
-            }
-        }
-        match acting.is_empty() {
-            true => Ok(()),
-            false => Err(LandingRefusal::SelfActing(acting).into()),
         }
     }
 
@@ -492,15 +480,15 @@ fn describe(finished: &Finished) -> String {
 }
 
 /// A changed file, as `git diff-tree` prints it.
-struct FileEntry<'a> {
+pub(crate) struct FileEntry<'a> {
     /// The new mode and hash, all zeros for a deletion.
-    mode: &'a str,
+    pub(crate) mode: &'a str,
     hash: &'a str,
-    path: &'a str,
+    pub(crate) path: &'a str,
 }
 
 impl<'a> FileEntry<'a> {
-    fn parse(text: &'a str) -> impl Iterator<Item = Self> {
+    pub(crate) fn parse(text: &'a str) -> impl Iterator<Item = Self> {
         let mut fields = text.split_terminator('\0');
         std::iter::from_fn(move || {
             let mut words = fields.next()?.split(' ');

@@ -22,17 +22,9 @@ impl Plan for LandingPlan<'_> {
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
         let verdict = self.inner.judge(finished).await?;
-        match self.site.session_ended(finished.number, self.inner.report().tally()).await {
-            Ok(events) => {
-                events.into_iter().for_each(self.on_event);
-                Ok(verdict)
-            }
-            // Whatever the agent did to its workspace, the next session gets one that works.
-            Err(fault) => {
-                self.site.restore().await?;
-                Ok(PlanVerdict::Failed(fault))
-            }
-        }
+        let events = self.site.session_ended(finished.number, self.inner.report().tally()).await?;
+        events.into_iter().for_each(self.on_event);
+        Ok(verdict)
     }
 
     async fn confirm_passed(&mut self) -> Result<(), Fault> {

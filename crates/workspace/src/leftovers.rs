@@ -1,32 +1,54 @@
-//! Work that an agent has not committed when its session ends.
+//! Work that an agent has not committed.
 
 use autonoe_core::fault::Fault;
 
 use crate::hub::Hub;
 use crate::workspace::Workspace;
 
-/// Commits all changes in the working tree `$1` with the message `$2`. Prints them, a line each.
+/// Commits all changes in the working tree `$1` that can be committed, with the message `$2`. Prints the number of changes, then those that are
+/// left, a line each. A repository within the repository is left: only its name would be committed.
 const SAVE: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
 changes=$(git status --porcelain --no-renames) || exit
 [ "$changes" ] || exit 0
-echo "$changes"
-git add --all && git -c commit.gpgSign=false commit --quiet --no-verify -m "$2""#;
+git add --all --ignore-errors
+git ls-files --stage -z | grep -z '^160000' | cut -z -f 2- | xargs -0 -r git rm --quiet --cached -f -- || exit
+if git diff --cached --quiet 2> /dev/null; then echo 0; else
+    git diff --cached --name-only | wc -l
+    git -c commit.gpgSign=false commit --quiet --no-verify -m "$2" || exit
+fi
+git status --porcelain --no-renames | cut -c 4- | head -n 20"#;
+
+/// What became of uncommitted work.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Leftovers {
+    /// The number of files that were committed.
+    pub saved: usize,
+    /// Files that cannot be committed.
+    pub left: Vec<String>,
+}
 
 impl Hub {
-    /// Commits what an agent has left uncommitted, so that it is neither lost nor mixed with the work of the next session. Returns the
-    /// number of files.
-    pub(crate) async fn save_leftovers(&self, workspace: &Workspace, message: &str) -> Result<usize, Fault> {
+    /// Commits what an agent has left uncommitted, so that it is neither lost nor mixed with the work of the next session.
+    pub(crate) async fn save_leftovers(
+        &self,
+        workspace: &Workspace,
+        message: &str,
+    ) -> Result<Leftovers, Fault> {
         let room = self.room([self.directory.join("base"), self.git_dir()], [workspace.tree()])?;
         let tree = workspace.tree();
         let saved = room.run(SAVE, [tree.as_os_str(), message.as_ref()]).await;
         room.close().await;
         let saved = saved?;
-        match saved.code {
-            0 => Ok(saved.stdout.lines().count()),
-            _ => Err(self.unusable(workspace, &format!("changes cannot be committed ({})", saved.reason()))),
+        if saved.code != 0 {
+            return Err(
+                self.unusable(workspace, &format!("changes cannot be committed ({})", saved.reason()))
+            );
         }
+        let mut lines = saved.stdout.lines();
+        let number = lines.next().and_then(|line| line.trim().parse().ok()).unwrap_or_default();
+        Ok(Leftovers { saved: number, left: lines.map(str::to_owned).collect() })
     }
 }

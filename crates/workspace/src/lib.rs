@@ -7,15 +7,17 @@
 //! ```
 
 mod branch_lock;
+mod claim_examiner;
 mod first_commit;
 mod git_room;
 mod hub;
 mod landing;
+mod landing_guard;
 mod landing_plan;
 mod leftovers;
+mod named_paths;
 mod object_files;
 mod project_revision;
-mod saving_examiner;
 mod self_acting;
 mod site;
 mod skeleton;
@@ -29,7 +31,6 @@ pub use hub::{Fetched, Hub};
 pub use landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
 pub use landing_plan::LandingPlan;
 pub use project_revision::ProjectRevision;
-pub use saving_examiner::SavingExaminer;
 pub use site::{LandWhen, SiteEvent, SiteOptions, Start, WORKSPACE, WorkspaceSite};
 pub use unlanded::Unlanded;
 pub use workspace::{Preparation, Workspace};

@@ -2,52 +2,107 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 14] = [
+const DIRECTORIES: [&str; 43] = [
+    ".aider",
+    ".amp",
+    ".asdf",
+    ".augment",
     ".autonoe",
+    ".bzr",
     ".claude",
+    ".cline",
+    ".clinerules",
+    ".codeium",
     ".codex",
+    ".continue",
+    ".copilot",
+    ".crush",
     ".cursor",
     ".devcontainer",
+    ".devin",
+    ".direnv",
+    ".factory",
     ".fleet",
     ".gemini",
     ".githooks",
+    ".goose",
+    ".helix",
+    ".hg",
     ".husky",
     ".idea",
+    ".jj",
+    ".junie",
+    ".kiro",
+    ".mise",
+    ".nova",
+    ".nvim",
+    ".opencode",
+    ".qwen",
+    ".roo",
+    ".svn",
+    ".trae",
+    ".vim",
+    ".vs",
     ".vscode",
     ".windsurf",
     ".zed",
-    ".aider",
 ];
 
-/// Files, anywhere in the repository.
-const FILES: [&str; 18] = [
+/// Files, anywhere in the repository. Those of nix act through direnv.
+const FILES: [&str; 30] = [
     ".aider.conf.yml",
+    ".crush.json",
     ".devcontainer.json",
+    ".dir-locals-2.el",
+    ".dir-locals.el",
     ".envrc",
     ".exrc",
     ".gitmodules",
-    ".lefthook.yml",
+    ".gvimrc",
+    ".lazy.lua",
+    ".lvimrc",
     ".mcp.json",
-    ".mise.toml",
     ".nvim.lua",
     ".nvimrc",
     ".overcommit.yml",
     ".pre-commit-config.yaml",
     ".pre-commit-config.yml",
+    ".rtx.toml",
+    ".tool-versions",
     ".vimrc",
-    "lefthook.yaml",
-    "lefthook.yml",
-    "mise.toml",
+    ".vimrc.local",
+    "crush.json",
+    "devenv.nix",
+    "devenv.yaml",
+    "flake.nix",
+    "hk.pkl",
     "opencode.json",
+    "opencode.jsonc",
+    "prek.toml",
+    "shell.nix",
 ];
+
+/// Beginnings of the names of such files, and of those that are settings.
+const BEGINNINGS: [&str; 2] = [".huskyrc", ".envrc."];
+const BEGINNINGS_OF_SETTINGS: [&str; 4] = ["lefthook", ".lefthook", "mise.", ".mise."];
+const SETTINGS: [&str; 4] = [".toml", ".yml", ".yaml", ".json"];
+
+const ENDS: [&str; 2] = [".code-workspace", ".sublime-project"];
 
 /// Whether a path names such a file. `.gitattributes` is one only if it names filters, which its content decides.
 pub(crate) fn acts_by_itself(path: &str) -> bool {
+    // Case does not matter on many disks.
+    let path = path.to_ascii_lowercase();
     let mut parts = path.split('/').rev();
     let name = parts.next().unwrap_or_default();
-    // Case does not matter on many disks.
-    let is_in = |list: &[&str], name: &str| list.iter().any(|listed| listed.eq_ignore_ascii_case(name));
-    is_in(&FILES, name) || is_in(&DIRECTORIES, name) || parts.any(|directory| is_in(&DIRECTORIES, directory))
+    FILES.contains(&name)
+        || DIRECTORIES.contains(&name)
+        || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || ENDS.iter().any(|end| name.ends_with(end))
+        || SETTINGS.iter().any(|end| name.ends_with(end))
+            && BEGINNINGS_OF_SETTINGS.iter().any(|beginning| name.starts_with(beginning))
+        || path.contains("mise/config")
+        || parts.any(|directory| DIRECTORIES.contains(&directory))
 }
 
 /// Whether the content of a `.gitattributes` makes git run a program that the user has configured.
@@ -70,6 +125,10 @@ mod tests {
             "a/b/.claude/settings.json",
             ".husky",
             ".gitmodules",
+            "lefthook-local.toml",
+            ".config/mise/config.toml",
+            "Team.code-workspace",
+            "sub/.hg/hgrc",
         ] {
             assert!(acts_by_itself(path), "{path}");
         }
@@ -80,6 +139,7 @@ mod tests {
             "CLAUDE.md",
             "claude",
             ".gitignore",
+            "src/mise.rs",
         ] {
             assert!(!acts_by_itself(path), "{path}");
         }

@@ -9,11 +9,12 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::Tally;
 use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, read_text, replace_beneath};
 
+use crate::claim_examiner::ClaimExaminer;
 use crate::first_commit::Beginning;
-use crate::hub::{Fetched, Hub};
+use crate::hub::{Hub, UNUSABLE};
 use crate::landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
+use crate::leftovers::Leftovers;
 use crate::project_revision::ProjectRevision;
-use crate::saving_examiner::SavingExaminer;
 use crate::user_files::directory;
 use crate::workspace::Workspace;
 
@@ -45,6 +46,12 @@ pub enum SiteEvent {
     /// Uncommitted files of an agent were committed at the end of its session.
     Saved {
         files: usize,
+        /// Files that cannot be committed.
+        left: Vec<String>,
+    },
+    /// Commits or changes of an agent cannot be used; what was fetched before is kept.
+    Unusable {
+        why: String,
     },
     Landed {
         branch: String,
@@ -163,14 +170,14 @@ impl WorkspaceSite {
         Ok(site)
     }
 
-    /// Adds what agents have not committed to what is examined, in a project that was not in a repository before.
+    /// Has the commits of a claim fetched before `inner` examines it.
     pub fn examiner(&self, inner: Arc<dyn Examiner>) -> Arc<dyn Examiner> {
-        match self.beginning {
-            Some(Beginning::NewRepository) => {
-                Arc::new(SavingExaminer { inner, hub: self.hub.clone(), workspace: self.workspace.clone() })
-            }
-            Some(Beginning::FirstCommit) | None => inner,
-        }
+        Arc::new(ClaimExaminer {
+            inner,
+            hub: self.hub.clone(),
+            workspace: self.workspace.clone(),
+            saves_first: self.beginning == Some(Beginning::NewRepository) && !self.options.is_throwaway,
+        })
     }
 
     /// Names of the user's uncommitted files, which are not in the workspace.
@@ -197,20 +204,21 @@ impl WorkspaceSite {
             LandWhen::Verified => tally.verified > verified,
             LandWhen::End | LandWhen::Never => false,
         };
-        if !is_time {
-            // What is not committed is for the next session to go on with.
-            self.hub.fetch(&self.workspace).await?;
-            self.carry_home(NOTE)?;
-            return Ok(Vec::new());
+        // What is not committed is for the next session to go on with, unless something lands.
+        let save = is_time.then(|| format!("Save uncommitted work of session {number}"));
+        let mut home = self.bring_home(save.as_deref()).await?;
+        if let Some(commit) = home.commit.filter(|_| is_time) {
+            home.events.extend(self.land(&commit, tally).await?);
         }
-        let (mut events, fetched) =
-            self.bring_home(&format!("Save uncommitted work of session {number}")).await?;
-        events.extend(self.land(&fetched, tally).await?);
-        Ok(events)
+        if home.is_unusable {
+            // Whatever the agent did to its workspace, the next session gets one that works.
+            self.restore().await?;
+        }
+        Ok(home.events)
     }
 
     /// Makes a workspace that cannot be used anew, from the last commit that was fetched from it.
-    pub async fn restore(&mut self) -> Result<(), Fault> {
+    async fn restore(&self) -> Result<(), Fault> {
         let mut last = self.from.clone();
         if let Some(commit) = self.hub.last_fetched(&self.workspace) {
             last.tree = Some(commit.clone());
@@ -226,39 +234,54 @@ impl WorkspaceSite {
             self.carry_home(NOTE)?;
             return Ok(Vec::new());
         }
-        let (mut events, fetched) =
-            self.bring_home("Save uncommitted work of an interrupted session").await?;
-        if self.has_landed(&fetched.commit) {
+        let Home { mut events, commit, .. } =
+            self.bring_home(Some("Save uncommitted work of an interrupted session")).await?;
+        let Some(commit) = commit.filter(|commit| !self.has_landed(commit)) else {
             return Ok(events);
-        }
+        };
         let (passed, verified) = self.landed;
         match self.options.when {
-            LandWhen::Passed if tally.passed > passed => events.extend(self.land(&fetched, tally).await?),
+            LandWhen::Passed if tally.passed > passed => events.extend(self.land(&commit, tally).await?),
             LandWhen::Verified if tally.verified > verified => {
-                events.extend(self.land(&fetched, tally).await?)
+                events.extend(self.land(&commit, tally).await?)
             }
-            LandWhen::End => events.extend(self.land(&fetched, tally).await?),
+            LandWhen::End => events.extend(self.land(&commit, tally).await?),
             LandWhen::Passed | LandWhen::Verified | LandWhen::Never => {
                 let why = LandingRefusal::NotPassed;
                 if self.last_refusal.is_none() {
-                    let branch = self.hub.leave_apart(&self.workspace, &fetched.commit, &self.from).await?;
-                    events.push(SiteEvent::Apart { branch, commit: fetched.commit, why });
+                    let branch = self.hub.leave_apart(&self.workspace, &commit, &self.from).await?;
+                    events.push(SiteEvent::Apart { branch, commit, why });
                 }
             }
         }
         Ok(events)
     }
 
-    async fn bring_home(&self, message: &str) -> Result<(Vec<SiteEvent>, Fetched), Fault> {
-        let files = self.hub.save_leftovers(&self.workspace, message).await?;
-        let fetched = self.hub.fetch(&self.workspace).await?;
+    /// Fetches what the workspace has committed, after what it has not committed was saved, if there is a message for that. Whatever cannot be
+    /// used is named, and does not prevent the rest.
+    async fn bring_home(&self, save: Option<&str>) -> Result<Home, Fault> {
+        let mut home = Home::default();
+        if let Some(message) = save {
+            match self.hub.save_leftovers(&self.workspace, message).await {
+                Ok(Leftovers { saved: 0, left }) if left.is_empty() => {}
+                Ok(Leftovers { saved, left }) => home.events.push(SiteEvent::Saved { files: saved, left }),
+                Err(fault) => home.unusable(fault)?,
+            }
+        }
+        match self.hub.fetch(&self.workspace).await {
+            Ok(fetched) => home.commit = Some(fetched.commit),
+            Err(fault) => {
+                home.unusable(fault)?;
+                home.is_unusable = true;
+                home.commit = self.hub.last_fetched(&self.workspace);
+            }
+        }
         self.carry_home(NOTE)?;
-        let events = (files > 0).then_some(SiteEvent::Saved { files });
-        Ok((events.into_iter().collect(), fetched))
+        Ok(home)
     }
 
-    async fn land(&mut self, fetched: &Fetched, tally: Tally) -> Result<Option<SiteEvent>, Fault> {
-        let commit = fetched.commit.clone();
+    async fn land(&mut self, commit: &str, tally: Tally) -> Result<Option<SiteEvent>, Fault> {
+        let commit = commit.to_owned();
         if self.has_landed(&commit) {
             return Ok(None);
         }
@@ -329,6 +352,29 @@ impl WorkspaceSite {
             let message = format!("{} cannot be written: {error}.", self.root.join(name).display());
             Fault::permanent(FaultLayer::System, "landing", message)
         })
+    }
+}
+
+/// What a session has brought.
+#[derive(Default)]
+struct Home {
+    events: Vec<SiteEvent>,
+    /// The last commit of the workspace that can be used.
+    commit: Option<String>,
+    /// The repository of the workspace cannot be used any more.
+    is_unusable: bool,
+}
+
+impl Home {
+    /// Reports what an agent has made unusable; any other fault is returned.
+    fn unusable(&mut self, fault: Fault) -> Result<(), Fault> {
+        match fault.code.as_str() {
+            UNUSABLE => {
+                self.events.push(SiteEvent::Unusable { why: fault.message });
+                Ok(())
+            }
+            _ => Err(fault),
+        }
     }
 }
 

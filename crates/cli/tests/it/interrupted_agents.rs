@@ -38,7 +38,7 @@ fn an_interrupt_ends_an_agent_in_any_phase() {
             let args = [&["run", "--backend", "acp:bash agent.sh"][..], sandbox].concat();
             let mut command = project.command(&model, &args);
             let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-            until("the agent is there", || project.path("ready.txt").exists());
+            until("the agent is there", || project.agents_path("ready.txt").exists());
             signal(&child, Signal::INT);
             let start = Instant::now();
             let run = RunOutput::from(child.wait_with_output().expect("ended"));

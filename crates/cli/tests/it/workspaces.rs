@@ -149,7 +149,7 @@ fn a_destroyed_workspace_costs_one_session_and_nothing_of_the_users() {
     run.assert_ended("all_passed", 0);
     assert_eq!(project.read("kept.txt"), "the user's\n");
     assert_eq!(project.read("a.txt"), "built\n");
-    assert!(run.of_type("retrying").any(|event| event.to_string().contains("cannot be used")));
+    assert!(run.of_type("trouble").any(|event| event.to_string().contains("cannot be used")));
 }
 
 #[test]
@@ -361,4 +361,56 @@ fn a_pull_request_needs_the_users_word_and_says_what_is_missing() {
     let (code, said) = pr(&["--branch", "topic", "--yes", "--draft", "--title", "T"], &path);
     assert_eq!(code, Some(0), "{said}");
     assert!(project.git(&["ls-remote", "origin"]).contains("refs/heads/topic"));
+}
+
+/// A session whose first command is `command`, and which then claims A until `end`.
+fn claims_after(command: &str, end: &str) -> String {
+    always(&format!(
+        r#"
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "{command}" }} }}]
+          [[conversation.turn]]
+          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "A", status = "passed" }} }}]
+          {end}
+        "#
+    ))
+}
+
+#[test]
+fn what_cannot_be_committed_is_named_and_the_rest_lands() {
+    let project = project();
+    let command = "mkdir nest .GIT; git -C nest init -q; touch nest/lost .GIT/lost; echo x > ok.txt; git add ok.txt; git commit -qm ok; touch left.txt";
+    let model =
+        model(&claims_after(command, "[[conversation.turn]]\nexpect = 'marked as passed'\ntext = 'done'"));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    assert_eq!(landings(&run), [("main", true)]);
+    assert!(project.path("ok.txt").exists() && project.path("left.txt").exists());
+    assert!(run.of_type("trouble").any(|event| event.to_string().contains("nest/")), "{}", run.stderr);
+    // Nothing of it prevents the next run.
+    project.run(&model, &["run"]).assert_ended("all_passed", 0);
+}
+
+#[test]
+fn nothing_passes_that_cannot_come_home() {
+    let project = project();
+    let repaired = r#"
+      [[conversation.turn]]
+      expect = "cannot be used"
+      call = [{ tool = "Bash", input = { command = "mv gone .git; touch b.txt; git add b.txt; git commit -qm b" } }]
+      [[conversation.turn]]
+      call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+      [[conversation.turn]]
+      expect = "marked as passed"
+      call = [{ tool = "Bash", input = { command = "rm -rf .git" } }]
+      [[conversation.turn]]
+      text = "done"
+    "#;
+    let model = model(&claims_after("mv .git gone", repaired));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    assert_eq!(landings(&run), [("main", true)], "{}", run.stderr);
+    assert!(project.path("b.txt").exists(), "what passed was fetched before");
 }

@@ -42,7 +42,7 @@ async fn a_forged_object_stops_the_examination() {
         let deliverable = examiner.deliverable("A").await;
         let fault = examiner.examine(&deliverable).await.unwrap_err();
         let expected = format!("its {reason} are not what their hashes say");
-        assert!(fault.message.contains(&expected), "{name}: {}", fault.message);
+        assert!(fault.to_string().contains(&expected), "{name}: {}", fault);
     }
 }
 

@@ -113,5 +113,5 @@ async fn a_forged_copy_of_an_accepted_file_stops_the_examination() {
     let copy = fs::read_dir(fixture.path(".autonoe/oracles")).unwrap().next().unwrap().unwrap().path();
     fs::write(copy, WEAK).unwrap();
     let fault = examiner.examine(&examiner.deliverable("A").await).await.unwrap_err();
-    assert!(fault.message.contains("differs from what was accepted"), "{}", fault.message);
+    assert!(fault.to_string().contains("differs from what was accepted"), "{}", fault);
 }

@@ -208,3 +208,60 @@ async fn files_that_decide_what_the_ci_runs_are_named() {
         Landing::Landed { branch: "main".into(), ci_files: vec![".github/workflows/test.yml".to_owned()] };
     assert_eq!(fixture.land(&workspace, &revision).await, expected);
 }
+
+#[tokio::test]
+async fn a_repository_within_the_repository_does_not_land() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    let nested = workspace.tree().join("nest");
+    fs::create_dir(&nested).unwrap();
+    fixture.git_in(&nested, &["init", "-q", "."]);
+    fixture.git_in(&nested, &["commit", "-q", "--allow-empty", "-m", "own"]);
+    fixture.work(&workspace, &[("b.txt", "")]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::Gitlinks(vec!["nest".into()]));
+}
+
+#[tokio::test]
+async fn what_the_users_git_runs_does_not_land_under_any_name() {
+    let cases: [(&[&str], &str); 3] = [
+        (&["core.hooksPath", "ours"], "ours/pre-commit"),
+        (&["core.fsmonitor", "./tools/fsm.sh"], "tools/fsm.sh"),
+        (&["include.path", "../settings"], "settings"),
+    ];
+    for (setting, path) in cases {
+        let fixture = HubFixture::new().await;
+        fixture.git(&[&["config"], setting].concat());
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, &[(path, "touch /pwned\n"), ("fine.txt", "")]);
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert_eq!(why, LandingRefusal::SelfActing(vec![path.to_owned()]));
+    }
+}
+
+#[tokio::test]
+async fn links_and_bare_repositories_do_not_hide_what_acts_by_itself() {
+    let fixture = HubFixture::new().await;
+    std::os::unix::fs::symlink("cfg", fixture.path(".vscode")).unwrap();
+    fixture.commit(&[("cfg/tasks.json", "{}"), ("docs/HEAD", "not a repository")]);
+    let (workspace, revision) = fixture.workspace().await;
+    let files = [("cfg/tasks.json", "evil"), ("docs/config", "[core]\n\tfsmonitor = evil\n"), ("docs2", "")];
+    fixture.work(&workspace, &files);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(vec!["cfg/tasks.json".into(), "docs/config".into()]));
+}
+
+#[tokio::test]
+async fn what_the_user_is_doing_is_not_disturbed() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "changed\n")]);
+    fs::remove_file(fixture.path("a.txt")).unwrap();
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert!(matches!(&why, LandingRefusal::Files(why) if why.contains("a.txt")), "{why:?}");
+    assert!(!fixture.path("a.txt").exists());
+    fixture.git(&["checkout", "-q", "a.txt"]);
+    fixture.write(".git/MERGE_HEAD", &fixture.git(&["rev-parse", "HEAD"]));
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::InProgress("MERGE_HEAD".into()));
+}

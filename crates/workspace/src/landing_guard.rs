@@ -1,0 +1,156 @@
+//! What must not land without the user's word, although git could apply it: files that programs on the user's machine act on by themselves,
+//! because of their names, or because a link or the user's own settings lead to them; and repositories within the repository.
+
+use crate::landing::{FileEntry, LandingAttempt, LandingError, LandingRefusal, SelfActingFiles};
+use crate::named_paths::{NamedPaths, is_in};
+use crate::self_acting::{acts_by_itself, names_a_driver};
+
+/// Lists the changed files with their entries.
+const CHANGES: &str = r#"export GIT_DIR="$2"
+old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
+git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
+
+/// Lists the links of the new commit, and the files named HEAD, which make a directory a repository; with their modes.
+const LINKS_AND_HEADS: &str =
+    r#"git --git-dir="$2" ls-tree -r -z "$5" | grep -zi -e '^120000' -e '[/	]HEAD$' || true"#;
+
+/// Prints the new content of the file `$6`.
+const CONTENT: &str = r#"git --git-dir="$2" cat-file blob "$5:$6""#;
+
+/// Files in `.git` that show that the user is in the middle of something.
+const IN_PROGRESS: [&str; 5] =
+    ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
+
+/// Lists files that the user has deleted and not committed.
+const DELETED: &str = r#"cd "$1" && git --no-optional-locks diff-files -z --name-only --diff-filter=D"#;
+
+const LINK: &str = "120000";
+const GITLINK: &str = "160000";
+
+/// How many links may follow each other.
+const MAX_LINKS: usize = 8;
+
+impl LandingAttempt<'_> {
+    /// Refuses to land in the middle of what the user does.
+    pub(crate) async fn check_user(&self) -> Result<(), LandingError> {
+        let directories = self.hub.repository().directories;
+        let is_there = |name: &&str| directories.iter().any(|directory| directory.join(name).exists());
+        if let Some(name) = IN_PROGRESS.into_iter().find(|name| is_there(&name)) {
+            return Err(LandingRefusal::InProgress(name.to_owned()).into());
+        }
+        let changes = self.succeed(CHANGES, &[]).await?;
+        let deleted = self.succeed(DELETED, &[]).await?;
+        let deleted: Vec<_> = deleted.split_terminator('\0').collect();
+        match FileEntry::parse(&changes).find(|entry| deleted.contains(&entry.path)) {
+            Some(entry) => {
+                Err(LandingRefusal::Files(format!("you have deleted {} and not committed that", entry.path))
+                    .into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses files that must not land.
+    pub(crate) async fn check_files(&self, acting: SelfActingFiles) -> Result<(), LandingError> {
+        let changes = self.succeed(CHANGES, &[]).await?;
+        let changes: Vec<_> = FileEntry::parse(&changes).collect();
+        let links = changes.iter().filter(|entry| entry.mode == GITLINK);
+        let links: Vec<_> = links.map(|entry| entry.path.to_owned()).collect();
+        if !links.is_empty() {
+            return Err(LandingRefusal::Gitlinks(links).into());
+        }
+        if acting == SelfActingFiles::Accepted {
+            return Ok(());
+        }
+        let places = self.acting_places().await?;
+        let mut found = Vec::new();
+        for entry in &changes {
+            let is_attributes = entry.path.rsplit('/').next() == Some(".gitattributes");
+            if acts_by_itself(entry.path)
+                || places.contains(entry.path)
+                || is_attributes && names_a_driver(&self.run(CONTENT, &[entry.path]).await?.stdout)
+            {
+                found.push(entry.path.to_owned());
+            }
+        }
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(LandingRefusal::SelfActing(found).into()),
+        }
+    }
+
+    async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {
+        let repository = self.hub.repository();
+        let named = NamedPaths::of(&repository, &self.from.top, self.hub.home());
+        let listed = self.succeed(LINKS_AND_HEADS, &[]).await?;
+        let listed: Vec<_> = listed.split_terminator('\0').filter_map(|line| line.split_once('\t')).collect();
+        // The top has a .git, which comes first.
+        let repositories = listed.iter().filter_map(|(_, path)| {
+            let (directory, name) = path.rsplit_once('/')?;
+            name.eq_ignore_ascii_case("HEAD").then(|| directory.to_owned())
+        });
+        let mut places = ActingPlaces { named, others: repositories.collect() };
+        let mut links: Vec<_> =
+            listed.iter().filter(|(entry, _)| entry.starts_with(LINK)).map(|(_, path)| *path).collect();
+        for _ in 0..MAX_LINKS {
+            let (acting, rest): (Vec<_>, Vec<_>) =
+                links.into_iter().partition(|link| acts_by_itself(link) || places.contains(link));
+            if acting.is_empty() {
+                break;
+            }
+            for link in acting {
+                let target = self.run(CONTENT, &[link]).await?.stdout;
+                places.others.extend(within(link, &target));
+            }
+            links = rest;
+        }
+        Ok(places)
+    }
+}
+
+/// Files and directories that act by themselves, whatever their names.
+struct ActingPlaces {
+    named: NamedPaths,
+    others: Vec<String>,
+}
+
+impl ActingPlaces {
+    fn contains(&self, path: &str) -> bool {
+        self.named.contains(path) || self.others.iter().any(|place| is_in(path, place))
+    }
+}
+
+/// Where in the tree a link leads; `None` if it leads out.
+fn within(link: &str, target: &str) -> Option<String> {
+    let mut parts: Vec<&str> = link.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            "" if parts.is_empty() => return None,
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    (!target.starts_with('/') && !parts.is_empty()).then(|| parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within;
+
+    #[test]
+    fn links_lead_to_places_of_the_tree() {
+        for (link, target, place) in [
+            (".vscode", "cfg", Some("cfg")),
+            ("a/.vscode", "../cfg/x", Some("cfg/x")),
+            ("a/b/.envrc", "./../c", Some("a/c")),
+            (".vscode", "../out", None),
+            (".vscode", "/etc", None),
+        ] {
+            assert_eq!(within(link, target).as_deref(), place, "{link} {target}");
+        }
+    }
+}
