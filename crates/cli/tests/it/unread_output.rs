@@ -63,7 +63,7 @@ fn a_signal_ends_a_run_whose_output_is_not_read() {
         let project = CliTestProject::with_status(&[("A", "pending")]);
         let model = model(&talkative(THEN_WAIT));
         let mut child = start(&mut run(&project, json, &model), json);
-        until("everything was said", || project.path("said-7.txt").exists());
+        until("everything was said", || project.agents_path("said-7.txt").exists());
         signal(&child, kind);
         assert_eq!(ended(&mut child), Some(130));
         assert_no_processes_left(&project);
@@ -77,7 +77,7 @@ fn the_time_limit_ends_a_run_whose_output_is_not_read() {
     let mut command = run(&project, true, &model);
     let mut child = start(command.args(["--max-duration", "6s"]), true);
     assert_eq!(ended(&mut child), Some(4));
-    assert!(project.path("said-1.txt").exists(), "the run did not wait for a reader");
+    assert!(project.agents_path("said-1.txt").exists(), "the run did not wait for a reader");
     assert_no_processes_left(&project);
 }
 
