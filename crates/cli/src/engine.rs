@@ -28,6 +28,7 @@ use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_files::WriteFailure;
 use autonoe_policy::{HookGate, gates_for};
+use autonoe_report::escape_controls;
 use autonoe_sandbox::rooms_closed;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{LockHolder, SqliteJournal, StatusStore};
@@ -372,7 +373,7 @@ fn landing_event(event: SiteEvent) -> RunEvent {
         SiteEvent::Saved { left, .. } => RunEvent::Warning {
             message: format!(
                 "These files of the workspace cannot be committed, so they do not land: {}.",
-                left.join(", ")
+                escape_controls(&left.join(", "))
             ),
         },
         SiteEvent::Unusable { why } => {

@@ -222,13 +222,14 @@ pub fn checkout_factory(
 ) -> CheckoutFactory {
     let mut check_room = room_config.clone();
     let readable = readable(environment, user).into_iter().filter_map(|path| path.canonicalize().ok());
-    check_room.bounds.read = readable.chain(place.borrowed()).collect();
+    check_room.bounds.read = readable.collect();
     check_room.bounds.shown_at = None;
     check_room.guarded = Arc::default();
     CheckoutFactory {
         root: place.root.clone(),
         scratch: project.state_dir().join(scratch),
         room_config: check_room,
+        hub: place.hub_objects(),
         network: user.checks.network.then(|| Arc::clone(&room_config.egress)),
     }
 }

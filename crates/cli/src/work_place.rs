@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_sandbox::{Repository, RoomConfig};
 use autonoe_store::Project;
+use autonoe_verify::HubObjects;
 use autonoe_workspace::{Hub, WORKSPACE};
 
 /// Where the agents of a run work.
@@ -50,6 +51,12 @@ impl WorkPlace {
     /// Object directories that the workspace borrows from.
     pub fn borrowed(&self) -> impl Iterator<Item = PathBuf> {
         self.hub.iter().flat_map(|hub| [hub.join("base"), hub.join("hub.git")])
+    }
+
+    /// Where checks find the commits of agents.
+    pub fn hub_objects(&self) -> Option<HubObjects> {
+        let hub = self.hub.as_ref()?;
+        Some(HubObjects { git_dir: hub.join("hub.git"), base: hub.join("base/objects") })
     }
 
     /// `room_config` is that of rooms for checks; `identity` has the name and email for commits.

@@ -55,7 +55,7 @@ pub fn all() -> Vec<Scenario> {
              object() { echo .git/objects/${1:0:2}/${1:2}; }\n\
              rm -f $(object $bad); cp $(object $good) $(object $bad)\n\
              git show HEAD:calc.sh | grep -q '[$]2'",
-            &["its files are not what their hashes say"],
+            &["cannot be used"],
         ),
         refused_with(
             "overwrites a tree with another one under the same hash",
@@ -67,7 +67,7 @@ pub fn all() -> Vec<Scenario> {
              object() { echo .git/objects/${1:0:2}/${1:2}; }\n\
              rm -f $(object $bad); cp $(object $good) $(object $bad)\n\
              git show HEAD:parts/add.sh | grep -q '[$]2'",
-            &["its directories are not what their hashes say"],
+            &["cannot be used"],
         ),
     ]
 }

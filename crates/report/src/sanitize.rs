@@ -30,7 +30,7 @@ pub(crate) fn sanitize(document: Document, redactor: &Redactor) -> Document {
 
 /// Removes colour codes and makes visible what would be interpreted instead of shown: control characters, and characters that change
 /// the writing direction and could make a line read differently from how it runs.
-fn escape_controls(text: &str) -> String {
+pub fn escape_controls(text: &str) -> String {
     let changes_direction =
         |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let mut out = String::with_capacity(text.len());

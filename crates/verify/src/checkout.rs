@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use crate::blocking::blocking;
 use crate::copied_tree::{CopyError, copy_tree};
 use crate::git;
+use crate::hub_objects::{CURRENT, HubObjects};
 use crate::oracles::directory_within;
 use crate::repository_query::{CommitInfo, NoCommit, QueryError, RepositoryQuery};
 
@@ -33,6 +34,8 @@ pub struct CheckoutFactory {
     pub scratch: PathBuf,
     /// Sandbox, environment and readable paths. Its root and homes are not used.
     pub room_config: RoomConfig,
+    /// Where the commits of agents are, if they work in a workspace.
+    pub hub: Option<HubObjects>,
     /// Egress rules for checks that need the network; `None` if the user does not allow it.
     pub network: Option<Arc<EgressRules>>,
 }
@@ -104,7 +107,11 @@ impl CheckoutFactory {
     /// Checks out a commit, or the last one.
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
         let repository = Repository::around(&self.root);
-        let objects = self.objects(&repository)?;
+        // Only what checks may see.
+        let objects = match &self.hub {
+            Some(hub) => Some(vec![hub.base.clone()]),
+            None => self.objects(&repository)?,
+        };
         let directory = self.directory().map_err(|error| self.io_fault(&error))?;
         let tree = directory.path().join("tree");
         let closed = EgressRules {
@@ -145,15 +152,26 @@ impl CheckoutFactory {
     async fn fill(
         &self,
         repository: &Repository,
-        objects: &Path,
+        objects: &[PathBuf],
         commit: Option<&str>,
         tree: &Path,
         session_sandbox: &SessionSandbox,
     ) -> Result<Revision, QueryError> {
         let query = self.query(repository).map_err(|error| self.io_fault(&error))?;
+        let hub = self.hub.as_ref().map(|hub| self.hub_query(hub)).transpose();
+        let hub = hub.map_err(|error| self.io_fault(&error))?;
+        // Agents cannot influence what the hub says about their commits.
+        let asked = async {
+            match &hub {
+                Some(hub) => hub.commit(commit.unwrap_or(CURRENT)).await,
+                None => query.commit(commit.unwrap_or("HEAD")).await,
+            }
+        };
         // The room is opened while the repository is queried.
-        let (info, shell) =
-            tokio::join!(query.commit(commit.unwrap_or("HEAD")), git::script(session_sandbox, FILL));
+        let (info, shell) = tokio::join!(asked, git::script(session_sandbox, FILL));
+        if let Some(hub) = hub {
+            hub.session_sandbox.close().await;
+        }
         let CommitInfo { commit, tree: hash, format } = match info {
             Ok(info) => info,
             Err(error) => {
@@ -162,6 +180,9 @@ impl CheckoutFactory {
             }
         };
         borrow(tree, &commit, objects, &format).map_err(|error| self.io_fault(&error))?;
+        if let Some(hub) = &self.hub {
+            self.pack(hub, tree, &commit).await?;
+        }
         let rest = async {
             let uncommitted = query.uncommitted().await;
             query.session_sandbox.close().await;
@@ -194,8 +215,11 @@ impl CheckoutFactory {
         })
     }
 
-    /// Object directory of a repository, if there is one.
-    pub(crate) fn objects(&self, repository: &Repository) -> Result<Option<PathBuf>, Fault> {
+    /// The object directories with all commits, if there is a repository.
+    pub(crate) fn objects(&self, repository: &Repository) -> Result<Option<Vec<PathBuf>>, Fault> {
+        if let Some(hub) = &self.hub {
+            return Ok(Some(hub.all()));
+        }
         if let Some(problem) = RepositoryProblem::find(&self.root) {
             return Err(blocked_git(&problem));
         }
@@ -211,7 +235,7 @@ impl CheckoutFactory {
             let message = format!("The repository's objects are outside of it, in {}.", objects.display());
             return Err(Fault::permanent(FaultLayer::Config, "checkout", message));
         }
-        Ok(Some(objects))
+        Ok(Some(vec![objects]))
     }
 
     /// A directory for a room, removed when dropped.
@@ -232,6 +256,7 @@ impl CheckoutFactory {
         room_config.bounds = self.bounds(directory.path());
         let top = repository.above.as_ref().unwrap_or(&self.root);
         room_config.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
+        room_config.bounds.read.extend(self.hub.iter().flat_map(HubObjects::all));
         room_config.egress = Arc::new(EgressRules::default());
         Ok(RepositoryQuery {
             root: self.root.clone(),
@@ -243,12 +268,12 @@ impl CheckoutFactory {
     pub(crate) fn session_sandbox(
         &self,
         directory: &Path,
-        objects: Option<&Path>,
+        objects: Option<&[PathBuf]>,
         egress: &EgressRules,
     ) -> SessionSandbox {
         let mut room_config = self.room_config.clone();
         room_config.bounds = self.bounds(directory);
-        room_config.bounds.read.extend(objects.map(Path::to_owned));
+        room_config.bounds.read.extend(objects.into_iter().flatten().cloned());
         room_config.egress = Arc::new(egress.clone());
         SessionSandbox::new(room_config)
     }
@@ -257,13 +282,29 @@ impl CheckoutFactory {
     pub(crate) fn sandbox_reading(
         &self,
         directory: &Path,
-        objects: &Path,
+        objects: &[PathBuf],
         tree: &Path,
         egress: &EgressRules,
     ) -> SessionSandbox {
         let mut room_config = self.room_config.clone();
         room_config.bounds = self.bounds(directory);
-        room_config.bounds.read.extend([objects.to_owned(), tree.to_owned()]);
+        room_config.bounds.read.extend(objects.iter().cloned().chain([tree.to_owned()]));
+        room_config.egress = Arc::new(egress.clone());
+        SessionSandbox::new(room_config)
+    }
+
+    /// A room that may also write a repository.
+    pub(crate) fn packing_room(
+        &self,
+        directory: &Path,
+        objects: &[PathBuf],
+        git: &Path,
+        egress: &EgressRules,
+    ) -> SessionSandbox {
+        let mut room_config = self.room_config.clone();
+        room_config.bounds = self.bounds(directory);
+        room_config.bounds.read.extend(objects.iter().cloned());
+        room_config.bounds.write.push(git.to_owned());
         room_config.egress = Arc::new(egress.clone());
         SessionSandbox::new(room_config)
     }
@@ -312,8 +353,8 @@ fn spread(directory: &Path) {
     }
 }
 
-/// Creates a repository with just one commit, whose objects are borrowed from another.
-pub(crate) fn borrow(tree: &Path, commit: &str, objects: &Path, format: &str) -> io::Result<()> {
+/// Creates a repository with just one commit, whose objects are borrowed from others.
+pub(crate) fn borrow(tree: &Path, commit: &str, objects: &[PathBuf], format: &str) -> io::Result<()> {
     let git = tree.join(".git");
     for directory in ["objects/info", "objects/pack", "refs/heads"] {
         fs::create_dir_all(git.join(directory))?;
@@ -327,6 +368,7 @@ pub(crate) fn borrow(tree: &Path, commit: &str, objects: &Path, format: &str) ->
         }
     };
     fs::write(git.join("config"), settings)?;
-    fs::write(git.join("objects/info/alternates"), format!("{}\n", objects.display()))?;
+    let alternates: String = objects.iter().map(|path| format!("{}\n", path.display())).collect();
+    fs::write(git.join("objects/info/alternates"), alternates)?;
     fs::write(git.join("HEAD"), format!("{commit}\n"))
 }

@@ -16,7 +16,7 @@ pub(crate) struct ClaimExaminer {
     pub inner: Arc<dyn Examiner>,
     pub hub: Hub,
     pub workspace: Workspace,
-    /// The project was not in a repository when the run began: agents need not know that there is one now, so what they have written is
+    /// The project was not in a repository before: agents need not know that there is one now, so what they have written is
     /// committed first.
     pub saves_first: bool,
 }

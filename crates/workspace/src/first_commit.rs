@@ -15,6 +15,9 @@ use crate::skeleton::Skeleton;
 /// Name of a repository that is not complete yet.
 const INCOMPLETE: &str = ".git.autonoe";
 
+/// The file that shows that the repository was made by us.
+const BEGUN: &str = "begun";
+
 /// The most bytes that are committed without asking.
 const MAX_FIRST_COMMIT: u64 = 1 << 30;
 
@@ -63,6 +66,11 @@ impl Hub {
         Ok((self.update().await?, Some(beginning)))
     }
 
+    /// Whether the project had no repository before agents worked on it.
+    pub(crate) fn made_repository(&self) -> bool {
+        self.directory.join(BEGUN).exists()
+    }
+
     async fn make_repository(&self) -> Result<(), Fault> {
         let incomplete = self.root().join(INCOMPLETE);
         // Left behind by a process that was killed.
@@ -71,6 +79,7 @@ impl Hub {
         let unwritable = |error: io::Error| self.refused(&error.to_string(), "Run `git init` there.");
         skeleton.write(&incomplete).map_err(unwritable)?;
         self.commit_all(&incomplete, self.root()).await?;
+        fs::write(self.directory.join(BEGUN), "").map_err(|error| self.unwritable(&error))?;
         // Nobody sees a repository before it is complete.
         fs::rename(&incomplete, self.root().join(".git")).map_err(unwritable)
     }

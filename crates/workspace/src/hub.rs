@@ -155,9 +155,14 @@ impl Hub {
             branch: "none",
             borrowed: &[self.base_objects()],
             shallow: shallow.as_deref(),
+            refs: &revision.packed_tags(),
             ..Skeleton::default()
         };
-        skeleton.write(&self.git_dir()).map_err(|error| self.unwritable(&error))?;
+        let written = skeleton.write(&self.git_dir()).and_then(|()| match &revision.commit {
+            Some(commit) => write_ref(&self.git_dir(), BASE_REF, commit),
+            None => Ok(()),
+        });
+        written.map_err(|error| self.unwritable(&error))?;
         Ok(revision)
     }
 
@@ -175,6 +180,9 @@ impl Hub {
 
     /// Brings the commit that a workspace is at, and all that it reaches, into the hub.
     pub async fn fetch(&self, workspace: &Workspace) -> Result<Fetched, Fault> {
+        if let Some(problem) = workspace.problem() {
+            return Err(self.unusable(workspace, &problem));
+        }
         let git = workspace.git_dir();
         let room = self.room([workspace.tree(), self.directory.join("base"), self.git_dir()], [])?;
         let head = room.run(HEAD_COMMIT, [git.as_os_str()]).await?;
@@ -190,7 +198,10 @@ impl Hub {
         }
         room.close().await;
         let reference = format!("refs/heads/{}", workspace.branch());
-        write_ref(&self.git_dir(), &reference, &commit).map_err(|error| self.unwritable(&error))?;
+        let written = [reference.as_str(), CURRENT_REF]
+            .into_iter()
+            .try_for_each(|name| write_ref(&self.git_dir(), name, &commit));
+        written.map_err(|error| self.unwritable(&error))?;
         let continues_base = match workspace.base() {
             Some(base) => self.is_ancestor(base, &commit).await?,
             None => true,
@@ -294,6 +305,12 @@ impl Hub {
         Fault::permanent(FaultLayer::System, "workspace", message).hint(advice)
     }
 }
+
+/// The user's commit in the hub, which is no work of an agent's.
+const BASE_REF: &str = "refs/autonoe/base";
+
+/// What was fetched last, which is what checks look at.
+const CURRENT_REF: &str = "refs/autonoe/current";
 
 /// Fault code of work that an agent has made unusable.
 pub(crate) const UNUSABLE: &str = "workspace_unusable";

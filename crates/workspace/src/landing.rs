@@ -55,8 +55,13 @@ old=$4
 echo "$old" > "$2/HEAD"
 git checkout --quiet --no-overwrite-ignore --detach "$5""#;
 
-/// Sets the branch `$6` of the user's repository to the new commit.
-const SET_BRANCH: &str = r#"cd "$1" && git update-ref --create-reflog -m "autonoe: leave commits for you to merge" "refs/heads/$6" "$5""#;
+/// Sets the branch `$6` of the user's repository to the new commit, or `$7` if a branch of the user's is in the way. Prints its name.
+const SET_BRANCH: &str = r#"cd "$1" || exit 3
+why="autonoe: leave commits for you to merge"
+for name in "$6" "$7"; do
+    git update-ref --create-reflog -m "$why" "refs/heads/$name" "$5" && { echo "$name"; exit; }
+done
+exit 1"#;
 
 /// Exit codes of [`FORWARD_BRANCH`].
 const IS_CHECKED_OUT: i32 = 11;
@@ -149,7 +154,7 @@ impl fmt::Display for LandingRefusal {
             Self::Detached => write!(f, "no branch is checked out"),
             Self::Switched { to } => write!(f, "'{to}' is checked out now"),
             Self::Moved => write!(f, "your branch has moved since the run began"),
-            Self::Diverged => write!(f, "the agent rewrote the history that it began with"),
+            Self::Diverged => write!(f, "they do not continue your branch as it is"),
             Self::SelfActing(files) => {
                 write!(
                     f,
@@ -370,8 +375,9 @@ impl<'a> LandingAttempt<'a> {
     }
 
     async fn leave_apart(&self, workspace: &Workspace) -> Result<String, Fault> {
-        self.succeed(SET_BRANCH, &[workspace.branch()]).await?;
-        Ok(workspace.branch().to_owned())
+        let other = workspace.branch().replace('/', "-");
+        let branch = self.succeed(SET_BRANCH, &[workspace.branch(), &other]).await?;
+        Ok(branch.trim().to_owned())
     }
 
     /// The branch to fast-forward.

@@ -10,6 +10,11 @@ const CHANGES: &str = r#"export GIT_DIR="$2"
 old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
 git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
 
+/// Lists the files that any of the new commits touches.
+const TOUCHED: &str = r#"export GIT_DIR="$2"
+range=$5; [ -z "$4" ] || range=$4..$5
+git log -m --format= --name-only -z --no-renames "$range""#;
+
 /// Lists the links of the new commit, and the files named HEAD, which make a directory a repository; with their modes.
 const LINKS_AND_HEADS: &str =
     r#"git --git-dir="$2" ls-tree -r -z "$5" | grep -zi -e '^120000' -e '[/	]HEAD$' || true"#;
@@ -35,7 +40,7 @@ impl LandingAttempt<'_> {
     pub(crate) async fn check_user(&self) -> Result<(), LandingError> {
         let directories = self.hub.repository().directories;
         let is_there = |name: &&str| directories.iter().any(|directory| directory.join(name).exists());
-        if let Some(name) = IN_PROGRESS.into_iter().find(|name| is_there(&name)) {
+        if let Some(name) = IN_PROGRESS.into_iter().find(is_there) {
             return Err(LandingRefusal::InProgress(name.to_owned()).into());
         }
         let changes = self.succeed(CHANGES, &[]).await?;
@@ -73,6 +78,12 @@ impl LandingAttempt<'_> {
                 found.push(entry.path.to_owned());
             }
         }
+        // A later checkout of a commit in between would bring them.
+        let touched = self.succeed(TOUCHED, &[]).await?;
+        let touched = touched.split(['\0', '\n']).filter(|path| acts_by_itself(path));
+        found.extend(touched.map(str::to_owned));
+        found.sort_unstable();
+        found.dedup();
         match found.is_empty() {
             true => Ok(()),
             false => Err(LandingRefusal::SelfActing(found).into()),

@@ -21,6 +21,7 @@ impl Plan for LandingPlan<'_> {
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
+        self.site.fetch().await?;
         let verdict = self.inner.judge(finished).await?;
         let events = self.site.session_ended(finished.number, self.inner.report().tally()).await?;
         events.into_iter().for_each(self.on_event);

@@ -5,10 +5,12 @@ use autonoe_core::fault::Fault;
 use crate::hub::Hub;
 use crate::workspace::Workspace;
 
-/// Commits all changes in the working tree `$1` that can be committed, with the message `$2`. Prints the number of changes, then those that are
+/// Commits all changes in the working tree `$1` that can be committed and that the file `$3` does not exclude, with the message `$2`. Prints the number of changes, then those that are
 /// left, a line each. A repository within the repository is left: only its name would be committed.
 const SAVE: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
+git() { command git -c core.excludesFile="$exclude" "$@"; }
+exclude=$3
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
 changes=$(git status --porcelain --no-renames) || exit
@@ -37,9 +39,13 @@ impl Hub {
         workspace: &Workspace,
         message: &str,
     ) -> Result<Leftovers, Fault> {
-        let room = self.room([self.directory.join("base"), self.git_dir()], [workspace.tree()])?;
-        let tree = workspace.tree();
-        let saved = room.run(SAVE, [tree.as_os_str(), message.as_ref()]).await;
+        if let Some(problem) = workspace.problem() {
+            return Err(self.unusable(workspace, &problem));
+        }
+        let read = [self.directory.join("base"), self.git_dir(), workspace.exclude_file()];
+        let room = self.room(read, [workspace.tree()])?;
+        let (tree, exclude) = (workspace.tree(), workspace.exclude_file());
+        let saved = room.run(SAVE, [tree.as_os_str(), message.as_ref(), exclude.as_os_str()]).await;
         room.close().await;
         let saved = saved?;
         if saved.code != 0 {

@@ -49,6 +49,14 @@ pub struct ProjectRevision {
 }
 
 impl ProjectRevision {
+    /// The contents of a `packed-refs` file with the tags; empty if there are none.
+    pub(crate) fn packed_tags(&self) -> String {
+        match self.tags.as_str() {
+            "" => String::new(),
+            tags => format!("# pack-refs with: \n{tags}"),
+        }
+    }
+
     /// `room` must be able to read the repository and `objects`, which has all of its objects.
     pub(crate) async fn read(
         room: &GitRoom,

@@ -49,7 +49,7 @@ const DIRECTORIES: [&str; 43] = [
 ];
 
 /// Files, anywhere in the repository. Those of nix act through direnv.
-const FILES: [&str; 30] = [
+const FILES: [&str; 31] = [
     ".aider.conf.yml",
     ".crush.json",
     ".devcontainer.json",
@@ -70,6 +70,7 @@ const FILES: [&str; 30] = [
     ".rtx.toml",
     ".tool-versions",
     ".vimrc",
+    ".worktreeinclude",
     ".vimrc.local",
     "crush.json",
     "devenv.nix",

@@ -167,6 +167,7 @@ impl WorkspaceSite {
             last_landed: None,
         };
         site.carry_all_in()?;
+        site.fetch().await?;
         Ok(site)
     }
 
@@ -176,7 +177,7 @@ impl WorkspaceSite {
             inner,
             hub: self.hub.clone(),
             workspace: self.workspace.clone(),
-            saves_first: self.beginning == Some(Beginning::NewRepository) && !self.options.is_throwaway,
+            saves_first: self.hub.made_repository() && !self.options.is_throwaway,
         })
     }
 
@@ -190,6 +191,14 @@ impl WorkspaceSite {
         let is_left_out = !self.options.is_throwaway && !self.options.includes_uncommitted;
         let names = self.from.uncommitted.iter().map(String::as_str);
         names.filter(move |name| is_left_out && !is_ours(name))
+    }
+
+    /// Brings what the workspace has committed into the hub, where checks find it. What cannot be used is reported when the session ends.
+    pub async fn fetch(&self) -> Result<(), Fault> {
+        match self.hub.fetch(&self.workspace).await {
+            Err(fault) if fault.code != UNUSABLE => Err(fault),
+            _ => Ok(()),
+        }
     }
 
     /// Saves what a session has done, and lands it if it is time.

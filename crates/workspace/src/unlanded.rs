@@ -12,7 +12,7 @@ use crate::site::WORKSPACE;
 
 /// The commits after `$2`, or all, up to `$3`, and the changes in them; in the repository `$1`.
 const SHOW: &str = r#"export GIT_DIR="$1" GIT_PAGER=cat
-base=$(git merge-base "$2" "$3" 2> /dev/null) || base=$(git hash-object -w -t tree /dev/null)
+base=$(git merge-base "$2" "$3" 2> /dev/null) || base=$(git hash-object -t tree /dev/null)
 git log --no-color --no-decorate --format='%h %s' "$2..$3" 2> /dev/null
 echo
 git diff --no-color --no-ext-diff --no-textconv --no-renames --stat --patch "$base" "$3""#;

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_sandbox::RepositoryProblem;
 use serde::{Deserialize, Serialize};
 
 use crate::hub::Hub;
@@ -67,6 +68,16 @@ impl Workspace {
         self.tree().join(".git")
     }
 
+    /// Patterns of the user's files that must not be committed, out of the agents' reach.
+    pub(crate) fn exclude_file(&self) -> PathBuf {
+        self.directory.join("exclude")
+    }
+
+    /// Patterns of the files that `.worktreeinclude` brought.
+    pub(crate) fn included_file(&self) -> PathBuf {
+        self.directory.join("included")
+    }
+
     /// The index as the working tree was filled, which agents cannot change.
     fn saved_index(&self) -> PathBuf {
         self.directory.join("index")
@@ -75,6 +86,15 @@ impl Workspace {
     /// Whether it was filled once.
     pub(crate) fn exists(&self) -> bool {
         self.saved_index().is_file()
+    }
+
+    /// Why git would fail or wait for ever in it; `None` if it can be used.
+    pub(crate) fn problem(&self) -> Option<String> {
+        if !self.git_dir().symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Some("its repository is gone".to_owned());
+        }
+        let RepositoryProblem { path, why, .. } = RepositoryProblem::search(&self.tree())?;
+        Some(format!("git cannot use {}: {why}", path.display()))
     }
 
     /// The branch that it is on, such as `autonoe/7`.
@@ -101,7 +121,8 @@ impl Hub {
         revision: &ProjectRevision,
     ) -> Result<(Workspace, Preparation), Fault> {
         let workspace = self.described(name, branch, revision);
-        let preparation = if workspace.exists() { Preparation::Reused } else { Preparation::Created };
+        let is_usable = workspace.exists() && RepositoryProblem::search(&workspace.tree()).is_none();
+        let preparation = if is_usable { Preparation::Reused } else { Preparation::Created };
         if preparation == Preparation::Created {
             clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
         }
@@ -159,8 +180,9 @@ impl Hub {
         fs::create_dir_all(workspace.tree())?;
         remove(&workspace.git_dir())?;
         let shallow = self.shallow(&self.repository()).ok().flatten();
-        let exclude = format!("/{0}.autonoe\n/{0}.autonoe-note.md\n/{0}SPEC.md\n", workspace.part);
-        let header = if revision.tags.is_empty() { "" } else { "# pack-refs with: \n" };
+        let own = format!("/{0}.autonoe\n/{0}.autonoe-note.md\n/{0}SPEC.md\n", workspace.part);
+        let exclude = [own, self.users_excludes(), self.included_patterns(workspace)].concat();
+        fs::write(workspace.exclude_file(), &exclude)?;
         let skeleton = Skeleton {
             format: &revision.format,
             is_bare: false,
@@ -168,7 +190,7 @@ impl Hub {
             commit: revision.commit.as_deref(),
             borrowed: &[self.base_objects(), self.objects()],
             shallow: shallow.as_deref(),
-            refs: &format!("{header}{}", revision.tags),
+            refs: &revision.packed_tags(),
             exclude: &exclude,
         };
         skeleton.write(&workspace.git_dir())?;

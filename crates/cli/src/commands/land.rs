@@ -3,6 +3,7 @@
 use autonoe_core::clock::Clock as _;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
+use autonoe_report::escape_controls;
 use autonoe_store::{LockHolder, Project};
 use autonoe_workspace::{Hub, Landing, LandingRefusal, SelfActingFiles};
 use clap::Args;
@@ -78,7 +79,8 @@ pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault>
     runtime()?.block_on(async {
         let hub = open_hub(&project, environment).await?;
         let shown = match hub.unlanded().await? {
-            Some(unlanded) => hub.show_unlanded(&unlanded).await?,
+            // An agent has written it, and it must not act on the terminal.
+            Some(unlanded) => escape_controls(&hub.show_unlanded(&unlanded).await?),
             None => NOTHING.to_owned(),
         };
         present::print(&shown);

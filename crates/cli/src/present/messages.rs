@@ -9,7 +9,7 @@ use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::Tally;
-use autonoe_report::{Ending, EndingKind, cost};
+use autonoe_report::{Ending, EndingKind, cost, escape_controls};
 use autonoe_workspace::Beginning;
 use jiff::Timestamp;
 
@@ -94,7 +94,15 @@ pub fn left_out<'a>(files: impl Iterator<Item = &'a str>) -> Option<String> {
 
 /// A warning about files that decide what a CI service runs.
 pub fn ci_files(files: &[String]) -> String {
-    format!("[CI] These files change what your CI runs: {}. Look at them before you push.", files.join(", "))
+    format!(
+        "[CI] These files change what your CI runs: {}. Look at them before you push.",
+        one_line(&files.join(", "))
+    )
+}
+
+/// Text with names that an agent has chosen, as it can be shown: on one line, and nothing of it acts on the terminal.
+fn one_line(text: &str) -> String {
+    escape_controls(&text.replace('\n', "[U+000A]"))
 }
 
 /// Where the commits of a run are now.
@@ -104,7 +112,10 @@ pub fn landing(branch: &str, commit: &str, why: Option<&str>) -> (MessageLevel, 
         None => (MessageLevel::Good, format!("[LANDED] {commit} on {branch}")),
         Some(why) => (
             MessageLevel::Setback,
-            format!("[NOT LANDED] {why}. The commits are on branch {branch} ({commit}): git merge {branch}"),
+            format!(
+                "[NOT LANDED] {}. The commits are on branch {branch} ({commit}): git merge {branch}",
+                one_line(why)
+            ),
         ),
     }
 }

@@ -414,3 +414,81 @@ fn nothing_passes_that_cannot_come_home() {
     assert_eq!(landings(&run), [("main", true)], "{}", run.stderr);
     assert!(project.path("b.txt").exists(), "what passed was fetched before");
 }
+
+/// Checks see what the commit reaches, and nothing else that the agent has made.
+#[test]
+fn checks_see_what_the_commit_reaches_and_nothing_else() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write(
+        "SPEC.md",
+        "# Spec\n\n```check A name=a\n$ git describe --tags | cut -c 1-3 && git log --format=%s | tail -n 1 && sh answer.sh\nv1-\nwork\n5\n```\n",
+    );
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    project.git(&["tag", "v1"]);
+    // The hash is that of a file with the content 5.
+    let hides = "echo 5 | git hash-object -w --stdin && echo 'git cat-file -p 7ed6ff82de6bcc2a78243fc9c54d3ef5ac14da69' > answer.sh && \
+                 git add answer.sh && git commit -qm hidden";
+    let refused = r#"
+      [[conversation.turn]]
+      expect = "do not pass"
+      call = [{ tool = "Bash", input = { command = "echo 'echo 5' > answer.sh; git commit -qam honest" } }]
+      [[conversation.turn]]
+      call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+      [[conversation.turn]]
+      expect = "verified"
+      text = "done"
+    "#;
+    let model = model(&claims_after(hides, refused));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    assert_eq!(run.outcome()["deliverables_verified"], 1);
+}
+
+#[test]
+fn files_that_only_the_users_git_ignores_do_not_land() {
+    let project = project();
+    project.write(".worktreeinclude", ".env\n");
+    project.write(".env", "SECRET=1\n");
+    project.write(".git/info/exclude", ".env\n");
+    project.commit(&[]);
+    let model = model(&claims_after("cat .env; touch left.txt", "[[conversation.turn]]\ntext = 'done'"));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert!(run.of_type("tool_result").any(|event| event.to_string().contains("SECRET=1")));
+    assert_eq!(project.git(&["show", "--format=", "--name-only", "HEAD"]), "left.txt");
+    assert_eq!(project.read(".env"), "SECRET=1\n");
+}
+
+#[test]
+fn a_pipe_in_the_workspace_costs_one_session() {
+    for name in [".git/HEAD", ".git/index", ".git/packed-refs", "sub/.gitignore"] {
+        let project = project();
+        let makes = format!("mkdir -p sub; rm -f {name}; mkfifo {name}");
+        let model = model(&format!(
+            "[[conversation]]\nname = 'first'\nwhen = 'one deliverable'\nplays = 1\n[[conversation.turn]]\n\
+             call = [{{ tool = 'Bash', input = {{ command = '{makes}' }} }}]\n[[conversation.turn]]\ntext = 'done'\n{}",
+            always(BUILDS)
+        ));
+        let run = project.run(&model, &["run", "--max-duration", "100s"]);
+        run.assert_ended("all_passed", 0);
+        assert_eq!(project.read("a.txt"), "built\n", "{name}");
+        assert!(
+            run.of_type("trouble").any(|event| event.to_string().contains("it is a named pipe")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_an_agent_wrote_does_not_act_on_the_terminal() {
+    let project = project();
+    let command =
+        "touch $(printf '.vscode\\033[31mx'); git add -A; git commit -qm \"$(printf 'a\\033]0;b\\007')\"";
+    let command = command.replace('\\', "\\\\").replace('"', "\\\"");
+    let model = model(&claims_after(&command, "[[conversation.turn]]\ntext = 'done'"));
+    project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    let diff = project.autonoe(None).arg("diff").output().expect("started").stdout;
+    assert!(String::from_utf8_lossy(&diff).contains("[U+001B]") && !diff.contains(&0x1b));
+}

@@ -89,7 +89,7 @@ impl VerifyFixture {
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
         };
-        CheckoutFactory { root: root.canonicalize().unwrap(), scratch, room_config, network: None }
+        CheckoutFactory { root: root.canonicalize().unwrap(), scratch, room_config, hub: None, network: None }
     }
 
     /// Runs checks on the last commit of the project at `root`.

@@ -35,7 +35,10 @@ async fn objects_that_the_commit_does_not_reach_stay_behind() {
     fixture.hub.fetch(&workspace).await.unwrap();
     let objects = fixture.hub_git(&["cat-file", "--batch-all-objects", "--batch-check"]);
     assert!(!objects.contains(&blob), "a dangling blob");
-    assert_eq!(fixture.hub_git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/autonoe/1");
+    assert_eq!(
+        fixture.hub_git(&["for-each-ref", "--format=%(refname)"]),
+        "refs/autonoe/base\nrefs/autonoe/current\nrefs/heads/autonoe/1"
+    );
     assert!(!objects.contains(&fixture.git_in(&tree, &["rev-parse", "hidden"])), "another branch");
 }
 
@@ -62,7 +65,7 @@ async fn a_forged_object_is_refused() {
     fs::copy(&other, &real).unwrap();
     let fault = fixture.hub.fetch(&workspace).await.unwrap_err();
     assert!(fault.message.contains("cannot be used"), "{}", fault.message);
-    assert_eq!(fixture.hub_git(&["for-each-ref"]), "", "nothing was taken");
+    assert_eq!(fixture.hub_git(&["for-each-ref", "refs/heads"]), "", "nothing was taken");
 }
 
 #[tokio::test]
@@ -115,7 +118,7 @@ async fn a_workspace_without_a_usable_repository_is_a_fault_and_takes_nothing() 
         let status = Command::new("sh").args(["-c", damage]).current_dir(workspace.tree()).status();
         assert!(status.unwrap().success());
         let fault = fixture.hub.fetch(&workspace).await.unwrap_err();
-        assert!(fault.message.contains("no commit"), "{damage}: {}", fault.message);
+        assert!(fault.message.contains("cannot be used"), "{damage}: {}", fault.message);
         assert_eq!(fixture.hub_git(&["rev-parse", "autonoe/1"]), kept);
         assert_eq!(fixture.git(&["rev-parse", "HEAD"]), revision.commit.unwrap());
     }
