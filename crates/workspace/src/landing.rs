@@ -55,11 +55,14 @@ old=$4
 echo "$old" > "$2/HEAD"
 git checkout --quiet --no-overwrite-ignore --detach "$5""#;
 
-/// Sets the branch `$6` of the user's repository to the new commit, or `$7` if a branch of the user's is in the way. Prints its name.
+/// Makes the branch `$6` of the user's repository, or fast-forwards it, to the new commit. If a branch of the user's is in the way, another
+/// name is tried. Prints the name.
 const SET_BRANCH: &str = r#"cd "$1" || exit 3
 why="autonoe: leave commits for you to merge"
-for name in "$6" "$7"; do
-    git update-ref --create-reflog -m "$why" "refs/heads/$name" "$5" && { echo "$name"; exit; }
+for name in "$6" "$6-2" "$6-3" "$6-4" "$6-5" "$7" "$7-2" "$7-3"; do
+    old=$(git rev-parse --verify --quiet "refs/heads/$name^{commit}")
+    [ -z "$old" ] || git --git-dir="$2" merge-base --is-ancestor "$old" "$5" 2> /dev/null || continue
+    git update-ref --create-reflog -m "$why" "refs/heads/$name" "$5" "$old" && { echo "$name"; exit; }
 done
 exit 1"#;
 
@@ -136,8 +139,10 @@ pub enum LandingRefusal {
     Gitlinks(Vec<String>),
     /// The user is in the middle of a merge or the like; this file of `.git` shows it.
     InProgress(String),
-    /// The run ended before anything that they belong to has passed, or the user wants no landing.
+    /// The run ended before anything that they belong to has passed.
     NotPassed,
+    /// The user wants no landing.
+    NotWanted,
     /// A file that would change has uncommitted changes, or something else prevents git from updating files.
     Files(String),
     /// The branch is locked by another git.
@@ -170,6 +175,7 @@ impl fmt::Display for LandingRefusal {
                 )
             }
             Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
+            Self::NotWanted => write!(f, "you asked for no landing"),
             Self::NotPassed => write!(f, "what they belong to has not passed"),
             Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
             Self::Locked(why) => write!(f, "your branch is in use: {why}"),

@@ -1,6 +1,9 @@
 //! What must not land without the user's word, although git could apply it: files that programs on the user's machine act on by themselves,
 //! because of their names, or because a link or the user's own settings lead to them; and repositories within the repository.
 
+use std::fs;
+use std::path::Path;
+
 use crate::landing::{FileEntry, LandingAttempt, LandingError, LandingRefusal, SelfActingFiles};
 use crate::named_paths::{NamedPaths, is_in};
 use crate::self_acting::{acts_by_itself, names_a_driver};
@@ -43,6 +46,13 @@ impl LandingAttempt<'_> {
         if let Some(name) = IN_PROGRESS.into_iter().find(is_there) {
             return Err(LandingRefusal::InProgress(name.to_owned()).into());
         }
+        if self.from.is_sparse {
+            return Err(LandingRefusal::Files("your checkout has only some of the files".to_owned()).into());
+        }
+        if directories.iter().any(|directory| has_split_index(directory)) {
+            let why = "your index is split; `git update-index --no-split-index` joins it";
+            return Err(LandingRefusal::Files(why.to_owned()).into());
+        }
         let changes = self.succeed(CHANGES, &[]).await?;
         let deleted = self.succeed(DELETED, &[]).await?;
         let deleted: Vec<_> = deleted.split_terminator('\0').collect();
@@ -72,6 +82,7 @@ impl LandingAttempt<'_> {
         for entry in &changes {
             let is_attributes = entry.path.rsplit('/').next() == Some(".gitattributes");
             if acts_by_itself(entry.path)
+                || self.is_users_own(entry.path)
                 || places.contains(entry.path)
                 || is_attributes && names_a_driver(&self.run(CONTENT, &[entry.path]).await?.stdout)
             {
@@ -88,6 +99,14 @@ impl LandingAttempt<'_> {
             true => Ok(()),
             false => Err(LandingRefusal::SelfActing(found).into()),
         }
+    }
+
+    /// Whether a path is a file that only the user writes. As a link it would show agents what it leads to.
+    fn is_users_own(&self, path: &str) -> bool {
+        let part = self.hub.root().strip_prefix(&self.from.top).ok();
+        ["SPEC.md", ".autonoe-note.md"]
+            .iter()
+            .any(|name| part.is_some_and(|part| part.join(name) == Path::new(path)))
     }
 
     async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {
@@ -117,6 +136,11 @@ impl LandingAttempt<'_> {
         }
         Ok(places)
     }
+}
+
+fn has_split_index(git: &Path) -> bool {
+    let mut entries = fs::read_dir(git).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."))
 }
 
 /// Files and directories that act by themselves, whatever their names.

@@ -24,6 +24,9 @@ pub const WORKSPACE: &str = "1";
 /// The note that one session leaves for the next.
 const NOTE: &str = ".autonoe-note.md";
 
+/// Larger notes do not come home.
+const NOTE_LIMIT: u64 = 1 << 20;
+
 /// The user's directory for Autonoe, which agents can read.
 const OWN_DIRECTORY: &str = ".autonoe";
 
@@ -256,7 +259,10 @@ impl WorkspaceSite {
             }
             LandWhen::End => events.extend(self.land(&commit, tally).await?),
             LandWhen::Passed | LandWhen::Verified | LandWhen::Never => {
-                let why = LandingRefusal::NotPassed;
+                let why = match self.options.when {
+                    LandWhen::Never => LandingRefusal::NotWanted,
+                    LandWhen::Passed | LandWhen::Verified | LandWhen::End => LandingRefusal::NotPassed,
+                };
                 if self.last_refusal.is_none() {
                     let branch = self.hub.leave_apart(&self.workspace, &commit, &self.from).await?;
                     events.push(SiteEvent::Apart { branch, commit, why });
@@ -335,6 +341,12 @@ impl WorkspaceSite {
     /// Gives the workspace a file as the user has it now, committed or not.
     fn carry_in(&self, name: &str) -> Result<(), Fault> {
         let source = self.root.join(name);
+        // A link could lead to what agents must not see, and an agent could have made it.
+        if source.is_symlink() && !self.leads_to_seen_file(&source) {
+            let message = format!("{} is a link to a file that agents do not see.", source.display());
+            return Err(Fault::permanent(FaultLayer::Config, "workspace", message)
+                .hint("Make it a regular file, or a link to a committed one."));
+        }
         let content = read_bytes(&source, DOCUMENT_LIMIT).map_err(|error| unreadable(&source, &error))?;
         let (tree, target) = (self.workspace.tree(), self.workspace.part().join(name));
         let now = read_bytes_beneath(&tree, &target, DOCUMENT_LIMIT).ok();
@@ -347,10 +359,18 @@ impl WorkspaceSite {
         }
     }
 
+    /// Whether a link of the user's leads to a file that is in the workspace too.
+    fn leads_to_seen_file(&self, link: &Path) -> bool {
+        let target = link.canonicalize().ok();
+        let inside = target.as_deref().and_then(|target| target.strip_prefix(&self.from.top).ok());
+        inside
+            .is_some_and(|inside| read_bytes_beneath(&self.workspace.tree(), inside, DOCUMENT_LIMIT).is_ok())
+    }
+
     /// Gives the user a plain file that an agent has written, if it is one and not too large.
     fn carry_home(&self, name: &str) -> Result<(), Fault> {
         let source = self.workspace.part().join(name);
-        let Ok(content) = read_bytes_beneath(&self.workspace.tree(), &source, DOCUMENT_LIMIT) else {
+        let Ok(content) = read_bytes_beneath(&self.workspace.tree(), &source, NOTE_LIMIT) else {
             return Ok(());
         };
         let now = read_bytes_beneath(&self.root, Path::new(name), DOCUMENT_LIMIT).ok();

@@ -134,7 +134,11 @@ fn title(project: &Project) -> String {
 }
 
 fn shortened(body: &str) -> &str {
-    &body[..body.floor_char_boundary(MAX_BODY_BYTES)]
+    let mut end = MAX_BODY_BYTES.min(body.len());
+    while !body.is_char_boundary(end) {
+        end -= 1;
+    }
+    &body[..end]
 }
 
 /// What git prints; `None` if it fails.

@@ -1,7 +1,7 @@
 //! Agents in workspaces of their own, observed from the user's repository.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use autonoe_test_kit::PATH;
 
@@ -491,4 +491,17 @@ fn what_an_agent_wrote_does_not_act_on_the_terminal() {
     project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
     let diff = project.autonoe(None).arg("diff").output().expect("started").stdout;
     assert!(String::from_utf8_lossy(&diff).contains("[U+001B]") && !diff.contains(&0x1b));
+}
+
+#[test]
+fn a_specification_that_is_a_link_shows_agents_nothing_else() {
+    let project = project();
+    project.write("../home/secret", "the secret");
+    fs::remove_file(project.path("SPEC.md")).expect("removed");
+    symlink("../home/secret", project.path("SPEC.md")).expect("linked");
+    let model = model(&always(BUILDS));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("failed", 2);
+    assert!(run.stderr.contains("is a link to a file that agents do not see"), "{}", run.stderr);
+    assert!(model.requests().is_empty());
 }

@@ -265,3 +265,45 @@ async fn what_the_user_is_doing_is_not_disturbed() {
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::InProgress("MERGE_HEAD".into()));
 }
+
+#[tokio::test]
+async fn a_branch_of_the_users_with_that_name_is_kept() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[(".envrc", "evil")]);
+    let users = fixture.git(&["commit-tree", "-m", "mine", "-p", "main", "main^{tree}"]);
+    fixture.git(&["update-ref", "refs/heads/autonoe/1", &users]);
+    let landing = fixture.land(&workspace, &revision).await;
+    assert!(matches!(&landing, Landing::Apart { branch, .. } if branch == "autonoe/1-2"), "{landing:?}");
+    assert_eq!(fixture.git(&["rev-parse", "autonoe/1"]), users);
+}
+
+#[tokio::test]
+async fn a_split_index_and_a_sparse_checkout_are_left_alone() {
+    for setup in [&["update-index", "--split-index"][..], &["sparse-checkout", "set", "dir"]] {
+        let fixture = HubFixture::new().await;
+        fixture.write("staged.txt", "x");
+        fixture.git(&["add", "staged.txt"]);
+        fixture.git(setup);
+        let before = fixture.git(&["status", "--porcelain"]);
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, &[("new.txt", "")]);
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert!(matches!(why, LandingRefusal::Files(_)), "{why:?}");
+        assert_eq!(fixture.git(&["status", "--porcelain"]), before);
+    }
+}
+
+#[tokio::test]
+async fn the_users_specification_does_not_become_a_link() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    let tree = workspace.tree();
+    std::os::unix::fs::symlink("/etc/passwd", tree.join("spec")).unwrap();
+    fixture.git_in(&tree, &["add", "spec"]);
+    let blob = fixture.git_in(&tree, &["rev-parse", ":spec"]);
+    fixture.git_in(&tree, &["update-index", "--add", "--cacheinfo", &format!("120000,{blob},SPEC.md")]);
+    fixture.git_in(&tree, &["commit", "-q", "-m", "link"]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(vec!["SPEC.md".into()]));
+}
