@@ -46,6 +46,8 @@ mod size;
 mod startup;
 #[cfg(feature = "bench")]
 mod table;
+#[cfg(feature = "bench")]
+mod workspace;
 
 use crate::result::Result;
 use crate::workspace::cargo;
@@ -60,7 +62,7 @@ pub fn launch(options: &[&str]) -> Result {
 
 #[cfg(feature = "bench")]
 pub fn run(options: &[&str]) -> Result {
-    const MEASUREMENTS: [(&str, table::Measure); 11] = [
+    const MEASUREMENTS: [(&str, table::Measure); 12] = [
         ("startup", startup::measure),
         ("memory", memory::measure),
         ("crowd", crowd::measure),
@@ -70,6 +72,7 @@ pub fn run(options: &[&str]) -> Result {
         ("sandbox", sandbox::measure),
         ("policy", policy::measure),
         ("checkout", checkout::measure),
+        ("workspace", workspace::measure),
         ("honesty", honesty::measure),
         ("size", size::measure),
     ];

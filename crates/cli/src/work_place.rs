@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use autonoe_sandbox::{Repository, RoomConfig};
 use autonoe_store::Project;
 use autonoe_verify::HubObjects;
-use autonoe_workspace::{Hub, WORKSPACE};
+use autonoe_workspace::{Hub, SiteOptions};
 
 /// Where the agents of a run work.
 #[derive(Debug, Clone)]
@@ -26,9 +26,9 @@ impl WorkPlace {
         Self { tree: root.clone(), users_tree: root.clone(), root, hub: None }
     }
 
-    pub fn workspace(project: &Project) -> Self {
+    pub fn workspace(project: &Project, options: &SiteOptions) -> Self {
         let hub = project.state_dir().join("hub");
-        let tree = hub.join("workspaces").join(WORKSPACE).join("tree");
+        let tree = hub.join("workspaces").join(options.workspace()).join("tree");
         let repository = Repository::around(project.root());
         let users_tree = repository.top(project.root()).to_owned();
         let part = project.root().strip_prefix(&users_tree).unwrap_or(Path::new(""));

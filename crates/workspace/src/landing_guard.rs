@@ -29,6 +29,11 @@ const CONTENT: &str = r#"git --git-dir="$2" cat-file blob "$5:$6""#;
 const IN_PROGRESS: [&str; 5] =
     ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
 
+/// Prints what changes in the file `$6`, line by line.
+const LINES: &str = r#"export GIT_DIR="$2"
+old=$4; [ "$old" ] || exit 0
+git diff --no-color --no-ext-diff --no-textconv -U0 "$old" "$5" -- "$6" | sed '1,/^@@/d'"#;
+
 /// Lists files that the user has deleted and not committed.
 const DELETED: &str = r#"cd "$1" && git --no-optional-locks diff-files -z --name-only --diff-filter=D"#;
 
@@ -80,11 +85,15 @@ impl LandingAttempt<'_> {
         let places = self.acting_places().await?;
         let mut found = Vec::new();
         for entry in &changes {
-            let is_attributes = entry.path.rsplit('/').next() == Some(".gitattributes");
+            let by_content = match entry.path.rsplit('/').next() {
+                Some(".gitattributes") => names_a_driver(&self.run(CONTENT, &[entry.path]).await?.stdout),
+                Some(".gitignore") => ignores_less(&self.run(LINES, &[entry.path]).await?.stdout),
+                _ => false,
+            };
             if acts_by_itself(entry.path)
                 || self.is_users_own(entry.path)
                 || places.contains(entry.path)
-                || is_attributes && names_a_driver(&self.run(CONTENT, &[entry.path]).await?.stdout)
+                || by_content
             {
                 found.push(entry.path.to_owned());
             }
@@ -138,6 +147,12 @@ impl LandingAttempt<'_> {
     }
 }
 
+/// Whether a change of a `.gitignore` takes something out of it: the user's secrets in ignored files would count as files of the project.
+fn ignores_less(lines: &str) -> bool {
+    let is_pattern = |rest: &str| !rest.trim().is_empty() && !rest.starts_with('#');
+    lines.lines().any(|line| line.starts_with("+!") || line.strip_prefix('-').is_some_and(is_pattern))
+}
+
 fn has_split_index(git: &Path) -> bool {
     let mut entries = fs::read_dir(git).into_iter().flatten().flatten();
     entries.any(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."))
@@ -174,7 +189,17 @@ fn within(link: &str, target: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::within;
+    use super::{ignores_less, within};
+
+    #[test]
+    fn a_gitignore_may_only_grow() {
+        for lines in ["-.env\n", "+a\n+!.env\n", "@@ -1 +1 @@\n-*.key\n+*.pem"] {
+            assert!(ignores_less(lines), "{lines}");
+        }
+        for lines in ["+/target\n+# .env\n", "-# a comment\n-\n", ""] {
+            assert!(!ignores_less(lines), "{lines}");
+        }
+    }
 
     #[test]
     fn links_lead_to_places_of_the_tree() {

@@ -31,6 +31,6 @@ pub use hub::{Fetched, Hub};
 pub use landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
 pub use landing_plan::LandingPlan;
 pub use project_revision::ProjectRevision;
-pub use site::{LandWhen, SiteEvent, SiteOptions, Start, WORKSPACE, WorkspaceSite};
+pub use site::{LandWhen, SiteEvent, SiteOptions, Start, WorkspaceSite};
 pub use unlanded::Unlanded;
 pub use workspace::{Preparation, Workspace};

@@ -19,7 +19,10 @@ use crate::user_files::directory;
 use crate::workspace::Workspace;
 
 /// The only workspace of a project, as long as one run at a time works on it.
-pub const WORKSPACE: &str = "1";
+pub(crate) const WORKSPACE: &str = "1";
+
+/// The workspace of `sync`, apart from the other, so that nothing of it can ever land.
+const THROWAWAY: &str = "sync";
 
 /// The note that one session leaves for the next.
 const NOTE: &str = ".autonoe-note.md";
@@ -101,6 +104,13 @@ pub struct SiteOptions {
     pub is_throwaway: bool,
 }
 
+impl SiteOptions {
+    /// The name of the workspace.
+    pub fn workspace(&self) -> &'static str {
+        if self.is_throwaway { THROWAWAY } else { WORKSPACE }
+    }
+}
+
 /// What a run begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
@@ -127,21 +137,26 @@ impl WorkspaceSite {
             from.commit = Some(commit);
         }
         let branch = format!("autonoe/{run}");
+        let name = options.workspace();
         let mut warning = None;
-        let earlier = match hub.earlier(WORKSPACE, &branch, &from, start).await {
+        let earlier = match options.is_throwaway {
+            true => Ok(None),
+            false => hub.earlier(name, &branch, &from, start).await,
+        };
+        let earlier = match earlier {
             Ok(earlier) => earlier,
             // Whatever is wrong with it, nothing of it may be lost.
             Err(fault) => {
-                let aside = hub.set_aside(WORKSPACE).map_err(|error| hub.unwritable(&error))?;
+                let aside = hub.set_aside(name).map_err(|error| hub.unwritable(&error))?;
                 let aside = aside.display();
                 warning = Some(format!("{} It was moved to {aside}, and a new one was made.", fault.message));
                 None
             }
         };
         let workspace = match earlier {
-            Some(workspace) if !options.is_throwaway => workspace,
-            Some(_) | None => {
-                let (workspace, _) = hub.workspace(WORKSPACE, &branch, &from).await?;
+            Some(workspace) => workspace,
+            None => {
+                let (workspace, _) = hub.workspace(name, &branch, &from).await?;
                 hub.copy_included(&workspace, &from).await?;
                 if options.is_throwaway || options.includes_uncommitted {
                     hub.copy_uncommitted(&workspace, &from).await?;
@@ -170,17 +185,20 @@ impl WorkspaceSite {
             last_landed: None,
         };
         site.carry_all_in()?;
-        site.fetch().await?;
+        site.bring_to_hub().await?;
         Ok(site)
     }
 
     /// Has the commits of a claim fetched before `inner` examines it.
     pub fn examiner(&self, inner: Arc<dyn Examiner>) -> Arc<dyn Examiner> {
+        if self.options.is_throwaway {
+            return inner;
+        }
         Arc::new(ClaimExaminer {
             inner,
             hub: self.hub.clone(),
             workspace: self.workspace.clone(),
-            saves_first: self.hub.made_repository() && !self.options.is_throwaway,
+            saves_first: self.hub.made_repository(),
         })
     }
 
@@ -198,6 +216,13 @@ impl WorkspaceSite {
 
     /// Brings what the workspace has committed into the hub, where checks find it. What cannot be used is reported when the session ends.
     pub async fn fetch(&self) -> Result<(), Fault> {
+        match self.options.is_throwaway {
+            true => Ok(()),
+            false => self.bring_to_hub().await,
+        }
+    }
+
+    async fn bring_to_hub(&self) -> Result<(), Fault> {
         match self.hub.fetch(&self.workspace).await {
             Err(fault) if fault.code != UNUSABLE => Err(fault),
             _ => Ok(()),
@@ -236,7 +261,7 @@ impl WorkspaceSite {
             last.tree = Some(commit.clone());
             last.commit = Some(commit);
         }
-        self.hub.workspace(WORKSPACE, self.workspace.branch(), &last).await?;
+        self.hub.workspace(self.options.workspace(), self.workspace.branch(), &last).await?;
         self.carry_all_in()
     }
 

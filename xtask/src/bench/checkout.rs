@@ -37,18 +37,11 @@ pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
 async fn compare(autonoe: &Path, project: &BenchProject, objects: &str) -> Result<Vec<BenchRow>> {
     let scratch = project.home().join("scratch");
     fs::create_dir_all(&scratch)?;
-    let sandbox =
-        Sandbox::find(autonoe, OsStr::new(PATH), &scratch).await.map_err(|error| error.to_string())?;
     let factory = CheckoutFactory {
         root: project.root().canonicalize()?,
         scratch: scratch.clone(),
-        room_config: RoomConfig {
-            sandbox,
-            bounds: Bounds::new(&scratch, &scratch, &scratch),
-            egress: Arc::new(EgressRules::default()),
-            env: vec![("PATH".to_owned(), PATH.to_owned())],
-            guarded: Arc::default(),
-        },
+        room_config: room_config(autonoe, &scratch).await?,
+        hub: None,
         network: None,
     };
     let (mut ours, mut cloned) = (Sample::default(), Sample::default());
@@ -79,12 +72,25 @@ async fn compare(autonoe: &Path, project: &BenchProject, objects: &str) -> Resul
     }])
 }
 
+/// Rooms for git, with what they need in `scratch`.
+pub async fn room_config(autonoe: &Path, scratch: &Path) -> Result<RoomConfig> {
+    let sandbox =
+        Sandbox::find(autonoe, OsStr::new(PATH), scratch).await.map_err(|error| error.to_string())?;
+    Ok(RoomConfig {
+        sandbox,
+        bounds: Bounds::new(scratch, scratch, scratch),
+        egress: Arc::new(EgressRules::default()),
+        env: vec![("PATH".to_owned(), PATH.to_owned())],
+        guarded: Arc::default(),
+    })
+}
+
 fn name(directory: usize, file: usize) -> String {
     format!("part-{directory:03}/file-{file:02}.txt")
 }
 
 /// Writes files of 1 to 8 kB that have little in common.
-fn fill(root: &Path) -> Result {
+pub fn fill(root: &Path) -> Result {
     let mut number: u64 = 1;
     for directory in 0..DIRECTORIES {
         fs::create_dir_all(root.join(format!("part-{directory:03}")))?;
@@ -101,7 +107,7 @@ fn fill(root: &Path) -> Result {
     Ok(())
 }
 
-fn git(project: &BenchProject, arguments: &[&str]) -> Result {
+pub fn git(project: &BenchProject, arguments: &[&str]) -> Result {
     let mut command: Command = project.command(Path::new("git"));
     command.args([
         "-c",

@@ -5,7 +5,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_report::escape_controls;
 use autonoe_store::{LockHolder, Project};
-use autonoe_workspace::{Hub, Landing, LandingRefusal, SelfActingFiles};
+use autonoe_workspace::{Hub, Landing, LandingRefusal, SelfActingFiles, SiteOptions};
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
@@ -90,7 +90,7 @@ pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault>
 
 pub async fn open_hub(project: &Project, environment: &Environment) -> Result<Hub, Fault> {
     let checkouts = room_config::checkouts_outside_runs(project, environment, false).await?;
-    let place = WorkPlace::workspace(project);
+    let place = WorkPlace::workspace(project, &SiteOptions::default());
     let hub = place.open_hub(
         project,
         &checkouts.room_config,

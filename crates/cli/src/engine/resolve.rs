@@ -97,14 +97,16 @@ impl ResolvedRun {
             .into_iter()
             .chain(fallbacks)
             .try_for_each(|name| name.check_configured(&user.agents))?;
-        let place = match request.site {
-            Some(_) => WorkPlace::workspace(&project),
+        let place = match &request.site {
+            Some(options) => WorkPlace::workspace(&project, options),
             None => WorkPlace::in_place(&project),
         };
         let mut policy = policy(&request, &config, &project, environment, &place)?;
         policy.tools.extend(mcp_tool_patterns(&config, mode, &user));
         policy.readable = room_config::readable(environment, &user);
         policy.readable.extend(create_outputs_dir(&project));
+        // Agents may read what their project says about them, wherever they work.
+        policy.readable.push(project.autonoe_dir());
         let RunRequest { job, resume, start_over, warning, plan_model, site, .. } = request;
         let verifier = match &job {
             RunJob::Run { verifier, .. } => *verifier,

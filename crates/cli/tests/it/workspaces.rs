@@ -505,3 +505,21 @@ fn a_specification_that_is_a_link_shows_agents_nothing_else() {
     assert!(run.stderr.contains("is a link to a file that agents do not see"), "{}", run.stderr);
     assert!(model.requests().is_empty());
 }
+
+#[test]
+fn nothing_of_a_sync_lands_with_the_next_run() {
+    let project = project();
+    project.write("kept.txt", "uncommitted\n");
+    project.write("untracked.txt", "the user's\n");
+    let writes = model(&always(
+        "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'cat kept.txt; touch by-sync.txt' } }]\n\
+         [[conversation.turn]]\ntext = 'done'",
+    ));
+    let run = project.run(&writes, &["sync", "-n", "1"]);
+    assert!(run.of_type("tool_result").any(|event| event.to_string().contains("uncommitted")));
+    let builds = model(&always(BUILDS));
+    project.run(&builds, &["run"]).assert_ended("all_passed", 0);
+    assert_eq!(project.git(&["show", "--format=", "--name-only", "HEAD"]), "a.txt");
+    assert_eq!(project.git(&["log", "--format=%s"]), "Build a\nwork");
+    assert_eq!(project.read("kept.txt"), "uncommitted\n");
+}
