@@ -52,4 +52,5 @@ mod sync;
 mod tls;
 mod unread_output;
 mod vendors;
+mod workspace_attacks;
 mod workspaces;
