@@ -3,11 +3,16 @@
 //! Signals go to whole process groups, because the kernel does that atomically: members that fork at the same moment
 //! cannot escape.
 
+mod attribute_call;
+mod attribute_filter;
+mod attribute_guard;
+mod calling_thread;
 mod confine;
 mod landlock;
 mod lock_users;
 mod memory;
 mod seccomp;
+mod writable_places;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,6 +22,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set
 
 use rustix::net::RecvFlags;
 
+pub(crate) use attribute_guard::guard_attributes;
 pub(crate) use confine::confine;
 pub(crate) use landlock::is_available as landlock_is_available;
 pub(crate) use lock_users::process_using;

@@ -140,12 +140,16 @@ impl Sandbox {
         let (supervisor, reports) = self.start(&bounds, rooms, stderr.into(), &cleanup, record.as_ref())?;
         let mapping = bounds.mapping();
         ours.set_read_timeout(Some(OPEN_LIMIT))?;
-        let event = wire::send(&ours, &RoomSetup { layer: self.layer, bounds }, &[])
-            .and_then(|()| wire::receive::<RoomEvent>(&ours));
+        let setup = RoomSetup { layer: self.layer, bounds };
+        let event = wire::send(&ours, &setup, &[]).and_then(|()| wire::receive::<RoomEvent>(&ours));
         let problem = match event {
-            Ok(Some((RoomEvent::Ready, mut fds))) => {
+            Ok(Some((RoomEvent::Ready, fds))) => {
                 ours.set_read_timeout(None)?;
-                let egress_listener = fds.pop().map(TcpListener::from);
+                let mut fds = fds.into_iter();
+                let egress_listener = fds.next().map(TcpListener::from);
+                if let Some(attribute_calls) = fds.next() {
+                    system::guard_attributes(attribute_calls, &setup.bounds)?;
+                }
                 return Ok(Room::new(
                     ours,
                     SupervisorClient::new(reports)?,

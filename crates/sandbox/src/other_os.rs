@@ -1,6 +1,7 @@
 //! Systems other than Linux: orphans cannot be adopted, so only the program's own process group is killed.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use crate::bounds::{Bounds, SandboxLayer};
 use crate::in_use::InUse;
@@ -54,7 +55,16 @@ pub(crate) fn process_using(_file: (u64, u64), _owner: u32, _directories: &[(u64
 }
 
 /// The layers of these systems are applied from outside the process.
-pub(crate) fn confine(_layer: SandboxLayer, _bounds: &Bounds, _egress_port: u16) -> io::Result<()> {
+pub(crate) fn confine(
+    _layer: SandboxLayer,
+    _bounds: &Bounds,
+    _egress_port: u16,
+) -> io::Result<Option<OwnedFd>> {
+    Ok(None)
+}
+
+/// No layer here needs it.
+pub(crate) fn guard_attributes(_listener: OwnedFd, _bounds: &Bounds) -> io::Result<()> {
     Ok(())
 }
 

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -54,7 +54,10 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
     let signals = Signals::install()?;
     let own_binary = std::env::current_exe()?;
     match prepare(&setup) {
-        Ok(listener) => wire::send(socket, &RoomEvent::Ready, &[listener.as_fd()])?,
+        Ok(listeners) => {
+            let fds: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
+            wire::send(socket, &RoomEvent::Ready, &fds)?;
+        }
         Err(error) => return wire::send(socket, &RoomEvent::Failed(error.to_string()), &[]),
     }
     let mut room = RoomServer {
@@ -68,12 +71,13 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
     ended
 }
 
-/// Opens the socket for the egress proxy, which belongs to this room's network, and confines this process.
-fn prepare(setup: &RoomSetup) -> io::Result<TcpListener> {
+/// Opens the socket for the egress proxy, which belongs to this room's network, and confines this process. Returns what the
+/// orchestrator listens to; nothing of it may stay open when the first program is started.
+fn prepare(setup: &RoomSetup) -> io::Result<Vec<OwnedFd>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let port = listener.local_addr()?.port();
-    system::confine(setup.layer, &setup.bounds, port)?;
-    Ok(listener)
+    let attribute_calls = system::confine(setup.layer, &setup.bounds, port)?;
+    Ok([OwnedFd::from(listener)].into_iter().chain(attribute_calls).collect())
 }
 
 struct RoomServer<'a> {

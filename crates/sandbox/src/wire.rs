@@ -69,7 +69,8 @@ pub(crate) struct RoomSetup {
 /// A message from a room.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RoomEvent {
-    /// The room is confined. The listening socket for the egress proxy is attached.
+    /// The room is confined. The listening socket for the egress proxy is attached, and with Landlock the listener for the calls
+    /// that change attributes of files.
     Ready,
     /// The room could not be confined.
     Failed(String),

@@ -20,8 +20,19 @@ const REQUIRED: ABI = ABI::V4;
 /// The newest version that we know; features that the kernel lacks are not used.
 const KNOWN: ABI = ABI::V7;
 
+/// The strictest setting that still lets a process read the memory of its descendants.
+const MAX_PTRACE_SCOPE: u8 = 1;
+
 pub(crate) fn is_available() -> Result<(), String> {
-    ruleset().and_then(Ruleset::create).map(drop).map_err(|error| error.to_string())
+    ruleset().and_then(Ruleset::create).map_err(|error| error.to_string())?;
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    // `attribute_guard.rs` reads the arguments of calls. Without them every chmod in the room would fail.
+    if scope.trim().parse::<u8>().is_ok_and(|scope| scope > MAX_PTRACE_SCOPE) {
+        return Err(
+            "kernel.yama.ptrace_scope is above 1, so arguments of system calls cannot be read".to_owned()
+        );
+    }
+    Ok(())
 }
 
 fn ruleset() -> Result<Ruleset, landlock::RulesetError> {
@@ -44,6 +55,11 @@ fn without_secrets(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
     let kept = entries.filter(|entry| !secrets.contains(&entry.as_path()));
     kept.flat_map(|entry| without_secrets(&entry)).collect()
+}
+
+/// The places in which programs may change everything.
+pub(crate) fn writable(bounds: &Bounds) -> impl Iterator<Item = &Path> {
+    bounds.writable().chain(bounds.private()).chain([Path::new("/dev/shm")])
 }
 
 /// Restricts this process and everything it starts to the bounds.
@@ -69,7 +85,7 @@ pub(crate) fn restrict(bounds: &Bounds, egress_port: u16) -> io::Result<()> {
     for path in system_paths::DEVICES.map(Path::new) {
         allow(path, readable | AccessFs::WriteFile | AccessFs::IoctlDev)?;
     }
-    for path in bounds.writable().chain(bounds.private()).chain([Path::new("/dev/shm")]) {
+    for path in writable(bounds) {
         allow(path, everything)?;
     }
     allow(&std::env::current_exe()?, readable)?;

@@ -17,7 +17,7 @@ use seccompiler::{
 pub(crate) enum Net {
     /// A network namespace with nothing but loopback.
     Private,
-    /// The machine's network: only TCP is allowed, and Landlock restricts its connections.
+    /// The machine's network, with Landlock: only TCP is allowed, and Landlock restricts its connections.
     Shared,
 }
 
@@ -72,6 +72,21 @@ const REFUSED_UNLESS_NESTED: &[c_long] = &[
 const NOT_IMPLEMENTED: &[c_long] =
     &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
+/// With Landlock, also reported as not implemented: `setxattrat`, `removexattrat` and `file_setattr`. Programs then use the calls
+/// that `attribute_call.rs` knows.
+const NEWEST_ATTRIBUTE_CALLS: &[c_long] = &[463, 466, 469];
+
+/// With Landlock, also refused: requests to change a file's flags, for which a descriptor for reading is enough.
+const ATTRIBUTE_REQUESTS: [u64; 7] = [
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x4004_6602, // FS_IOC32_SETFLAGS
+    0x401c_5820, // FS_IOC_FSSETXATTR
+    0x4008_7602, // FS_IOC_SETVERSION
+    0x4008_6604, // EXT4_IOC_SETVERSION
+    0x4080_6685, // FS_IOC_ENABLE_VERITY
+    0x4004_7211, // FAT_IOCTL_SET_ATTRIBUTES
+];
+
 /// Address families that a program may open sockets for. Others, such as vsock, packet sockets and Bluetooth, are refused
 /// because network namespaces do not isolate them.
 const FAMILIES: [i32; 4] = [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK];
@@ -100,6 +115,9 @@ fn programs(net: Net, nested: bool) -> Result<[BpfProgram; 2], BackendError> {
         // The flags of clone3 are in memory, where no filter sees them; those of clone are in a register.
         not_implemented.insert(libc::SYS_clone3, Vec::new());
     }
+    if net == Net::Shared {
+        not_implemented.extend(always(NEWEST_ATTRIBUTE_CALLS));
+    }
     Ok([
         compile(refused(net, nested)?, SeccompAction::Errno(EPERM as u32))?,
         compile(not_implemented, SeccompAction::Errno(libc::ENOSYS as u32))?,
@@ -125,13 +143,17 @@ fn refused(net: Net, nested: bool) -> Result<SeccompRules, BackendError> {
         rules.insert(libc::SYS_unshare, new_namespace);
     }
     // These inject input into a terminal.
-    rules.insert(libc::SYS_ioctl, vec![rule(vec![is(1, TIOCSTI)?])?, rule(vec![is(1, TIOCLINUX)?])?]);
+    let mut requests = vec![rule(vec![is(1, TIOCSTI)?])?, rule(vec![is(1, TIOCLINUX)?])?];
     rules.insert(libc::SYS_socket, sockets(net)?);
     if net == Net::Shared {
         for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
             rules.insert(call, vec![rule(vec![has(flags, MSG_FASTOPEN)?])?]);
         }
+        for request in ATTRIBUTE_REQUESTS {
+            requests.push(rule(vec![is(1, request)?])?);
+        }
     }
+    rules.insert(libc::SYS_ioctl, requests);
     Ok(rules)
 }
 
