@@ -149,6 +149,8 @@ fn refused(net: Net, nested: bool) -> Result<SeccompRules, BackendError> {
         for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
             rules.insert(call, vec![rule(vec![has(flags, MSG_FASTOPEN)?])?]);
         }
+        // Without a process namespace, the limits of the user's other processes could be changed.
+        rules.insert(libc::SYS_prlimit64, vec![rule(vec![is_not(0, 0)?, is_not(2, 0)?])?]);
         for request in ATTRIBUTE_REQUESTS {
             requests.push(rule(vec![is(1, request)?])?);
         }
