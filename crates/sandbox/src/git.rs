@@ -43,7 +43,14 @@ impl RepositorySnapshot {
         new.directories.retain(|directory| {
             directory.starts_with(&self.root) && !self.repository.directories.contains(directory)
         });
-        vec![self.repository.clone(), new]
+        vec![self.unmoved(), new]
+    }
+
+    /// The repository from before the session, without directories that a link leads away from now: what is there is another one's.
+    fn unmoved(&self) -> Repository {
+        let mut repository = self.repository.clone();
+        repository.directories.retain(|directory| is_where_it_was(directory));
+        repository
     }
 
     /// Reverts changes that would run a command outside the room. Returns one sentence per change. A file that was changed
@@ -51,7 +58,8 @@ impl RepositorySnapshot {
     pub(crate) fn repair(&self, ended: SystemTime) -> Vec<String> {
         let mut repairs = Vec::new();
         let is_of_session = |path: &Path| changed(path).is_some_and(|at| at <= ended);
-        for (file, before) in &self.settings {
+        let settings = self.settings.iter().filter(|(file, _)| file.parent().is_some_and(is_where_it_was));
+        for (file, before) in settings {
             let problem = match read_bytes(file, CONFIG_LIMIT) {
                 Ok(now) if now == *before || !is_of_session(file) => continue,
                 Ok(Some(now)) if runs_command(&now, before.as_deref()) => {
@@ -88,7 +96,8 @@ impl RepositorySnapshot {
             }
         }
         // This file makes git read its settings from another directory; only linked working trees have one.
-        for directory in self.repository.directories.iter().filter(|directory| directory.ends_with(".git")) {
+        let directories = self.unmoved().directories;
+        for directory in directories.iter().filter(|directory| directory.ends_with(".git")) {
             let file = directory.join("commondir");
             if file.exists() && is_of_session(&file) {
                 let removed = fs::remove_file(&file);
@@ -97,6 +106,11 @@ impl RepositorySnapshot {
         }
         repairs
     }
+}
+
+/// Whether a path that was canonical still is.
+fn is_where_it_was(path: &Path) -> bool {
+    path.canonicalize().is_ok_and(|real| real == path)
 }
 
 /// Replaces a file, without following a link in its place.
@@ -223,6 +237,24 @@ mod tests {
         fs::write(base.join("w/.git"), format!("gitdir: {}\n", git.join("worktrees/w").display())).unwrap();
         let linked = Repository::around(&base.join("w"));
         assert_eq!(linked.directories, [git.clone(), git.join("worktrees/w")]);
+    }
+
+    #[test]
+    fn another_repository_that_a_link_leads_to_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let (project, other) = (base.join("project"), base.join("other"));
+        init(&project);
+        init(&other);
+        let settings = "[core]\n\tfsmonitor = the-users-own\n";
+        fs::write(other.join(".git/config"), settings).unwrap();
+        fs::write(other.join(".git/commondir"), "x").unwrap();
+        let before = RepositorySnapshot::of(&project, |_| true);
+        fs::remove_dir_all(project.join(".git")).unwrap();
+        std::os::unix::fs::symlink(other.join(".git"), project.join(".git")).unwrap();
+        assert_eq!(before.repair(now()), Vec::<String>::new());
+        assert_eq!(fs::read_to_string(other.join(".git/config")).unwrap(), settings);
+        assert!(other.join(".git/commondir").exists());
     }
 
     #[test]
