@@ -122,6 +122,9 @@ pub enum SelfActingFiles {
     Accepted,
 }
 
+/// How the reason begins for files that need the user's word.
+pub const SELF_ACTING: &str = "programs on your machine would act on these files by themselves";
+
 /// Why the user's branch was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingRefusal {
@@ -161,11 +164,7 @@ impl fmt::Display for LandingRefusal {
             Self::Moved => write!(f, "your branch has moved since the run began"),
             Self::Diverged => write!(f, "they do not continue your branch as it is"),
             Self::SelfActing(files) => {
-                write!(
-                    f,
-                    "programs on your machine would act on these files by themselves: {}",
-                    files.join(", ")
-                )
+                write!(f, "{SELF_ACTING}: {}", files.join(", "))
             }
             Self::Gitlinks(paths) => {
                 write!(

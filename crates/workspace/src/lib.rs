@@ -28,7 +28,7 @@ mod workspace;
 
 pub use first_commit::Beginning;
 pub use hub::{Fetched, Hub};
-pub use landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
+pub use landing::{Landing, LandingRefusal, LandingTarget, SELF_ACTING, SelfActingFiles};
 pub use landing_plan::LandingPlan;
 pub use project_revision::ProjectRevision;
 pub use site::{LandWhen, SiteEvent, SiteOptions, Start, WorkspaceSite};

@@ -88,6 +88,8 @@ pub struct WorkspaceSite {
     options: SiteOptions,
     /// The passed and the verified deliverables at the last landing.
     landed: (usize, usize),
+    /// The commit with the user's uncommitted changes, if it has not landed.
+    included: Option<String>,
     last_refusal: Option<LandingRefusal>,
     /// The commit that landed last.
     last_landed: Option<String>,
@@ -138,7 +140,7 @@ impl WorkspaceSite {
         }
         let branch = format!("autonoe/{run}");
         let name = options.workspace();
-        let mut warning = None;
+        let (mut warning, mut included) = (None, None);
         let earlier = match options.is_throwaway {
             true => Ok(None),
             false => hub.earlier(name, &branch, &from, start).await,
@@ -163,6 +165,7 @@ impl WorkspaceSite {
                 }
                 if options.includes_uncommitted && !options.is_throwaway {
                     hub.save_leftovers(&workspace, "Include uncommitted changes").await?;
+                    included = Some(hub.fetch(&workspace).await?.commit);
                 }
                 workspace
             }
@@ -181,6 +184,7 @@ impl WorkspaceSite {
             from,
             options,
             landed,
+            included,
             last_refusal: None,
             last_landed: None,
         };
@@ -325,10 +329,16 @@ impl WorkspaceSite {
         if self.has_landed(&commit) {
             return Ok(None);
         }
-        let target = &self.options.target;
-        match self.hub.land(&self.workspace, &commit, &self.from, target, SelfActingFiles::Refused).await? {
+        // The user's files are as this commit has them, which a later one may have changed further.
+        if let Some(included) = self.included.take().filter(|included| *included != commit)
+            && let Landing::Landed { .. } = self.try_landing(&included).await?
+            && self.options.target == LandingTarget::CheckedOut
+        {
+            self.from.commit = Some(included);
+        }
+        match self.try_landing(&commit).await? {
             Landing::Landed { branch, ci_files } => {
-                if *target == LandingTarget::CheckedOut {
+                if self.options.target == LandingTarget::CheckedOut {
                     self.from.commit = Some(commit.clone());
                 }
                 self.landed = (tally.passed, tally.verified);
@@ -342,6 +352,11 @@ impl WorkspaceSite {
                 Ok(is_new.then_some(SiteEvent::Apart { branch, commit, why }))
             }
         }
+    }
+
+    async fn try_landing(&self, commit: &str) -> Result<Landing, Fault> {
+        let (target, acting) = (&self.options.target, SelfActingFiles::Refused);
+        self.hub.land(&self.workspace, commit, &self.from, target, acting).await
     }
 
     fn has_landed(&self, commit: &String) -> bool {

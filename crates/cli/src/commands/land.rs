@@ -5,7 +5,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_report::escape_controls;
 use autonoe_store::{LockHolder, Project};
-use autonoe_workspace::{Hub, Landing, LandingRefusal, SelfActingFiles, SiteOptions};
+use autonoe_workspace::{Hub, Landing, SelfActingFiles, SiteOptions};
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
@@ -64,11 +64,6 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         present::print(&format!("{}\n", present::landing(&branch, &unlanded.commit, reason.as_deref()).1));
         if !ci_files.is_empty() {
             present::print(&format!("{}\n", present::ci_files(&ci_files)));
-        }
-        if matches!(why, Some(LandingRefusal::SelfActing(_))) {
-            present::print(
-                "Look at them with `autonoe diff`; `autonoe land --accept-self-acting` lands them.\n",
-            );
         }
         Ok(if why.is_none() { exit::DONE } else { exit::STUCK })
     })

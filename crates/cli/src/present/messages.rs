@@ -10,7 +10,7 @@ use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::Tally;
 use autonoe_report::{Ending, EndingKind, cost, escape_controls};
-use autonoe_workspace::Beginning;
+use autonoe_workspace::{Beginning, SELF_ACTING};
 use jiff::Timestamp;
 
 use super::console::MessageLevel;
@@ -110,13 +110,17 @@ pub fn landing(branch: &str, commit: &str, why: Option<&str>) -> (MessageLevel, 
     let commit = &commit[..commit.len().min(10)];
     match why {
         None => (MessageLevel::Good, format!("[LANDED] {commit} on {branch}")),
-        Some(why) => (
-            MessageLevel::Setback,
-            format!(
-                "[NOT LANDED] {}. The commits are on branch {branch} ({commit}): git merge {branch}",
-                one_line(why)
-            ),
-        ),
+        Some(why) => {
+            let advice = match why.starts_with(SELF_ACTING) {
+                true => {
+                    "`autonoe diff` shows them, `autonoe land --accept-self-acting` lands them".to_owned()
+                }
+                false => format!("git merge {branch}"),
+            };
+            let why = one_line(why);
+            let line = format!("[NOT LANDED] {why}. The commits are on branch {branch} ({commit}): {advice}");
+            (MessageLevel::Setback, line)
+        }
     }
 }
 

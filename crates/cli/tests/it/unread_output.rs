@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::support::{CliTestProject, assert_no_processes_left, model, signal, until};
 
 /// How long a run may take to end, with a busy machine.
-const END_LIMIT: Duration = Duration::from_secs(15);
+const END_LIMIT: Duration = Duration::from_secs(30);
 
 /// Says more than a pipe can hold, several times, and leaves a file after the last time.
 fn talkative(then: &str) -> String {
@@ -75,7 +75,7 @@ fn the_time_limit_ends_a_run_whose_output_is_not_read() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&talkative(THEN_WAIT));
     let mut command = run(&project, true, &model);
-    let mut child = start(command.args(["--max-duration", "6s"]), true);
+    let mut child = start(command.args(["--max-duration", "10s"]), true);
     assert_eq!(ended(&mut child), Some(4));
     assert!(project.agents_path("said-1.txt").exists(), "the run did not wait for a reader");
     assert_no_processes_left(&project);

@@ -523,3 +523,17 @@ fn nothing_of_a_sync_lands_with_the_next_run() {
     assert_eq!(project.git(&["log", "--format=%s"]), "Build a\nwork");
     assert_eq!(project.read("kept.txt"), "uncommitted\n");
 }
+
+#[test]
+fn included_changes_land_even_if_the_agent_goes_on_from_them() {
+    let project = project();
+    project.write("kept.txt", "the user's\nuncommitted\n");
+    let model = model(&claims_after(
+        "cat kept.txt; echo more >> kept.txt; git commit -qam more",
+        "[[conversation.turn]]\ntext = 'done'",
+    ));
+    let run = project.run(&model, &["run", "--include-uncommitted"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(landings(&run), [("main", true)], "{}", run.stderr);
+    assert_eq!(project.read("kept.txt"), "the user's\nuncommitted\nmore\n");
+}
