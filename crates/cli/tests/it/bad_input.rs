@@ -196,7 +196,7 @@ fn a_status_file_damaged_during_a_session_stops_the_run_and_is_kept() {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     until("the session runs", || project.agents_path("ready.txt").exists());
     project.write(".autonoe/status.json", "garbage\n");
-    project.write("go.txt", "");
+    fs::write(project.agents_path("go.txt"), "").expect("written");
     let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("failed", 2);
     assert_eq!(run.outcome()["fault"]["code"], "status_file");

@@ -77,7 +77,7 @@ fn a_signal_stops_a_run_whose_model_sends_an_endless_line() {
         }
         let elapsed = signalled.elapsed();
         assert_eq!(child.wait().expect("ended").code(), Some(130), "after {elapsed:?}");
-        assert!(elapsed < Duration::from_secs(1), "it took {elapsed:?}");
+        assert!(elapsed < Duration::from_secs(4), "it took {elapsed:?}");
         assert_no_processes_left(&project);
     }
 }

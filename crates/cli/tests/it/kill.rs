@@ -29,9 +29,8 @@ fn kill_at_every_hit(
     check: impl Fn(&CliTestProject, &RunOutput),
 ) -> u32 {
     for hit in 1..MAX_HITS {
-        let (project, model) = (CliTestProject::new(), model(script));
-        // There are many, and a workspace takes time.
-        let project = if point == JournalPoint::EventWritten { project.in_place() } else { project };
+        // There are many kills, and a workspace takes time.
+        let (project, model) = (CliTestProject::new().in_place(), model(script));
         if !killed(&project, &model, args, &format!("{}:{hit}", point.name())) {
             return hit - 1;
         }

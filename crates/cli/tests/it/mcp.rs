@@ -134,7 +134,7 @@ fn during_a_run_calls_go_through_it() {
         json!({ "deliverables": [{ "id": "X", "description": "x", "acceptanceCriteria": ["x"] }] }),
     );
     assert!(failed && answer["error"] == "NOT_AVAILABLE", "{answer}");
-    project.write("go.txt", "");
+    std::fs::write(project.agents_path("go.txt"), "").expect("written");
     let run = super::support::RunOutput::from(child.wait_with_output().expect("ended"));
     assert_eq!(run.of_type("status_changed").count(), 1, "the run reports it");
     assert_eq!(project.statuses(), [("A".into(), "pending"), ("B".into(), "blocked")]);
