@@ -24,7 +24,7 @@ fn assert_answered(project: &CliTestProject, expected: &[&str]) {
 /// This agent offers no level of thinking, which is said once.
 #[test]
 fn thinking_without_effect_is_reported() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write("agent.sh", &format!("{BEGIN}{END}"));
     let model = model(&always("[[conversation.turn]]\ntext = 'never sent'"));
     let args = ["run", "--backend", "acp:bash agent.sh", "-n", "2", "--thinking", "1024"];
@@ -41,7 +41,7 @@ fn thinking_without_effect_is_reported() {
 
 #[test]
 fn file_requests_go_through_the_gates() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let run = session_of(&project, FILES);
     assert_eq!(project.read("new/by-us.txt"), "first\nsecond\n");
     let expected = [
@@ -68,7 +68,7 @@ const FILES: &str = r#"
 
 #[test]
 fn command_requests_go_through_the_gates() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write("sub/here.txt", "");
     let run = session_of(&project, COMMANDS);
     let expected = [
@@ -109,7 +109,7 @@ const COMMANDS: &str = r#"
 
 #[test]
 fn a_command_of_a_reported_call_is_reported_once() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let run = session_of(&project, OF_A_CALL);
     let calls: Vec<_> = run.of_type("tool_call").map(|event| event["id"].clone()).collect();
     assert_eq!(calls, ["mine"]);
@@ -128,7 +128,7 @@ const OF_A_CALL: &str = r#"
 
 #[test]
 fn refused_commands_are_not_run() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let run = session_of(&project, REFUSED);
     let expected = [
         "'rm' is not allowed",
@@ -153,7 +153,7 @@ const REFUSED: &str = r#"
 
 #[test]
 fn a_command_ends_when_killed_and_with_the_session() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     session_of(&project, ENDLESS);
     let answers = project.read("answers.txt");
     let ids: Vec<_> = answers.lines().map(|line| line.split_once("\"id\":").expect("an id").1).collect();

@@ -253,7 +253,7 @@ fn a_deliverable_that_breaks_later_becomes_pending_again() {
 
 #[test]
 fn the_user_accepts_or_rejects_changed_files() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write(
         "SPEC.md",
         "# Spec\n\n```check A name=tests protect=tests/**\n$ sh tests/add.sh\nall good\n```\n",

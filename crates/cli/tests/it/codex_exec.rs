@@ -57,7 +57,7 @@ fn is_exec_notice(event: &&Value) -> bool {
 
 #[test]
 fn codex_completes_a_run_without_its_app_server() {
-    let project = CliTestProject::new().in_place();
+    let project = CliTestProject::new();
     let model = model(&with_own_tool_names(&builder()));
     let Some(mut command) = command(&project, &model, "", &["run"]) else { return };
     let collector = SpanCollector::start();
@@ -78,7 +78,7 @@ fn codex_completes_a_run_without_its_app_server() {
 
 #[test]
 fn background_commands_do_not_delay_the_end() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&with_codex_tool_names(&always(LEAVES_COMMANDS)));
     let Some(run) = run(&project, &model, "", &["run"]) else { return };
     run.assert_ended("all_passed", 0);
@@ -89,7 +89,7 @@ fn background_commands_do_not_delay_the_end() {
 
 #[test]
 fn a_refused_command_ends_the_turn() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     // The command keeps running, so that it is still there when it is refused.
     let model = model(&always(&format!(
         "[[conversation.turn]]\ncall = [{{ tool = \"exec_command\", input = {{ cmd = \"tail -f SPEC.md; wget http://127.0.0.1:1/\" }} }}]\n{}",
@@ -107,7 +107,7 @@ fn a_refused_command_ends_the_turn() {
 
 #[test]
 fn the_room_blocks_commands_that_are_reported_too_late() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let before = project.read(".autonoe/status.json");
     let model = model(&always(
         "[[conversation.turn]]\ncall = [{ tool = \"exec_command\", input = \
@@ -123,7 +123,7 @@ fn the_room_blocks_commands_that_are_reported_too_late() {
 
 #[test]
 fn tools_of_other_mcp_servers_need_no_approval() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write("server.sh", MCP_SERVER);
     let servers = "[mcp_servers.mine]\ncommand = \"bash\"\nargs = [\"server.sh\"]\n";
     let model = model(&always(&format!(
@@ -137,7 +137,7 @@ fn tools_of_other_mcp_servers_need_no_approval() {
 
 #[test]
 fn resume_continues_the_conversation_and_counts_usage_once() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let turn = "[[conversation.turn]]\ntext = \"remember the word barbarossa\"\n";
     let output = |run: &RunOutput| -> u64 {
         run.of_type("usage").map(|event| event["output_tokens"].as_u64().expect("tokens")).sum()
@@ -164,7 +164,7 @@ fn codex_exec_is_refused_where_only_the_gates_protect() {
         [("sync", false, "{}"), ("run", true, "{}"), ("run", false, hook)]
     {
         let args = [command_name, "--max-retries", "0"];
-        let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+        let project = CliTestProject::with_status(&[("A", "pending")]);
         project.write(".autonoe/agent.json", config);
         let trusted = project.autonoe(None).args(["trust", "--yes"]).status().expect("started");
         assert!(trusted.success());

@@ -180,7 +180,7 @@ fn a_repository_that_requires_signatures_gets_unsigned_commits_and_a_warning() {
 #[test]
 fn a_failing_hook_is_reported_before_the_first_session() {
     for number in 0..2 {
-        let (project, server) = (project().in_place(), committing_model());
+        let (project, server) = (project(), committing_model());
         let Some(path) = layers(&project).into_iter().nth(number) else { continue };
         let hook = project.path(".git/hooks/pre-commit");
         fs::create_dir_all(hook.parent().expect("parent")).expect("made");
@@ -344,7 +344,7 @@ fn a_git_that_is_not_a_repository_is_refused() {
 #[test]
 fn a_missing_git_is_reported_before_the_first_session() {
     let words = "git was not found on the PATH";
-    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
     let (bin, server) = (without_bubblewrap(&project), committing_model());
     fs::remove_file(bin.join("git")).expect("removed");
     let change = |command: &mut Command| {
@@ -352,8 +352,7 @@ fn a_missing_git_is_reported_before_the_first_session() {
     };
     assert_refused(&project, &server, change, &[words, "--in-place"]);
 
-    let project = project.in_place();
-    let mut command = project.command(&server, &["run", "-n", "1"]);
+    let mut command = project.command(&server, &["run", "-n", "1", "--in-place"]);
     let run = RunOutput::from(command.env("PATH", &bin).output().expect("started"));
     let reported = run.events.iter().position(|event| event["message"].to_string().contains(words));
     let begun = run.events.iter().position(|event| event["type"] == "session_started");

@@ -43,7 +43,7 @@ const FILLS_THE_DISK: &str = r#"
 
 #[test]
 fn a_full_disk_ends_the_run_before_the_next_session() {
-    let project = CliTestProject::empty().in_place();
+    let project = CliTestProject::empty();
     let Some(_disk) = SmallDisk::over(&project) else { return };
     project.write("SPEC.md", "# Build A\n");
     project.write(".autonoe/status.json", STATUS);

@@ -39,7 +39,7 @@ pub fn with_own_tool_names(script: &str) -> String {
 #[test]
 fn the_repositorys_settings_are_ignored_and_only_known_tools_offered() {
     let Some(gemini) = gemini() else { return };
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write(".gemini/settings.json", PERMISSIVE);
     let model = model(&with_own_tool_names(&always(DESPITE_SETTINGS)));
     let run = run(&gemini, &project, &model, &["run"]);

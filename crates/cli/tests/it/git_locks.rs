@@ -20,7 +20,7 @@ const MOMENT: Duration = Duration::from_millis(40);
 
 /// A project with a repository, whose user allows `bash`.
 fn project() -> CliTestProject {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write(".autonoe/agent.json", r#"{"allowCommands": {"base": ["bash"]}}"#);
     let trusted = project.autonoe(None).args(["trust", "--yes"]).output().expect("started");
     assert!(trusted.status.success());

@@ -127,7 +127,7 @@ fn a_hook_gets_the_call_and_only_narrows() {
     let allow = r#"cat >> seen.jsonl; echo >> seen.jsonl; pwd > where.txt; echo "$CLAUDE_PROJECT_DIR" >> where.txt
         echo x > ../outside.txt
         echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}'"#;
-    let project = project(&[hook("Bash", allow, 60)], &[]).in_place();
+    let project = project(&[hook("Bash", allow, 60)], &[]);
     let model = model(&always(&format!(
         r#"
           [[conversation.turn]]

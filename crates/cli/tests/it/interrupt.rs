@@ -246,7 +246,7 @@ fn a_killed_sandbox_is_reported_and_the_session_continues() {
 
 /// Without git the files are copied for the checks, which takes long here.
 fn with_large_file_and_check() -> CliTestProject {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write("SPEC.md", "# Spec\n\n```check A name=a\n$ test -f x\n```\n");
     let large = std::fs::File::create(project.path("large")).expect("file");
     large.set_len(2_000_000_000).expect("grown");

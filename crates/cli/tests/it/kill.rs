@@ -30,7 +30,7 @@ fn kill_at_every_hit(
 ) -> u32 {
     for hit in 1..MAX_HITS {
         // There are many kills, and a workspace takes time.
-        let (project, model) = (CliTestProject::new().in_place(), model(script));
+        let (project, model) = (CliTestProject::new(), model(script));
         if !killed(&project, &model, args, &format!("{}:{hit}", point.name())) {
             return hit - 1;
         }

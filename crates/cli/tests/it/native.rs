@@ -35,7 +35,7 @@ fn gates_restrict_the_file_tools_to_the_project() {
 
 #[test]
 fn gates_check_every_command_against_the_policy() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write("keep.txt", "kept");
     let model = model(&always(
         r#"

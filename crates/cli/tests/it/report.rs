@@ -216,7 +216,7 @@ fn a_project_can_be_a_subdirectory_of_a_shallow_clone() {
 
 #[test]
 fn without_a_repository_the_changes_are_reported_as_unknown() {
-    let project = CliTestProject::with_status(&[("A", "passed")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "passed")]);
     let model = model(&always("[[conversation.turn]]\ntext = \"nothing to do\""));
     project.run(&model, &["run"]).assert_ended("all_passed", 0);
     let text = page(&project, &[]);

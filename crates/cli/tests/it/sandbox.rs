@@ -13,7 +13,7 @@ use super::support::{
 
 /// A project whose user allows `bash`, so that the command policy does not apply and only the kernel protects.
 fn project(attack: &str) -> CliTestProject {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write(".autonoe/agent.json", r#"{"allowCommands": {"base": ["bash"]}}"#);
     project.write("attack.sh", attack);
     let trusted = project.autonoe(None).args(["trust", "--yes"]).output().expect("started");
@@ -275,7 +275,7 @@ fn without_any_sandbox_the_run_refuses_to_start() {
     let program: seccompiler::BpfProgram = filter.expect("filter").try_into().expect("program");
     seccompiler::apply_filter(&program).expect("applied");
 
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let bin = without_bubblewrap(&project);
     let model = model(&always("[[conversation.turn]]\ntext = \"never called\"\n"));
     let output = project.command(&model, &["run"]).env("PATH", &bin).output().expect("started");
@@ -336,7 +336,7 @@ fn a_repository_that_contains_the_home_does_not_expose_it() {
 
 #[test]
 fn an_invalid_host_in_the_configuration_is_named() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let config = project.home().join(".config/autonoe");
     fs::create_dir_all(&config).expect("made");
     fs::write(config.join("config.toml"), "[network]\nallow = [\"not a host\"]\n").expect("written");

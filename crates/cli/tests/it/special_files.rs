@@ -92,7 +92,7 @@ fn a_special_file_is_reported_without_blocking() {
 #[test]
 fn special_files_in_a_project_do_not_stop_a_session() {
     for (kind, _) in SPECIAL {
-        let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+        let project = CliTestProject::with_status(&[("A", "pending")]);
         for name in [".autonoe-note.md", "AGENTS.md", "CLAUDE.md", ".autonoe/skills/a/SKILL.md", ".gitignore"]
         {
             create_special(kind, &project.path(name));
@@ -112,7 +112,7 @@ fn with_check() -> CliTestProject {
 #[test]
 fn special_ignore_files_do_not_stop_the_checks_of_a_project_without_git() {
     for (kind, _) in SPECIAL {
-        let project = with_check().in_place();
+        let project = with_check();
         for name in [".gitignore", ".ignore", "sub/.gitignore"] {
             create_special(kind, &project.path(name));
         }
@@ -159,7 +159,7 @@ fn a_pipe_that_git_reads_is_named_by_run_and_doctor() {
 #[test]
 fn a_pipe_that_an_agent_makes_ends_the_run_with_its_name() {
     for name in [".git/index", "sub/.gitignore"] {
-        let project = with_check().in_place();
+        let project = with_check();
         project.write(".autonoe/agent.json", r#"{"allowCommands": {"base": ["bash"]}}"#);
         assert!(project.autonoe(None).args(["trust", "--yes"]).output().expect("started").status.success());
         project.git(&["init", "-q", "-b", "main", "."]);

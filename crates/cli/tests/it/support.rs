@@ -27,7 +27,7 @@ impl Deref for CliTestProject {
 
 impl CliTestProject {
     pub fn empty() -> Self {
-        Self { directory: TestDirectory::default(), is_in_place: false }
+        Self { directory: TestDirectory::default(), is_in_place: true }
     }
 
     pub fn new() -> Self {
@@ -55,9 +55,9 @@ impl CliTestProject {
         project
     }
 
-    /// Lets agents work in the checkout.
-    pub fn in_place(self) -> Self {
-        Self { is_in_place: true, ..self }
+    /// Lets agents work in a workspace, as they do by default. Other tests use the checkout, since workspaces take time in a debug build.
+    pub fn in_workspace(self) -> Self {
+        Self { is_in_place: false, ..self }
     }
 
     /// Commits everything but Autonoe's own files to a new repository.
@@ -125,7 +125,8 @@ impl CliTestProject {
     pub fn command(&self, model: &ScriptedServer, args: &[&str]) -> Command {
         let mut command = self.autonoe(Some(model));
         command.args(args).args(["--json", "--session-delay", "0s"]);
-        if self.is_in_place {
+        let has_place = ["run", "sync", "agent"].contains(&args[0]) && !args.contains(&"--no-sandbox");
+        if self.is_in_place && has_place {
             command.arg("--in-place");
         }
         if !args.contains(&"--backend") {

@@ -80,7 +80,7 @@ fn snapshot(paths: &[&Path]) -> Vec<(Vec<u8>, u32)> {
 }
 
 fn attack(name: &str, script: &str, on_landlock: bool) {
-    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
     let (victim, canary) = (project.home().join("victim"), project.home().join("canary"));
     fs::write(&victim, "the user's").expect("written");
     fs::write(&canary, format!("#!/bin/sh\ntouch {}\n", project.home().join("RAN").display()))

@@ -9,7 +9,7 @@ use super::support::{CliTestProject, RunOutput, always, assert_script_followed, 
 
 /// A project with a repository in which SPEC.md is committed, and a deliverable A.
 fn project() -> CliTestProject {
-    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
     project.git(&["init", "-q", "-b", "main", "."]);
     project.commit(&[("kept.txt", "the user's\n")]);
     project
@@ -175,7 +175,7 @@ fn checks_run_on_what_the_workspace_committed() {
 #[test]
 fn a_project_without_commits_gets_its_first_one() {
     for has_repository in [false, true] {
-        let project = CliTestProject::with_status(&[("A", "pending")]);
+        let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
         project.write("src/existing.txt", "the user's\n");
         project.write(".gitignore", "/secret.txt\n");
         project.write("secret.txt", "x");
@@ -418,7 +418,7 @@ fn nothing_passes_that_cannot_come_home() {
 /// Checks see what the commit reaches, and nothing else that the agent has made.
 #[test]
 fn checks_see_what_the_commit_reaches_and_nothing_else() {
-    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
     project.write(
         "SPEC.md",
         "# Spec\n\n```check A name=a\n$ git describe --tags | cut -c 1-3 && git log --format=%s | tail -n 1 && sh answer.sh\nv1-\nwork\n5\n```\n",

@@ -21,7 +21,7 @@ pub fn gates(pair: &Pair) {
     let bash = |command: &str| format!(r#"{{ tool = "Bash", input = {{ command = "{command}" }} }}"#);
     let patch =
         r#"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ../outside.txt\n+x\n*** End Patch\nEOF\n"#;
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let state = if pair.asks_first() { ".autonoe/status.json" } else { ".autonoe/other.json" };
     // Gemini refuses to leave its workspace by itself, and only Codex can patch from a command.
     let (outside, attempts) = match pair.backend {
@@ -77,7 +77,7 @@ pub fn gates(pair: &Pair) {
 }
 
 pub fn sync_changes_nothing(pair: &Pair) {
-    let project = CliTestProject::with_status(&[("A", "passed")]);
+    let project = CliTestProject::with_status(&[("A", "passed")]).in_workspace();
     // What commands write there is thrown away, where the layer holds the rest.
     let is_contained = pair.layer == MatrixLayer::Bubblewrap;
     let [file, command] = match pair.asks_first() {

@@ -15,7 +15,7 @@ use crate::support::{
 use crate::vendors::{interrupted_in_a_tool, killed_in_a_tool};
 
 pub fn main_job(pair: &Pair) {
-    let project = CliTestProject::new().in_place();
+    let project = CliTestProject::new();
     let model = model(&pair.with_own_tool_names(&builder()));
     let collector = SpanCollector::start();
     let mut command = pair.command(&project, &model, &["run"]);
@@ -43,7 +43,7 @@ pub fn main_job(pair: &Pair) {
 }
 
 pub fn main_job_in_workspace(pair: &Pair) {
-    let project = CliTestProject::new().in_repository();
+    let project = CliTestProject::new().in_workspace().in_repository();
     let model = model(&pair.with_own_tool_names(&builder()));
     let run = pair.run(&project, &model, &["run"]);
     run.assert_ended("all_passed", 0);
@@ -61,7 +61,7 @@ pub fn main_job_in_workspace(pair: &Pair) {
 }
 
 pub fn kill_in_workspace(pair: &Pair) {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_repository();
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace().in_repository();
     let model = model(&pair.with_own_tool_names(&[acp::WAITING_ONCE, &coding("A", "passed")].concat()));
     let mut command = pair.command(&project, &model, &["run"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
@@ -112,7 +112,7 @@ pub fn interrupted_call(pair: &Pair) {
 }
 
 pub fn kill(pair: &Pair) {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_place();
+    let project = CliTestProject::with_status(&[("A", "pending")]);
     let model = model(&pair.with_own_tool_names(&[acp::WAITING_ONCE, &coding("A", "passed")].concat()));
     killed_in_a_tool(&project, pair.command(&project, &model, &["run"]), || true);
     pair.run(&project, &model, &["run"]).assert_ended("all_passed", 0);
