@@ -25,7 +25,7 @@ mod tests {
 
     /// Started by the other test, with SIGINT ignored.
     #[test]
-    #[ignore]
+    #[ignore = "a child of the test below, which starts it with SIGINT and SIGTERM ignored"]
     fn print_the_ignored_signals_of_a_child() {
         deliver_to_children().expect("registered");
         let status = Command::new("grep").args(["SigIgn", "/proc/self/status"]).status();
