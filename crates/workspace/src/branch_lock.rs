@@ -9,7 +9,8 @@ use autonoe_sandbox::{SandboxedChild, StdioTarget};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 
-use crate::git_room::{GitRoom, broken, outcome};
+use autonoe_git::{GitRoom, broken, outcome};
+
 use crate::landing::{LandingError, LandingRefusal};
 use crate::unfinished_landing::LandingRecord;
 

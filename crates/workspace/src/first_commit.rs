@@ -8,9 +8,10 @@ use autonoe_core::fault::Fault;
 use autonoe_files::show_bytes;
 use autonoe_sandbox::RepositoryProblem;
 
+use autonoe_git::Skeleton;
+
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
-use crate::skeleton::Skeleton;
 
 /// Name of a repository that is not complete yet.
 const INCOMPLETE: &str = ".git.autonoe";

@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text, show_bytes};
+use autonoe_git::{Finished, GitRoom, Skeleton, broken, pipe, write_ref};
 use autonoe_sandbox::{Repository, RoomConfig};
 use tempfile::TempDir;
 
-use crate::git_room::{Finished, GitRoom, broken, outcome};
 use crate::object_files::{link_objects, pack_files};
 use crate::project_revision::ProjectRevision;
-use crate::skeleton::{Skeleton, write_ref};
 use crate::workspace::Workspace;
 
 /// Maximum size of what one fetch brings, in bytes.
@@ -240,17 +239,9 @@ impl Hub {
         let (borrower, own, size) = (path(&borrower), path(quarantine.path()), MAX_FETCH.to_string());
         let pack = room.script(PACK, [borrower.as_str(), commit].into_iter().chain(known())).await?;
         let index = checking.script(INDEX, [own.as_str(), commit, &size].into_iter().chain(known())).await?;
-        let (pack_reader, pack_writer) = io::pipe().map_err(|error| broken(&error))?;
-        let (pack_errors, errors_of_pack) = io::pipe().map_err(|error| broken(&error))?;
-        let (index_errors, errors_of_index) = io::pipe().map_err(|error| broken(&error))?;
-        let packing =
-            pack.stdout(pack_writer).stderr(errors_of_pack).spawn().map_err(|error| broken(&error))?;
-        let indexing =
-            index.stdin(pack_reader).stderr(errors_of_index).spawn().map_err(|error| broken(&error))?;
-        let (packed, indexed) =
-            tokio::join!(outcome(packing, None, pack_errors), outcome(indexing, None, index_errors));
+        let transferred = pipe(pack, index).await;
         checking.close().await;
-        let (packed, indexed) = (packed?, indexed?);
+        let (packed, indexed) = transferred?;
         match indexed.code {
             0 => Ok(quarantine),
             _ => Err(self.unusable(workspace, &why_refused(&packed, &indexed))),

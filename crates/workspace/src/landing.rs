@@ -13,11 +13,11 @@ use std::path::PathBuf;
 use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::fault::{Fault, FaultLayer};
 
+use autonoe_git::{Finished, GitRoom, Skeleton};
+
 use crate::branch_lock::BranchLock;
-use crate::git_room::{Finished, GitRoom};
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
-use crate::skeleton::Skeleton;
 use crate::unfinished_landing::LandingRecord;
 use crate::workspace::{Workspace, copy_index};
 

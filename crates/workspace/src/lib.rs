@@ -9,7 +9,6 @@
 mod branch_lock;
 mod claim_examiner;
 mod first_commit;
-mod git_room;
 mod hub;
 mod landing;
 mod landing_guard;
@@ -20,7 +19,6 @@ mod object_files;
 mod project_revision;
 mod self_acting;
 mod site;
-mod skeleton;
 mod unfinished_landing;
 mod unlanded;
 mod user_files;

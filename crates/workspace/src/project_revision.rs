@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_git::{Finished, GitRoom};
 use autonoe_sandbox::Repository;
-
-use crate::git_room::{Finished, GitRoom};
 
 /// Prints what is needed about the repository around `$1`, a line each, then its tags. `-` stands for what it does not have. `$2` is an
 /// object directory with all of its objects, since it may borrow some from places that are not in the room.

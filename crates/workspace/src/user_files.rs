@@ -85,7 +85,7 @@ impl Hub {
         let (from, to) = (revision.top.clone(), workspace.tree());
         let copying = move || paths.iter().try_for_each(|path| copy_file(&from, &to, Path::new(path)));
         let copied =
-            tokio::task::spawn_blocking(copying).await.map_err(|error| crate::git_room::broken(&error))?;
+            tokio::task::spawn_blocking(copying).await.map_err(|error| autonoe_git::broken(&error))?;
         copied.map_err(|error| self.unwritable(&error))
     }
 }

@@ -11,9 +11,10 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_sandbox::RepositoryProblem;
 use serde::{Deserialize, Serialize};
 
+use autonoe_git::Skeleton;
+
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
-use crate::skeleton::Skeleton;
 
 /// Fills the working tree `$1` with the tree `$2`. If it was filled before, its index is as it was then. `$3` is the path of the project
 /// within the working tree. Autonoe's own files are left out, and SPEC.md, which is the user's.

@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 
 /// A new repository.
 #[derive(Debug, Default)]
-pub(crate) struct Skeleton<'a> {
+pub struct Skeleton<'a> {
     /// `sha1` or `sha256`.
-    pub(crate) format: &'a str,
-    pub(crate) is_bare: bool,
+    pub format: &'a str,
+    pub is_bare: bool,
     /// The branch that HEAD names, and its commit; without a commit it is unborn.
-    pub(crate) branch: &'a str,
-    pub(crate) commit: Option<&'a str>,
+    pub branch: &'a str,
+    pub commit: Option<&'a str>,
     /// Object directories that it borrows from.
-    pub(crate) borrowed: &'a [PathBuf],
+    pub borrowed: &'a [PathBuf],
     /// The contents of the file `shallow`: commits whose parents are missing.
-    pub(crate) shallow: Option<&'a str>,
+    pub shallow: Option<&'a str>,
     /// The contents of `packed-refs`.
-    pub(crate) refs: &'a str,
+    pub refs: &'a str,
     /// Ignored files, in addition to those of `.gitignore`.
-    pub(crate) exclude: &'a str,
+    pub exclude: &'a str,
 }
 
 impl Skeleton<'_> {
     /// Writes it into `git`, which may exist.
-    pub(crate) fn write(&self, git: &Path) -> io::Result<()> {
+    pub fn write(&self, git: &Path) -> io::Result<()> {
         for directory in ["info", "objects/info", "objects/pack", "refs/heads", "refs/tags"] {
             fs::create_dir_all(git.join(directory))?;
         }
@@ -55,7 +55,7 @@ impl Skeleton<'_> {
 }
 
 /// Sets a reference of a repository of ours, at once and completely.
-pub(crate) fn write_ref(git: &Path, name: &str, commit: &str) -> io::Result<()> {
+pub fn write_ref(git: &Path, name: &str, commit: &str) -> io::Result<()> {
     let path = git.join(name);
     let parent = path.parent().unwrap_or(git);
     fs::create_dir_all(parent)?;

@@ -15,18 +15,22 @@ use tokio::time::timeout;
 /// Time limit of one script. Packing a gigabyte takes about half a minute.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
+/// Fault code of a script that was killed at its time limit.
+pub const TIMED_OUT: &str = "git_timeout";
+
 /// Maximum output of a script, in bytes.
 const MAX_OUTPUT: u64 = 64 * 1024 * 1024;
 
-const ENVIRONMENT: [(&str, &str); 24] = [
+const ENVIRONMENT: [(&str, &str); 31] = [
     ("LC_ALL", "C"),
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_GRAFT_FILE", "/dev/null"),
     ("GIT_ADVICE", "0"),
-    ("GIT_CONFIG_COUNT", "8"),
+    ("GIT_CONFIG_COUNT", "11"),
     ("GIT_CONFIG_KEY_0", "safe.directory"),
     ("GIT_CONFIG_VALUE_0", "*"),
     ("GIT_CONFIG_KEY_1", "core.fsmonitor"),
@@ -44,10 +48,17 @@ const ENVIRONMENT: [(&str, &str); 24] = [
     ("GIT_CONFIG_VALUE_6", "false"),
     ("GIT_CONFIG_KEY_7", "gc.auto"),
     ("GIT_CONFIG_VALUE_7", "0"),
+    // Indexes of commits and objects could claim what the objects do not say.
+    ("GIT_CONFIG_KEY_8", "core.commitGraph"),
+    ("GIT_CONFIG_VALUE_8", "false"),
+    ("GIT_CONFIG_KEY_9", "core.multiPackIndex"),
+    ("GIT_CONFIG_VALUE_9", "false"),
+    ("GIT_CONFIG_KEY_10", "pack.useBitmaps"),
+    ("GIT_CONFIG_VALUE_10", "false"),
 ];
 
 /// A room with these paths, and nothing else of the user's or the agent's.
-pub(crate) struct GitRoom {
+pub struct GitRoom {
     sandbox: SessionSandbox,
     // Last, so that the room is closed before its directory is gone.
     directory: TempDir,
@@ -55,15 +66,15 @@ pub(crate) struct GitRoom {
 
 /// How a script ended.
 #[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) code: i32,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
+pub struct Finished {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
 }
 
 impl Finished {
     /// The last line of what git reported, for a message.
-    pub(crate) fn reason(&self) -> String {
+    pub fn reason(&self) -> String {
         let mut lines = self.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
         let line = lines.next_back().unwrap_or("git gave no reason");
         line.trim_start_matches("fatal: ").trim_start_matches("error: ").trim_end_matches('.').to_owned()
@@ -72,7 +83,7 @@ impl Finished {
 
 impl GitRoom {
     /// `scratch` is a directory of ours for what the room itself needs.
-    pub(crate) fn new(
+    pub fn new(
         usual: &RoomConfig,
         scratch: &Path,
         read: impl IntoIterator<Item = PathBuf>,
@@ -97,12 +108,12 @@ impl GitRoom {
     }
 
     /// A directory that the room can write.
-    pub(crate) fn work(&self) -> PathBuf {
+    pub fn work(&self) -> PathBuf {
         self.directory.path().join("work")
     }
 
     /// A shell script with arguments `$1`, `$2` and so on, in [`GitRoom::work`].
-    pub(crate) async fn script(
+    pub async fn script(
         &self,
         script: &str,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -115,7 +126,7 @@ impl GitRoom {
     }
 
     /// Runs a script to its end.
-    pub(crate) async fn run(
+    pub async fn run(
         &self,
         script: &str,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -123,21 +134,30 @@ impl GitRoom {
         finish(self.script(script, args).await?).await
     }
 
-    pub(crate) async fn close(self) {
+    pub async fn close(self) {
         self.sandbox.close().await;
     }
 }
 
 /// Runs a program to its end, whose standard output is read here.
-pub(crate) async fn finish(launch: Launch) -> Result<Finished, Fault> {
+async fn finish(launch: Launch) -> Result<Finished, Fault> {
     let (reader, writer) = io::pipe().map_err(|error| broken(&error))?;
     let (errors, error_writer) = io::pipe().map_err(|error| broken(&error))?;
     let child = launch.stdout(writer).stderr(error_writer).spawn().map_err(|error| broken(&error))?;
     outcome(child, Some(reader), errors).await
 }
 
+/// Runs two programs to their end, the second of which reads what the first writes.
+pub async fn pipe(from: Launch, to: Launch) -> Result<(Finished, Finished), Fault> {
+    let pipe = || io::pipe().map_err(|error| broken(&error));
+    let ((between, writer), (errors, error_writer)) = (pipe()?, pipe()?);
+    let first = from.stdout(writer).stderr(error_writer).spawn().map_err(|error| broken(&error))?;
+    let (first, second) = tokio::join!(outcome(first, None, errors), finish(to.stdin(between)));
+    Ok((first?, second?))
+}
+
 /// Waits for a program whose streams are these.
-pub(crate) async fn outcome(
+pub async fn outcome(
     mut child: SandboxedChild,
     stdout: Option<io::PipeReader>,
     stderr: io::PipeReader,
@@ -150,7 +170,7 @@ pub(crate) async fn outcome(
         Ok(result) => result.map_err(|error| broken(&error)),
         Err(_) => {
             let message = format!("git did not finish within {} s and was killed.", TIME_LIMIT.as_secs());
-            Err(Fault::transient(FaultLayer::System, "git_timeout", message))
+            Err(Fault::transient(FaultLayer::System, TIMED_OUT, message))
         }
     }
 }
@@ -168,6 +188,6 @@ async fn read(pipe: Option<io::PipeReader>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub(crate) fn broken(error: &dyn std::fmt::Display) -> Fault {
+pub fn broken(error: &dyn std::fmt::Display) -> Fault {
     Fault::transient(FaultLayer::System, "git", format!("git failed: {error}."))
 }
