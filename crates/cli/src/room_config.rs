@@ -221,13 +221,17 @@ pub fn checkout_factory(
     place: &WorkPlace,
 ) -> CheckoutFactory {
     let mut check_room = room_config.clone();
-    let readable = readable(environment, user).into_iter().filter_map(|path| path.canonicalize().ok());
-    check_room.bounds.read = readable.collect();
+    // Not what agents may write: something could be left there for a check to find.
+    let readable = [environment.toolchain().read.as_slice(), &user.sandbox.read].concat();
+    check_room.bounds.read = readable.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    // Checks have a home of their own with settings for git.
+    check_room.env.retain(|(name, _)| !name.starts_with("GIT_CONFIG_"));
     check_room.bounds.shown_at = None;
     check_room.guarded = Arc::default();
     CheckoutFactory {
         root: place.root.clone(),
         scratch: project.state_dir().join(scratch),
+        history: project.state_dir().join("history"),
         room_config: check_room,
         hub: place.hub_objects(),
         network: user.checks.network.then(|| Arc::clone(&room_config.egress)),

@@ -26,6 +26,9 @@ pub struct Check {
     /// Run by a shell in the root of the checkout.
     #[serde(rename = "run")]
     pub command: String,
+    /// Commands that are run before it, in the same checkout, and must succeed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
     /// Expected exit code.
     #[serde(default)]
     pub exit: i32,
@@ -46,6 +49,13 @@ pub struct Check {
     pub protect: Vec<String>,
     #[serde(default)]
     pub origin: CheckOrigin,
+}
+
+impl Check {
+    /// Whether it only has to succeed, so that what it leaves can be of use to others in its block.
+    pub fn can_prepare(&self) -> bool {
+        self.exit == 0 && self.output.is_empty()
+    }
 }
 
 fn default_time_limit() -> Duration {

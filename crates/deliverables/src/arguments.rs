@@ -94,6 +94,7 @@ impl ProposedCheck {
                 deliverable: Some(id.to_owned()),
                 criteria: self.criteria,
                 command,
+                setup: Vec::new(),
                 exit: self.exit.unwrap_or_default(),
                 output: self.output,
                 exact: self.exact,

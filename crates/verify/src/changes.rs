@@ -4,14 +4,12 @@
 //! was changed. So git reads the objects from a repository of ours, which has neither, in a room without the
 //! project.
 
-use std::path::Path;
-
 use autonoe_core::fault::Fault;
-use autonoe_sandbox::{EgressRules, Repository, SessionSandbox};
+use autonoe_git::{GitRoom, Skeleton};
 
-use crate::checkout::{CheckoutFactory, borrow};
-use crate::git;
-use crate::repository_query::{CommitInfo, NoCommit, QueryError};
+use crate::checkout::CheckoutFactory;
+use crate::commit_source::CommitSource;
+use crate::no_commit::NoCommit;
 
 /// Limits for commits and for the diff in bytes.
 const MAX_COMMITS: usize = 200;
@@ -22,6 +20,15 @@ const MAX_LIST: u64 = 1024 * 1024;
 
 /// Maximum length of the diff in a briefing, in bytes.
 const BRIEFING_BYTES: usize = 60_000;
+
+/// Prints the commit `$2` of the repository `$1`, its hash format and the file `shallow`.
+const COMMIT: &str = r#"cd "$1" && git rev-parse --verify --quiet "$2^{commit}" && git rev-parse --show-object-format || exit
+shallow=$(git rev-parse --git-path shallow) && [ ! -f "$shallow" ] || cat "$shallow""#;
+
+/// Prints the first `$1` bytes of what git prints.
+const LIMITED: &str = r#"limit=$1; shift
+git "$@" > .git/output; code=$?
+head -c "$limit" .git/output; exit "$code""#;
 
 /// Uses no external program and detects no renames.
 const DIFF: [&str; 6] =
@@ -73,25 +80,11 @@ pub enum ChangesError {
 impl CheckoutFactory {
     /// The changes after `base`, or ever, up to `head`, or to the last commit.
     pub async fn changes(&self, base: Option<&str>, head: Option<&str>) -> Result<Changes, ChangesError> {
-        let repository = Repository::around(&self.root);
-        let Some(objects) = self.objects(&repository)? else {
+        let Some(source) = self.source()? else {
             return Err(NoCommit::NoRepository.into());
         };
-        let query = self.query(&repository).map_err(|error| self.io_fault(&error))?;
-        let info = query.commit(head.unwrap_or("HEAD")).await;
-        query.session_sandbox.close().await;
-        let CommitInfo { commit, format, .. } = info.map_err(|error| match (error, head) {
-            (QueryError::Fault(fault), _) => ChangesError::Fault(fault),
-            (QueryError::NoCommit(_), Some(head)) => ChangesError::Gone(head.to_owned()),
-            (QueryError::NoCommit(why), None) => ChangesError::NoCommit(why),
-        })?;
-        let directory = self.directory().map_err(|error| self.io_fault(&error))?;
-        let tree = directory.path().join("tree");
-        borrow(&tree, &commit, &objects, &format).map_err(|error| self.io_fault(&error))?;
-        let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
-        let part = part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default();
-        let room = self.session_sandbox(directory.path(), Some(&objects), &EgressRules::default());
-        let changes = DiffReader { room: &room, tree: &tree, part: &part }.read(base, &commit).await;
+        let room = self.git_room(source.readable.iter().chain(&source.objects).cloned(), [])?;
+        let changes = DiffReader { room: &room, source: &source }.read(base, head).await;
         room.close().await;
         changes
     }
@@ -119,14 +112,32 @@ impl CheckoutFactory {
 
 /// Runs git on a repository of ours.
 struct DiffReader<'a> {
-    room: &'a SessionSandbox,
-    tree: &'a Path,
-    /// Path of the project in its repository; empty if it is the root.
-    part: &'a str,
+    room: &'a GitRoom,
+    source: &'a CommitSource,
 }
 
 impl DiffReader<'_> {
-    async fn read(&self, base: Option<&str>, head: &str) -> Result<Changes, ChangesError> {
+    async fn read(&self, base: Option<&str>, head: Option<&str>) -> Result<Changes, ChangesError> {
+        let wanted = head.unwrap_or(self.source.head);
+        let found = self.room.run(COMMIT, [self.source.directory.as_os_str(), wanted.as_ref()]).await?;
+        let mut parts = found.stdout.splitn(3, '\n');
+        let (Some(commit), Some(format), shallow, 0) = (parts.next(), parts.next(), parts.next(), found.code)
+        else {
+            return Err(match (head, found.code) {
+                (_, 127) => NoCommit::NoGit.into(),
+                (Some(head), _) => ChangesError::Gone(head.to_owned()),
+                (None, _) => NoCommit::NothingCommitted.into(),
+            });
+        };
+        let shallow = shallow.filter(|shallow| !shallow.is_empty());
+        let borrowed = &self.source.objects;
+        let skeleton = Skeleton { format, branch: "none", borrowed, shallow, ..Skeleton::default() };
+        let written = skeleton.write(&self.room.work().join(".git"));
+        written.map_err(|error| ChangesError::Git(error.to_string()))?;
+        self.compare(base, commit).await
+    }
+
+    async fn compare(&self, base: Option<&str>, head: &str) -> Result<Changes, ChangesError> {
         let range = base.map_or_else(|| head.to_owned(), |base| format!("{base}..{head}"));
         let count = format!("-n{}", MAX_COMMITS + 1);
         let log = ["log", "--no-color", "--no-show-signature", "--format=%h%x09%s", &count, &range, "--"];
@@ -138,7 +149,8 @@ impl DiffReader<'_> {
                 empty.trim().to_owned()
             }
         };
-        let (include, exclude) = match self.part {
+        let part = self.source.part.trim_end_matches('/');
+        let (include, exclude) = match part {
             "" => (".".to_owned(), ":(exclude,literal).autonoe".to_owned()),
             part => (format!(":(literal){part}"), format!(":(exclude,literal){part}/.autonoe")),
         };
@@ -157,15 +169,14 @@ impl DiffReader<'_> {
         Ok(Changes { commits, has_more_commits, files, diff, is_whole })
     }
 
-    /// The output and whether it is complete.
+    /// At most `limit` bytes of the output, and whether that is all.
     async fn git(&self, arguments: &[&str], limit: u64) -> Result<(String, bool), ChangesError> {
-        let git = git::program(self.room, "git").await?;
-        let (code, output) = git::output_up_to(git.args(arguments).cwd(self.tree), limit).await?;
-        // Truncating the output also kills git; that is not a failure.
-        let is_whole = (output.len() as u64) < limit;
-        match (code, is_whole) {
-            (0, _) | (_, false) => Ok((output, is_whole)),
-            (_, true) => Err(ChangesError::Git(output.lines().next().unwrap_or_default().trim().to_owned())),
+        let limit = limit.to_string();
+        let ran = self.room.run(LIMITED, [limit.as_str()].iter().chain(arguments)).await?;
+        let is_whole = ran.stdout.len().to_string() != limit;
+        match (ran.code, is_whole) {
+            (0, _) | (_, false) => Ok((ran.stdout, is_whole)),
+            (_, true) => Err(ChangesError::Git(ran.reason())),
         }
     }
 }

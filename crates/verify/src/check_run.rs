@@ -6,10 +6,14 @@ use std::time::{Duration, Instant};
 
 use autonoe_core::check::Check;
 use autonoe_core::duration::format as format_duration;
+use autonoe_core::fault::Fault;
 use autonoe_sandbox::{BoundedCommand, CommandEnd, MAX_OUTPUT, OutputLimits, SessionSandbox};
+use autonoe_store::{CheckRegistry, Project};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles};
+use crate::oracles::{changed_in, restore_in};
 use crate::output;
 
 /// How much of the output is kept.
@@ -58,6 +62,15 @@ pub enum CheckVerdict {
     NetworkNotAllowed,
     NotRun {
         why: String,
+    },
+    /// A command that prepares it failed.
+    SetupFailed {
+        command: String,
+        why: String,
+    },
+    /// Files that judge were changed while it ran.
+    ChangedFiles {
+        files: Vec<String>,
     },
 }
 
@@ -109,12 +122,106 @@ impl CheckRun {
                     .to_owned()
             }
             (CheckVerdict::NotRun { why }, _) => format!("it could not be run: {why}"),
+            (CheckVerdict::SetupFailed { command, why }, _) => {
+                format!("`{command}`, which must run before it, failed: {why}")
+            }
+            (CheckVerdict::ChangedFiles { files }, _) => {
+                format!("files that it relies on were changed while it ran: {}", files.join(", "))
+            }
         }
     }
 }
 
-/// Nothing that the check started is left when this returns.
-pub(crate) async fn run(check: &Check, session_sandbox: &SessionSandbox, cwd: &Path) -> CheckRun {
+/// Runs a check on a clean checkout, in which only its setup has run, with the accepted versions of protected files. Nothing that the
+/// check started is left when this returns.
+pub(crate) async fn run(
+    check: &Check,
+    checkout: &Checkout,
+    registry: &CheckRegistry,
+    project: &Project,
+) -> Result<CheckRun, Fault> {
+    let room = CheckRoom { checkout, registry, project };
+    if check.setup.is_empty() && !check.can_prepare() {
+        return room.run(check, &checkout.files().await?).await;
+    }
+    let mut prepared = checkout.prepared.lock().await;
+    // Kept only if everything goes well.
+    let mut state = match prepared.take().filter(|prepared| prepared.commands == check.setup) {
+        Some(state) => state,
+        None => match room.prepare(check).await? {
+            Setup::Done(state) => state,
+            Setup::Failed(run) => return Ok(run),
+        },
+    };
+    if !check.can_prepare() {
+        let copy = checkout.set_aside(&state.files).await?;
+        let run = room.run(check, &state.files).await?;
+        checkout.put_back(copy, &state.files)?;
+        *prepared = Some(state);
+        return Ok(run);
+    }
+    let run = room.run(check, &state.files).await?;
+    if run.passed() {
+        state.commands.push(check.command.clone());
+        *prepared = Some(state);
+    }
+    Ok(run)
+}
+
+/// What the rooms of a look have in common.
+struct CheckRoom<'a> {
+    checkout: &'a Checkout,
+    registry: &'a CheckRegistry,
+    project: &'a Project,
+}
+
+/// How the setup of a check ended.
+enum Setup {
+    Done(PreparedFiles),
+    /// The run of the check, which did not get that far.
+    Failed(CheckRun),
+}
+
+impl CheckRoom<'_> {
+    /// Runs the setup of a check in a clean checkout.
+    async fn prepare(&self, check: &Check) -> Result<Setup, Fault> {
+        let files = self.checkout.files().await?;
+        for command in &check.setup {
+            let step = Check {
+                command: command.clone(),
+                setup: Vec::new(),
+                exit: 0,
+                output: Vec::new(),
+                ..check.clone()
+            };
+            let run = self.run(&step, &files).await?;
+            if !run.passed() {
+                let (command, why) = (command.clone(), run.sentence());
+                let verdict = CheckVerdict::SetupFailed { command, why };
+                return Ok(Setup::Failed(CheckRun { verdict, ..run }));
+            }
+        }
+        Ok(Setup::Done(PreparedFiles { commands: check.setup.clone(), files }))
+    }
+
+    /// Runs one command in a new room.
+    async fn run(&self, check: &Check, files: &CheckoutFiles) -> Result<CheckRun, Fault> {
+        restore_in(&files.root, self.registry, self.project).await?;
+        let accepted = self.registry.files.keys().map(|file| files.root.join(file)).collect();
+        let Some(sandbox) = self.checkout.room(files, check.network, accepted) else {
+            return Ok(CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed));
+        };
+        let mut run = run_in(check, &sandbox, &files.root).await;
+        sandbox.close().await;
+        let changed = changed_in(&files.root, self.registry).await;
+        if run.passed() && !changed.is_empty() {
+            run.verdict = CheckVerdict::ChangedFiles { files: changed };
+        }
+        Ok(run)
+    }
+}
+
+async fn run_in(check: &Check, session_sandbox: &SessionSandbox, cwd: &Path) -> CheckRun {
     let started = Instant::now();
     let launch = match session_sandbox.shell(&check.command).await {
         Ok(launch) => launch.cwd(cwd),

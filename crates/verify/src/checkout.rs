@@ -1,30 +1,42 @@
-//! Clean checkouts of the last commit, each with a room that no agent was ever in.
+//! Clean checkouts of the last commit: for every check a new one, with a room that nothing was ever in.
 //!
-//! Agents can write the project's repository, so none of its settings, hooks and filters are used: the
-//! checkout is a repository of its own that borrows the project's objects. Agents can write those too, so the
-//! result is hashed again. Git runs in rooms only. Where there is no repository, the files are copied, and
-//! that is reported.
+//! Agents can write the project's repository, so none of its settings, hooks and filters are used, and no object that the commit does not
+//! reach ([`crate::commit_objects`]). Git runs in rooms only. Where there is no repository, the files are copied, and that is reported.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::WriteFailure;
+use autonoe_git::GitRoom;
 use autonoe_sandbox::{Bounds, EgressRules, Repository, RepositoryProblem, RoomConfig, SessionSandbox};
 use tempfile::TempDir;
 
 use crate::blocking::blocking;
+use crate::commit_objects::{CommitObjects, Transfer, untrustworthy};
+use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopyError, copy_tree};
-use crate::git;
-use crate::hub_objects::{CURRENT, HubObjects};
+use crate::history::History;
+use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::directory_within;
-use crate::repository_query::{CommitInfo, NoCommit, QueryError, RepositoryQuery};
+use crate::uncommitted::uncommitted;
 
-/// Checks out the tree `$1`.
-const FILL: &str = r#"git read-tree "$1" && git checkout-index --all --quiet"#;
+/// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`.
+const FILL: &str = r#"cd "$1" || exit
+unset GIT_NO_REPLACE_OBJECTS
+git read-tree "$2" &&
+    git ls-files -z -- ":(top,literal)$3SPEC.md" ":(top,literal)$3.autonoe" | git update-index -z --skip-worktree --stdin &&
+    git checkout-index --all --quiet"#;
+
+/// Makes the directory `$1` a copy of `$2`.
+const COPY: &str = r#"mkdir -p "$1" && cp -a --reflink=auto "$2/." "$1""#;
+
+/// Settings of git for checks, which have a home of their own.
+const GIT_SETTINGS: &str = "[user]\n\tname = Autonoe\n\temail = autonoe@localhost\n[safe]\n\tdirectory = *\n\
+                            \tbareRepository = all\n[init]\n\tdefaultBranch = main\n";
 
 /// Creates checkouts of a project.
 #[derive(Debug, Clone)]
@@ -32,6 +44,8 @@ pub struct CheckoutFactory {
     pub root: PathBuf,
     /// A directory of ours, outside the project.
     pub scratch: PathBuf,
+    /// A directory of ours for what is kept between checks.
+    pub history: PathBuf,
     /// Sandbox, environment and readable paths. Its root and homes are not used.
     pub room_config: RoomConfig,
     /// Where the commits of agents are, if they work in a workspace.
@@ -63,31 +77,132 @@ impl Revision {
     }
 }
 
-/// Removed when dropped.
+/// A commit, ready to be checked out any number of times.
 pub struct Checkout {
     pub revision: Revision,
-    /// The project directory within the checkout.
+    factory: CheckoutFactory,
+    content: Content,
+    /// The project within its repository, with a slash at the end; empty if it is the whole.
+    part: String,
+    /// Where git makes checkouts; nothing of the project ever runs in it.
+    own_room: GitRoom,
+    /// What is ready for the next check.
+    pub(crate) prepared: tokio::sync::Mutex<Option<PreparedFiles>>,
+    // Last, so that rooms are closed before their directory is gone.
+    directory: TempDir,
+}
+
+/// What is checked out.
+enum Content {
+    Commit(CommitObjects),
+    /// Copied files, which are not changed.
+    Files(PathBuf),
+}
+
+/// The files of a clean checkout. Removed when dropped.
+pub struct CheckoutFiles {
+    /// The project directory.
     pub root: PathBuf,
-    /// The root of the repository, which may contain the project as a subdirectory.
-    pub(crate) tree: PathBuf,
-    offline: SessionSandbox,
-    connected: Option<SessionSandbox>,
-    // Last, so that the rooms are closed before their directory is gone.
-    _directory: TempDir,
+    directory: TempDir,
+}
+
+/// A checkout in which commands have run that prepare checks.
+pub(crate) struct PreparedFiles {
+    pub(crate) commands: Vec<String>,
+    pub(crate) files: CheckoutFiles,
 }
 
 impl Checkout {
-    /// `None` if the check needs a network that is not allowed.
-    pub fn session_sandbox(&self, network: bool) -> Option<&SessionSandbox> {
-        if network { self.connected.as_ref() } else { Some(&self.offline) }
+    /// Makes a clean checkout.
+    pub async fn files(&self) -> Result<CheckoutFiles, Fault> {
+        let directory = self.factory.directory_in(self.directory.path());
+        let directory = directory.map_err(|error| self.factory.io_fault(&error))?;
+        let tree = directory.path().join("tree");
+        let filled = match &self.content {
+            Content::Commit(objects) => {
+                objects.write_repository(&tree).map_err(|error| self.factory.io_fault(&error))?;
+                let args = [tree.as_os_str(), objects.commit.as_ref(), self.part.as_ref()];
+                self.own_room.run(FILL, args).await?
+            }
+            Content::Files(files) => self.own_room.run(COPY, [&tree, files]).await?,
+        };
+        if filled.code != 0 {
+            return Err(match &self.content {
+                Content::Commit(objects)
+                    if ["unable to read", "cannot read"]
+                        .iter()
+                        .any(|words| filled.stderr.contains(words)) =>
+                {
+                    untrustworthy(&objects.commit)
+                }
+                _ => {
+                    let message =
+                        format!("{} cannot be checked out: {}.", self.revision.describe(), filled.reason());
+                    Fault::permanent(FaultLayer::System, "checkout", message)
+                }
+            });
+        }
+        let prepared = || -> io::Result<PathBuf> {
+            let root = match self.part.as_str() {
+                "" => tree.clone(),
+                part => directory_within(&tree, Path::new(part))?,
+            };
+            fs::write(directory.path().join("home/.gitconfig"), GIT_SETTINGS)?;
+            Ok(root)
+        };
+        let root = prepared().map_err(|error| self.factory.io_fault(&error))?;
+        Ok(CheckoutFiles { root, directory })
     }
 
-    /// Ends everything that runs in it.
-    pub async fn close(self) {
-        self.offline.close().await;
-        if let Some(connected) = &self.connected {
-            connected.close().await;
+    /// A room for a checkout, in which `read_only` cannot be changed. `None` if it needs a network that is not allowed.
+    pub(crate) fn room(
+        &self,
+        files: &CheckoutFiles,
+        network: bool,
+        read_only: Vec<PathBuf>,
+    ) -> Option<SessionSandbox> {
+        let egress = match network {
+            true => self.factory.network.clone()?,
+            false => Arc::new(EgressRules {
+                how_to_allow: "A check that needs the network must declare it, and you must allow it."
+                    .to_owned(),
+                ..EgressRules::default()
+            }),
+        };
+        let mut room_config = self.factory.room_config.clone();
+        room_config.bounds = self.factory.bounds(files.directory.path());
+        if let Content::Commit(objects) = &self.content {
+            room_config.bounds.read.extend(objects.objects.iter().cloned());
         }
+        room_config.egress = egress;
+        room_config.guarded = Arc::new(RwLock::new(read_only));
+        Some(SessionSandbox::new(room_config))
+    }
+
+    /// Leaves a copy of a checkout in its place, and returns where it is.
+    pub(crate) async fn set_aside(&self, files: &CheckoutFiles) -> Result<PathBuf, Fault> {
+        let directory = files.directory.path();
+        let aside = directory.with_extension("aside");
+        fs::rename(directory, &aside).map_err(|error| self.factory.io_fault(&error))?;
+        let copied = self.own_room.run(COPY, [directory, &aside]).await?;
+        match copied.code {
+            0 => Ok(aside),
+            _ => {
+                let message = format!("A checkout cannot be copied: {}.", copied.reason());
+                Err(Fault::permanent(FaultLayer::System, "checkout", message))
+            }
+        }
+    }
+
+    /// Undoes [`Self::set_aside`].
+    pub(crate) fn put_back(&self, aside: PathBuf, files: &CheckoutFiles) -> Result<(), Fault> {
+        let directory = files.directory.path();
+        let put_back = fs::remove_dir_all(directory).and_then(|()| fs::rename(aside, directory));
+        put_back.map_err(|error| self.factory.io_fault(&error))
+    }
+
+    pub async fn close(self) {
+        self.own_room.close().await;
     }
 }
 
@@ -102,33 +217,24 @@ impl CheckoutFactory {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
+        History { directory: self.history.clone() }.remove_old(age);
     }
 
-    /// Checks out a commit, or the last one.
+    /// Prepares checkouts of a commit, or the last one.
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
-        let repository = Repository::around(&self.root);
-        // Only what checks may see.
-        let objects = match &self.hub {
-            Some(hub) => Some(vec![hub.base.clone()]),
-            None => self.objects(&repository)?,
-        };
+        let source = self.source()?;
         let directory = self.directory().map_err(|error| self.io_fault(&error))?;
-        let tree = directory.path().join("tree");
-        let closed = EgressRules {
-            how_to_allow: "A check that needs the network must declare it, and you must allow it.".to_owned(),
-            ..EgressRules::default()
-        };
-        let offline = self.session_sandbox(directory.path(), objects.as_deref(), &closed);
-        let connected = self.network.as_ref();
-        let connected =
-            connected.map(|egress| self.session_sandbox(directory.path(), objects.as_deref(), egress));
-
-        let filled = match &objects {
+        let history = self.history.clone();
+        let own_room = self.git_room([history], [directory.path().to_owned()])?;
+        let brought = match &source {
             None => Err(NoCommit::NoRepository.into()),
-            Some(objects) => self.fill(&repository, objects, commit, &tree, &offline).await,
+            Some(source) => self.bring(source, &own_room, directory.path(), commit).await,
         };
-        let revision = match filled {
-            Ok(revision) => revision,
+        let (revision, content) = match brought {
+            Ok((objects, uncommitted)) => {
+                let (commit, tree) = (Some(objects.commit.clone()), objects.tree.clone());
+                (Revision { commit, tree, uncommitted, copied: None }, Content::Commit(objects))
+            }
             Err(QueryError::Fault(fault)) => return Err(self.explain(fault)),
             Err(QueryError::NoCommit(_)) if commit.is_some() => {
                 let message =
@@ -136,73 +242,58 @@ impl CheckoutFactory {
                 return Err(Fault::permanent(FaultLayer::Config, "no_commit", message));
             }
             Err(QueryError::NoCommit(why)) => {
-                let hash = self.copy(&repository, &tree, why).await?;
-                Revision { commit: None, tree: hash, uncommitted: Vec::new(), copied: Some(why) }
+                let files = directory.path().join("files");
+                let tree = self.copy(&files, why).await?;
+                let revision = Revision { commit: None, tree, uncommitted: Vec::new(), copied: Some(why) };
+                (revision, Content::Files(files))
             }
         };
-        // The project may be a subdirectory of its repository.
-        let part = repository.above.as_ref().and_then(|above| self.root.strip_prefix(above).ok());
-        let root = match (&revision.commit, part) {
-            (Some(_), Some(part)) => directory_within(&tree, part).map_err(|error| self.io_fault(&error))?,
-            _ => tree.clone(),
+        let part = match (&content, source) {
+            (Content::Commit(_), Some(source)) => source.part,
+            _ => String::new(),
         };
-        Ok(Checkout { revision, root, tree, offline, connected, _directory: directory })
+        Ok(Checkout {
+            revision,
+            factory: self.clone(),
+            content,
+            part,
+            own_room,
+            prepared: Default::default(),
+            directory,
+        })
     }
 
-    async fn fill(
+    /// Where commits come from; `None` without a repository.
+    pub(crate) fn source(&self) -> Result<Option<CommitSource>, Fault> {
+        let Bounds { home, temp, write, .. } = &self.room_config.bounds;
+        let temporary: Vec<&PathBuf> = [home, temp].into_iter().chain(write).collect();
+        CommitSource::find(&self.root, self.hub.as_ref(), &temporary)
+    }
+
+    async fn bring(
         &self,
-        repository: &Repository,
-        objects: &[PathBuf],
+        source: &CommitSource,
+        own_room: &GitRoom,
+        directory: &Path,
         commit: Option<&str>,
-        tree: &Path,
-        session_sandbox: &SessionSandbox,
-    ) -> Result<Revision, QueryError> {
-        let query = self.query(repository).map_err(|error| self.io_fault(&error))?;
-        let hub = self.hub.as_ref().map(|hub| self.hub_query(hub)).transpose();
-        let hub = hub.map_err(|error| self.io_fault(&error))?;
-        // Agents cannot influence what the hub says about their commits.
-        let asked = async {
-            match &hub {
-                Some(hub) => hub.commit(commit.unwrap_or(CURRENT)).await,
-                None => query.commit(commit.unwrap_or("HEAD")).await,
-            }
-        };
-        // The room is opened while the repository is queried.
-        let (info, shell) = tokio::join!(asked, git::script(session_sandbox, FILL));
-        if let Some(hub) = hub {
-            hub.session_sandbox.close().await;
-        }
-        let CommitInfo { commit, tree: hash, format } = match info {
-            Ok(info) => info,
-            Err(error) => {
-                query.session_sandbox.close().await;
-                return Err(error);
-            }
-        };
-        borrow(tree, &commit, objects, &format).map_err(|error| self.io_fault(&error))?;
-        if let Some(hub) = &self.hub {
-            self.pack(hub, tree, &commit).await?;
-        }
-        let rest = async {
-            let uncommitted = query.uncommitted().await;
-            query.session_sandbox.close().await;
-            uncommitted
-        };
-        let (filled, uncommitted) = tokio::join!(git::output(shell?.args([&hash]).cwd(tree)), rest);
-        let (code, output) = filled?;
-        let revision = Revision { commit: Some(commit), tree: hash, uncommitted: uncommitted?, copied: None };
-        if code != 0 {
-            let message = format!("{} cannot be checked out: {}", revision.describe(), output.trim());
-            return Err(Fault::permanent(FaultLayer::System, "checkout", message).into());
-        }
-        Ok(revision)
+    ) -> Result<(CommitObjects, Vec<String>), QueryError> {
+        let source_room = self.git_room(source.readable.clone(), [])?;
+        let history = History { directory: self.history.clone() };
+        let target = directory.join("objects.git");
+        let transfer = Transfer { source, source_room: &source_room, own_room, target, history: &history };
+        let (brought, uncommitted) = tokio::join!(transfer.bring(commit), uncommitted(self));
+        source_room.close().await;
+        Ok((brought?, uncommitted?))
     }
 
     /// `why`: the reason for copying.
-    async fn copy(&self, repository: &Repository, tree: &Path, why: NoCommit) -> Result<String, Fault> {
-        let (root, repository, tree) = (self.root.clone(), repository.clone(), tree.to_owned());
-        let copied = blocking(move |cancel| copy_tree(&root, &repository, &tree, cancel)).await;
-        copied.map_err(|error| {
+    async fn copy(&self, to: &Path, why: NoCommit) -> Result<String, Fault> {
+        let (root, repository, to) = (self.root.clone(), Repository::around(&self.root), to.to_owned());
+        let copied = blocking(move |cancel| {
+            fs::create_dir(&to).map_err(CopyError::Unwritable)?;
+            copy_tree(&root, &repository, &to, cancel)
+        });
+        copied.await.map_err(|error| {
             let advice = match &error {
                 CopyError::Unwritable(error) => return self.io_fault(error),
                 CopyError::TooLarge { .. } | CopyError::TooMany | CopyError::Cancelled => {
@@ -215,98 +306,29 @@ impl CheckoutFactory {
         })
     }
 
-    /// The object directories with all commits, if there is a repository.
-    pub(crate) fn objects(&self, repository: &Repository) -> Result<Option<Vec<PathBuf>>, Fault> {
-        if let Some(hub) = &self.hub {
-            return Ok(Some(hub.all()));
-        }
-        if let Some(problem) = RepositoryProblem::find(&self.root) {
-            return Err(blocked_git(&problem));
-        }
-        let Some(directory) = repository.directories.first() else {
-            return Ok(None);
-        };
-        let objects = directory.join("objects").canonicalize().map_err(|error| {
-            let message = format!("{} cannot be opened: {error}.", directory.join("objects").display());
-            Fault::permanent(FaultLayer::Config, "checkout", message)
-                .hint("Check the repository with `git fsck`.")
-        })?;
-        if !objects.starts_with(directory) {
-            let message = format!("The repository's objects are outside of it, in {}.", objects.display());
-            return Err(Fault::permanent(FaultLayer::Config, "checkout", message));
-        }
-        Ok(Some(vec![objects]))
+    pub(crate) fn git_room(
+        &self,
+        read: impl IntoIterator<Item = PathBuf>,
+        write: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<GitRoom, Fault> {
+        GitRoom::new(&self.room_config, &self.scratch, read, write).map_err(|error| self.io_fault(&error))
+    }
+
+    /// A directory for checkouts, removed when dropped.
+    fn directory(&self) -> io::Result<TempDir> {
+        fs::create_dir_all(&self.scratch)?;
+        fs::create_dir_all(&self.history)?;
+        spread(&self.scratch);
+        tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch)
     }
 
     /// A directory for a room, removed when dropped.
-    pub(crate) fn directory(&self) -> io::Result<TempDir> {
-        fs::create_dir_all(&self.scratch)?;
-        spread(&self.scratch);
-        let directory = tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch)?;
+    fn directory_in(&self, parent: &Path) -> io::Result<TempDir> {
+        let directory = tempfile::Builder::new().prefix("room-").tempdir_in(parent)?;
         for name in ["tree", "home", "tmp"] {
             fs::create_dir(directory.path().join(name))?;
         }
         Ok(directory)
-    }
-
-    /// A room that may read the project's repository.
-    pub(crate) fn query(&self, repository: &Repository) -> io::Result<RepositoryQuery> {
-        let directory = self.directory()?;
-        let mut room_config = self.room_config.clone();
-        room_config.bounds = self.bounds(directory.path());
-        let top = repository.above.as_ref().unwrap_or(&self.root);
-        room_config.bounds.read.extend([top.clone()].into_iter().chain(repository.directories.clone()));
-        room_config.bounds.read.extend(self.hub.iter().flat_map(HubObjects::all));
-        room_config.egress = Arc::new(EgressRules::default());
-        Ok(RepositoryQuery {
-            root: self.root.clone(),
-            session_sandbox: SessionSandbox::new(room_config),
-            directory,
-        })
-    }
-
-    pub(crate) fn session_sandbox(
-        &self,
-        directory: &Path,
-        objects: Option<&[PathBuf]>,
-        egress: &EgressRules,
-    ) -> SessionSandbox {
-        let mut room_config = self.room_config.clone();
-        room_config.bounds = self.bounds(directory);
-        room_config.bounds.read.extend(objects.into_iter().flatten().cloned());
-        room_config.egress = Arc::new(egress.clone());
-        SessionSandbox::new(room_config)
-    }
-
-    /// A room that may also read a checked-out tree.
-    pub(crate) fn sandbox_reading(
-        &self,
-        directory: &Path,
-        objects: &[PathBuf],
-        tree: &Path,
-        egress: &EgressRules,
-    ) -> SessionSandbox {
-        let mut room_config = self.room_config.clone();
-        room_config.bounds = self.bounds(directory);
-        room_config.bounds.read.extend(objects.iter().cloned().chain([tree.to_owned()]));
-        room_config.egress = Arc::new(egress.clone());
-        SessionSandbox::new(room_config)
-    }
-
-    /// A room that may also write a repository.
-    pub(crate) fn packing_room(
-        &self,
-        directory: &Path,
-        objects: &[PathBuf],
-        git: &Path,
-        egress: &EgressRules,
-    ) -> SessionSandbox {
-        let mut room_config = self.room_config.clone();
-        room_config.bounds = self.bounds(directory);
-        room_config.bounds.read.extend(objects.iter().cloned());
-        room_config.bounds.write.push(git.to_owned());
-        room_config.egress = Arc::new(egress.clone());
-        SessionSandbox::new(room_config)
     }
 
     /// What programs in a checkout may access. The project itself is not included.
@@ -322,7 +344,7 @@ impl CheckoutFactory {
 
     /// Names the file for which git waits, if that is why it did not finish.
     fn explain(&self, fault: Fault) -> Fault {
-        match fault.code == git::TIMED_OUT {
+        match fault.code == autonoe_git::TIMED_OUT {
             true => RepositoryProblem::search(&self.root).map_or(fault, |problem| blocked_git(&problem)),
             false => fault,
         }
@@ -333,11 +355,6 @@ impl CheckoutFactory {
         let message = format!("Cannot create a checkout in {}: {why}.", self.scratch.display());
         Fault::permanent(FaultLayer::System, "checkout", message).hint(advice)
     }
-}
-
-fn blocked_git(RepositoryProblem { path, why, advice }: &RepositoryProblem) -> Fault {
-    let message = format!("git cannot use {}: {why}.", path.display());
-    Fault::permanent(FaultLayer::Config, "checkout", message).hint(advice.as_str())
 }
 
 /// Asks the file system to spread out what is created in a directory. Ext4 scans recently removed files
@@ -351,24 +368,4 @@ fn spread(directory: &Path) {
         // Other file systems do not support it, and nothing depends on it.
         let _ = rustix::fs::ioctl_setflags(&directory, flags | rustix::fs::IFlags::TOPDIR);
     }
-}
-
-/// Creates a repository with just one commit, whose objects are borrowed from others.
-pub(crate) fn borrow(tree: &Path, commit: &str, objects: &[PathBuf], format: &str) -> io::Result<()> {
-    let git = tree.join(".git");
-    for directory in ["objects/info", "objects/pack", "refs/heads"] {
-        fs::create_dir_all(git.join(directory))?;
-    }
-    let settings = match format {
-        "sha1" => "[core]\n\trepositoryformatversion = 0\n\tbare = false\n".to_owned(),
-        other => {
-            format!(
-                "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {other}\n"
-            )
-        }
-    };
-    fs::write(git.join("config"), settings)?;
-    let alternates: String = objects.iter().map(|path| format!("{}\n", path.display())).collect();
-    fs::write(git.join("objects/info/alternates"), alternates)?;
-    fs::write(git.join("HEAD"), format!("{commit}\n"))
 }

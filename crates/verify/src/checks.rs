@@ -61,7 +61,7 @@ pub fn checks_of<'a>(checks: &'a [Check], deliverable: &str) -> Vec<&'a Check> {
 
 /// Identity of a check: independent of its name and of its deliverable.
 pub fn check_key(check: &Check) -> String {
-    let Check { command, exit, output, exact, time_limit, network, protect, origin, .. } = check;
+    let Check { command, setup, exit, output, exact, time_limit, network, protect, origin, .. } = check;
     let text = serde_json::json!([
         command,
         exit,
@@ -72,6 +72,8 @@ pub fn check_key(check: &Check) -> String {
         protect,
         origin
     ]);
+    // Without a setup it has the identity that it had before there was one.
+    let text = if setup.is_empty() { text } else { serde_json::json!([text, setup]) };
     sha256_hex(text.to_string().as_bytes())[..16].to_owned()
 }
 

@@ -142,20 +142,18 @@ pub(crate) async fn versions(checkout: &Checkout, checks: &[&Check]) -> BTreeMap
     };
     let tools: Vec<&str> = TOOLS.iter().filter(named).copied().collect();
     let script = r#"for tool; do v=$("$tool" --version 2>/dev/null | head -n 1) && [ -n "$v" ] && printf '%s %s\n' "$tool" "$v"; done"#;
-    let Some(session_sandbox) = checkout.session_sandbox(false) else {
-        return BTreeMap::new();
-    };
-    let Ok(launch) = session_sandbox.command("sh").await else {
-        return BTreeMap::new();
-    };
     let work = async {
+        let files = checkout.files().await.ok()?;
+        let room = checkout.room(&files, false, Vec::new())?;
+        let launch = room.command("sh").await.ok()?;
         let (reader, writer) = std::io::pipe().ok()?;
         let arguments = ["-c", script, "sh"].into_iter().chain(tools);
-        let mut child = launch.args(arguments).cwd(&checkout.root).stdout(writer).spawn().ok()?;
+        let mut child = launch.args(arguments).cwd(&files.root).stdout(writer).spawn().ok()?;
         let mut text = String::new();
         let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into()).ok()?;
         reader.take(16 * 1024).read_to_string(&mut text).await.ok()?;
         child.wait().await.ok()?;
+        room.close().await;
         Some(text)
     };
     let text = timeout(VERSIONS_LIMIT, work).await.ok().flatten().unwrap_or_default();

@@ -25,14 +25,14 @@ use crate::blocking::blocking;
 use crate::briefing::briefing;
 use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
-use crate::check_run::{self, CheckRun, CheckVerdict};
+use crate::check_run;
 use crate::checkout::{Checkout, CheckoutFactory};
 use crate::checks::{all_checks, check_key, checks_of, of_project, why_not_counted};
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, versions};
-use crate::oracles::{self, restore_in};
-use crate::repository_query::NoCommit;
+use crate::no_commit::NoCommit;
+use crate::oracles;
 use crate::review;
 
 /// Called for every event.
@@ -88,7 +88,7 @@ impl ProjectExaminer {
             not_counted: Vec::new(),
         };
         for check in checks {
-            let run = self.run_check(registry, checkout, check).await?;
+            let run = check_run::run(check, checkout, registry, &self.project).await?;
             let reason = why_not_counted(check, registry);
             let message = match (&reason, run.passed(), purpose) {
                 (Some(reason), true, CheckPurpose::Claim | CheckPurpose::Confirmation) => {
@@ -121,19 +121,6 @@ impl ProjectExaminer {
             Assurance::Claimed
         };
         Ok(results)
-    }
-
-    async fn run_check(
-        &self,
-        registry: &CheckRegistry,
-        checkout: &Checkout,
-        check: &Check,
-    ) -> Result<CheckRun, Fault> {
-        restore_in(checkout, registry, &self.project).await?;
-        Ok(match checkout.session_sandbox(check.network) {
-            None => CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed),
-            Some(session_sandbox) => check_run::run(check, session_sandbox, &checkout.root).await,
-        })
     }
 
     /// The builder of a deliverable: on a claim the current session, later the recorded one.
@@ -214,7 +201,7 @@ impl ProjectExaminer {
         }
         let checkout = self.checkouts.check_out(None).await?;
         for (check, missing) in new.iter().zip(missing) {
-            let run = self.run_check(registry, &checkout, check).await?;
+            let run = check_run::run(check, &checkout, registry, &self.project).await?;
             let state = if run.passed() { CheckState::Vacuous } else { CheckState::Red };
             let commit = checkout.revision.commit.clone();
             let message = match (state, missing.is_empty()) {
@@ -391,10 +378,7 @@ impl Examiner for ProjectExaminer {
                 not_counted: Vec::new(),
             },
             Some(NoCommit::NoRepository | NoCommit::NoGit) | None => {
-                let checking = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Claim);
-                let (results, tree) = tokio::join!(checking, self.checkouts.verify_tree(&checkout));
-                tree?;
-                results?
+                self.run_checks(&registry, &checkout, &checks, CheckPurpose::Claim).await?
             }
         };
         let changed = self.differences(&registry).await?;
@@ -414,7 +398,6 @@ impl Examiner for ProjectExaminer {
         self.record_disputes(&mut registry).await?;
         let mut confirmation = Confirmation::default();
         let checkout = self.checkouts.check_out(None).await?;
-        self.checkouts.verify_tree(&checkout).await?;
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
             let checks = checks_of(&checks, &deliverable.id);

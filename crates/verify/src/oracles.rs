@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::read_bytes_beneath;
-use autonoe_store::{CheckRegistry, Dispute, MAX_FILE_BYTES, Project, sha256_hex};
+use autonoe_store::{AcceptedFile, CheckRegistry, Dispute, MAX_FILE_BYTES, Project, sha256_hex};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
-use crate::checkout::Checkout;
 
 /// Maximum number of files that the globs of a project may match.
 const MAX_FILES: usize = 5_000;
@@ -180,13 +179,25 @@ pub(crate) fn record_disputes(
     new
 }
 
+/// Accepted files that are not as they were restored, in a tree where nothing runs any more.
+pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Vec<String> {
+    let (root, files) = (root.to_owned(), registry.files.clone());
+    let is_same = move |file: &str, accepted: &AcceptedFile| {
+        let content = read_bytes_beneath(&root, Path::new(file), MAX_FILE_BYTES);
+        content.is_ok_and(|content| sha256_hex(&content) == accepted.sha256)
+    };
+    let changed =
+        files.into_iter().filter(move |(file, accepted)| !is_same(file, accepted)).map(|(file, _)| file);
+    blocking(move |_| changed.collect()).await
+}
+
 /// Restores the accepted files in a checkout.
 pub(crate) async fn restore_in(
-    checkout: &Checkout,
+    root: &Path,
     registry: &CheckRegistry,
     project: &Project,
 ) -> Result<(), Fault> {
-    let (registry, project, tree) = (registry.clone(), project.clone(), checkout.root.clone());
+    let (registry, project, tree) = (registry.clone(), project.clone(), root.to_owned());
     blocking(move |cancel| restore(&registry, &project, &tree, cancel)).await
 }
 

@@ -3,10 +3,9 @@
 use autonoe_core::fault::Fault;
 use autonoe_store::{CheckRegistry, Project};
 
-use crate::check_run::{self, CheckRun, CheckVerdict};
+use crate::check_run::{self, CheckRun};
 use crate::checkout::{Checkout, CheckoutFactory};
 use crate::evidence::Evidence;
-use crate::oracles::restore_in;
 
 /// Result of reproducing evidence.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,14 +33,9 @@ pub async fn reproduce(
 ) -> Result<Reproduction, Fault> {
     let registry = CheckRegistry::load(project)?;
     let checkout: Checkout = checkouts.check_out(evidence.commit.as_deref()).await?;
-    checkouts.verify_tree(&checkout).await?;
     let mut runs = Vec::new();
     for proof in &evidence.checks {
-        restore_in(&checkout, &registry, project).await?;
-        let now = match checkout.session_sandbox(proof.check.network) {
-            None => CheckRun::not_run(&proof.check, CheckVerdict::NetworkNotAllowed),
-            Some(session_sandbox) => check_run::run(&proof.check, session_sandbox, &checkout.root).await,
-        };
+        let now = check_run::run(&proof.check, &checkout, &registry, project).await?;
         runs.push((proof.run.clone(), now));
     }
     let reproduction = Reproduction {

@@ -143,12 +143,16 @@ fn slug(heading: &str) -> String {
     if slug.is_empty() { "spec".to_owned() } else { slug }
 }
 
+/// Maximum number of commands of a block that prepare others.
+const MAX_SETUP: usize = 20;
+
 fn plain() -> Check {
     Check {
         name: String::new(),
         deliverable: None,
         criteria: Vec::new(),
         command: String::new(),
+        setup: Vec::new(),
         exit: 0,
         output: Vec::new(),
         exact: false,
@@ -210,11 +214,18 @@ impl CheckBlock {
         Ok(())
     }
 
-    fn close(self) -> Result<Vec<Check>, SpecError> {
-        match self.found.is_empty() {
-            true => Err(SpecProblem::NoCommand.at(self.line)),
-            false => Ok(self.found),
+    fn close(mut self) -> Result<Vec<Check>, SpecError> {
+        if self.found.is_empty() {
+            return Err(SpecProblem::NoCommand.at(self.line));
         }
+        let mut setup = Vec::new();
+        for check in &mut self.found {
+            check.setup.clone_from(&setup);
+            if check.can_prepare() && setup.len() < MAX_SETUP {
+                setup.push(check.command.clone());
+            }
+        }
+        Ok(self.found)
     }
 }
 

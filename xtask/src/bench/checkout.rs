@@ -40,6 +40,7 @@ async fn compare(autonoe: &Path, project: &BenchProject, objects: &str) -> Resul
     let factory = CheckoutFactory {
         root: project.root().canonicalize()?,
         scratch: scratch.clone(),
+        history: project.home().join("history"),
         room_config: room_config(autonoe, &scratch).await?,
         hub: None,
         network: None,
@@ -50,16 +51,17 @@ async fn compare(autonoe: &Path, project: &BenchProject, objects: &str) -> Resul
     for round in 0..ROUNDS {
         let start = Instant::now();
         let checkout = factory.check_out(None).await?;
+        let files = checkout.files().await?;
         ours.add(start.elapsed());
-        if !checkout.root.join(name(DIRECTORIES - 1, FILES_EACH - 1)).exists() {
+        if !files.root.join(name(DIRECTORIES - 1, FILES_EACH - 1)).exists() {
             return Err("The checkout is incomplete.".into());
         }
-        checkouts.push(checkout);
+        checkouts.push((checkout, files));
         let target = project.home().join(format!("{objects}-{round}"));
         let target = target.to_str().ok_or("The path of the temporary directory is not valid UTF-8.")?;
         cloned.time(|| git(project, &["clone", "-q", "--shared", ".", target]))?;
     }
-    for checkout in checkouts {
+    for (checkout, _) in checkouts {
         checkout.close().await;
     }
     let files = DIRECTORIES * FILES_EACH;

@@ -89,7 +89,9 @@ impl VerifyFixture {
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
         };
-        CheckoutFactory { root: root.canonicalize().unwrap(), scratch, room_config, hub: None, network: None }
+        let history = self.home().join("history");
+        let root = root.canonicalize().unwrap();
+        CheckoutFactory { root, scratch, history, room_config, hub: None, network: None }
     }
 
     /// Runs checks on the last commit of the project at `root`.

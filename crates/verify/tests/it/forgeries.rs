@@ -22,27 +22,17 @@ fn forge(fixture: &VerifyFixture, name: &str, content: &str) {
 
 #[tokio::test]
 async fn a_forged_object_stops_the_examination() {
-    for (name, files, reason) in [
-        (
-            "HEAD:parts/calc.sh",
-            [("calc.sh", "exec sh parts/calc.sh $@\n"), ("parts/calc.sh", PRINTS_FIVE)],
-            "files",
-        ),
-        (
-            "HEAD:parts",
-            [("calc.sh", "exec sh parts/calc.sh $@\n"), ("parts/calc.sh", PRINTS_FIVE)],
-            "directories",
-        ),
-    ] {
+    for name in ["HEAD:parts/calc.sh", "HEAD:parts"] {
         let fixture = VerifyFixture::new(SPEC);
         let examiner = fixture.prepared().await;
-        let right = fixture.commit(&[files[0], ("parts/calc.sh", ADDS)]);
-        fixture.commit(&files);
+        let main = ("calc.sh", "exec sh parts/calc.sh $@\n");
+        let right = fixture.commit(&[main, ("parts/calc.sh", ADDS)]);
+        fixture.commit(&[main, ("parts/calc.sh", PRINTS_FIVE)]);
         forge(&fixture, name, &name.replace("HEAD", &right));
         let deliverable = examiner.deliverable("A").await;
-        let fault = examiner.examine(&deliverable).await.unwrap_err();
-        let expected = format!("its {reason} are not what their hashes say");
-        assert!(fault.to_string().contains(&expected), "{name}: {}", fault);
+        let fault = examiner.examine(&deliverable).await.unwrap_err().to_string();
+        let expected = ["an object is missing or not what its hash says", "cannot be read"];
+        assert!(expected.iter().any(|words| fault.contains(words)), "{name}: {fault}");
     }
 }
 

@@ -4,6 +4,7 @@
 mod bad_checks;
 mod checkouts;
 mod claims;
+mod commit_objects;
 mod confirmation;
 mod decisions;
 mod evidence;

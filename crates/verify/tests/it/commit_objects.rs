@@ -1,0 +1,118 @@
+//! A check sees what its commit reaches, and nothing else of the repository.
+
+use std::fs;
+
+use autonoe_sandbox::RoomLimits;
+use serde_json::json;
+
+use super::fixture::{VerifyFixture, check};
+
+/// Runs a command as a check of the last commit; it must pass.
+async fn assert_passes(fixture: &VerifyFixture, command: &str) {
+    let run = fixture.run_check(RoomLimits::default(), check(command, json!({}))).await;
+    assert!(run.passed(), "{command}: {}: {}", run.sentence(), run.output);
+}
+
+#[tokio::test]
+async fn objects_that_the_commit_does_not_reach_are_not_there() {
+    let fixture = VerifyFixture::with_files("# Spec\n", &[("a", "a\n")]);
+    fixture.write("answer", "dangling\n");
+    let dangling = fixture.git(&["hash-object", "-w", "answer"]);
+    fixture.git(&["checkout", "-q", "-b", "other"]);
+    let other = fixture.commit(&[("other", "other branch\n")]);
+    fixture.git(&["checkout", "-q", "main"]);
+    fixture.write("a", "stashed\n");
+    fixture.git(&["stash", "-q"]);
+    let stash = fixture.git(&["rev-parse", "stash"]);
+    // All of these may also be in the history that is kept between checks.
+    for commits in 0..2 {
+        for hash in [&dangling, &other, &stash] {
+            assert_passes(&fixture, &format!("git cat-file -e HEAD && ! git cat-file -e {hash}")).await;
+        }
+        assert_passes(&fixture, "[ -z \"$(git fsck --unreachable --no-reflogs 2>&1 | grep unreachable)\" ]")
+            .await;
+        fixture.commit(&[("more", &commits.to_string())]);
+    }
+}
+
+#[tokio::test]
+async fn history_and_tags_are_there() {
+    let fixture = VerifyFixture::with_files("# Spec\n", &[("a", "one\n")]);
+    fixture.git(&["tag", "-a", "-m", "first", "v1.0"]);
+    fixture.commit(&[("a", "two\n")]);
+    fixture.git(&["tag", "light"]);
+    fixture.git(&["checkout", "-q", "-b", "other"]);
+    fixture.commit(&[("b", "b\n")]);
+    fixture.git(&["tag", "elsewhere"]);
+    fixture.git(&["checkout", "-q", "main"]);
+    let command = "[ \"$(git describe)\" = v1.0-1-g$(git rev-parse --short HEAD) ] && [ \"$(git describe --tags)\" = light ] \
+                   && [ \"$(git tag | wc -l)\" = 2 ] && [ \"$(git log --format=%h | wc -l)\" = 2 ] && git log -p > /dev/null";
+    assert_passes(&fixture, command).await;
+    // The second time, the history is taken from what was kept.
+    fixture.commit(&[("a", "three\n")]);
+    assert_passes(&fixture, "[ \"$(git log --format=%h | wc -l)\" = 3 ] && [ \"$(git show v1.0:a)\" = one ]")
+        .await;
+    assert_eq!(fs::read_dir(fixture.home().join("history")).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_shallow_or_shared_clone_is_checked() {
+    let fixture = VerifyFixture::with_files("# Spec\n", &[("a", "one\n")]);
+    fixture.commit(&[("a", "two\n")]);
+    let url = format!("file://{}", fixture.project.root().display());
+    for (name, args, commits) in [("shallow", ["--depth", "1"], 1), ("shared", ["--shared", "--quiet"], 2)] {
+        let clone = fixture.home().join(name);
+        let from = if name == "shared" { fixture.project.root().to_str().unwrap() } else { &url };
+        fixture.git(&["clone", "-q", args[0], args[1], from, clone.to_str().unwrap()]);
+        let command = format!("[ \"$(cat a)\" = two ] && [ \"$(git log --format=%h | wc -l)\" = {commits} ]");
+        let result = fixture.run_checks(&clone, RoomLimits::default(), &[check(&command, json!({}))]).await;
+        assert!(result.runs.iter().all(|(_, now)| now.passed()), "{name}: {:?}", result.runs);
+    }
+}
+
+#[tokio::test]
+async fn the_specification_and_our_own_files_are_not_there() {
+    let spec = "# Spec\n\nThe answer is 42.\n";
+    let fixture = VerifyFixture::with_files(spec, &[(".autonoe/checks.json", "{\"checks\":[]}\n")]);
+    fixture.commit(&[("a", "a\n"), (".autonoe/deep/checks.json", "{\"checks\":[]}\n")]);
+    // The second time, most objects come from the history that was kept.
+    for text in ["b\n", "c\n"] {
+        for command in [
+            "[ ! -e SPEC.md ] && [ ! -e .autonoe ]",
+            "! git show HEAD:SPEC.md | grep answer",
+            "! git log -p --all -- SPEC.md .autonoe | grep -e 'answer is' -e '{.checks'",
+            // Git works as if nothing was missing.
+            "[ -z \"$(git status --porcelain)\" ] && git archive HEAD | tar t | grep -q SPEC.md",
+            "git diff HEAD~1 > /dev/null && git commit -q --allow-empty -m x && git stash list",
+        ] {
+            assert_passes(&fixture, command).await;
+        }
+        fixture.commit(&[("a", text)]);
+    }
+    // The same text in another file is that file's.
+    fixture.commit(&[("copy.md", spec)]);
+    assert_passes(&fixture, "grep -q 42 copy.md && [ ! -e SPEC.md ]").await;
+}
+
+#[tokio::test]
+async fn git_can_be_used_in_a_check() {
+    let fixture = VerifyFixture::with_files("# Spec\n", &[("a", "a\n")]);
+    let command = "git commit -q --allow-empty -m x && git init -q --bare /tmp/bare && cd /tmp/bare && git rev-parse --git-dir \
+                   && git init -q ../work && cd ../work && git commit -q --allow-empty -m y && git push -q ../bare HEAD:main";
+    assert_passes(&fixture, command).await;
+}
+
+#[tokio::test]
+async fn one_check_leaves_nothing_for_the_next() {
+    let fixture = VerifyFixture::with_files("# Spec\n", &[("a", "a\n"), ("built/.keep", "")]);
+    let one = check(
+        "echo changed > a; echo x > built/x; echo y > \"$HOME/y\"; echo z > /tmp/z; git config core.bare true",
+        json!({}),
+    );
+    let other = check(
+        "[ \"$(cat a)\" = a ] && [ ! -e built/x ] && [ ! -e \"$HOME/y\" ] && [ ! -e /tmp/z ] && git status --porcelain",
+        json!({}),
+    );
+    let result = fixture.run_checks(fixture.project.root(), RoomLimits::default(), &[one, other]).await;
+    assert!(result.runs.iter().all(|(_, now)| now.passed()), "{:?}", result.runs);
+}
