@@ -10,7 +10,7 @@ use autonoe_core::halt::Halt;
 use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_core::plan::StatusReader;
 use autonoe_core::plans::VerificationReader;
-use autonoe_core::status::{ChangeError, Refusal, StatusChange};
+use autonoe_core::status::{ChangeError, ProjectStatus, Refusal, StatusChange};
 use autonoe_store::{SqliteJournal, StatusStore};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -131,6 +131,8 @@ impl DeliverableService {
             // An existing deliverable gets no additional checks.
             let is_new = |id: &String| status.as_ref().is_none_or(|status| status.find(id).is_none());
             if ids.iter().all(is_new) {
+                // Nothing is proposed for what cannot be created.
+                ProjectStatus::empty(Default::default()).create(batch.clone())?;
                 examiner.propose(&ids, proposals).await?;
             }
         }

@@ -14,7 +14,7 @@ mod size;
 mod write;
 
 pub use error::{FileKind, ReadError};
-pub use open::{find_regular, open_beneath, open_or_create, open_regular};
+pub use open::{find_regular, link_beneath, open_beneath, open_or_create, open_regular};
 pub use path_mapping::PathMapping;
 pub use read::{read_bytes, read_bytes_beneath, read_opened, read_start, read_text, to_text};
 pub use replace::replace_beneath;

@@ -1,8 +1,10 @@
 //! Opens regular files without ever blocking.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -51,19 +53,37 @@ pub fn open_beneath(root: &Path, path: &Path) -> Result<File, ReadError> {
     checked(beneath(root, path)?)
 }
 
-#[cfg(target_os = "linux")]
+/// The path that the symbolic link at `path` below `root` names; `None` if it is not a link. No other link is followed.
+pub fn link_beneath(root: &Path, path: &Path) -> Result<Option<PathBuf>, ReadError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(None);
+    };
+    let parent = if parent == Path::new("") { Path::new(".") } else { parent };
+    let parent = beneath_with(root, parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)?;
+    match rustix::fs::readlinkat(&parent, name, Vec::new()) {
+        Ok(target) => Ok(Some(PathBuf::from(OsString::from_vec(target.into_bytes())))),
+        Err(rustix::io::Errno::INVAL) => Ok(None),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
 fn beneath(root: &Path, path: &Path) -> io::Result<File> {
+    beneath_with(root, path, FLAGS)
+}
+
+#[cfg(target_os = "linux")]
+fn beneath_with(root: &Path, path: &Path, flags: OFlags) -> io::Result<File> {
     use rustix::fs::{Mode, ResolveFlags, openat2};
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, directory, Mode::empty())?;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(&root, path, FLAGS, Mode::empty(), resolve)?.into())
+    Ok(openat2(&root, path, flags, Mode::empty(), resolve)?.into())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn beneath(root: &Path, path: &Path) -> io::Result<File> {
+fn beneath_with(root: &Path, path: &Path, flags: OFlags) -> io::Result<File> {
     use rustix::fs::Mode;
-    Ok(rustix::fs::open(root.join(path), FLAGS | OFlags::NOFOLLOW, Mode::empty())?.into())
+    Ok(rustix::fs::open(root.join(path), flags | OFlags::NOFOLLOW, Mode::empty())?.into())
 }
 
 /// The file may have been replaced since it was checked.

@@ -1,7 +1,7 @@
 //! The decisions section: disputed files, checks that do not count, doubted deliverables and blocked ones.
 
 use autonoe_core::deliverable::DeliverableStatus;
-use autonoe_verify::{check_key, why_not_counted};
+use autonoe_verify::{check_key, describe_change, why_not_counted};
 
 use crate::document::{ReportBlock, ReportLine, code, section, text};
 use crate::facts::RunFacts;
@@ -18,6 +18,9 @@ pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
             code(format!("autonoe checks reject {path}")),
             text("."),
         ]);
+    }
+    for (name, change) in &facts.book.changed {
+        items.push(vec![text(capitalized(&describe_change(name, change))), text(".")]);
     }
     for check in facts.checks.iter().filter(|check| facts.book.baselines.contains_key(&check_key(check))) {
         if let Some(doubt) = why_not_counted(check, &facts.book) {
@@ -46,4 +49,9 @@ pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
         }
     }
     (!items.is_empty()).then(|| section("Decisions for you", vec![ReportBlock::Points(items)]))
+}
+
+fn capitalized(clause: &str) -> String {
+    let mut letters = clause.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -1,5 +1,5 @@
-//! The registry of checks: checks proposed by agents, the baseline run of each check, and the accepted
-//! versions of the files that checks rely on. Agents cannot write it.
+//! The registry of checks: checks proposed by agents, the user's checks as the user accepted them, the baseline run of each check, and the
+//! accepted versions of the files that checks rely on. It is in the state directory, where no agent can write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::check::Check;
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_files::{DOCUMENT_LIMIT, ReadError, open_beneath, read_bytes, read_opened, read_text};
+use autonoe_files::{
+    DOCUMENT_LIMIT, ReadError, link_beneath, open_beneath, read_bytes, read_opened, read_text,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +22,9 @@ use crate::project::Project;
 const FORMAT_VERSION: u64 = 1;
 
 /// Maximum size of a protected file.
-pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+pub const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Contents of `.autonoe/oracles.json`.
+/// Contents of `checks.json` in the state directory of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckRegistry {
     version: u64,
@@ -32,6 +34,12 @@ pub struct CheckRegistry {
     /// Checks of SPEC.md without a deliverable that agents assigned to one, by name of the check.
     #[serde(default)]
     pub assigned: BTreeMap<String, CheckAssignment>,
+    /// The user's checks as the user last accepted them, by name.
+    #[serde(default)]
+    pub written: BTreeMap<String, Check>,
+    /// Names of the user's checks that are not as accepted, until the user decides.
+    #[serde(default)]
+    pub changed: BTreeMap<String, CheckChange>,
     /// Baseline of each check from before the work began, by check key.
     #[serde(rename = "seen", default)]
     pub baselines: BTreeMap<String, CheckBaseline>,
@@ -53,6 +61,22 @@ pub struct CheckAssignment {
     /// Acceptance criteria covered, counted from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<usize>,
+}
+
+/// How a check of the user's differs from what the user accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckChange {
+    pub kind: CheckChangeKind,
+    /// The deliverables that it judged or judges.
+    #[serde(default)]
+    pub deliverables: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckChangeKind {
+    Changed,
+    Removed,
 }
 
 /// The first run of a check, before the work on its deliverable began.
@@ -95,6 +119,9 @@ pub struct AcceptedFile {
     pub sha256: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub executable: bool,
+    /// Whether it is a symbolic link; its content is then the path that it names.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub link: bool,
     pub at: Timestamp,
 }
 
@@ -113,6 +140,8 @@ impl Default for CheckRegistry {
             version: FORMAT_VERSION,
             proposed: Vec::new(),
             assigned: BTreeMap::new(),
+            written: BTreeMap::new(),
+            changed: BTreeMap::new(),
             baselines: BTreeMap::new(),
             globs: BTreeSet::new(),
             files: BTreeMap::new(),
@@ -127,7 +156,7 @@ impl CheckRegistry {
         let path = path(project);
         let wrong = |what: String| {
             Fault::permanent(FaultLayer::Config, "check_book", format!("{} {what}.", path.display()))
-                .hint("Fix the file or restore it from version control; nothing was changed.")
+                .hint("Fix the file, or remove it: then checks are new again, and those that pass at once do not count.")
         };
         let text = match read_text(&path, DOCUMENT_LIMIT) {
             Ok(Some(text)) => text,
@@ -153,23 +182,22 @@ impl CheckRegistry {
         atomic::write(&path, text.as_bytes()).map_err(|error| write_fault(&path, &error))
     }
 
-    /// Accepts the current content of a file below `root`, where agents work, and stores a copy.
-    pub fn accept(&mut self, project: &Project, root: &Path, file: &str, at: Timestamp) -> Result<(), Fault> {
-        let read = || -> Result<(Vec<u8>, bool), ReadError> {
-            let opened = open_beneath(root, Path::new(file))?;
-            let executable = is_executable(&opened.metadata()?);
-            Ok((read_opened(&opened, MAX_FILE_BYTES)?, executable))
-        };
-        let (content, executable) = read().map_err(|error| {
-            let message = format!("{file} cannot be accepted as a protected file: {error}.");
-            Fault::permanent(FaultLayer::Config, "oracle", message).hint(error.advice())
-        })?;
-        let sha256 = sha256_hex(&content);
+    /// Accepts the current content of a file below `root` and stores a copy.
+    pub fn accept(
+        &mut self,
+        project: &Project,
+        root: &Path,
+        file: &str,
+        at: Timestamp,
+    ) -> Result<(), AcceptError> {
+        let current = CurrentFile::read(root, file)?;
+        let sha256 = sha256_hex(&current.content);
         let copy = copies(project).join(&sha256);
         if !copy.exists() {
-            atomic::write(&copy, &content).map_err(|error| write_fault(&copy, &error))?;
+            atomic::write(&copy, &current.content).map_err(|error| write_fault(&copy, &error))?;
         }
-        self.files.insert(file.to_owned(), AcceptedFile { sha256, executable, at });
+        let CurrentFile { executable, link, .. } = current;
+        self.files.insert(file.to_owned(), AcceptedFile { sha256, executable, link, at });
         self.disputes.remove(file);
         Ok(())
     }
@@ -179,9 +207,8 @@ impl CheckRegistry {
         let copy = copies(project).join(&accepted.sha256);
         let wrong = |what: String| {
             let message = format!("The accepted copy {} {what}.", copy.display());
-            Fault::permanent(FaultLayer::Config, "oracle", message).hint(
-                "Restore it from version control, or accept the file again: `autonoe checks accept FILE`.",
-            )
+            Fault::permanent(FaultLayer::Config, "oracle", message)
+                .hint("Accept the file again: `autonoe checks accept FILE`.")
         };
         let content = match read_bytes(&copy, MAX_FILE_BYTES) {
             Ok(Some(content)) => content,
@@ -195,18 +222,53 @@ impl CheckRegistry {
     }
 }
 
-#[cfg(unix)]
+/// A file as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurrentFile {
+    /// Of a symbolic link, the path that it names.
+    pub content: Vec<u8>,
+    pub executable: bool,
+    pub link: bool,
+}
+
+impl CurrentFile {
+    /// Reads a file below `root`. Links are read, not followed.
+    pub fn read(root: &Path, file: &str) -> Result<Self, ReadError> {
+        let path = Path::new(file);
+        if let Some(target) = link_beneath(root, path)? {
+            let content = target.into_os_string().into_encoded_bytes();
+            return Ok(Self { content, executable: false, link: true });
+        }
+        let opened = open_beneath(root, path)?;
+        let executable = is_executable(&opened.metadata()?);
+        Ok(Self { content: read_opened(&opened, MAX_FILE_BYTES)?, executable, link: false })
+    }
+
+    pub fn is(&self, accepted: &AcceptedFile) -> bool {
+        self.link == accepted.link && sha256_hex(&self.content) == accepted.sha256
+    }
+}
+
+/// Why a file cannot be accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
 fn is_executable(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt;
     metadata.permissions().mode() & 0o111 != 0
 }
 
 fn path(project: &Project) -> PathBuf {
-    project.autonoe_dir().join("oracles.json")
+    project.state_dir().join("checks.json")
 }
 
 fn copies(project: &Project) -> PathBuf {
-    project.autonoe_dir().join("oracles")
+    project.state_dir().join("accepted")
 }
 
 fn write_fault(path: &Path, error: &io::Error) -> Fault {

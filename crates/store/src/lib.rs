@@ -23,7 +23,8 @@ pub mod user_config;
 
 pub use byte_size::{ByteSize, ByteSizeError};
 pub use check_registry::{
-    AcceptedFile, CheckAssignment, CheckBaseline, CheckRegistry, CheckState, Dispute, MAX_FILE_BYTES,
+    AcceptError, AcceptedFile, CheckAssignment, CheckBaseline, CheckChange, CheckChangeKind, CheckRegistry,
+    CheckState, CurrentFile, Dispute, MAX_FILE_BYTES,
 };
 pub use crash::{CrashPoint, CrashPointError, JournalPoint};
 pub use evidence_file::{evidence_file, read_evidence, write_evidence};

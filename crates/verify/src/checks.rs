@@ -77,6 +77,12 @@ pub fn check_key(check: &Check) -> String {
     sha256_hex(text.to_string().as_bytes())[..16].to_owned()
 }
 
+/// Whether it passed before the work began, with all files that it relies on.
+pub(crate) fn is_vacuous(check: &Check, registry: &CheckRegistry) -> bool {
+    let baseline = registry.baselines.get(&check_key(check));
+    baseline.is_some_and(|baseline| baseline.state == CheckState::Vacuous && baseline.missing.is_empty())
+}
+
 /// Why the check cannot verify a deliverable; `None` if it can.
 pub fn why_not_counted(check: &Check, registry: &CheckRegistry) -> Option<String> {
     match registry.baselines.get(&check_key(check)) {

@@ -5,19 +5,29 @@ use std::io;
 
 use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_store::{CheckBaseline, CheckRegistry, CheckState, Project};
+use autonoe_store::{AcceptError, CheckBaseline, CheckRegistry, CheckState, Project};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::checks::{all_checks, check_key};
 use crate::oracles;
+use crate::written_changes;
 
 /// Accepts a check by name, or the current version of a protected file by path. Returns a message for the
 /// user.
 pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp) -> Result<String, Fault> {
     let mut registry = CheckRegistry::load(project)?;
     let checks = all_checks(written, &registry);
-    let message = if let Some(check) = checks.iter().find(|check| check.name == target) {
+    written_changes::record(&mut registry, written);
+    let changed = written_changes::changed_in(&registry, target);
+    let message = if !changed.is_empty() {
+        changed.iter().for_each(|name| written_changes::accept(&mut registry, written, name));
+        format!("Accepted your checks of {target} as they are now: {}.", changed.join(", "))
+    } else if registry.changed.contains_key(target) && !checks.iter().any(|check| check.name == target) {
+        written_changes::accept(&mut registry, written, target);
+        format!("The check '{target}' is no longer one of yours.")
+    } else if let Some(check) = checks.iter().find(|check| check.name == target) {
+        written_changes::accept(&mut registry, written, target);
         let missing = oracles::freeze(
             &mut registry,
             project,
@@ -42,7 +52,13 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
         format!("The check '{target}' now counts.")
     } else if registry.files.contains_key(target) || registry.disputes.contains_key(target) {
         if project.root().join(target).exists() {
-            registry.accept(project, project.root(), target, now)?;
+            registry.accept(project, project.root(), target, now).map_err(|error| match error {
+                AcceptError::Fault(fault) => fault,
+                AcceptError::Unreadable(error) => {
+                    let message = format!("{target} cannot be accepted as a protected file: {error}.");
+                    Fault::permanent(FaultLayer::Config, "oracle", message).hint(error.advice())
+                }
+            })?;
             format!("Accepted the current version of {target}.")
         } else {
             registry.files.remove(target);
@@ -75,7 +91,7 @@ pub fn reject(project: &Project, written: &[Check], target: &str) -> Result<Stri
             let restored = match registry.files.get(target) {
                 Some(accepted) => {
                     let content = registry.content(project, accepted)?;
-                    oracles::write_within(project.root(), target, &content, accepted.executable)
+                    oracles::write_within(project.root(), target, &content, accepted)
                 }
                 None => fs::remove_file(project.root().join(target)),
             };

@@ -27,13 +27,14 @@ use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
 use crate::check_run;
 use crate::checkout::{Checkout, CheckoutFactory};
-use crate::checks::{all_checks, check_key, checks_of, of_project, why_not_counted};
+use crate::checks::{all_checks, check_key, checks_of, is_vacuous, of_project, why_not_counted};
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, versions};
 use crate::no_commit::NoCommit;
 use crate::oracles;
 use crate::review;
+use crate::written_changes::{self, describe_change};
 
 /// Called for every event.
 pub type EventListener = Box<dyn Fn(&RunEvent) + Send + Sync>;
@@ -113,13 +114,7 @@ impl ProjectExaminer {
             let counts = reason.is_none();
             results.evidence.push(CheckEvidence { check: (*check).clone(), run: truncated(&run), counts });
         }
-        results.assurance = if !results.failures.is_empty() {
-            Assurance::Failed
-        } else if results.evidence.iter().any(|evidence| evidence.counts) {
-            Assurance::Verified
-        } else {
-            Assurance::Claimed
-        };
+        results.assurance = assurance(&results.evidence, registry);
         Ok(results)
     }
 
@@ -186,11 +181,13 @@ impl ProjectExaminer {
             return Ok(());
         }
         let now = self.clock.now();
+        let checkout = self.checkouts.check_out(None).await?;
+        let committed = checkout.files().await?;
         let mut missing = Vec::new();
         for check in &new {
             let (mut frozen, project, globs) =
                 (registry.clone(), self.project.clone(), check.protect.clone());
-            let root = self.checkouts.root.clone();
+            let root = committed.root.clone();
             let freeze = move |cancel: &_| {
                 oracles::freeze(&mut frozen, &project, &root, &globs, now, cancel)
                     .map(|missing| (frozen, missing))
@@ -199,7 +196,7 @@ impl ProjectExaminer {
             *registry = frozen;
             missing.push(unmatched);
         }
-        let checkout = self.checkouts.check_out(None).await?;
+        drop(committed);
         for (check, missing) in new.iter().zip(missing) {
             let run = check_run::run(check, &checkout, registry, &self.project).await?;
             let state = if run.passed() { CheckState::Vacuous } else { CheckState::Red };
@@ -211,7 +208,7 @@ impl ProjectExaminer {
                     check.name
                 ),
                 (_, false) => format!(
-                    "it relies on files that do not exist yet ({}), so it does not count; once they exist, run `autonoe checks accept {}`",
+                    "it relies on files that are not committed ({}), so it does not count; once they are, run `autonoe checks accept {}`",
                     missing.join(", "),
                     check.name
                 ),
@@ -240,13 +237,20 @@ impl ProjectExaminer {
         blocking(move |cancel| oracles::differences(&registry, &root, cancel)).await
     }
 
-    /// Records which protected files were changed.
+    /// Records which protected files and which of the user's checks were changed.
     async fn record_disputes(&self, registry: &mut CheckRegistry) -> Result<(), Fault> {
-        let before = registry.disputes.clone();
+        let before = registry.clone();
         let differing = self.differences(registry).await?;
         let new = oracles::record_disputes(registry, differing, self.clock.now());
-        if registry.disputes != before {
+        let changed = written_changes::record(registry, &self.written);
+        if *registry != before {
             registry.save(&self.project)?;
+        }
+        for name in changed {
+            if let Some(change) = registry.changed.get(&name) {
+                let message = describe_change(&name, change);
+                self.emit(RunEvent::Disputed { path: name, message }).await?;
+            }
         }
         for path in new {
             let message = format!(
@@ -295,6 +299,40 @@ impl ProjectExaminer {
     }
 }
 
+/// Whether it is the user's, and its deliverable has not passed.
+fn is_of_unfinished(check: &Check, status: &ProjectStatus) -> bool {
+    let deliverable = check.deliverable.as_deref().and_then(|id| status.find(id));
+    let is_unfinished = |item: &Deliverable| item.is_active() && item.status != DeliverableStatus::Passed;
+    check.origin != CheckOrigin::Proposed && deliverable.is_some_and(is_unfinished)
+}
+
+/// The user's checks decide, if there are any: one that cannot count leaves a deliverable claimed, whatever agents have proposed. One that has
+/// always passed does no harm beside another one of the user's that counts.
+fn assurance(evidence: &[CheckEvidence], registry: &CheckRegistry) -> Assurance {
+    let users: Vec<&CheckEvidence> =
+        evidence.iter().filter(|evidence| evidence.check.origin != CheckOrigin::Proposed).collect();
+    let decisive = if users.is_empty() { evidence.iter().collect() } else { users };
+    let is_harmless = |evidence: &&&CheckEvidence| evidence.counts || is_vacuous(&evidence.check, registry);
+    let is_proof = decisive.iter().any(|evidence| evidence.counts);
+    match (
+        evidence.iter().all(|evidence| evidence.run.passed()),
+        is_proof && decisive.iter().all(|one| is_harmless(&one)),
+    ) {
+        (false, _) => Assurance::Failed,
+        (true, true) => Assurance::Verified,
+        (true, false) => Assurance::Claimed,
+    }
+}
+
+/// Leaves a deliverable claimed as long as the user has not decided about its changed checks.
+fn cap(results: &mut CheckResults, registry: &CheckRegistry, deliverable: &str) {
+    let undecided = written_changes::concerning(registry, deliverable);
+    if results.assurance == Assurance::Verified && !undecided.is_empty() {
+        results.assurance = Assurance::Claimed;
+        results.not_counted.extend(undecided);
+    }
+}
+
 fn refuse(reason: impl Display) -> ChangeError {
     Refusal::Validation(reason.to_string()).into()
 }
@@ -330,6 +368,18 @@ impl Examiner for ProjectExaminer {
                 Proposal::New(mut check) => {
                     check.origin = CheckOrigin::Proposed;
                     find_problem(&check).map_err(refuse)?;
+                    let is_same = |other: &&Check| {
+                        other.deliverable != check.deliverable
+                            && (&other.command, &other.output, other.exit)
+                                == (&check.command, &check.output, check.exit)
+                    };
+                    if let Some(other) = self.checks(&registry).iter().find(is_same) {
+                        let of = other.deliverable.as_deref().unwrap_or("the project");
+                        return Err(refuse(format!(
+                            "the check '{}' would run the same as '{}' of {of}; one check cannot verify two deliverables",
+                            check.name, other.name
+                        )));
+                    }
                     if !names.insert(check.name.clone()) {
                         return Err(refuse(format!("a check '{}' already exists", check.name)));
                     }
@@ -378,7 +428,9 @@ impl Examiner for ProjectExaminer {
                 not_counted: Vec::new(),
             },
             Some(NoCommit::NoRepository | NoCommit::NoGit) | None => {
-                self.run_checks(&registry, &checkout, &checks, CheckPurpose::Claim).await?
+                let mut results = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Claim).await?;
+                cap(&mut results, &registry, &deliverable.id);
+                results
             }
         };
         let changed = self.differences(&registry).await?;
@@ -404,7 +456,9 @@ impl Examiner for ProjectExaminer {
             if checks.is_empty() {
                 continue;
             }
-            let results = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
+            let mut results =
+                self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
+            cap(&mut results, &registry, &deliverable.id);
             let tree = Some(&checkout.revision.tree);
             let is_known =
                 |found: &Finding| found.assurance == results.assurance && found.tree.as_ref() == tree;
@@ -419,7 +473,11 @@ impl Examiner for ProjectExaminer {
                 self.store_finding(&deliverable.id, finding).await?;
             }
         }
-        let whole = of_project(&checks, &status);
+        let mut whole = of_project(&checks, &status);
+        if self.is_strict {
+            // What became of its deliverable does not matter.
+            whole.extend(checks.iter().filter(|check| is_of_unfinished(check, &status)));
+        }
         let results = self.run_checks(&registry, &checkout, &whole, CheckPurpose::Confirmation).await?;
         checkout.close().await;
         let failed = results.evidence.iter().filter(|check| !check.run.passed());

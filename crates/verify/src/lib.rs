@@ -29,6 +29,7 @@ mod review;
 mod spec;
 mod spec_error;
 mod uncommitted;
+mod written_changes;
 
 pub use changes::{Changes, ChangesError, Commit, FileChange};
 pub use check_run::{CheckRun, CheckVerdict};
@@ -45,3 +46,4 @@ pub use other_project::why_other_project;
 pub use reproduce::{Reproduction, reproduce};
 pub use spec::read_spec;
 pub use spec_error::SpecError;
+pub use written_changes::describe_change;

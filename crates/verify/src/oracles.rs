@@ -1,13 +1,15 @@
 //! Protected files: found by globs, stored in their accepted version, restored before checks run.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_files::read_bytes_beneath;
-use autonoe_store::{AcceptedFile, CheckRegistry, Dispute, MAX_FILE_BYTES, Project, sha256_hex};
+use autonoe_store::{AcceptError, AcceptedFile, CheckRegistry, CurrentFile, Dispute, Project, sha256_hex};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use jiff::Timestamp;
@@ -42,7 +44,7 @@ fn matching_paths<'a>(
     if set.is_empty() {
         return Ok(found);
     }
-    let is_ours = |name: &std::ffi::OsStr| name == ".git" || name == ".autonoe";
+    let is_ours = |name: &OsStr| name == ".git" || name == ".autonoe";
     // Skips directories that no glob can match, since a project may be large.
     let prefixes: Vec<PathBuf> = globs.iter().map(|glob| literal_prefix(glob)).collect();
     let top = root.to_owned();
@@ -109,7 +111,8 @@ fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet, 
     set.build().map_err(wrong)
 }
 
-/// Accepts the current files of new globs below `root`, where agents work. Returns the globs that match nothing.
+/// Accepts the files of new globs in `root`, a clean checkout or what the user decided about. Returns what is missing: globs that match
+/// nothing, and files that cannot be accepted, with the reason.
 pub(crate) fn freeze(
     registry: &mut CheckRegistry,
     project: &Project,
@@ -123,14 +126,25 @@ pub(crate) fn freeze(
         if !registry.globs.insert(glob.clone()) {
             continue;
         }
-        let files = matching(root, [glob], cancel)?;
+        let files = matching_paths(root, [glob], cancel)?;
         if files.is_empty() {
             registry.globs.remove(glob);
             missing.push(glob.clone());
         }
         for file in files {
-            if !registry.files.contains_key(&file) {
-                registry.accept(project, root, &file, now)?;
+            let Some(name) = file.to_str() else {
+                missing.push(format!("{} (its name is not UTF-8; rename it)", file.display()));
+                continue;
+            };
+            if registry.files.contains_key(name) {
+                continue;
+            }
+            match registry.accept(project, root, name, now) {
+                Ok(()) => {}
+                Err(AcceptError::Unreadable(error)) => {
+                    missing.push(format!("{name} ({error}; {})", error.advice()));
+                }
+                Err(AcceptError::Fault(fault)) => return Err(fault),
             }
         }
     }
@@ -145,17 +159,16 @@ pub(crate) fn differences(
     cancel: &CancellationToken,
 ) -> Result<Vec<(String, Option<String>)>, Fault> {
     let found = matching(root, &registry.globs, cancel)?;
-    // Anything that is not a regular file differs.
-    let now = |file: &str| {
-        let content = read_bytes_beneath(root, Path::new(file), MAX_FILE_BYTES).ok()?;
-        Some(sha256_hex(&content))
-    };
     let all = found.iter().chain(registry.files.keys()).collect::<BTreeSet<_>>();
     let differing = all.into_iter().filter_map(|file| {
-        let now = now(file);
-        let accepted = registry.files.get(file).map(|accepted| accepted.sha256.clone());
-        let is_there = fs::symlink_metadata(root.join(file)).is_ok();
-        (now != accepted || (is_there && now.is_none())).then(|| (file.clone(), now))
+        // A directory or a pipe differs.
+        let current = CurrentFile::read(root, file).ok();
+        let is_same = match (&current, registry.files.get(file)) {
+            (Some(current), Some(accepted)) => current.is(accepted),
+            (None, None) => fs::symlink_metadata(root.join(file)).is_err(),
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        (!is_same).then(|| (file.clone(), current.map(|current| sha256_hex(&current.content))))
     });
     Ok(differing.collect())
 }
@@ -183,8 +196,7 @@ pub(crate) fn record_disputes(
 pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Vec<String> {
     let (root, files) = (root.to_owned(), registry.files.clone());
     let is_same = move |file: &str, accepted: &AcceptedFile| {
-        let content = read_bytes_beneath(&root, Path::new(file), MAX_FILE_BYTES);
-        content.is_ok_and(|content| sha256_hex(&content) == accepted.sha256)
+        CurrentFile::read(&root, file).is_ok_and(|current| current.is(accepted))
     };
     let changed =
         files.into_iter().filter(move |(file, accepted)| !is_same(file, accepted)).map(|(file, _)| file);
@@ -219,13 +231,18 @@ fn restore(
     }
     for (file, accepted) in &registry.files {
         let content = registry.content(project, accepted)?;
-        write_within(tree, file, &content, accepted.executable).map_err(|error| wrong(file, &error))?;
+        write_within(tree, file, &content, accepted).map_err(|error| wrong(file, &error))?;
     }
     Ok(())
 }
 
 /// Replaces whatever exists at the path.
-pub(crate) fn write_within(tree: &Path, file: &str, content: &[u8], executable: bool) -> io::Result<()> {
+pub(crate) fn write_within(
+    tree: &Path,
+    file: &str,
+    content: &[u8],
+    accepted: &AcceptedFile,
+) -> io::Result<()> {
     let path = tree.join(file);
     directory_within(tree, Path::new(file).parent().unwrap_or(Path::new("")))?;
     match fs::symlink_metadata(&path) {
@@ -233,8 +250,11 @@ pub(crate) fn write_within(tree: &Path, file: &str, content: &[u8], executable: 
         Ok(_) => fs::remove_file(&path)?,
         Err(_) => {}
     }
+    if accepted.link {
+        return symlink(OsStr::from_bytes(content), &path);
+    }
     fs::write(&path, content)?;
-    set_mode(&path, if executable { 0o755 } else { 0o644 })
+    fs::set_permissions(&path, fs::Permissions::from_mode(if accepted.executable { 0o755 } else { 0o644 }))
 }
 
 /// The directory with this path below `tree`. Anything else on the way, especially a link, is replaced by a
@@ -251,10 +271,4 @@ pub(crate) fn directory_within(tree: &Path, path: &Path) -> io::Result<PathBuf> 
         fs::create_dir(&directory)?;
     }
     Ok(directory)
-}
-
-#[cfg(unix)]
-fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }

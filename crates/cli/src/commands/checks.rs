@@ -5,7 +5,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_report::{check_state, project_checks};
 use autonoe_store::{CheckRegistry, LockHolder};
-use autonoe_verify::{accept, check_key, reject, why_not_counted, written_checks};
+use autonoe_verify::{accept, check_key, describe_change, reject, why_not_counted, written_checks};
 use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
@@ -111,6 +111,9 @@ fn as_text(checks: &[Check], book: &CheckRegistry) -> String {
             ));
         }
     }
+    for (name, change) in &book.changed {
+        text.push_str(&format!("\nChanged: {}\n", describe_change(name, change)));
+    }
     for path in book.disputes.keys() {
         text.push_str(&format!(
             "\nDisputed: {path} differs from the accepted version. Run `autonoe checks accept {path}` or `autonoe checks reject {path}`\n"
@@ -129,5 +132,8 @@ fn as_json(checks: &[Check], book: &CheckRegistry) -> String {
             value
         })
         .collect();
-    format!("{:#}\n", json!({ "checks": checks, "disputes": book.disputes, "files": book.files }))
+    format!(
+        "{:#}\n",
+        json!({ "checks": checks, "changed": book.changed, "disputes": book.disputes, "files": book.files })
+    )
 }

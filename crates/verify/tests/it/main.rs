@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
 mod bad_checks;
+mod check_setup;
 mod checkouts;
 mod claims;
 mod commit_objects;
@@ -13,3 +14,4 @@ mod forgeries;
 mod proposals;
 mod protected_files;
 mod red_first;
+mod written_changes;

@@ -110,7 +110,8 @@ async fn a_forged_copy_of_an_accepted_file_stops_the_examination() {
     let fixture = VerifyFixture::tested();
     let examiner = fixture.prepared().await;
     fixture.commit(&[("calc.sh", PRINTS_FIVE)]);
-    let copy = fs::read_dir(fixture.path(".autonoe/oracles")).unwrap().next().unwrap().unwrap().path();
+    let copy =
+        fs::read_dir(fixture.project.state_dir().join("accepted")).unwrap().next().unwrap().unwrap().path();
     fs::write(copy, WEAK).unwrap();
     let fault = examiner.examine(&examiner.deliverable("A").await).await.unwrap_err();
     assert!(fault.to_string().contains("differs from what was accepted"), "{}", fault);

@@ -77,7 +77,7 @@ async fn a_check_relying_on_files_that_do_not_exist_does_not_count() {
     let fixture = VerifyFixture::new("# Calc\n\n```check A protect=tests/**\n$ sh tests/all.sh\n```\n");
     let examiner = fixture.prepared().await;
     let (_, message) = examiner.checked(CheckPurpose::RedFirst).remove(0);
-    assert!(message.contains("files that do not exist yet (tests/**)"), "{message}");
+    assert!(message.contains("files that are not committed (tests/**)"), "{message}");
     fixture.commit(&[("tests/all.sh", "exit 0\n")]);
     examiner.assert_claim("A", Assurance::Claimed, &["files it relies on did not exist: tests/**"]).await;
 }

@@ -1,0 +1,107 @@
+//! The user's checks are remembered: a change needs the user's word, whoever made it.
+
+use autonoe_core::check::Assurance;
+use autonoe_core::event::RunEvent;
+use autonoe_core::examiner::{Examiner, Proposal};
+use autonoe_verify::accept;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::fixture::{ADDS, ExaminerFixture, PRINTS_FIVE, SPEC, VerifyFixture, check};
+
+fn accepts(examiner: &ExaminerFixture, target: &str) -> String {
+    accept(&examiner.project, &examiner.written, target, Timestamp::UNIX_EPOCH).unwrap()
+}
+
+fn changed(examiner: &ExaminerFixture) -> Vec<String> {
+    let events = examiner.events().into_iter();
+    events
+        .filter_map(|event| match event {
+            RunEvent::Disputed { message, .. } if message.starts_with("your check") => Some(message),
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_removed_check_leaves_its_deliverable_claimed() {
+    let fixture = VerifyFixture::new(SPEC);
+    drop(fixture.prepared().await);
+    let weaker = SPEC.replace("$ sh calc.sh add 10 20\n30\n", "");
+    fixture.commit(&[("SPEC.md", &weaker), ("calc.sh", PRINTS_FIVE)]);
+    let examiner = fixture.prepared().await;
+    assert_eq!(changed(&examiner).len(), 1);
+    assert!(changed(&examiner)[0].contains("'adding-2' was removed since you last accepted it"));
+    examiner.assert_claim("A", Assurance::Claimed, &["your check 'adding-2' was removed"]).await;
+    // Neither time nor another process changes that.
+    let next = fixture.prepared().await;
+    assert_eq!(changed(&next), Vec::<String>::new(), "it was reported before");
+    next.assert_claim("A", Assurance::Claimed, &[]).await;
+    assert_eq!(accepts(&next, "SPEC.md"), "Accepted your checks of SPEC.md as they are now: adding-2.");
+    next.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn a_changed_check_needs_the_users_word_even_if_it_fails_first() {
+    let fixture = VerifyFixture::new(SPEC);
+    drop(fixture.prepared().await);
+    let weaker = SPEC.replace("sh calc.sh add 10 20\n30", "cat done\nyes");
+    fixture.commit(&[("SPEC.md", &weaker)]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", PRINTS_FIVE), ("done", "yes\n")]);
+    examiner.assert_claim("A", Assurance::Claimed, &["'adding-2' was changed"]).await;
+    accepts(&examiner, "adding-2");
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn more_time_and_more_checks_are_no_change() {
+    let fixture = VerifyFixture::new(SPEC);
+    drop(fixture.prepared().await);
+    let more = SPEC.replace("check A", "check A time=10m") + "\n- Check: `test -f new` for B\n";
+    fixture.commit(&[("SPEC.md", &more)]);
+    let examiner = fixture.prepared().await;
+    assert_eq!(changed(&examiner), Vec::<String>::new());
+    fixture.commit(&[("calc.sh", ADDS), ("new", "")]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    examiner.assert_claim("B", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn no_proposed_check_lifts_a_check_of_the_users_that_cannot_count() {
+    let spec = "# Calc\n\n- Check: `true` for A\n\n```check B protect=tests/**\n$ sh tests/b.sh\n```\n";
+    let fixture = VerifyFixture::new(spec);
+    let examiner = fixture.prepared().await;
+    let propose = |id: &str| {
+        let name = format!("done-{id}");
+        Proposal::New(check(&format!("test -f {name}"), json!({ "name": name, "deliverable": id })))
+    };
+    let ids = ["A".to_owned(), "B".to_owned()];
+    examiner.propose(&ids, vec![propose("A"), propose("B")]).await.unwrap();
+    examiner.prepare().await.unwrap();
+    fixture.commit(&[("done-A", ""), ("done-B", ""), ("tests/b.sh", "exit 0\n")]);
+    examiner.assert_claim("A", Assurance::Claimed, &["proves nothing"]).await;
+    examiner.assert_claim("B", Assurance::Claimed, &["did not exist"]).await;
+}
+
+#[tokio::test]
+async fn one_check_cannot_vouch_for_two_deliverables() {
+    let fixture = VerifyFixture::new("# Calc\n");
+    let examiner = fixture.prepared().await;
+    let propose = |name: &str, id: &str| {
+        Proposal::New(check("test -f done", json!({ "name": name, "deliverable": id })))
+    };
+    let ids = ["A".to_owned(), "B".to_owned()];
+    let refused = examiner.propose(&ids, vec![propose("one", "A"), propose("two", "B")]).await.unwrap_err();
+    assert!(refused.to_string().contains("one check cannot verify two deliverables"), "{refused}");
+}
+
+#[tokio::test]
+async fn files_that_are_not_committed_protect_nothing() {
+    let fixture =
+        VerifyFixture::new("# Calc\n\n```check A name=tests protect=tests/**\n$ sh tests/a.sh\n```\n");
+    fixture.write("tests/a.sh", "test -f calc.sh\n");
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Claimed, &["did not exist: tests/**"]).await;
+}
