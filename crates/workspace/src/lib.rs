@@ -7,7 +7,7 @@
 //! ```
 
 mod branch_lock;
-mod claim_examiner;
+mod claim_fetch;
 mod first_commit;
 mod git_room;
 mod hub;

@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autonoe_core::examiner::Examiner;
+use autonoe_core::examiner::ClaimPreparation;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::Tally;
 use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, read_text, replace_beneath};
 
-use crate::claim_examiner::ClaimExaminer;
+use crate::claim_fetch::ClaimFetch;
 use crate::first_commit::Beginning;
 use crate::hub::{Hub, UNUSABLE};
 use crate::landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
@@ -193,17 +193,14 @@ impl WorkspaceSite {
         Ok(site)
     }
 
-    /// Has the commits of a claim fetched before `inner` examines it.
-    pub fn examiner(&self, inner: Arc<dyn Examiner>) -> Arc<dyn Examiner> {
-        if self.options.is_throwaway {
-            return inner;
-        }
-        Arc::new(ClaimExaminer {
-            inner,
+    /// Fetches the commits of a claim before it is examined; `None` if nothing comes home.
+    pub fn claim_preparation(&self) -> Option<Arc<dyn ClaimPreparation>> {
+        let preparation = ClaimFetch {
             hub: self.hub.clone(),
             workspace: self.workspace.clone(),
             saves_first: self.hub.made_repository(),
-        })
+        };
+        (!self.options.is_throwaway).then(|| Arc::new(preparation) as _)
     }
 
     /// Names of the user's uncommitted files, which are not in the workspace.
