@@ -200,7 +200,7 @@ impl Screen {
             Some((hub, options)) => {
                 let tally = status.load().await?.map(|status| status.tally()).unwrap_or_default();
                 let start = if begun.resumed { Start::Resumed } else { Start::New };
-                let preparing = WorkspaceSite::prepare(hub, project.root(), begun.run, start, options, tally);
+                let preparing = WorkspaceSite::prepare(hub, begun.run, start, options, tally);
                 let site = match self.before_sessions(run.options.limits.max_duration, preparing).await {
                     Ok(site) => site,
                     Err(outcome) => return end_early(outcome, &journal, &sinks, &span).await,

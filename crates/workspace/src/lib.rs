@@ -7,6 +7,7 @@
 //! ```
 
 mod branch_lock;
+mod carried_files;
 mod claim_fetch;
 mod first_commit;
 mod git_room;
