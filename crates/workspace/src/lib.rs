@@ -8,6 +8,7 @@
 
 mod branch_lock;
 mod carried_files;
+mod changed_file;
 mod claim_fetch;
 mod first_commit;
 mod git_room;
