@@ -10,6 +10,7 @@ mod branch_lock;
 mod carried_files;
 mod changed_file;
 mod claim_fetch;
+mod excluded_files;
 mod first_commit;
 mod git_room;
 mod hub;

@@ -3,6 +3,7 @@
 //! It is kept between the sessions of a run, with dependencies and build output. The next run reuses it: its repository is made
 //! anew, tracked files are restored, and untracked files are removed; ignored ones stay.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,18 +16,19 @@ use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
 use crate::skeleton::Skeleton;
 
-/// Fills the working tree `$1` with the tree `$2`. If it was filled before, its index is as it was then. `$3` is the path of the project
-/// within the working tree. Autonoe's own files are left out, and SPEC.md, which is the user's.
+/// Fills the working tree `$1` with the tree `$2`, without the files that the other arguments name. If it was filled before, its index is
+/// as it was then.
 const FILL: &str = r#"cd "$1" || exit
 export GIT_DIR="$PWD/.git"
+tree=$2; shift 2
 [ -f .git/index ] && was_filled=1
 if [ "$was_filled" ]; then
     git update-index -q --refresh > /dev/null
-    git read-tree --reset -u "$2" && git clean -ffdq || exit
+    git read-tree --reset -u "$tree" && git clean -ffdq || exit
 else
-    git read-tree "$2" || exit
+    git read-tree "$tree" || exit
 fi
-git ls-files -z -- "$3.autonoe" "$3.autonoe-note.md" "$3SPEC.md" | git update-index -z --skip-worktree --stdin || exit
+git ls-files -z -- "$@" | git update-index -z --skip-worktree --stdin || exit
 [ "$was_filled" ] || git checkout-index --all --quiet -u"#;
 
 /// A clone in which one agent works.
@@ -62,6 +64,11 @@ impl Workspace {
     /// The path of the project within the working tree.
     pub(crate) fn part(&self) -> &Path {
         Path::new(self.part.trim_end_matches('/'))
+    }
+
+    /// Autonoe's own files, and SPEC.md, which is the user's, within the working tree.
+    pub(crate) fn own_files(&self) -> [String; 3] {
+        [".autonoe", ".autonoe-note.md", "SPEC.md"].map(|name| format!("{}{name}", self.part))
     }
 
     pub(crate) fn git_dir(&self) -> PathBuf {
@@ -130,7 +137,8 @@ impl Hub {
         let tree = revision.tree.as_deref().unwrap_or(empty_tree(&revision.format));
         let room = self.room([self.directory.join("base"), self.git_dir()], [workspace.directory.clone()])?;
         let path = workspace.tree();
-        let args = [path.as_os_str(), tree.as_ref(), workspace.part.as_ref()];
+        let own = workspace.own_files();
+        let args = [path.as_os_str(), tree.as_ref()].into_iter().chain(own.iter().map(OsStr::new));
         let finished = room.run(FILL, args).await;
         room.close().await;
         let finished = finished?;
@@ -180,9 +188,6 @@ impl Hub {
         fs::create_dir_all(workspace.tree())?;
         remove(&workspace.git_dir())?;
         let shallow = self.shallow(&self.repository()).ok().flatten();
-        let own = format!("/{0}.autonoe\n/{0}.autonoe-note.md\n/{0}SPEC.md\n", workspace.part);
-        let exclude = [own, self.users_excludes(), self.included_patterns(workspace)].concat();
-        fs::write(workspace.exclude_file(), &exclude)?;
         let skeleton = Skeleton {
             format: &revision.format,
             is_bare: false,
@@ -191,9 +196,9 @@ impl Hub {
             borrowed: &[self.base_objects(), self.objects()],
             shallow: shallow.as_deref(),
             refs: &revision.packed_tags(),
-            exclude: &exclude,
         };
         skeleton.write(&workspace.git_dir())?;
+        self.write_excludes(workspace)?;
         match workspace.exists() {
             true => copy_index(&workspace.saved_index(), &workspace.git_dir().join("index")),
             false => Ok(()),
