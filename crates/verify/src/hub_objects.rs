@@ -6,20 +6,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::hub_refs::BASE;
+pub(crate) use autonoe_core::hub_refs::CURRENT;
 use autonoe_sandbox::EgressRules;
 
 use crate::checkout::CheckoutFactory;
 use crate::git;
 use crate::repository_query::RepositoryQuery;
 
-/// Packs what the commit `$3` of the repository `$1` reaches beyond the user's commit, into the repository `$2`.
-const PACK: &str = r#"base=$(git --git-dir="$1" rev-parse --verify --quiet refs/autonoe/base)
+/// Packs what the commit `$3` of the repository `$1` reaches beyond the user's commit, into the repository `$2`. `$4` names the
+/// user's commit.
+const PACK: &str = r#"base=$(git --git-dir="$1" rev-parse --verify --quiet "$4")
 { echo "$3"; [ -z "$base" ] || echo "^$base"; } |
     git --git-dir="$1" pack-objects --revs --stdout --delta-base-offset --quiet |
     git --git-dir="$2" index-pack --stdin > /dev/null"#;
-
-/// The commit that was fetched last from the workspace.
-pub(crate) const CURRENT: &str = "refs/autonoe/current";
 
 /// Files of the hub that describe history: where it is cut off, and tags.
 const HISTORY: [&str; 2] = ["shallow", "packed-refs"];
@@ -64,7 +64,8 @@ impl CheckoutFactory {
         let directory = self.directory().map_err(|error| self.io_fault(&error))?;
         let room = self.packing_room(directory.path(), &hub.readable(), &git, &EgressRules::default());
         let packing = git::script(&room, PACK).await?;
-        let packing = packing.args([hub.git_dir.as_os_str(), git.as_os_str(), commit.as_ref()]);
+        let packing =
+            packing.args([hub.git_dir.as_os_str(), git.as_os_str(), commit.as_ref(), BASE.as_ref()]);
         let packed = git::output(packing.cwd(directory.path().join("tree"))).await;
         room.close().await;
         match packed? {

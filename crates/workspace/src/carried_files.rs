@@ -8,21 +8,13 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{DOCUMENT_LIMIT, read_bytes, read_bytes_beneath, replace_beneath};
 
 use crate::hub::Hub;
+use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::user_files::directory;
 use crate::workspace::Workspace;
 
-/// What the user wants, which only the user writes.
-const SPEC: &str = "SPEC.md";
-
-/// The note that one session leaves for the next.
-pub(crate) const NOTE: &str = ".autonoe-note.md";
-
 /// Larger notes do not come home.
 const NOTE_LIMIT: u64 = 1 << 20;
-
-/// The user's directory for Autonoe, which agents can read.
-const OWN_DIRECTORY: &str = ".autonoe";
 
 impl Hub {
     /// Gives a workspace what is the user's and not in its commits.

@@ -288,9 +288,9 @@ impl<'a> LandingAttempt<'a> {
             return Err(hub.failed("its repository is gone"));
         };
         let writable = [from.top.clone()].into_iter().chain(repository.directories.iter().cloned());
-        let room = hub.room([hub.directory.join("base"), hub.git_dir()], writable)?;
+        let room = hub.room(hub.layout.readable(), writable)?;
         let git = room.work().join("land.git");
-        let borrowed = [shared.join("objects"), hub.objects(), hub.base_objects()];
+        let borrowed = [shared.join("objects"), hub.layout.objects(), hub.layout.base_objects()];
         let shallow = hub.shallow(&repository)?;
         let skeleton = Skeleton {
             format: &from.format,

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::changed_file::ChangedFile;
 use crate::landing::{LandingAttempt, LandingError, LandingRefusal, SelfActingFiles};
 use crate::named_paths::{NamedPaths, is_in};
+use crate::project_files::{NOTE, SPEC};
 use crate::self_acting::{acts_by_itself, names_a_driver};
 
 /// Lists the files that any of the new commits touches.
@@ -106,9 +107,7 @@ impl LandingAttempt<'_> {
     /// Whether a path is a file that only the user writes. As a link it would show agents what it leads to.
     fn is_users_own(&self, path: &str) -> bool {
         let part = self.hub.root().strip_prefix(&self.from.top).ok();
-        ["SPEC.md", ".autonoe-note.md"]
-            .iter()
-            .any(|name| part.is_some_and(|part| part.join(name) == Path::new(path)))
+        [SPEC, NOTE].iter().any(|name| part.is_some_and(|part| part.join(name) == Path::new(path)))
     }
 
     async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {

@@ -8,12 +8,12 @@ use autonoe_core::fault::Fault;
 use autonoe_core::status::Tally;
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
 
-use crate::carried_files::NOTE;
 use crate::claim_fetch::ClaimFetch;
 use crate::first_commit::Beginning;
 use crate::hub::{Hub, UNUSABLE};
 use crate::landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
 use crate::leftovers::Leftovers;
+use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
 
@@ -191,9 +191,7 @@ impl WorkspaceSite {
     /// Names of the user's uncommitted files, which are not in the workspace.
     pub fn left_out(&self) -> impl Iterator<Item = &str> {
         let is_ours = |name: &str| {
-            name.split('/').any(|part| part == ".autonoe")
-                || name.ends_with(NOTE)
-                || name.ends_with("SPEC.md")
+            name.split('/').any(|part| part == OWN_DIRECTORY) || name.ends_with(NOTE) || name.ends_with(SPEC)
         };
         let is_left_out = !self.options.is_throwaway && !self.options.includes_uncommitted;
         let names = self.from.uncommitted.iter().map(String::as_str);
@@ -369,14 +367,14 @@ impl Home {
 impl Hub {
     /// The passed and the verified deliverables at the last landing; `None` if there was none.
     fn last_landed(&self) -> Option<(usize, usize)> {
-        let text = read_text(&self.directory.join("landed.json"), DOCUMENT_LIMIT).ok()??;
+        let text = read_text(&self.layout.directory().join("landed.json"), DOCUMENT_LIMIT).ok()??;
         serde_json::from_str(&text).ok()
     }
 
     fn record_landed(&self, landed: (usize, usize)) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
+        let mut file = tempfile::NamedTempFile::new_in(self.layout.directory())?;
         serde_json::to_writer(&mut file, &landed)?;
-        file.persist(self.directory.join("landed.json")).map(drop).map_err(|error| error.error)
+        file.persist(self.layout.directory().join("landed.json")).map(drop).map_err(|error| error.error)
     }
 
     /// The workspace as it is, if a killed run is resumed there or if it has commits beyond the user's. Otherwise its commits are kept in the

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use autonoe_core::fault::Fault;
 
 use crate::hub::Hub;
+use crate::project_files::{NOTE, OWN_DIRECTORY};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
 
@@ -45,8 +46,7 @@ impl Hub {
         workspace: &Workspace,
         revision: &ProjectRevision,
     ) -> Result<(), Fault> {
-        let ours =
-            |path: &String| path.split('/').any(|part| [".autonoe", ".autonoe-note.md"].contains(&part));
+        let ours = |path: &String| path.split('/').any(|part| [OWN_DIRECTORY, NOTE].contains(&part));
         let paths = revision.uncommitted.iter().filter(|path| !ours(path)).cloned().collect();
         self.copy_files(workspace, revision, paths).await
     }

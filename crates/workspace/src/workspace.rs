@@ -13,6 +13,8 @@ use autonoe_sandbox::RepositoryProblem;
 use serde::{Deserialize, Serialize};
 
 use crate::hub::Hub;
+use crate::hub_layout::TREE;
+use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::skeleton::Skeleton;
 
@@ -53,7 +55,7 @@ pub enum Preparation {
 impl Workspace {
     /// The working tree.
     pub fn tree(&self) -> PathBuf {
-        self.directory.join("tree")
+        self.directory.join(TREE)
     }
 
     /// The project within the working tree.
@@ -68,7 +70,7 @@ impl Workspace {
 
     /// Autonoe's own files, and SPEC.md, which is the user's, within the working tree.
     pub(crate) fn own_files(&self) -> [String; 3] {
-        [".autonoe", ".autonoe-note.md", "SPEC.md"].map(|name| format!("{}{name}", self.part))
+        [OWN_DIRECTORY, NOTE, SPEC].map(|name| format!("{}{name}", self.part))
     }
 
     pub(crate) fn git_dir(&self) -> PathBuf {
@@ -135,7 +137,7 @@ impl Hub {
         }
         self.write_repository(&workspace, revision).map_err(|error| self.unwritable(&error))?;
         let tree = revision.tree.as_deref().unwrap_or(empty_tree(&revision.format));
-        let room = self.room([self.directory.join("base"), self.git_dir()], [workspace.directory.clone()])?;
+        let room = self.room(self.layout.readable(), [workspace.directory.clone()])?;
         let path = workspace.tree();
         let own = workspace.own_files();
         let args = [path.as_os_str(), tree.as_ref()].into_iter().chain(own.iter().map(OsStr::new));
@@ -144,7 +146,7 @@ impl Hub {
         let finished = finished?;
         match finished.code {
             0 => {
-                let finished = remove(&workspace.root().join(".autonoe"))
+                let finished = remove(&workspace.root().join(OWN_DIRECTORY))
                     .and_then(|()| copy_index(&workspace.git_dir().join("index"), &workspace.saved_index()));
                 finished.map_err(|error| self.unwritable(&error))?;
                 Ok((workspace, preparation))
@@ -164,10 +166,9 @@ impl Hub {
 
     /// Moves a workspace out of the way. An earlier one that was moved is removed. Returns where it is.
     pub(crate) fn set_aside(&self, name: &str) -> io::Result<PathBuf> {
-        let workspaces = self.directory.join("workspaces");
-        let aside = workspaces.join(format!("{name}.aside"));
+        let aside = self.layout.workspace(&format!("{name}.aside"));
         remove(&aside)?;
-        fs::rename(workspaces.join(name), &aside)?;
+        fs::rename(self.layout.workspace(name), &aside)?;
         Ok(aside)
     }
 
@@ -175,7 +176,7 @@ impl Hub {
     pub(crate) fn described(&self, name: &str, branch: &str, revision: &ProjectRevision) -> Workspace {
         let part = self.root().strip_prefix(&revision.top).ok().and_then(Path::to_str).unwrap_or_default();
         Workspace {
-            directory: self.directory.join("workspaces").join(name),
+            directory: self.layout.workspace(name),
             branch: branch.to_owned(),
             base: revision.commit.clone(),
             format: revision.format.clone(),
@@ -193,7 +194,7 @@ impl Hub {
             is_bare: false,
             branch: &workspace.branch,
             commit: revision.commit.as_deref(),
-            borrowed: &[self.base_objects(), self.objects()],
+            borrowed: &[self.layout.base_objects(), self.layout.objects()],
             shallow: shallow.as_deref(),
             refs: &revision.packed_tags(),
         };
