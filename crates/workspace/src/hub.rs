@@ -170,30 +170,38 @@ impl Hub {
         if let Some(problem) = workspace.problem() {
             return Err(self.unusable(workspace, &problem));
         }
-        let git = workspace.git_dir();
         let room = self.room(self.layout.readable().into_iter().chain([workspace.tree()]), [])?;
-        let head = room.run(HEAD_COMMIT, [git.as_os_str()]).await?;
+        let fetched = self.fetch_in(&room, workspace).await;
+        room.close().await;
+        fetched
+    }
+
+    /// Nothing of the agent's may have run in `room`: we write there from outside.
+    async fn fetch_in(&self, room: &GitRoom, workspace: &Workspace) -> Result<Fetched, Fault> {
+        let head = room.run(HEAD_COMMIT, [workspace.git_dir()]).await?;
         let commit = head.stdout.trim().to_owned();
         if head.code != 0 || !is_hash(&commit) {
-            room.close().await;
             return Err(self.unusable(workspace, "its repository has no commit that HEAD names"));
         }
         let known: Vec<String> = self.known(workspace);
         if !known.contains(&commit) {
-            let quarantine = self.transfer(&room, workspace, &commit, &known).await?;
+            let quarantine = self.transfer(room, workspace, &commit, &known).await?;
             self.keep(&quarantine).map_err(|error| self.unwritable(&error))?;
         }
-        room.close().await;
-        let reference = format!("refs/heads/{}", workspace.branch());
-        let written = [reference.as_str(), hub_refs::CURRENT]
-            .into_iter()
-            .try_for_each(|name| write_ref(&self.layout.git_dir(), name, &commit));
-        written.map_err(|error| self.unwritable(&error))?;
+        self.set_current(workspace, &commit)?;
         let continues_base = match workspace.base() {
-            Some(base) => self.is_ancestor(base, &commit).await?,
+            Some(base) => self.is_ancestor(room, base, &commit).await?,
             None => true,
         };
         Ok(Fetched { commit, continues_base })
+    }
+
+    /// Makes a commit that the hub has the one of the workspace, which checks look at.
+    pub(crate) fn set_current(&self, workspace: &Workspace, commit: &str) -> Result<(), Fault> {
+        let branch = format!("refs/heads/{}", workspace.branch());
+        let mut names = [branch.as_str(), hub_refs::CURRENT].into_iter();
+        let written = names.try_for_each(|name| write_ref(&self.layout.git_dir(), name, commit));
+        written.map_err(|error| self.unwritable(&error))
     }
 
     /// Packs a commit in `room` and checks it in another one. Returns the directory of a repository with the pack.
@@ -269,12 +277,16 @@ impl Hub {
         Some(commit.trim().to_owned()).filter(|commit| is_hash(commit))
     }
 
-    pub(crate) async fn is_ancestor(&self, ancestor: &str, commit: &str) -> Result<bool, Fault> {
-        let room = self.room(self.layout.readable(), [])?;
+    /// `room` must be able to read the hub.
+    pub(crate) async fn is_ancestor(
+        &self,
+        room: &GitRoom,
+        ancestor: &str,
+        commit: &str,
+    ) -> Result<bool, Fault> {
         let git = self.layout.git_dir();
-        let found = room.run(IS_ANCESTOR, [git.as_os_str(), ancestor.as_ref(), commit.as_ref()]).await;
-        room.close().await;
-        Ok(found?.code == 0)
+        let found = room.run(IS_ANCESTOR, [git.as_os_str(), ancestor.as_ref(), commit.as_ref()]).await?;
+        Ok(found.code == 0)
     }
 
     pub(crate) fn refused(&self, why: &str, advice: &str) -> Fault {

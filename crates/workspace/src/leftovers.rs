@@ -42,6 +42,7 @@ impl Hub {
         if let Some(problem) = workspace.problem() {
             return Err(self.unusable(workspace, &problem));
         }
+        // A room for nothing else: git runs the filters that the agent has configured.
         let read = self.layout.readable().into_iter().chain([workspace.exclude_file()]);
         let room = self.room(read, [workspace.tree()])?;
         let (tree, exclude) = (workspace.tree(), workspace.exclude_file());

@@ -10,7 +10,7 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 
 use crate::claim_fetch::ClaimFetch;
 use crate::first_commit::Beginning;
-use crate::hub::{Hub, UNUSABLE};
+use crate::hub::{Fetched, Hub, UNUSABLE};
 use crate::landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
 use crate::leftovers::Leftovers;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
@@ -146,6 +146,9 @@ impl WorkspaceSite {
             Some(workspace) => workspace,
             None => {
                 let (workspace, _) = hub.workspace(name, &branch, &from).await?;
+                if let Some(commit) = &from.commit {
+                    hub.set_current(&workspace, commit)?;
+                }
                 hub.copy_included(&workspace, &from).await?;
                 if options.is_throwaway || options.includes_uncommitted {
                     hub.copy_uncommitted(&workspace, &from).await?;
@@ -174,7 +177,6 @@ impl WorkspaceSite {
             last_landed: None,
         };
         site.hub.carry_in(&site.workspace, &site.from)?;
-        site.bring_to_hub().await?;
         Ok(site)
     }
 
@@ -200,13 +202,9 @@ impl WorkspaceSite {
 
     /// Brings what the workspace has committed into the hub, where checks find it. What cannot be used is reported when the session ends.
     pub async fn fetch(&self) -> Result<(), Fault> {
-        match self.options.is_throwaway {
-            true => Ok(()),
-            false => self.bring_to_hub().await,
+        if self.options.is_throwaway {
+            return Ok(());
         }
-    }
-
-    async fn bring_to_hub(&self) -> Result<(), Fault> {
         match self.hub.fetch(&self.workspace).await {
             Err(fault) if fault.code != UNUSABLE => Err(fault),
             _ => Ok(()),
@@ -391,12 +389,8 @@ impl Hub {
             return Ok(None);
         }
         self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
-        let fetched = self.fetch(&existing).await?;
-        let continues = match &from.commit {
-            Some(commit) => self.is_ancestor(commit, &fetched.commit).await?,
-            None => true,
-        };
-        let is_ahead = continues && from.commit.as_ref() != Some(&fetched.commit);
-        Ok((start == Start::Resumed && continues || is_ahead).then_some(existing))
+        let Fetched { commit, continues_base } = self.fetch(&existing).await?;
+        let is_ahead = from.commit.as_ref() != Some(&commit);
+        Ok((continues_base && (start == Start::Resumed || is_ahead)).then_some(existing))
     }
 }

@@ -43,7 +43,12 @@ impl Hub {
         };
         let commit = commit.trim().to_owned();
         let is_landed = match &from.commit {
-            Some(head) => self.is_ancestor(&commit, head).await?,
+            Some(head) => {
+                let room = self.room(self.layout.readable(), [])?;
+                let is_landed = self.is_ancestor(&room, &commit, head).await;
+                room.close().await;
+                is_landed?
+            }
             None => false,
         };
         Ok((!is_landed).then_some(Unlanded { branch, commit, from }))
