@@ -14,7 +14,6 @@ use autonoe_core::agent::Backend;
 use autonoe_core::backend_chain::{BackendChain, ChainEntry, PhaseModels};
 use autonoe_core::clock::Clock;
 use autonoe_core::event::RunEvent;
-use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
@@ -201,7 +200,7 @@ impl Screen {
             Some((hub, options)) => {
                 let tally = status.load().await?.map(|status| status.tally()).unwrap_or_default();
                 let start = if begun.resumed { Start::Resumed } else { Start::New };
-                let preparing = WorkspaceSite::prepare(hub, project.root(), begun.run, start, options, tally);
+                let preparing = WorkspaceSite::prepare(hub, begun.run, start, options, tally);
                 let site = match self.before_sessions(run.options.limits.max_duration, preparing).await {
                     Ok(site) => site,
                     Err(outcome) => return end_early(outcome, &journal, &sinks, &span).await,
@@ -239,11 +238,14 @@ impl Screen {
             Ok(plan) => plan,
             Err(outcome) => return end_early(outcome, &journal, &sinks, &span).await,
         };
-        let examiner = plan.examiner().map(|examiner| match &site {
-            Some(site) => site.examiner(examiner),
-            None => examiner,
-        });
-        let deliverables = self.deliverables(first, examiner, status, &journal, &sinks, &span);
+        let mut deliverables = self.deliverables(first, status, &journal, &sinks, &span);
+        if let Some(examiner) = plan.examiner() {
+            deliverables = deliverables.examined_by(examiner);
+        }
+        if let Some(preparation) = site.as_ref().and_then(WorkspaceSite::claim_preparation) {
+            deliverables = deliverables.prepared_by(preparation);
+        }
+        let deliverables = Arc::new(deliverables);
         let _calls = CallServer::start(&run.socket, Arc::clone(&deliverables)).map_err(|error| {
             let WriteFailure { why, advice } = WriteFailure::of(&run.socket, &error);
             let message = format!("The socket {} cannot be opened: {why}.", run.socket.display());
@@ -318,22 +320,16 @@ impl Screen {
     fn deliverables(
         &self,
         first: Phase,
-        examiner: Option<Arc<dyn Examiner>>,
         status: Arc<StatusStore>,
         journal: &Arc<SqliteJournal>,
         sinks: &Sinks,
         span: &SpanContext,
-    ) -> Arc<DeliverableService> {
+    ) -> DeliverableService {
         let (sinks, span) = (sinks.clone(), span.clone());
         let notify = Box::new(move |change: &autonoe_core::status::StatusChange| {
             sinks.emit(&span, RunEvent::StatusChanged(change.clone()));
         });
-        let service = DeliverableService::new(status, Arc::clone(journal), first, notify);
-        let service = service.halting(self.halt.clone());
-        Arc::new(match examiner {
-            Some(examiner) => service.examined_by(examiner),
-            None => service,
-        })
+        DeliverableService::new(status, Arc::clone(journal), first, notify).halting(self.halt.clone())
     }
 
     fn sinks(&self, telemetry: Option<&Telemetry>, builders: &Arc<CurrentBuilder>) -> Sinks {

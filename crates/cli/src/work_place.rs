@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use autonoe_sandbox::{Repository, RoomConfig};
 use autonoe_store::Project;
 use autonoe_verify::HubObjects;
-use autonoe_workspace::{Hub, SiteOptions};
+use autonoe_workspace::{Hub, HubLayout, SiteOptions};
 
 /// Where the agents of a run work.
 #[derive(Debug, Clone)]
@@ -16,8 +16,8 @@ pub struct WorkPlace {
     pub root: PathBuf,
     /// Where the user has `tree`.
     pub users_tree: PathBuf,
-    /// The directory of the hub; `None` in the user's checkout.
-    pub hub: Option<PathBuf>,
+    /// `None` in the user's checkout.
+    pub hub: Option<HubLayout>,
 }
 
 impl WorkPlace {
@@ -27,8 +27,8 @@ impl WorkPlace {
     }
 
     pub fn workspace(project: &Project, options: &SiteOptions) -> Self {
-        let hub = project.state_dir().join("hub");
-        let tree = hub.join("workspaces").join(options.workspace()).join("tree");
+        let hub = HubLayout::in_state(project.state_dir());
+        let tree = hub.tree(options.workspace());
         let repository = Repository::around(project.root());
         let users_tree = repository.top(project.root()).to_owned();
         let part = project.root().strip_prefix(&users_tree).unwrap_or(Path::new(""));
@@ -50,13 +50,13 @@ impl WorkPlace {
 
     /// Object directories that the workspace borrows from.
     pub fn borrowed(&self) -> impl Iterator<Item = PathBuf> {
-        self.hub.iter().flat_map(|hub| [hub.join("base"), hub.join("hub.git")])
+        self.hub.iter().flat_map(HubLayout::readable)
     }
 
     /// Where checks find the commits of agents.
     pub fn hub_objects(&self) -> Option<HubObjects> {
         let hub = self.hub.as_ref()?;
-        Some(HubObjects { git_dir: hub.join("hub.git"), base: hub.join("base/objects") })
+        Some(HubObjects { git_dir: hub.git_dir(), base: hub.base_objects() })
     }
 
     /// `room_config` is that of rooms for checks; `identity` has the name and email for commits.
@@ -67,11 +67,11 @@ impl WorkPlace {
         identity: [&str; 2],
         home: Option<&Path>,
     ) -> Option<Hub> {
-        let directory = self.hub.clone()?;
+        let layout = self.hub.clone()?;
         let mut room_config = room_config.clone();
         let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"].map(str::to_owned);
         room_config.env.extend(names.into_iter().zip(identity.map(str::to_owned)));
         let home = home.and_then(|home| home.canonicalize().ok());
-        Some(Hub::new(project.root().to_owned(), directory, room_config, home))
+        Some(Hub::new(project.root().to_owned(), layout, room_config, home))
     }
 }

@@ -54,8 +54,8 @@ pub trait Examiner: Send + Sync {
     /// Registers checks that an agent proposes with new deliverables. A refusal says what is wrong with them.
     async fn propose(&self, ids: &[String], proposals: Vec<Proposal>) -> Result<(), ChangeError>;
 
-    /// Runs the checks of one deliverable on the last commit. A refusal says why the work cannot be examined.
-    async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, ChangeError>;
+    /// Runs the checks of one deliverable on the last commit.
+    async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault>;
 
     /// Runs the checks of everything that passed once more. Deliverables that fail become pending again.
     async fn confirm(&self) -> Result<Confirmation, Fault>;
@@ -69,4 +69,11 @@ pub trait Examiner: Send + Sync {
 
     /// What a coding session needs to know about the checks.
     async fn briefing(&self) -> Result<Option<String>, Fault>;
+}
+
+/// Makes the work of an agent available to the [`Examiner`].
+#[async_trait]
+pub trait ClaimPreparation: Send + Sync {
+    /// Called before a claim is examined.
+    async fn before_claim(&self, deliverable: &Deliverable) -> Result<(), ChangeError>;
 }

@@ -17,6 +17,7 @@ pub mod files;
 pub mod gate;
 pub mod halt;
 pub mod hook_runner;
+pub mod hub_refs;
 pub mod instruction;
 pub mod journal;
 pub mod ledger;

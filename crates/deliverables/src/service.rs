@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
-use autonoe_core::examiner::{Examination, Examiner};
+use autonoe_core::examiner::{ClaimPreparation, Examination, Examiner};
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::{DeliverableTool, Phase};
 use autonoe_core::plan::StatusReader;
@@ -34,6 +34,7 @@ pub type Notify = Box<dyn Fn(&StatusChange) + Send + Sync>;
 pub struct DeliverableService {
     status: Arc<StatusStore>,
     examiner: Option<Arc<dyn Examiner>>,
+    preparation: Option<Arc<dyn ClaimPreparation>>,
     journal: Arc<SqliteJournal>,
     notify: Notify,
     phase: Mutex<Phase>,
@@ -46,13 +47,19 @@ impl DeliverableService {
     pub fn new(status: Arc<StatusStore>, journal: Arc<SqliteJournal>, phase: Phase, notify: Notify) -> Self {
         let loaded = watch::Sender::new(false);
         let (phase, halt) = (Mutex::new(phase), Halt::default());
-        Self { status, examiner: None, journal, notify, phase, halt, loaded }
+        Self { status, examiner: None, preparation: None, journal, notify, phase, halt, loaded }
     }
 
     /// Has `examiner` check every deliverable that an agent sets to passed.
     #[must_use]
     pub fn examined_by(self, examiner: Arc<dyn Examiner>) -> Self {
         Self { examiner: Some(examiner), ..self }
+    }
+
+    /// Has `preparation` make the work available before the examiner checks it.
+    #[must_use]
+    pub fn prepared_by(self, preparation: Arc<dyn ClaimPreparation>) -> Self {
+        Self { preparation: Some(preparation), ..self }
     }
 
     /// Ends the run on a fault that no session can fix.
@@ -181,6 +188,9 @@ impl DeliverableService {
         let (Some(examiner), Some(deliverable)) = (&self.examiner, found) else {
             return Ok(None);
         };
+        if let Some(preparation) = &self.preparation {
+            preparation.before_claim(deliverable).await?;
+        }
         let examination = examiner.examine(deliverable).await?;
         if examination.finding.assurance != Assurance::Failed {
             return Ok(Some(examination));

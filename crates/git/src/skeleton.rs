@@ -19,8 +19,6 @@ pub struct Skeleton<'a> {
     pub shallow: Option<&'a str>,
     /// The contents of `packed-refs`.
     pub refs: &'a str,
-    /// Ignored files, in addition to those of `.gitignore`.
-    pub exclude: &'a str,
 }
 
 impl Skeleton<'_> {
@@ -40,7 +38,6 @@ impl Skeleton<'_> {
         fs::write(git.join("config"), config)?;
         let borrowed: String = self.borrowed.iter().map(|path| format!("{}\n", path.display())).collect();
         fs::write(git.join("objects/info/alternates"), borrowed)?;
-        fs::write(git.join("info/exclude"), self.exclude)?;
         if let Some(shallow) = self.shallow {
             fs::write(git.join("shallow"), shallow)?;
         }

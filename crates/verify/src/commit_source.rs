@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_sandbox::{Repository, RepositoryProblem};
 
@@ -12,9 +13,6 @@ pub struct HubObjects {
     pub git_dir: PathBuf,
     pub base: PathBuf,
 }
-
-/// The commit that was fetched last from the workspace.
-const CURRENT: &str = "refs/autonoe/current";
 
 /// Maximum number of object directories that a repository uses.
 const MAX_ALTERNATES: usize = 10;
@@ -49,7 +47,7 @@ impl CommitSource {
                 directory: git_dir.clone(),
                 readable: vec![git_dir.clone(), base.clone()],
                 objects: vec![git_dir.join("objects"), base.clone()],
-                head: CURRENT,
+                head: hub_refs::CURRENT,
                 part,
             }));
         }

@@ -407,7 +407,7 @@ impl Examiner for ProjectExaminer {
         Ok(())
     }
 
-    async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, ChangeError> {
+    async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault> {
         let _working = self.working.lock().await;
         let mut registry = CheckRegistry::load(&self.project)?;
         let checks = self.checks(&registry);

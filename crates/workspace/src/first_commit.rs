@@ -1,5 +1,6 @@
 //! Projects in which nothing is committed: agents work from commits, so everything that there is becomes the first one.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -11,6 +12,7 @@ use autonoe_sandbox::RepositoryProblem;
 use autonoe_git::Skeleton;
 
 use crate::hub::Hub;
+use crate::project_files::{NOTE, OWN_DIRECTORY};
 use crate::project_revision::ProjectRevision;
 
 /// Name of a repository that is not complete yet.
@@ -25,8 +27,8 @@ const MAX_FIRST_COMMIT: u64 = 1 << 30;
 /// The exit code for more than that.
 const TOO_LARGE: i32 = 9;
 
-/// Commits everything in the working tree `$2` that is not ignored, without Autonoe's own files, to the repository `$1`. Exits with 9 if it
-/// is larger than `$3` bytes.
+/// Commits everything in the working tree `$2` that is not ignored to the repository `$1`, without what the pathspecs `$4`, `$5` and `$6`
+/// exclude. Exits with 9 if it is larger than `$3` bytes.
 const COMMIT_ALL: &str = r#"cd "$2" || exit 3
 size=$(git --git-dir="$1" --work-tree="$2" ls-files --others --exclude-standard -z | xargs -0 -r stat -c %s -- 2> /dev/null |
     awk '{ total += $1 } END { printf "%.0f", total }')
@@ -34,7 +36,7 @@ size=$(git --git-dir="$1" --work-tree="$2" ls-files --others --exclude-standard 
 export GIT_DIR="$1" GIT_WORK_TREE="$2"
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
-git add --all -- . ':(exclude).autonoe' ':(exclude).autonoe-note.md' ':(exclude).git.autonoe' &&
+git add --all -- . "$4" "$5" "$6" &&
 git -c commit.gpgSign=false commit --quiet --no-verify --allow-empty -m "Begin with what there is""#;
 
 /// What had to be done before agents could work.
@@ -69,7 +71,7 @@ impl Hub {
 
     /// Whether the project had no repository before agents worked on it.
     pub(crate) fn made_repository(&self) -> bool {
-        self.directory.join(BEGUN).exists()
+        self.layout.directory().join(BEGUN).exists()
     }
 
     async fn make_repository(&self) -> Result<(), Fault> {
@@ -80,7 +82,7 @@ impl Hub {
         let unwritable = |error: io::Error| self.refused(&error.to_string(), "Run `git init` there.");
         skeleton.write(&incomplete).map_err(unwritable)?;
         self.commit_all(&incomplete, self.root()).await?;
-        fs::write(self.directory.join(BEGUN), "").map_err(|error| self.unwritable(&error))?;
+        fs::write(self.layout.directory().join(BEGUN), "").map_err(|error| self.unwritable(&error))?;
         // Nobody sees a repository before it is complete.
         fs::rename(&incomplete, self.root().join(".git")).map_err(unwritable)
     }
@@ -99,7 +101,9 @@ impl Hub {
         }
         let room = self.room([], [top.to_owned(), git.to_owned()])?;
         let limit = MAX_FIRST_COMMIT.to_string();
-        let committed = room.run(COMMIT_ALL, [git.as_os_str(), top.as_os_str(), limit.as_ref()]).await;
+        let excluded = [OWN_DIRECTORY, NOTE, INCOMPLETE].map(|name| format!(":(exclude){name}"));
+        let args = [git.as_os_str(), top.as_os_str(), limit.as_ref()];
+        let committed = room.run(COMMIT_ALL, args.into_iter().chain(excluded.iter().map(OsStr::new))).await;
         room.close().await;
         let committed = committed?;
         match committed.code {

@@ -3,16 +3,18 @@
 //! Its own objects come from workspaces, where agents can forge anything, so each of them is checked: a pack of what the branch
 //! reaches is made in one room, indexed and checked in another, and only then moved into the hub.
 
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text, show_bytes};
 use autonoe_git::{Finished, GitRoom, Skeleton, broken, pipe, write_ref};
 use autonoe_sandbox::{Repository, RoomConfig};
 use tempfile::TempDir;
 
+use crate::hub_layout::HubLayout;
 use crate::object_files::{link_objects, pack_files};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
@@ -46,8 +48,7 @@ const IS_ANCESTOR: &str = r#"git --git-dir="$1" merge-base --is-ancestor "$2" "$
 pub struct Hub {
     /// The user's project, absolute and canonical.
     root: PathBuf,
-    /// A directory of ours, on which no agent ever has write access but in its own workspace.
-    pub(crate) directory: PathBuf,
+    pub(crate) layout: HubLayout,
     /// Sandbox, environment and readable paths of the rooms for git.
     pub(crate) room_config: RoomConfig,
     home: Option<PathBuf>,
@@ -63,25 +64,12 @@ pub struct Fetched {
 
 impl Hub {
     /// `home` is the user's home directory, which must not get into a workspace by accident.
-    pub fn new(root: PathBuf, directory: PathBuf, room_config: RoomConfig, home: Option<PathBuf>) -> Self {
-        Self { root, directory, room_config, home }
+    pub fn new(root: PathBuf, layout: HubLayout, room_config: RoomConfig, home: Option<PathBuf>) -> Self {
+        Self { root, layout, room_config, home }
     }
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
-    }
-
-    pub(crate) fn git_dir(&self) -> PathBuf {
-        self.directory.join("hub.git")
-    }
-
-    /// Links to the object files of the user's repository.
-    pub fn base_objects(&self) -> PathBuf {
-        self.directory.join("base/objects")
-    }
-
-    pub(crate) fn objects(&self) -> PathBuf {
-        self.git_dir().join("objects")
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {
@@ -101,19 +89,18 @@ impl Hub {
         read: impl IntoIterator<Item = PathBuf>,
         write: impl IntoIterator<Item = PathBuf>,
     ) -> Result<GitRoom, Fault> {
-        let scratch = self.directory.join("scratch");
-        GitRoom::new(&self.room_config, &scratch, read, write).map_err(|error| self.unwritable(&error))
+        GitRoom::new(&self.room_config, &self.layout.scratch(), read, write)
+            .map_err(|error| self.unwritable(&error))
     }
 
     /// Removes what killed processes have left. The caller must hold the project lock.
     pub(crate) fn sweep(&self) {
-        for directory in ["scratch", "workspaces"] {
-            let entries = fs::read_dir(self.directory.join(directory)).into_iter().flatten().flatten();
-            let is_old = |name: &str| directory == "scratch" || name.ends_with(".old");
-            for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(is_old)) {
-                // Ignored: leftovers do no harm.
-                let _ = fs::remove_dir_all(entry.path());
-            }
+        let entries = |directory: PathBuf| fs::read_dir(directory).into_iter().flatten().flatten();
+        let is_old = |entry: &DirEntry| entry.path().extension().is_some_and(|end| end == "old");
+        let workspaces = entries(self.layout.workspaces()).filter(is_old);
+        for entry in entries(self.layout.scratch()).chain(workspaces) {
+            // Ignored: leftovers do no harm.
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
 
@@ -132,13 +119,13 @@ impl Hub {
                 "Run `git init` in the project and commit what there is.",
             ));
         }
-        let (objects, base) = (shared.join("objects"), self.base_objects());
-        let linking = tokio::task::spawn_blocking(move || link_objects(&objects, &base)).await;
+        let (objects, base) = (shared.join("objects"), self.layout.base_objects());
+        let into = base.clone();
+        let linking = tokio::task::spawn_blocking(move || link_objects(&objects, &into)).await;
         let linked = linking.map_err(|error| broken(&error))?.map_err(|error| self.unwritable(&error))?;
-        let readable =
-            [top, self.directory.join("base")].into_iter().chain(repository.directories.iter().cloned());
+        let readable = [top, base.clone()].into_iter().chain(repository.directories.iter().cloned());
         let room = self.room(readable, [])?;
-        let revision = ProjectRevision::read(&room, &self.root, &repository, &self.base_objects()).await;
+        let revision = ProjectRevision::read(&room, &self.root, &repository, &base).await;
         room.close().await;
         let revision = revision?;
         if revision.has_submodules {
@@ -152,13 +139,13 @@ impl Hub {
             format: &revision.format,
             is_bare: true,
             branch: "none",
-            borrowed: &[self.base_objects()],
+            borrowed: &[base],
             shallow: shallow.as_deref(),
             refs: &revision.packed_tags(),
             ..Skeleton::default()
         };
-        let written = skeleton.write(&self.git_dir()).and_then(|()| match &revision.commit {
-            Some(commit) => write_ref(&self.git_dir(), BASE_REF, commit),
+        let written = skeleton.write(&self.layout.git_dir()).and_then(|()| match &revision.commit {
+            Some(commit) => write_ref(&self.layout.git_dir(), hub_refs::BASE, commit),
             None => Ok(()),
         });
         written.map_err(|error| self.unwritable(&error))?;
@@ -182,30 +169,38 @@ impl Hub {
         if let Some(problem) = workspace.problem() {
             return Err(self.unusable(workspace, &problem));
         }
-        let git = workspace.git_dir();
-        let room = self.room([workspace.tree(), self.directory.join("base"), self.git_dir()], [])?;
-        let head = room.run(HEAD_COMMIT, [git.as_os_str()]).await?;
+        let room = self.room(self.layout.readable().into_iter().chain([workspace.tree()]), [])?;
+        let fetched = self.fetch_in(&room, workspace).await;
+        room.close().await;
+        fetched
+    }
+
+    /// Nothing of the agent's may have run in `room`: we write there from outside.
+    async fn fetch_in(&self, room: &GitRoom, workspace: &Workspace) -> Result<Fetched, Fault> {
+        let head = room.run(HEAD_COMMIT, [workspace.git_dir()]).await?;
         let commit = head.stdout.trim().to_owned();
         if head.code != 0 || !is_hash(&commit) {
-            room.close().await;
             return Err(self.unusable(workspace, "its repository has no commit that HEAD names"));
         }
         let known: Vec<String> = self.known(workspace);
         if !known.contains(&commit) {
-            let quarantine = self.transfer(&room, workspace, &commit, &known).await?;
+            let quarantine = self.transfer(room, workspace, &commit, &known).await?;
             self.keep(&quarantine).map_err(|error| self.unwritable(&error))?;
         }
-        room.close().await;
-        let reference = format!("refs/heads/{}", workspace.branch());
-        let written = [reference.as_str(), CURRENT_REF]
-            .into_iter()
-            .try_for_each(|name| write_ref(&self.git_dir(), name, &commit));
-        written.map_err(|error| self.unwritable(&error))?;
+        self.set_current(workspace, &commit)?;
         let continues_base = match workspace.base() {
-            Some(base) => self.is_ancestor(base, &commit).await?,
+            Some(base) => self.is_ancestor(room, base, &commit).await?,
             None => true,
         };
         Ok(Fetched { commit, continues_base })
+    }
+
+    /// Makes a commit that the hub has the one of the workspace, which checks look at.
+    pub(crate) fn set_current(&self, workspace: &Workspace, commit: &str) -> Result<(), Fault> {
+        let branch = format!("refs/heads/{}", workspace.branch());
+        let mut names = [branch.as_str(), hub_refs::CURRENT].into_iter();
+        let written = names.try_for_each(|name| write_ref(&self.layout.git_dir(), name, commit));
+        written.map_err(|error| self.unwritable(&error))
     }
 
     /// Packs a commit in `room` and checks it in another one. Returns the directory of a repository with the pack.
@@ -221,19 +216,22 @@ impl Hub {
             format: workspace.format(),
             is_bare: true,
             branch: "none",
-            borrowed: &[workspace.git_dir().join("objects"), self.objects(), self.base_objects()],
+            borrowed: &[
+                workspace.git_dir().join("objects"),
+                self.layout.objects(),
+                self.layout.base_objects(),
+            ],
             ..Skeleton::default()
         };
-        let quarantine = tempfile::Builder::new().prefix("fetch-").tempdir_in(self.directory.join("scratch"));
+        let quarantine = tempfile::Builder::new().prefix("fetch-").tempdir_in(self.layout.scratch());
         let quarantine = quarantine.map_err(|error| self.unwritable(&error))?;
         let written = skeleton.write(&borrower).and_then(|()| {
-            let borrowed = [self.objects(), self.base_objects()];
+            let borrowed = [self.layout.objects(), self.layout.base_objects()];
             Skeleton { borrowed: &borrowed, ..skeleton }.write(quarantine.path())
         });
         written.map_err(|error| self.unwritable(&error))?;
 
-        let checking =
-            self.room([self.directory.join("base"), self.git_dir()], [quarantine.path().to_owned()])?;
+        let checking = self.room(self.layout.readable(), [quarantine.path().to_owned()])?;
         let known = || known.iter().map(String::as_str);
         let path = |path: &Path| path.display().to_string();
         let (borrower, own, size) = (path(&borrower), path(quarantine.path()), MAX_FETCH.to_string());
@@ -250,7 +248,7 @@ impl Hub {
 
     /// Moves a checked pack into the hub.
     fn keep(&self, quarantine: &TempDir) -> io::Result<()> {
-        let packs = self.objects().join("pack");
+        let packs = self.layout.objects().join("pack");
         for file in pack_files(&quarantine.path().join("objects/pack"))? {
             let Some(name) = file.file_name() else { continue };
             File::open(&file)?.sync_all()?;
@@ -265,17 +263,21 @@ impl Hub {
     }
 
     pub(crate) fn last_fetched(&self, workspace: &Workspace) -> Option<String> {
-        let reference = self.git_dir().join("refs/heads").join(workspace.branch());
+        let reference = self.layout.git_dir().join("refs/heads").join(workspace.branch());
         let commit = read_text(&reference, SETTINGS_LIMIT).ok().flatten()?;
         Some(commit.trim().to_owned()).filter(|commit| is_hash(commit))
     }
 
-    pub(crate) async fn is_ancestor(&self, ancestor: &str, commit: &str) -> Result<bool, Fault> {
-        let room = self.room([self.directory.join("base"), self.git_dir()], [])?;
-        let git = self.git_dir();
-        let found = room.run(IS_ANCESTOR, [git.as_os_str(), ancestor.as_ref(), commit.as_ref()]).await;
-        room.close().await;
-        Ok(found?.code == 0)
+    /// `room` must be able to read the hub.
+    pub(crate) async fn is_ancestor(
+        &self,
+        room: &GitRoom,
+        ancestor: &str,
+        commit: &str,
+    ) -> Result<bool, Fault> {
+        let git = self.layout.git_dir();
+        let found = room.run(IS_ANCESTOR, [git.as_os_str(), ancestor.as_ref(), commit.as_ref()]).await?;
+        Ok(found.code == 0)
     }
 
     pub(crate) fn refused(&self, why: &str, advice: &str) -> Fault {
@@ -291,17 +293,11 @@ impl Hub {
     }
 
     pub(crate) fn unwritable(&self, error: &io::Error) -> Fault {
-        let WriteFailure { why, advice } = WriteFailure::of(&self.directory, error);
-        let message = format!("Cannot write {}: {why}.", self.directory.display());
+        let WriteFailure { why, advice } = WriteFailure::of(self.layout.directory(), error);
+        let message = format!("Cannot write {}: {why}.", self.layout.directory().display());
         Fault::permanent(FaultLayer::System, "workspace", message).hint(advice)
     }
 }
-
-/// The user's commit in the hub, which is no work of an agent's.
-const BASE_REF: &str = "refs/autonoe/base";
-
-/// What was fetched last, which is what checks look at.
-const CURRENT_REF: &str = "refs/autonoe/current";
 
 /// Fault code of work that an agent has made unusable.
 pub(crate) const UNUSABLE: &str = "workspace_unusable";

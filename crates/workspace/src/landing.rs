@@ -16,6 +16,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_git::{Finished, GitRoom, Skeleton};
 
 use crate::branch_lock::BranchLock;
+use crate::changed_file::ChangedFile;
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
 use crate::unfinished_landing::LandingRecord;
@@ -36,10 +37,10 @@ const COPY: &str = r#"cd "$1" || exit 3
 
 const IS_ANCESTOR: &str = r#"git --git-dir="$2" merge-base --is-ancestor "$4" "$5""#;
 
-/// Lists the changed files.
+/// Lists the changed files with their entries.
 const CHANGED: &str = r#"export GIT_DIR="$2"
 old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
-git diff-tree -r -z --no-renames --name-only "$old" "$5""#;
+git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
 
 /// Updates index and working tree. Settings about how files are written are taken from the user's repository. Not even ignored files
 /// are overwritten.
@@ -77,12 +78,9 @@ old=$(git rev-parse --verify --quiet "refs/heads/$6^{commit}")
 [ -z "$old" ] || git --git-dir="$2" merge-base --is-ancestor "$old" "$5" || exit 12
 git update-ref --create-reflog -m "autonoe: land" "refs/heads/$6" "$5" "$old""#;
 
-/// Lists the changed files with their entries, then those of the working tree that differ from the new commit.
-const COMPARE: &str = r#"cd "$1" || exit 3
+/// Lists the files of the working tree that differ from the new commit.
+const DIFFERING: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$2/compare"
-old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
-git diff-tree -r -z --no-renames --no-abbrev "$old" "$5" || exit
-printf 'differing\0'
 git read-tree "$5" && { git update-index -q --refresh > /dev/null; git diff-files -z --name-only; }"#;
 
 /// Enters the lines of the file `$6` in the user's index.
@@ -250,7 +248,7 @@ impl Hub {
         let attempt = LandingAttempt::begin(self, &record.commit, from)?;
         let finishing = async {
             attempt.copy_objects().await?;
-            attempt.adopt_landed_files(KilledBefore::Yes).await?;
+            attempt.adopt_landed_files(&attempt.changed_files().await?, KilledBefore::Yes).await?;
             attempt.fast_forward(&record.branch).await
         };
         let finished = finishing.await;
@@ -290,9 +288,9 @@ impl<'a> LandingAttempt<'a> {
             return Err(hub.failed("its repository is gone"));
         };
         let writable = [from.top.clone()].into_iter().chain(repository.directories.iter().cloned());
-        let room = hub.room([hub.directory.join("base"), hub.git_dir()], writable)?;
+        let room = hub.room(hub.layout.readable(), writable)?;
         let git = room.work().join("land.git");
-        let borrowed = [shared.join("objects"), hub.objects(), hub.base_objects()];
+        let borrowed = [shared.join("objects"), hub.layout.objects(), hub.layout.base_objects()];
         let shallow = hub.shallow(&repository)?;
         let skeleton = Skeleton {
             format: &from.format,
@@ -312,15 +310,15 @@ impl<'a> LandingAttempt<'a> {
         acting: SelfActingFiles,
     ) -> Result<Landing, Fault> {
         self.copy_objects().await?;
+        let changed = self.changed_files().await?;
         let landed = match target {
-            LandingTarget::CheckedOut => self.try_to_land(acting).await,
+            LandingTarget::CheckedOut => self.try_to_land(&changed, acting).await,
             LandingTarget::Branch(branch) => self.forward_branch(branch).await,
         };
         match landed {
             Ok(branch) => {
-                let changed = self.succeed(CHANGED, &[]).await?;
-                let ci_files = changed.split_terminator('\0').filter(|path| is_ci_file(path));
-                Ok(Landing::Landed { branch, ci_files: ci_files.map(str::to_owned).collect() })
+                let paths = changed.into_iter().map(|file| file.path);
+                Ok(Landing::Landed { branch, ci_files: paths.filter(|path| is_ci_file(path)).collect() })
             }
             Err(LandingError::Refused(why)) => {
                 Ok(Landing::Apart { branch: self.leave_apart(workspace).await?, why })
@@ -330,14 +328,18 @@ impl<'a> LandingAttempt<'a> {
     }
 
     /// Returns the branch that was fast-forwarded.
-    async fn try_to_land(&self, acting: SelfActingFiles) -> Result<String, LandingError> {
+    async fn try_to_land(
+        &self,
+        changed: &[ChangedFile],
+        acting: SelfActingFiles,
+    ) -> Result<String, LandingError> {
         let branch = self.checked_out_branch().await?;
         self.check_ancestor().await?;
-        self.check_user().await?;
-        self.check_files(acting).await?;
+        self.check_user(changed).await?;
+        self.check_files(changed, acting).await?;
         match self.fast_forward(&branch).await {
             Err(LandingError::Refused(LandingRefusal::Files(why))) => {
-                match self.fast_forward_with_same_changes(&branch).await? {
+                match self.fast_forward_with_same_changes(&branch, changed).await? {
                     true => Ok(branch),
                     false => Err(LandingRefusal::Files(why).into()),
                 }
@@ -377,6 +379,10 @@ impl<'a> LandingAttempt<'a> {
 
     async fn copy_objects(&self) -> Result<(), Fault> {
         self.succeed(COPY, &[]).await.map(drop)
+    }
+
+    async fn changed_files(&self) -> Result<Vec<ChangedFile>, Fault> {
+        Ok(ChangedFile::parse(&self.succeed(CHANGED, &[]).await?))
     }
 
     async fn leave_apart(&self, workspace: &Workspace) -> Result<String, Fault> {
@@ -435,12 +441,16 @@ impl<'a> LandingAttempt<'a> {
 
     /// Tries again after uncommitted changes of the user that are the same in the new commit were entered in the index. Returns whether it
     /// landed; otherwise the index is as before.
-    async fn fast_forward_with_same_changes(&self, branch: &str) -> Result<bool, LandingError> {
+    async fn fast_forward_with_same_changes(
+        &self,
+        branch: &str,
+        changed: &[ChangedFile],
+    ) -> Result<bool, LandingError> {
         let saved = self.room.work().join("index.saved");
         if fs::copy(&self.index, &saved).is_err() {
             return Ok(false);
         }
-        let adopted = self.adopt_landed_files(KilledBefore::No).await;
+        let adopted = self.adopt_landed_files(changed, KilledBefore::No).await;
         let landed = match adopted {
             Ok(()) => self.fast_forward(branch).await,
             Err(fault) => Err(fault.into()),
@@ -451,19 +461,18 @@ impl<'a> LandingAttempt<'a> {
         Ok(landed.is_ok())
     }
 
-    /// Enters the files that are as the new commit has them in the user's index.
-    async fn adopt_landed_files(&self, killed: KilledBefore) -> Result<(), Fault> {
-        let compared = self.succeed(COMPARE, &[]).await?;
-        let (changes, differing) = compared.split_once("differing\0").unwrap_or_default();
+    /// Enters the changed files that are as the new commit has them in the user's index.
+    async fn adopt_landed_files(&self, changed: &[ChangedFile], killed: KilledBefore) -> Result<(), Fault> {
+        let differing = self.succeed(DIFFERING, &[]).await?;
         let differing: HashSet<&str> = differing.split_terminator('\0').collect();
         let mut entries = String::new();
-        for change in FileEntry::parse(changes) {
-            let is_missing = self.from.top.join(change.path).symlink_metadata().is_err();
-            let is_same = if change.is_deletion() { is_missing } else { !differing.contains(change.path) };
+        for file in changed {
+            let is_missing = self.from.top.join(&file.path).symlink_metadata().is_err();
+            let is_same = if file.is_deletion() { is_missing } else { !differing.contains(&*file.path) };
             if is_same {
-                entries.push_str(&change.as_index_line());
-            } else if killed == KilledBefore::Yes && !change.is_deletion() && !is_missing {
-                self.succeed(REMOVE_BEGINNING, &[change.path, change.hash]).await?;
+                entries.push_str(&file.as_index_line());
+            } else if killed == KilledBefore::Yes && !file.is_deletion() && !is_missing {
+                self.succeed(REMOVE_BEGINNING, &[&file.path, &file.hash]).await?;
             }
         }
         let list = self.room.work().join("entries");
@@ -488,33 +497,4 @@ fn describe(finished: &Finished) -> String {
         .map(|line| line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim_end_matches('.'))
         .collect();
     if lines.is_empty() { finished.reason() } else { lines.join(" ") }
-}
-
-/// A changed file, as `git diff-tree` prints it.
-pub(crate) struct FileEntry<'a> {
-    /// The new mode and hash, all zeros for a deletion.
-    pub(crate) mode: &'a str,
-    hash: &'a str,
-    pub(crate) path: &'a str,
-}
-
-impl<'a> FileEntry<'a> {
-    pub(crate) fn parse(text: &'a str) -> impl Iterator<Item = Self> {
-        let mut fields = text.split_terminator('\0');
-        std::iter::from_fn(move || {
-            let mut words = fields.next()?.split(' ');
-            let (_, mode, _, hash) = (words.next()?, words.next()?, words.next()?, words.next()?);
-            Some(FileEntry { mode, hash, path: fields.next()? })
-        })
-    }
-
-    fn is_deletion(&self) -> bool {
-        self.mode == "000000"
-    }
-
-    /// For `git update-index --index-info`.
-    fn as_index_line(&self) -> String {
-        let Self { mode, hash, path } = self;
-        format!("{} {hash}\t{path}\0", if self.is_deletion() { "0" } else { mode })
-    }
 }

@@ -4,14 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-use crate::landing::{FileEntry, LandingAttempt, LandingError, LandingRefusal, SelfActingFiles};
+use crate::changed_file::ChangedFile;
+use crate::landing::{LandingAttempt, LandingError, LandingRefusal, SelfActingFiles};
 use crate::named_paths::{NamedPaths, is_in};
+use crate::project_files::{NOTE, SPEC};
 use crate::self_acting::{acts_by_itself, names_a_driver};
-
-/// Lists the changed files with their entries.
-const CHANGES: &str = r#"export GIT_DIR="$2"
-old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
-git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
 
 /// Lists the files that any of the new commits touches.
 const TOUCHED: &str = r#"export GIT_DIR="$2"
@@ -45,7 +42,7 @@ const MAX_LINKS: usize = 8;
 
 impl LandingAttempt<'_> {
     /// Refuses to land in the middle of what the user does.
-    pub(crate) async fn check_user(&self) -> Result<(), LandingError> {
+    pub(crate) async fn check_user(&self, changed: &[ChangedFile]) -> Result<(), LandingError> {
         let directories = self.hub.repository().directories;
         let is_there = |name: &&str| directories.iter().any(|directory| directory.join(name).exists());
         if let Some(name) = IN_PROGRESS.into_iter().find(is_there) {
@@ -58,12 +55,11 @@ impl LandingAttempt<'_> {
             let why = "your index is split; `git update-index --no-split-index` joins it";
             return Err(LandingRefusal::Files(why.to_owned()).into());
         }
-        let changes = self.succeed(CHANGES, &[]).await?;
         let deleted = self.succeed(DELETED, &[]).await?;
         let deleted: Vec<_> = deleted.split_terminator('\0').collect();
-        match FileEntry::parse(&changes).find(|entry| deleted.contains(&entry.path)) {
-            Some(entry) => {
-                Err(LandingRefusal::Files(format!("you have deleted {} and not committed that", entry.path))
+        match changed.iter().find(|file| deleted.contains(&file.path.as_str())) {
+            Some(file) => {
+                Err(LandingRefusal::Files(format!("you have deleted {} and not committed that", file.path))
                     .into())
             }
             None => Ok(()),
@@ -71,11 +67,13 @@ impl LandingAttempt<'_> {
     }
 
     /// Refuses files that must not land.
-    pub(crate) async fn check_files(&self, acting: SelfActingFiles) -> Result<(), LandingError> {
-        let changes = self.succeed(CHANGES, &[]).await?;
-        let changes: Vec<_> = FileEntry::parse(&changes).collect();
-        let links = changes.iter().filter(|entry| entry.mode == GITLINK);
-        let links: Vec<_> = links.map(|entry| entry.path.to_owned()).collect();
+    pub(crate) async fn check_files(
+        &self,
+        changed: &[ChangedFile],
+        acting: SelfActingFiles,
+    ) -> Result<(), LandingError> {
+        let links = changed.iter().filter(|file| file.mode == GITLINK);
+        let links: Vec<_> = links.map(|file| file.path.clone()).collect();
         if !links.is_empty() {
             return Err(LandingRefusal::Gitlinks(links).into());
         }
@@ -84,18 +82,14 @@ impl LandingAttempt<'_> {
         }
         let places = self.acting_places().await?;
         let mut found = Vec::new();
-        for entry in &changes {
-            let by_content = match entry.path.rsplit('/').next() {
-                Some(".gitattributes") => names_a_driver(&self.run(CONTENT, &[entry.path]).await?.stdout),
-                Some(".gitignore") => ignores_less(&self.run(LINES, &[entry.path]).await?.stdout),
+        for ChangedFile { path, .. } in changed {
+            let by_content = match path.rsplit('/').next() {
+                Some(".gitattributes") => names_a_driver(&self.run(CONTENT, &[path]).await?.stdout),
+                Some(".gitignore") => ignores_less(&self.run(LINES, &[path]).await?.stdout),
                 _ => false,
             };
-            if acts_by_itself(entry.path)
-                || self.is_users_own(entry.path)
-                || places.contains(entry.path)
-                || by_content
-            {
-                found.push(entry.path.to_owned());
+            if acts_by_itself(path) || self.is_users_own(path) || places.contains(path) || by_content {
+                found.push(path.clone());
             }
         }
         // A later checkout of a commit in between would bring them.
@@ -113,9 +107,7 @@ impl LandingAttempt<'_> {
     /// Whether a path is a file that only the user writes. As a link it would show agents what it leads to.
     fn is_users_own(&self, path: &str) -> bool {
         let part = self.hub.root().strip_prefix(&self.from.top).ok();
-        ["SPEC.md", ".autonoe-note.md"]
-            .iter()
-            .any(|name| part.is_some_and(|part| part.join(name) == Path::new(path)))
+        [SPEC, NOTE].iter().any(|name| part.is_some_and(|part| part.join(name) == Path::new(path)))
     }
 
     async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {

@@ -42,7 +42,8 @@ impl Hub {
         if let Some(problem) = workspace.problem() {
             return Err(self.unusable(workspace, &problem));
         }
-        let read = [self.directory.join("base"), self.git_dir(), workspace.exclude_file()];
+        // A room for nothing else: git runs the filters that the agent has configured.
+        let read = self.layout.readable().into_iter().chain([workspace.exclude_file()]);
         let room = self.room(read, [workspace.tree()])?;
         let (tree, exclude) = (workspace.tree(), workspace.exclude_file());
         let saved = room.run(SAVE, [tree.as_os_str(), message.as_ref(), exclude.as_os_str()]).await;

@@ -7,15 +7,20 @@
 //! ```
 
 mod branch_lock;
-mod claim_examiner;
+mod carried_files;
+mod changed_file;
+mod claim_fetch;
+mod excluded_files;
 mod first_commit;
 mod hub;
+mod hub_layout;
 mod landing;
 mod landing_guard;
 mod landing_plan;
 mod leftovers;
 mod named_paths;
 mod object_files;
+mod project_files;
 mod project_revision;
 mod self_acting;
 mod site;
@@ -26,6 +31,7 @@ mod workspace;
 
 pub use first_commit::Beginning;
 pub use hub::{Fetched, Hub};
+pub use hub_layout::HubLayout;
 pub use landing::{Landing, LandingRefusal, LandingTarget, SELF_ACTING, SelfActingFiles};
 pub use landing_plan::LandingPlan;
 pub use project_revision::ProjectRevision;

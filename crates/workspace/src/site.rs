@@ -1,21 +1,20 @@
 //! Where the agents of a run work, from the first session to the last landing.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autonoe_core::examiner::Examiner;
-use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::examiner::ClaimPreparation;
+use autonoe_core::fault::Fault;
 use autonoe_core::status::Tally;
-use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_bytes_beneath, read_text, replace_beneath};
+use autonoe_files::{DOCUMENT_LIMIT, read_text};
 
-use crate::claim_examiner::ClaimExaminer;
+use crate::claim_fetch::ClaimFetch;
 use crate::first_commit::Beginning;
-use crate::hub::{Hub, UNUSABLE};
+use crate::hub::{Fetched, Hub, UNUSABLE};
 use crate::landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
 use crate::leftovers::Leftovers;
+use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
-use crate::user_files::directory;
 use crate::workspace::Workspace;
 
 /// The only workspace of a project, as long as one run at a time works on it.
@@ -23,15 +22,6 @@ pub(crate) const WORKSPACE: &str = "1";
 
 /// The workspace of `sync`, apart from the other, so that nothing of it can ever land.
 const THROWAWAY: &str = "sync";
-
-/// The note that one session leaves for the next.
-const NOTE: &str = ".autonoe-note.md";
-
-/// Larger notes do not come home.
-const NOTE_LIMIT: u64 = 1 << 20;
-
-/// The user's directory for Autonoe, which agents can read.
-const OWN_DIRECTORY: &str = ".autonoe";
 
 /// When commits come to the user's branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,8 +66,6 @@ pub enum SiteEvent {
 #[derive(Debug)]
 pub struct WorkspaceSite {
     hub: Hub,
-    /// The user's project.
-    root: PathBuf,
     pub workspace: Workspace,
     /// What had to be done before agents could work.
     pub beginning: Option<Beginning>,
@@ -126,7 +114,6 @@ impl WorkspaceSite {
     /// Prepares the workspace of a run. The caller must hold the project lock.
     pub async fn prepare(
         hub: Hub,
-        root: &Path,
         run: i64,
         start: Start,
         options: SiteOptions,
@@ -159,6 +146,9 @@ impl WorkspaceSite {
             Some(workspace) => workspace,
             None => {
                 let (workspace, _) = hub.workspace(name, &branch, &from).await?;
+                if let Some(commit) = &from.commit {
+                    hub.set_current(&workspace, commit)?;
+                }
                 hub.copy_included(&workspace, &from).await?;
                 if options.is_throwaway || options.includes_uncommitted {
                     hub.copy_uncommitted(&workspace, &from).await?;
@@ -170,14 +160,12 @@ impl WorkspaceSite {
                 workspace
             }
         };
-        let root = root.to_owned();
         // Deliverables may have passed just before the process was killed, and their commits not landed.
         let now = (tally.passed, tally.verified);
         let landed =
             hub.last_landed().map_or(now, |(passed, verified)| (passed.min(now.0), verified.min(now.1)));
         let site = Self {
             hub,
-            root,
             workspace,
             beginning,
             warning,
@@ -188,30 +176,24 @@ impl WorkspaceSite {
             last_refusal: None,
             last_landed: None,
         };
-        site.carry_all_in()?;
-        site.bring_to_hub().await?;
+        site.hub.carry_in(&site.workspace, &site.from)?;
         Ok(site)
     }
 
-    /// Has the commits of a claim fetched before `inner` examines it.
-    pub fn examiner(&self, inner: Arc<dyn Examiner>) -> Arc<dyn Examiner> {
-        if self.options.is_throwaway {
-            return inner;
-        }
-        Arc::new(ClaimExaminer {
-            inner,
+    /// Fetches the commits of a claim before it is examined; `None` if nothing comes home.
+    pub fn claim_preparation(&self) -> Option<Arc<dyn ClaimPreparation>> {
+        let preparation = ClaimFetch {
             hub: self.hub.clone(),
             workspace: self.workspace.clone(),
             saves_first: self.hub.made_repository(),
-        })
+        };
+        (!self.options.is_throwaway).then(|| Arc::new(preparation) as _)
     }
 
     /// Names of the user's uncommitted files, which are not in the workspace.
     pub fn left_out(&self) -> impl Iterator<Item = &str> {
         let is_ours = |name: &str| {
-            name.split('/').any(|part| part == ".autonoe")
-                || name.ends_with(NOTE)
-                || name.ends_with("SPEC.md")
+            name.split('/').any(|part| part == OWN_DIRECTORY) || name.ends_with(NOTE) || name.ends_with(SPEC)
         };
         let is_left_out = !self.options.is_throwaway && !self.options.includes_uncommitted;
         let names = self.from.uncommitted.iter().map(String::as_str);
@@ -220,13 +202,9 @@ impl WorkspaceSite {
 
     /// Brings what the workspace has committed into the hub, where checks find it. What cannot be used is reported when the session ends.
     pub async fn fetch(&self) -> Result<(), Fault> {
-        match self.options.is_throwaway {
-            true => Ok(()),
-            false => self.bring_to_hub().await,
+        if self.options.is_throwaway {
+            return Ok(());
         }
-    }
-
-    async fn bring_to_hub(&self) -> Result<(), Fault> {
         match self.hub.fetch(&self.workspace).await {
             Err(fault) if fault.code != UNUSABLE => Err(fault),
             _ => Ok(()),
@@ -236,15 +214,10 @@ impl WorkspaceSite {
     /// Saves what a session has done, and lands it if it is time.
     pub async fn session_ended(&mut self, number: u32, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {
-            self.carry_home(NOTE)?;
+            self.hub.carry_note_home(&self.workspace)?;
             return Ok(Vec::new());
         }
-        let (passed, verified) = self.landed;
-        let is_time = match self.options.when {
-            LandWhen::Passed => tally.passed > passed,
-            LandWhen::Verified => tally.verified > verified,
-            LandWhen::End | LandWhen::Never => false,
-        };
+        let is_time = self.has_more_to_land(tally);
         // What is not committed is for the next session to go on with, unless something lands.
         let save = is_time.then(|| format!("Save uncommitted work of session {number}"));
         let mut home = self.bring_home(save.as_deref()).await?;
@@ -266,13 +239,13 @@ impl WorkspaceSite {
             last.commit = Some(commit);
         }
         self.hub.workspace(self.options.workspace(), self.workspace.branch(), &last).await?;
-        self.carry_all_in()
+        self.hub.carry_in(&self.workspace, &self.from)
     }
 
     /// Saves what is left at the end of a run. Commits that have not landed are put on a branch of their own.
     pub async fn run_ended(&mut self, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {
-            self.carry_home(NOTE)?;
+            self.hub.carry_note_home(&self.workspace)?;
             return Ok(Vec::new());
         }
         let Home { mut events, commit, .. } =
@@ -280,23 +253,15 @@ impl WorkspaceSite {
         let Some(commit) = commit.filter(|commit| !self.has_landed(commit)) else {
             return Ok(events);
         };
-        let (passed, verified) = self.landed;
-        match self.options.when {
-            LandWhen::Passed if tally.passed > passed => events.extend(self.land(&commit, tally).await?),
-            LandWhen::Verified if tally.verified > verified => {
-                events.extend(self.land(&commit, tally).await?)
-            }
-            LandWhen::End => events.extend(self.land(&commit, tally).await?),
-            LandWhen::Passed | LandWhen::Verified | LandWhen::Never => {
-                let why = match self.options.when {
-                    LandWhen::Never => LandingRefusal::NotWanted,
-                    LandWhen::Passed | LandWhen::Verified | LandWhen::End => LandingRefusal::NotPassed,
-                };
-                if self.last_refusal.is_none() {
-                    let branch = self.hub.leave_apart(&self.workspace, &commit, &self.from).await?;
-                    events.push(SiteEvent::Apart { branch, commit, why });
-                }
-            }
+        if self.has_more_to_land(tally) || self.options.when == LandWhen::End {
+            events.extend(self.land(&commit, tally).await?);
+        } else if self.last_refusal.is_none() {
+            let why = match self.options.when {
+                LandWhen::Never => LandingRefusal::NotWanted,
+                LandWhen::Passed | LandWhen::Verified | LandWhen::End => LandingRefusal::NotPassed,
+            };
+            let branch = self.hub.leave_apart(&self.workspace, &commit, &self.from).await?;
+            events.push(SiteEvent::Apart { branch, commit, why });
         }
         Ok(events)
     }
@@ -320,8 +285,18 @@ impl WorkspaceSite {
                 home.commit = self.hub.last_fetched(&self.workspace);
             }
         }
-        self.carry_home(NOTE)?;
+        self.hub.carry_note_home(&self.workspace)?;
         Ok(home)
+    }
+
+    /// Whether more deliverables have come as far as a landing needs than at the last one.
+    fn has_more_to_land(&self, tally: Tally) -> bool {
+        let (passed, verified) = self.landed;
+        match self.options.when {
+            LandWhen::Passed => tally.passed > passed,
+            LandWhen::Verified => tally.verified > verified,
+            LandWhen::End | LandWhen::Never => false,
+        }
     }
 
     async fn land(&mut self, commit: &str, tally: Tally) -> Result<Option<SiteEvent>, Fault> {
@@ -362,66 +337,6 @@ impl WorkspaceSite {
     fn has_landed(&self, commit: &String) -> bool {
         [&self.from.commit, &self.last_landed].into_iter().any(|landed| landed.as_ref() == Some(commit))
     }
-
-    /// Gives the workspace what is the user's and not in its commits.
-    fn carry_all_in(&self) -> Result<(), Fault> {
-        // Nothing of the project may be committed yet.
-        directory(&self.workspace.tree(), self.workspace.part())
-            .map_err(|error| self.hub.unwritable(&error))?;
-        ["SPEC.md", NOTE].into_iter().try_for_each(|name| self.carry_in(name))?;
-        // Rooms that show the workspace at the project's path have the user's directory there.
-        if !self.hub.room_config.sandbox.layer().can_move() {
-            let link = self.workspace.root().join(OWN_DIRECTORY);
-            // Whatever else is there is not used.
-            let _ = std::os::unix::fs::symlink(self.root.join(OWN_DIRECTORY), link);
-        }
-        Ok(())
-    }
-
-    /// Gives the workspace a file as the user has it now, committed or not.
-    fn carry_in(&self, name: &str) -> Result<(), Fault> {
-        let source = self.root.join(name);
-        // A link could lead to what agents must not see, and an agent could have made it.
-        if source.is_symlink() && !self.leads_to_seen_file(&source) {
-            let message = format!("{} is a link to a file that agents do not see.", source.display());
-            return Err(Fault::permanent(FaultLayer::Config, "workspace", message)
-                .hint("Make it a regular file, or a link to a committed one."));
-        }
-        let content = read_bytes(&source, DOCUMENT_LIMIT).map_err(|error| unreadable(&source, &error))?;
-        let (tree, target) = (self.workspace.tree(), self.workspace.part().join(name));
-        let now = read_bytes_beneath(&tree, &target, DOCUMENT_LIMIT).ok();
-        match content {
-            Some(content) if now.as_ref() != Some(&content) => {
-                let placed = replace_beneath(&tree, &target, &content);
-                placed.map_err(|error| self.hub.unwritable(&error))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether a link of the user's leads to a file that is in the workspace too.
-    fn leads_to_seen_file(&self, link: &Path) -> bool {
-        let target = link.canonicalize().ok();
-        let inside = target.as_deref().and_then(|target| target.strip_prefix(&self.from.top).ok());
-        inside
-            .is_some_and(|inside| read_bytes_beneath(&self.workspace.tree(), inside, DOCUMENT_LIMIT).is_ok())
-    }
-
-    /// Gives the user a plain file that an agent has written, if it is one and not too large.
-    fn carry_home(&self, name: &str) -> Result<(), Fault> {
-        let source = self.workspace.part().join(name);
-        let Ok(content) = read_bytes_beneath(&self.workspace.tree(), &source, NOTE_LIMIT) else {
-            return Ok(());
-        };
-        let now = read_bytes_beneath(&self.root, Path::new(name), DOCUMENT_LIMIT).ok();
-        if now.as_ref() == Some(&content) {
-            return Ok(());
-        }
-        replace_beneath(&self.root, Path::new(name), &content).map_err(|error| {
-            let message = format!("{} cannot be written: {error}.", self.root.join(name).display());
-            Fault::permanent(FaultLayer::System, "landing", message)
-        })
-    }
 }
 
 /// What a session has brought.
@@ -447,22 +362,17 @@ impl Home {
     }
 }
 
-fn unreadable(path: &Path, error: &ReadError) -> Fault {
-    let message = format!("{} cannot be read: {error}.", path.display());
-    Fault::permanent(FaultLayer::Config, "workspace", message).hint(error.advice())
-}
-
 impl Hub {
     /// The passed and the verified deliverables at the last landing; `None` if there was none.
     fn last_landed(&self) -> Option<(usize, usize)> {
-        let text = read_text(&self.directory.join("landed.json"), DOCUMENT_LIMIT).ok()??;
+        let text = read_text(&self.layout.directory().join("landed.json"), DOCUMENT_LIMIT).ok()??;
         serde_json::from_str(&text).ok()
     }
 
     fn record_landed(&self, landed: (usize, usize)) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
+        let mut file = tempfile::NamedTempFile::new_in(self.layout.directory())?;
         serde_json::to_writer(&mut file, &landed)?;
-        file.persist(self.directory.join("landed.json")).map(drop).map_err(|error| error.error)
+        file.persist(self.layout.directory().join("landed.json")).map(drop).map_err(|error| error.error)
     }
 
     /// The workspace as it is, if a killed run is resumed there or if it has commits beyond the user's. Otherwise its commits are kept in the
@@ -479,12 +389,8 @@ impl Hub {
             return Ok(None);
         }
         self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
-        let fetched = self.fetch(&existing).await?;
-        let continues = match &from.commit {
-            Some(commit) => self.is_ancestor(commit, &fetched.commit).await?,
-            None => true,
-        };
-        let is_ahead = continues && from.commit.as_ref() != Some(&fetched.commit);
-        Ok((start == Start::Resumed && continues || is_ahead).then_some(existing))
+        let Fetched { commit, continues_base } = self.fetch(&existing).await?;
+        let is_ahead = from.commit.as_ref() != Some(&commit);
+        Ok((continues_base && (start == Start::Resumed || is_ahead)).then_some(existing))
     }
 }

@@ -29,11 +29,11 @@ pub(crate) struct LandingRecord {
 
 impl Hub {
     fn record_file(&self) -> PathBuf {
-        self.directory.join("landing.json")
+        self.layout.directory().join("landing.json")
     }
 
     pub(crate) fn record_landing(&self, record: &LandingRecord) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
+        let mut file = tempfile::NamedTempFile::new_in(self.layout.directory())?;
         serde_json::to_writer(&mut file, record)?;
         file.as_file().sync_all()?;
         file.persist(self.record_file()).map(drop).map_err(|error| error.error)

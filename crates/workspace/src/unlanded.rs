@@ -30,19 +30,25 @@ impl Hub {
     /// The commits of the last run that are not on the user's branch; `None` if there are none.
     pub async fn unlanded(&self) -> Result<Option<Unlanded>, Fault> {
         let from = self.update().await?;
-        let runs = fs::read_dir(self.git_dir().join("refs/heads/autonoe")).into_iter().flatten().flatten();
+        let runs =
+            fs::read_dir(self.layout.git_dir().join("refs/heads/autonoe")).into_iter().flatten().flatten();
         let numbers = runs.filter_map(|entry| entry.file_name().to_str()?.parse::<i64>().ok());
         let Some(last) = numbers.max() else {
             return Ok(None);
         };
         let branch = format!("autonoe/{last}");
-        let reference = self.git_dir().join("refs/heads").join(&branch);
+        let reference = self.layout.git_dir().join("refs/heads").join(&branch);
         let Some(commit) = read_text(&reference, SETTINGS_LIMIT).ok().flatten() else {
             return Ok(None);
         };
         let commit = commit.trim().to_owned();
         let is_landed = match &from.commit {
-            Some(head) => self.is_ancestor(&commit, head).await?,
+            Some(head) => {
+                let room = self.room(self.layout.readable(), [])?;
+                let is_landed = self.is_ancestor(&room, &commit, head).await;
+                room.close().await;
+                is_landed?
+            }
             None => false,
         };
         Ok((!is_landed).then_some(Unlanded { branch, commit, from }))
@@ -61,8 +67,8 @@ impl Hub {
 
     /// The commits and their changes, as git prints them.
     pub async fn show_unlanded(&self, unlanded: &Unlanded) -> Result<String, Fault> {
-        let room = self.room([self.directory.join("base"), self.git_dir()], [])?;
-        let git = self.git_dir().display().to_string();
+        let room = self.room(self.layout.readable(), [])?;
+        let git = self.layout.git_dir().display().to_string();
         let head = unlanded.from.commit.as_deref().unwrap_or_default();
         let shown = room.run(SHOW, [git.as_str(), head, &unlanded.commit]).await;
         room.close().await;

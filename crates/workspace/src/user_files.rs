@@ -6,9 +6,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
 use autonoe_core::fault::Fault;
-use autonoe_files::{SETTINGS_LIMIT, read_text};
 
 use crate::hub::Hub;
+use crate::project_files::{NOTE, OWN_DIRECTORY};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
 
@@ -36,32 +36,8 @@ impl Hub {
             return Err(self.refused(&format!(".worktreeinclude cannot be used ({})", listed.reason()), ""));
         }
         let paths: Vec<String> = listed.stdout.split_terminator('\0').map(str::to_owned).collect();
-        self.exclude(workspace, &paths).map_err(|error| self.unwritable(&error))?;
+        self.exclude_included(workspace, &paths).map_err(|error| self.unwritable(&error))?;
         self.copy_files(workspace, revision, paths).await
-    }
-
-    /// What the user's own git ignores, beside the `.gitignore` files of the project.
-    pub(crate) fn users_excludes(&self) -> String {
-        let shared = self.repository().directories.into_iter().next();
-        let own = shared.map(|directory| directory.join("info/exclude"));
-        let global = self.home().map(|home| home.join(".config/git/ignore"));
-        let older = self.home().map(|home| home.join(".gitignore"));
-        let files = own.into_iter().chain(global).chain(older);
-        let texts = files.filter_map(|file| read_text(&file, SETTINGS_LIMIT).ok().flatten());
-        texts.map(|text| format!("{text}\n")).collect()
-    }
-
-    /// Patterns of the files that were copied into a workspace because the user wants them there: they are not for commits.
-    pub(crate) fn included_patterns(&self, workspace: &Workspace) -> String {
-        read_text(&workspace.included_file(), SETTINGS_LIMIT).ok().flatten().unwrap_or_default()
-    }
-
-    fn exclude(&self, workspace: &Workspace, paths: &[String]) -> io::Result<()> {
-        fs::write(workspace.included_file(), paths.iter().map(|path| pattern(path)).collect::<String>())?;
-        let own = fs::read_to_string(workspace.exclude_file()).unwrap_or_default();
-        let all = format!("{own}{}", self.included_patterns(workspace));
-        fs::write(workspace.exclude_file(), &all)?;
-        fs::write(workspace.git_dir().join("info/exclude"), all)
     }
 
     /// Makes the files of a workspace the same as the user's, with all uncommitted changes.
@@ -70,8 +46,7 @@ impl Hub {
         workspace: &Workspace,
         revision: &ProjectRevision,
     ) -> Result<(), Fault> {
-        let ours =
-            |path: &String| path.split('/').any(|part| [".autonoe", ".autonoe-note.md"].contains(&part));
+        let ours = |path: &String| path.split('/').any(|part| [OWN_DIRECTORY, NOTE].contains(&part));
         let paths = revision.uncommitted.iter().filter(|path| !ours(path)).cloned().collect();
         self.copy_files(workspace, revision, paths).await
     }
@@ -88,19 +63,6 @@ impl Hub {
             tokio::task::spawn_blocking(copying).await.map_err(|error| autonoe_git::broken(&error))?;
         copied.map_err(|error| self.unwritable(&error))
     }
-}
-
-/// A line that excludes exactly one path.
-fn pattern(path: &str) -> String {
-    let mut line = "/".to_owned();
-    for c in path.chars() {
-        if matches!(c, '*' | '?' | '[' | '\\' | ' ') {
-            line.push('\\');
-        }
-        line.push(c);
-    }
-    line.push('\n');
-    line
 }
 
 /// Makes a path of one tree the same as in another.

@@ -3,6 +3,7 @@
 //! It is kept between the sessions of a run, with dependencies and build output. The next run reuses it: its repository is made
 //! anew, tracked files are restored, and untracked files are removed; ignored ones stay.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,20 +15,23 @@ use serde::{Deserialize, Serialize};
 use autonoe_git::Skeleton;
 
 use crate::hub::Hub;
+use crate::hub_layout::TREE;
+use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 
-/// Fills the working tree `$1` with the tree `$2`. If it was filled before, its index is as it was then. `$3` is the path of the project
-/// within the working tree. Autonoe's own files are left out, and SPEC.md, which is the user's.
+/// Fills the working tree `$1` with the tree `$2`, without the files that the other arguments name. If it was filled before, its index is
+/// as it was then.
 const FILL: &str = r#"cd "$1" || exit
 export GIT_DIR="$PWD/.git"
+tree=$2; shift 2
 [ -f .git/index ] && was_filled=1
 if [ "$was_filled" ]; then
     git update-index -q --refresh > /dev/null
-    git read-tree --reset -u "$2" && git clean -ffdq || exit
+    git read-tree --reset -u "$tree" && git clean -ffdq || exit
 else
-    git read-tree "$2" || exit
+    git read-tree "$tree" || exit
 fi
-git ls-files -z -- "$3.autonoe" "$3.autonoe-note.md" "$3SPEC.md" | git update-index -z --skip-worktree --stdin || exit
+git ls-files -z -- "$@" | git update-index -z --skip-worktree --stdin || exit
 [ "$was_filled" ] || git checkout-index --all --quiet -u"#;
 
 /// A clone in which one agent works.
@@ -52,7 +56,7 @@ pub enum Preparation {
 impl Workspace {
     /// The working tree.
     pub fn tree(&self) -> PathBuf {
-        self.directory.join("tree")
+        self.directory.join(TREE)
     }
 
     /// The project within the working tree.
@@ -63,6 +67,11 @@ impl Workspace {
     /// The path of the project within the working tree.
     pub(crate) fn part(&self) -> &Path {
         Path::new(self.part.trim_end_matches('/'))
+    }
+
+    /// Autonoe's own files, and SPEC.md, which is the user's, within the working tree.
+    pub(crate) fn own_files(&self) -> [String; 3] {
+        [OWN_DIRECTORY, NOTE, SPEC].map(|name| format!("{}{name}", self.part))
     }
 
     pub(crate) fn git_dir(&self) -> PathBuf {
@@ -129,15 +138,16 @@ impl Hub {
         }
         self.write_repository(&workspace, revision).map_err(|error| self.unwritable(&error))?;
         let tree = revision.tree.as_deref().unwrap_or(empty_tree(&revision.format));
-        let room = self.room([self.directory.join("base"), self.git_dir()], [workspace.directory.clone()])?;
+        let room = self.room(self.layout.readable(), [workspace.directory.clone()])?;
         let path = workspace.tree();
-        let args = [path.as_os_str(), tree.as_ref(), workspace.part.as_ref()];
+        let own = workspace.own_files();
+        let args = [path.as_os_str(), tree.as_ref()].into_iter().chain(own.iter().map(OsStr::new));
         let finished = room.run(FILL, args).await;
         room.close().await;
         let finished = finished?;
         match finished.code {
             0 => {
-                let finished = remove(&workspace.root().join(".autonoe"))
+                let finished = remove(&workspace.root().join(OWN_DIRECTORY))
                     .and_then(|()| copy_index(&workspace.git_dir().join("index"), &workspace.saved_index()));
                 finished.map_err(|error| self.unwritable(&error))?;
                 Ok((workspace, preparation))
@@ -157,10 +167,9 @@ impl Hub {
 
     /// Moves a workspace out of the way. An earlier one that was moved is removed. Returns where it is.
     pub(crate) fn set_aside(&self, name: &str) -> io::Result<PathBuf> {
-        let workspaces = self.directory.join("workspaces");
-        let aside = workspaces.join(format!("{name}.aside"));
+        let aside = self.layout.workspace(&format!("{name}.aside"));
         remove(&aside)?;
-        fs::rename(workspaces.join(name), &aside)?;
+        fs::rename(self.layout.workspace(name), &aside)?;
         Ok(aside)
     }
 
@@ -168,7 +177,7 @@ impl Hub {
     pub(crate) fn described(&self, name: &str, branch: &str, revision: &ProjectRevision) -> Workspace {
         let part = self.root().strip_prefix(&revision.top).ok().and_then(Path::to_str).unwrap_or_default();
         Workspace {
-            directory: self.directory.join("workspaces").join(name),
+            directory: self.layout.workspace(name),
             branch: branch.to_owned(),
             base: revision.commit.clone(),
             format: revision.format.clone(),
@@ -181,20 +190,17 @@ impl Hub {
         fs::create_dir_all(workspace.tree())?;
         remove(&workspace.git_dir())?;
         let shallow = self.shallow(&self.repository()).ok().flatten();
-        let own = format!("/{0}.autonoe\n/{0}.autonoe-note.md\n/{0}SPEC.md\n", workspace.part);
-        let exclude = [own, self.users_excludes(), self.included_patterns(workspace)].concat();
-        fs::write(workspace.exclude_file(), &exclude)?;
         let skeleton = Skeleton {
             format: &revision.format,
             is_bare: false,
             branch: &workspace.branch,
             commit: revision.commit.as_deref(),
-            borrowed: &[self.base_objects(), self.objects()],
+            borrowed: &[self.layout.base_objects(), self.layout.objects()],
             shallow: shallow.as_deref(),
             refs: &revision.packed_tags(),
-            exclude: &exclude,
         };
         skeleton.write(&workspace.git_dir())?;
+        self.write_excludes(workspace)?;
         match workspace.exists() {
             true => copy_index(&workspace.saved_index(), &workspace.git_dir().join("index")),
             false => Ok(()),

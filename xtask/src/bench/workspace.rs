@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Instant;
 
-use autonoe_workspace::{Hub, Landing, LandingTarget, SelfActingFiles};
+use autonoe_workspace::{Hub, HubLayout, Landing, LandingTarget, SelfActingFiles};
 
 use super::checkout::{fill, git, room_config};
 use super::project::BenchProject;
@@ -43,7 +43,7 @@ async fn times(autonoe: &Path) -> Result<Vec<BenchRow>> {
     for round in 0..ROUNDS {
         let hub = Hub::new(
             project.root().canonicalize()?,
-            state.join(format!("hub-{round}")),
+            HubLayout::new(state.join(format!("hub-{round}"))),
             room_config.clone(),
             None,
         );
@@ -105,7 +105,8 @@ async fn disk(autonoe: &Path) -> Result<BenchRow> {
     let state = project.home().join("state");
     fs::create_dir_all(&state)?;
     let room_config = room_config(autonoe, &state).await?;
-    let hub = Hub::new(project.root().canonicalize()?, state.join("hub"), room_config, None);
+    let layout = HubLayout::in_state(&state);
+    let hub = Hub::new(project.root().canonicalize()?, layout, room_config, None);
     let revision = hub.update().await?;
     let (workspace, _) = hub.workspace("1", "autonoe/1", &revision).await?;
     let checkout = own_bytes(&workspace.tree())?;

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod change;
+mod claims;
 mod client;
 mod list;
 mod mcp;

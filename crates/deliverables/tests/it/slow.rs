@@ -20,8 +20,8 @@ impl Examiner for SlowExaminer {
         Ok(())
     }
 
-    async fn examine(&self, _: &Deliverable) -> Result<Examination, ChangeError> {
-        Err(Fault::permanent(FaultLayer::System, "slow", "Not used in these tests.").into())
+    async fn examine(&self, _: &Deliverable) -> Result<Examination, Fault> {
+        Err(Fault::permanent(FaultLayer::System, "slow", "Not used in these tests."))
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use autonoe_sandbox::{Bounds, RoomConfig, Sandbox};
 use autonoe_test_kit::{PATH, TestDirectory, example};
-use autonoe_workspace::{Hub, Landing, LandingTarget, ProjectRevision, SelfActingFiles, Workspace};
+use autonoe_workspace::{
+    Hub, HubLayout, Landing, LandingTarget, ProjectRevision, SelfActingFiles, Workspace,
+};
 
 pub struct HubFixture {
     directory: TestDirectory,
@@ -46,7 +48,8 @@ impl HubFixture {
             guarded: Arc::default(),
         };
         let root = directory.path(part).canonicalize().unwrap();
-        let hub = Hub::new(root, state.canonicalize().unwrap().join("hub"), room_config, None);
+        let layout = HubLayout::in_state(&state.canonicalize().unwrap());
+        let hub = Hub::new(root, layout, room_config, None);
         Self { directory, hub }
     }
 

@@ -38,10 +38,8 @@ async fn killed() -> (HubFixture, String) {
 }
 
 async fn start(fixture: &HubFixture) {
-    let (hub, root) = (fixture.hub.clone(), fixture.root().canonicalize().unwrap());
-    WorkspaceSite::prepare(hub, &root, 2, Start::New, SiteOptions::default(), Tally::default())
-        .await
-        .unwrap();
+    let options = SiteOptions::default();
+    WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, options, Tally::default()).await.unwrap();
 }
 
 #[tokio::test]

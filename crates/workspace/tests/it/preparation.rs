@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use autonoe_core::status::Tally;
 use autonoe_test_kit::TestDirectory;
-use autonoe_workspace::Preparation;
+use autonoe_workspace::{Preparation, SiteOptions, Start, WorkspaceSite};
 
 use crate::fixture::{HubFixture, files, write};
 
@@ -123,4 +124,20 @@ async fn objects_outlive_the_users_repository() {
     fixture.git_in(&workspace.tree(), &["fsck", "--full"]);
     fixture.work(&workspace, &[("new.txt", "x")]);
     fixture.hub.fetch(&workspace).await.unwrap();
+}
+
+#[tokio::test]
+async fn included_files_are_kept_out_of_commits_also_when_they_are_not_included_any_more() {
+    let fixture = HubFixture::new().await;
+    fixture.write("secret", "x");
+    for (run, included) in [(1, "secret"), (2, "secret"), (3, "other")] {
+        fixture.write(".worktreeinclude", included);
+        let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+        let site = WorkspaceSite::prepare(hub, run, Start::New, options, Tally::default()).await.unwrap();
+        let tree = site.workspace.tree();
+        assert_eq!(fs::read_to_string(tree.join("secret")).unwrap(), "x", "run {run}");
+        assert_eq!(fixture.git_in(&tree, &["status", "--porcelain"]), "", "run {run}");
+        let exclude = fs::read_to_string(tree.join(".git/info/exclude")).unwrap();
+        assert_eq!(exclude.matches("/secret\n").count(), 1, "run {run}: {exclude}");
+    }
 }

@@ -57,7 +57,7 @@ impl Examiner for ScriptedExaminer {
         Ok(())
     }
 
-    async fn examine(&self, _: &Deliverable) -> Result<Examination, ChangeError> {
+    async fn examine(&self, _: &Deliverable) -> Result<Examination, Fault> {
         panic!("these sessions claim nothing")
     }
 

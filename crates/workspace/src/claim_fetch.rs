@@ -1,10 +1,8 @@
 //! Claims of an agent in a workspace: its commits are fetched before they are checked, so that nothing passes that cannot come home.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use autonoe_core::deliverable::Deliverable;
-use autonoe_core::examiner::{Confirmation, Examination, Examiner, Proposal};
+use autonoe_core::examiner::ClaimPreparation;
 use autonoe_core::fault::Fault;
 use autonoe_core::status::{ChangeError, Refusal};
 
@@ -12,8 +10,7 @@ use crate::hub::{Hub, UNUSABLE};
 use crate::workspace::Workspace;
 
 /// Fetches the commits of a workspace before a claim is examined.
-pub(crate) struct ClaimExaminer {
-    pub inner: Arc<dyn Examiner>,
+pub(crate) struct ClaimFetch {
     pub hub: Hub,
     pub workspace: Workspace,
     /// The project was not in a repository before: agents need not know that there is one now, so what they have written is
@@ -22,38 +19,14 @@ pub(crate) struct ClaimExaminer {
 }
 
 #[async_trait]
-impl Examiner for ClaimExaminer {
-    async fn prepare(&self) -> Result<(), Fault> {
-        self.inner.prepare().await
-    }
-
-    async fn propose(&self, ids: &[String], proposals: Vec<Proposal>) -> Result<(), ChangeError> {
-        self.inner.propose(ids, proposals).await
-    }
-
-    async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, ChangeError> {
+impl ClaimPreparation for ClaimFetch {
+    async fn before_claim(&self, deliverable: &Deliverable) -> Result<(), ChangeError> {
         if self.saves_first {
             let message = format!("Save uncommitted work for the checks of {}", deliverable.id);
             self.hub.save_leftovers(&self.workspace, &message).await.map_err(refused)?;
         }
         self.hub.fetch(&self.workspace).await.map_err(refused)?;
-        self.inner.examine(deliverable).await
-    }
-
-    async fn confirm(&self) -> Result<Confirmation, Fault> {
-        self.inner.confirm().await
-    }
-
-    async fn review_briefing(&self) -> Result<Option<String>, Fault> {
-        self.inner.review_briefing().await
-    }
-
-    async fn review(&self, id: &str, holds: bool, reason: String) -> Result<(), ChangeError> {
-        self.inner.review(id, holds, reason).await
-    }
-
-    async fn briefing(&self) -> Result<Option<String>, Fault> {
-        self.inner.briefing().await
+        Ok(())
     }
 }
 

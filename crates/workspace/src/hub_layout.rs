@@ -1,0 +1,66 @@
+//! Where a hub has its files. Nothing else knows these names.
+
+use std::path::{Path, PathBuf};
+
+/// The working tree within the directory of a workspace.
+pub(crate) const TREE: &str = "tree";
+
+/// The directory of a hub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HubLayout {
+    directory: PathBuf,
+}
+
+impl HubLayout {
+    /// `directory` is ours: no agent ever has write access to it but in its own workspace.
+    pub fn new(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// The hub of the project that has this state directory.
+    pub fn in_state(state: &Path) -> Self {
+        Self::new(state.join("hub"))
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The bare repository.
+    pub fn git_dir(&self) -> PathBuf {
+        self.directory.join("hub.git")
+    }
+
+    /// Objects from workspaces, all of them checked.
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.git_dir().join("objects")
+    }
+
+    /// Links to the object files of the user's repository.
+    pub fn base_objects(&self) -> PathBuf {
+        self.directory.join("base/objects")
+    }
+
+    /// What a room must be able to read in order to have all objects.
+    pub fn readable(&self) -> [PathBuf; 2] {
+        [self.base_objects(), self.git_dir()]
+    }
+
+    /// What rooms need while they are open.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.directory.join("scratch")
+    }
+
+    pub(crate) fn workspaces(&self) -> PathBuf {
+        self.directory.join("workspaces")
+    }
+
+    pub(crate) fn workspace(&self, name: &str) -> PathBuf {
+        self.workspaces().join(name)
+    }
+
+    /// The working tree of a workspace.
+    pub fn tree(&self, workspace: &str) -> PathBuf {
+        self.workspace(workspace).join(TREE)
+    }
+}
