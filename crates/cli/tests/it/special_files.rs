@@ -62,7 +62,6 @@ fn a_special_file_is_reported_without_blocking() {
         (project.path(".autonoe/status.json"), &[run, "doctor", "status", "verify"]),
         (project.path(".autonoe/agent.json"), &[run, "doctor", "policy check ls"]),
         (project.path(".autonoe/checks.json"), &[run, "doctor", "checks", "status"]),
-        (project.path(".autonoe/oracles.json"), &[run, "doctor", "checks"]),
         (project.path(".autonoe/coding.md"), &[run, "doctor"]),
         (project.path(".git/config"), &[run, "doctor"]),
         (config, &[run, "doctor"]),
