@@ -11,6 +11,7 @@ mod path_mapping;
 mod read;
 mod replace;
 mod size;
+mod untrusted_dir;
 mod write;
 
 pub use error::{FileKind, ReadError};
@@ -19,4 +20,5 @@ pub use path_mapping::PathMapping;
 pub use read::{read_bytes, read_bytes_beneath, read_opened, read_start, read_text, to_text};
 pub use replace::replace_beneath;
 pub use size::{DOCUMENT_LIMIT, SETTINGS_LIMIT, show_bytes};
+pub use untrusted_dir::{TEMPORARY, UntrustedDir, Visibility, temporary_name};
 pub use write::{Disk, WriteFailure};

@@ -4,7 +4,7 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 
 use crate::error::{FileKind, ReadError};
 
@@ -64,6 +64,38 @@ fn beneath(root: &Path, path: &Path) -> io::Result<File> {
 fn beneath(root: &Path, path: &Path) -> io::Result<File> {
     use rustix::fs::Mode;
     Ok(rustix::fs::open(root.join(path), FLAGS | OFlags::NOFOLLOW, Mode::empty())?.into())
+}
+
+/// Opens the regular file `name` in an open directory, and follows no link; `None` if nothing exists there.
+pub(crate) fn opened_regular(
+    directory: impl std::os::fd::AsFd,
+    name: &std::ffi::OsStr,
+) -> Result<Option<File>, ReadError> {
+    use rustix::fs::{AtFlags, Mode, openat, statat};
+    use rustix::io::Errno;
+    // Checked before opening, as above.
+    let kind = match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(io::Error::from(error).into()),
+    };
+    let other = match kind {
+        FileType::RegularFile => None,
+        FileType::Directory => Some(FileKind::Directory),
+        FileType::Symlink => Some(FileKind::Link),
+        FileType::Fifo => Some(FileKind::NamedPipe),
+        FileType::Socket => Some(FileKind::Socket),
+        FileType::CharacterDevice | FileType::BlockDevice => Some(FileKind::Device),
+        FileType::Unknown => Some(FileKind::Unknown),
+    };
+    if let Some(kind) = other {
+        return Err(ReadError::NotRegular(kind));
+    }
+    match openat(&directory, name, FLAGS | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(file) => checked(file.into()).map(Some),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
 }
 
 /// The file may have been replaced since it was checked.
