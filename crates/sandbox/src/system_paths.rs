@@ -49,7 +49,7 @@ pub(crate) const KERNEL: [&str; 5] =
     ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/acpi"];
 
 /// Devices that programs write to.
-pub(crate) const DEVICES: [&str; 9] = [
+pub(crate) const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -57,7 +57,6 @@ pub(crate) const DEVICES: [&str; 9] = [
     "/dev/urandom",
     "/dev/tty",
     "/dev/ptmx",
-    "/dev/pts",
     "/dev/fd",
 ];
 

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+mod attacks;
 mod attributes;
 mod bounded_command;
 mod bubblewrap;
