@@ -5,6 +5,7 @@
 //! limit, and reports errors as a clause that follows the file name: "it is a named pipe, not a regular
 //! file". Failed writes are explained here too ([`WriteFailure`]).
 
+mod credentials;
 mod error;
 mod open;
 mod path_mapping;
@@ -14,6 +15,7 @@ mod size;
 mod untrusted_dir;
 mod write;
 
+pub use credentials::{CREDENTIALS, Credential, credentials_within, is_credential};
 pub use error::{FileKind, ReadError};
 pub use open::{find_regular, open_beneath, open_or_create, open_regular};
 pub use path_mapping::PathMapping;

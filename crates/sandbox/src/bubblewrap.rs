@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::bounds::Bounds;
+use crate::credentials;
 use crate::system_paths;
 
 /// The path of our own binary inside the room.
@@ -46,6 +47,9 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
             Visibility::Writable => list.mount("--bind", path, &bounds.shown(path)),
             Visibility::Hidden => list.hide(path, &bounds.shown(path)),
         }
+    }
+    for path in credentials::masked(bounds) {
+        list.hide(&path, &bounds.shown(&path));
     }
     list.protected(bounds);
     // Once more: the parents of protected paths are mounted again.

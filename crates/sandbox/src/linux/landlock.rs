@@ -13,6 +13,7 @@ use landlock::{
 };
 
 use crate::bounds::Bounds;
+use crate::credentials;
 use crate::system_paths;
 
 /// The minimum: older versions can restrict neither truncation nor connections.
@@ -103,7 +104,7 @@ pub(crate) fn restrict(bounds: &Bounds) -> io::Result<()> {
     };
     let secrets = system_paths::SECRET.map(PathBuf::from);
     let hidden = bounds.hidden.iter().filter_map(|path| path.canonicalize().ok());
-    let masked: Vec<_> = secrets.into_iter().chain(hidden).collect();
+    let masked: Vec<_> = secrets.into_iter().chain(hidden).chain(credentials::masked(bounds)).collect();
     let mut readable_paths = Vec::new();
     let system = system_paths::SYSTEM.iter().map(|path| (PathBuf::from(path), Links::Allowed));
     for (path, links) in system.chain(bounds.read.iter().map(|path| (path.clone(), Links::Ignored))) {

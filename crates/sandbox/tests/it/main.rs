@@ -6,6 +6,7 @@ mod attacks;
 mod attributes;
 mod bounded_command;
 mod bubblewrap;
+mod credentials;
 mod egress;
 mod git_locks;
 mod landlock;
