@@ -24,7 +24,7 @@ pub enum SandboxLayer {
 const LANDLOCK_GAPS: [&str; 4] = [
     "only the command policy protects .autonoe/, agent settings and git hooks with --in-place",
     "what is hidden in a directory that commands may write is not hidden from them",
-    "commands can see the command lines of other processes, and end their own room",
+    "commands can see the command lines of other processes and the names, sizes and times of files elsewhere, and can end their own room",
     "commands cannot reach servers that they start, and have no shared memory (/dev/shm, System V), so that PostgreSQL, Chromium and the \
      locks of Python's multiprocessing do not work",
 ];

@@ -264,6 +264,7 @@ fn autonoe_mcp_from_inside_changes_no_deliverable() {
         }
         let project = project(&format!(
             r#"
+            PATH=$PATH:/usr/bin:/bin
             call() {{
                 printf '%s\n' '{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{{}},"clientInfo":{{"name":"x","version":"1"}}}}}}' \
                     '{{"jsonrpc":"2.0","method":"notifications/initialized"}}' \
@@ -301,6 +302,7 @@ fn links_in_the_private_home_lead_to_nothing_of_the_user() {
         }
         let project = project(
             r#"
+            PATH=$PATH:/usr/bin:/bin
             for name in .gitconfig .codex .claude .gemini .acp .config .cache; do rm -rf ~/$name; ln -s "$REAL_HOME/$name" ~/$name; done
             readlink ~/.gitconfig ~/.codex; echo finished
             "#,
@@ -309,11 +311,10 @@ fn links_in_the_private_home_lead_to_nothing_of_the_user() {
         project.write("attack.sh", &format!("REAL_HOME='{}'\n{attack}", project.home().display()));
         let users = project.home().join(".gitconfig");
         fs::write(&users, "[user]\n\tname = The User\n").expect("written");
+        let bin = is_landlock.then(|| without_bubblewrap(&project));
         for _ in 0..2 {
             session(&project, |command| {
-                if is_landlock {
-                    command.env("PATH", without_bubblewrap(&project));
-                }
+                command.envs(bin.iter().map(|bin| ("PATH", bin)));
             });
             let result = project.read("result.txt");
             assert!(result.contains("finished") && result.contains(".codex"), "{result}");

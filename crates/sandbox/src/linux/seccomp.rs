@@ -92,6 +92,23 @@ const REFUSED_IF_SHARED: &[c_long] = &[
     libc::SYS_shmget,
 ];
 
+/// With Landlock, also refused for any other process than the caller, by the argument that names it: changes of how it runs. Without a
+/// process namespace, these would be the user's other processes.
+const OF_ANOTHER_PROCESS: &[(c_long, u8)] = &[
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_migrate_pages, 0),
+    (libc::SYS_move_pages, 0),
+];
+
+/// Likewise, by what the first argument says the second one is. Only for processes can 0 mean nobody but the caller.
+const OF_OTHER_PROCESSES: &[(c_long, u64)] =
+    &[(libc::SYS_setpriority, libc::PRIO_PROCESS as u64), (libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS)];
+
+const IOPRIO_WHO_PROCESS: u64 = 1;
+
 /// Calls that set the mode of a file, and the argument that has it.
 #[rustfmt::skip]
 const MODE_CALLS: &[(c_long, u8)] = &[
@@ -200,6 +217,12 @@ fn refused(net: Net, bounds: &Bounds) -> Result<SeccompRules, BackendError> {
         rules.insert(libc::SYS_socketpair, pairs()?);
         for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
             rules.insert(call, vec![rule(vec![has(flags, MSG_FASTOPEN)?])?]);
+        }
+        for &(call, process) in OF_ANOTHER_PROCESS {
+            rules.insert(call, vec![rule(vec![is_not(process, 0)?])?]);
+        }
+        for &(call, process) in OF_OTHER_PROCESSES {
+            rules.insert(call, vec![rule(vec![is_not(0, process)?])?, rule(vec![is_not(1, 0)?])?]);
         }
         // Without a process namespace, the limits of the user's other processes could be changed.
         rules.insert(libc::SYS_prlimit64, vec![rule(vec![is_not(0, 0)?, is_not(2, 0)?])?]);

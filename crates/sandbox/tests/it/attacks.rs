@@ -114,6 +114,15 @@ async fn tracing_the_first_process_or_a_supervisor_does_not_end_it() {
 }
 
 #[tokio::test]
+async fn how_other_processes_run_cannot_be_changed() {
+    let Some(test_room) = landlock_room().await else { return };
+    let mut bystander = Command::new("sleep").arg("60").spawn().unwrap();
+    assert_eq!(attack(&test_room, &format!("priorities {}", bystander.id())).await, "");
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+}
+
+#[tokio::test]
 async fn signals_from_inside_do_not_stop_the_room() {
     for layer in BOTH {
         let Some(test_room) = test_room(layer, |_| {}).await else { continue };
