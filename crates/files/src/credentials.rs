@@ -223,7 +223,12 @@ mod tests {
             fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
             fs::write(&path, "<password>x</password>").expect("written");
             for root in path.ancestors().skip(1).take_while(|root| root.starts_with(directory.path())) {
-                assert_eq!(credentials_within(root), [path.clone()], "{} in {root:?}", credential.tool);
+                assert_eq!(
+                    credentials_within(root),
+                    std::slice::from_ref(&path),
+                    "{} in {root:?}",
+                    credential.tool
+                );
                 assert!(is_credential(root, &path), "{} in {root:?}", credential.tool);
                 assert!(is_credential(root, &path.join("deeper")), "{} in {root:?}", credential.tool);
             }
