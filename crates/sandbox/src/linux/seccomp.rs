@@ -37,7 +37,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_finit_module,
     libc::SYS_init_module,
     libc::SYS_kcmp,
-    libc::SYS_kexec_file_load,
+    KEXEC_FILE_LOAD,
     libc::SYS_kexec_load,
     libc::SYS_keyctl,
     libc::SYS_lookup_dcookie,
@@ -58,6 +58,12 @@ const REFUSED: &[c_long] = &[
     libc::SYS_userfaultfd,
     libc::SYS_vhangup,
 ];
+
+/// `libc` does not know it for every machine.
+#[cfg(not(target_arch = "riscv64"))]
+const KEXEC_FILE_LOAD: c_long = libc::SYS_kexec_file_load;
+#[cfg(target_arch = "riscv64")]
+const KEXEC_FILE_LOAD: c_long = 294;
 
 /// Refused unless programs may create sandboxes of their own.
 const REFUSED_UNLESS_NESTED: &[c_long] = &[
