@@ -186,10 +186,11 @@ impl Project {
 /// Fails if something else is where the directory should be; nothing at all is fine.
 fn check_autonoe_dir(directory: &Path) -> Result<(), Fault> {
     let what = match find_regular(directory) {
-        // Whoever can write the project could replace the link, and nothing could keep what it leads to read-only.
-        _ if directory.is_symlink() => "is a symbolic link".to_owned(),
-        Err(ReadError::NotRegular(FileKind::Directory)) => return Ok(()),
-        Ok(None) => return Ok(()),
+        // An agent could replace the link, and nothing could keep what it leads to read-only.
+        Err(ReadError::NotRegular(FileKind::Directory)) | Ok(None) if directory.is_symlink() => {
+            "is a symbolic link".to_owned()
+        }
+        Err(ReadError::NotRegular(FileKind::Directory)) | Ok(None) => return Ok(()),
         Ok(Some(_)) => "is a file".to_owned(),
         Err(ReadError::NotRegular(kind)) => format!("is a {kind}"),
         Err(error) => format!("cannot be opened ({error})"),
