@@ -135,7 +135,7 @@ impl ResolvedRun {
             return Err(strict_needs_bubblewrap(sandbox.layer()));
         }
         notices.extend(host.identity.warning());
-        notices.extend(room_config::limitations(sandbox.layer()).map(str::to_owned));
+        notices.extend(room_config::limitations(sandbox.layer()));
         notices.extend(room_config::home_in_project(&project, environment).map(|home| {
             format!(
                 "the project contains your home directory, {}; agents can read and write it.",
