@@ -40,6 +40,9 @@ pub struct CheckRegistry {
     /// Names of the user's checks that are not as accepted, until the user decides.
     #[serde(default)]
     pub changed: BTreeMap<String, CheckChange>,
+    /// The user's checks that failed when they last ran, by name, with the reason.
+    #[serde(default)]
+    pub failing: BTreeMap<String, String>,
     /// Baseline of each check from before the work began, by check key.
     #[serde(rename = "seen", default)]
     pub baselines: BTreeMap<String, CheckBaseline>,
@@ -142,6 +145,7 @@ impl Default for CheckRegistry {
             assigned: BTreeMap::new(),
             written: BTreeMap::new(),
             changed: BTreeMap::new(),
+            failing: BTreeMap::new(),
             baselines: BTreeMap::new(),
             globs: BTreeSet::new(),
             files: BTreeMap::new(),

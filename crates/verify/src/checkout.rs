@@ -38,6 +38,13 @@ const COPY: &str = r#"mkdir -p "$1" && cp -a --reflink=auto "$2/." "$1""#;
 const GIT_SETTINGS: &str = "[user]\n\tname = Autonoe\n\temail = autonoe@localhost\n[safe]\n\tdirectory = *\n\
                             \tbareRepository = all\n[init]\n\tdefaultBranch = main\n";
 
+/// Prints a branch of the repository `$1` that contains the commit `$2`.
+const BRANCH: &str =
+    r#"cd "$1" && git for-each-ref --count=1 --contains "$2" --format='%(refname)' refs/heads refs/remotes"#;
+
+/// Fault code of a commit that is not in the repository.
+pub const NO_COMMIT: &str = "no_commit";
+
 /// Creates checkouts of a project.
 #[derive(Debug, Clone)]
 pub struct CheckoutFactory {
@@ -239,7 +246,7 @@ impl CheckoutFactory {
             Err(QueryError::NoCommit(_)) if commit.is_some() => {
                 let message =
                     format!("Commit {} does not exist in this repository.", commit.unwrap_or_default());
-                return Err(Fault::permanent(FaultLayer::Config, "no_commit", message));
+                return Err(Fault::permanent(FaultLayer::Config, NO_COMMIT, message));
             }
             Err(QueryError::NoCommit(why)) => {
                 let files = directory.path().join("files");
@@ -261,6 +268,18 @@ impl CheckoutFactory {
             prepared: Default::default(),
             directory,
         })
+    }
+
+    /// Says that no branch of the project's repository contains a commit; `None` if one does, or without a commit.
+    pub async fn why_unreachable(&self, commit: Option<&str>) -> Result<Option<String>, Fault> {
+        let (Some(commit), Some(source)) = (commit, self.source()?) else {
+            return Ok(None);
+        };
+        let room = self.git_room(source.readable.clone(), [])?;
+        let found = room.run(BRANCH, [source.directory.as_os_str(), commit.as_ref()]).await;
+        room.close().await;
+        let is_reachable = !found?.stdout.trim().is_empty();
+        Ok((!is_reachable).then(|| "its commit is on no branch: git may remove it".to_owned()))
     }
 
     /// Where commits come from; `None` without a repository.
