@@ -106,6 +106,13 @@ fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str
     if !evidence.uncommitted.is_empty() {
         list.push(("Not checked", vec![text(format!("uncommitted: {}", evidence.uncommitted.join(", ")))]));
     }
+    if !evidence.runner_files.is_empty() {
+        let files = evidence.runner_files.join(", ");
+        list.push((
+            "Look at",
+            vec![text(format!("new files that test runners read by themselves: {files}"))],
+        ));
+    }
     list.push(("To reproduce", vec![code(format!("autonoe verify {}", item.id))]));
     list
 }

@@ -43,6 +43,9 @@ pub struct CheckRegistry {
     /// The user's checks that failed when they last ran, by name, with the reason.
     #[serde(default)]
     pub failing: BTreeMap<String, String>,
+    /// Files that test runners read by themselves, as they were committed when checks were first run; `None` before that.
+    #[serde(default)]
+    pub runner_files: Option<BTreeSet<String>>,
     /// Baseline of each check from before the work began, by check key.
     #[serde(rename = "seen", default)]
     pub baselines: BTreeMap<String, CheckBaseline>,
@@ -146,6 +149,7 @@ impl Default for CheckRegistry {
             written: BTreeMap::new(),
             changed: BTreeMap::new(),
             failing: BTreeMap::new(),
+            runner_files: None,
             baselines: BTreeMap::new(),
             globs: BTreeSet::new(),
             files: BTreeMap::new(),

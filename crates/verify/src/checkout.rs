@@ -3,6 +3,7 @@
 //! Agents can write the project's repository, so none of its settings, hooks and filters are used, and no object that the commit does not
 //! reach ([`crate::commit_objects`]). Git runs in rooms only. Where there is no repository, the files are copied, and that is reported.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,8 @@ pub struct CheckoutFactory {
     pub room_config: RoomConfig,
     /// Where the commits of agents are, if they work in a workspace.
     pub hub: Option<HubObjects>,
+    /// The project's repository when the run began, which must still be there, unless agents work in a workspace.
+    pub repository: Option<PathBuf>,
     /// Egress rules for checks that need the network; `None` if the user does not allow it.
     pub network: Option<Arc<EgressRules>>,
 }
@@ -120,6 +123,14 @@ pub(crate) struct PreparedFiles {
 }
 
 impl Checkout {
+    /// Files that test runners read by themselves.
+    pub(crate) fn runner_files(&self) -> BTreeSet<String> {
+        match &self.content {
+            Content::Commit(objects) => objects.runner_files.clone(),
+            Content::Files(_) => BTreeSet::new(),
+        }
+    }
+
     /// Makes a clean checkout.
     pub async fn files(&self) -> Result<CheckoutFiles, Fault> {
         let directory = self.factory.directory_in(self.directory.path());
@@ -284,6 +295,15 @@ impl CheckoutFactory {
 
     /// Where commits come from; `None` without a repository.
     pub(crate) fn source(&self) -> Result<Option<CommitSource>, Fault> {
+        let now = Repository::around(&self.root).directories.into_iter().next();
+        if let Some(repository) = self.repository.as_ref().filter(|_| self.hub.is_none())
+            && now.as_ref() != Some(repository)
+        {
+            let message =
+                format!("The project's repository {} was removed, moved or replaced.", repository.display());
+            return Err(Fault::permanent(FaultLayer::Config, "repository_gone", message)
+                .hint("Restore it; without it there is nothing that checks could be run on."));
+        }
         let Bounds { home, temp, write, .. } = &self.room_config.bounds;
         let temporary: Vec<&PathBuf> = [home, temp].into_iter().chain(write).collect();
         CommitSource::find(&self.root, self.hub.as_ref(), &temporary)

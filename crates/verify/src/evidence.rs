@@ -43,6 +43,9 @@ pub struct Evidence {
     /// Uncommitted files, which were not checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
+    /// New files that test runners read by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runner_files: Vec<String>,
     pub environment: CheckEnvironment,
     /// `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -150,6 +150,7 @@ impl ProjectExaminer {
                 commit: revision.commit.clone(),
                 tree: revision.tree.clone(),
                 uncommitted: revision.uncommitted.clone(),
+                runner_files: new_runner_files(&CheckRegistry::load(&self.project)?, checkout),
                 environment: CheckEnvironment {
                     os: std::env::consts::OS.to_owned(),
                     architecture: std::env::consts::ARCH.to_owned(),
@@ -188,6 +189,7 @@ impl ProjectExaminer {
         }
         let now = self.clock.now();
         let checkout = self.checkouts.check_out(None).await?;
+        registry.runner_files.get_or_insert_with(|| checkout.runner_files());
         let committed = checkout.files().await?;
         let mut missing = Vec::new();
         for check in &new {
@@ -393,6 +395,13 @@ fn assurance(evidence: &[CheckEvidence], registry: &CheckRegistry) -> Assurance 
     }
 }
 
+/// Files that test runners read by themselves, and that were not there when the checks were new.
+fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String> {
+    let known = registry.runner_files.clone().unwrap_or_default();
+    let is_new = |file: &String| !known.contains(file) && !registry.files.contains_key(file);
+    checkout.runner_files().into_iter().filter(is_new).collect()
+}
+
 /// Remembers which checks of the user's failed when they last ran.
 fn record_failures(registry: &mut CheckRegistry, results: &CheckResults) {
     for CheckEvidence { check, run, .. } in &results.evidence {
@@ -530,7 +539,13 @@ impl Examiner for ProjectExaminer {
         registry.save(&self.project)?;
         let changed = self.differences(&registry).await?;
         let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim).await?;
-        let message = summary(&checkout, &results, &changed);
+        let mut message = summary(&checkout, &results, &changed);
+        let new = new_runner_files(&registry, &checkout);
+        if results.assurance == Assurance::Verified && !new.is_empty() {
+            let notice = format!("Test runners read these new files by themselves: {}.", new.join(", "));
+            message = format!("{message}\n{notice}");
+            self.emit(RunEvent::Notice { message: format!("{}: {notice}", deliverable.id) }).await?;
+        }
         checkout.close().await;
         Ok(Examination { finding, message })
     }

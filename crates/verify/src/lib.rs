@@ -26,6 +26,7 @@ mod other_project;
 mod output;
 mod reproduce;
 mod review;
+mod runner_files;
 mod spec;
 mod spec_error;
 mod uncommitted;
