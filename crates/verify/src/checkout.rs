@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::blocking::blocking;
 use crate::commit_objects::{CommitObjects, Transfer, untrustworthy};
 use crate::commit_source::{CommitSource, HubObjects, blocked_git};
-use crate::copied_tree::{CopyError, copy_tree};
+use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::history::History;
 use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::directory_within;
@@ -42,6 +42,9 @@ const GIT_SETTINGS: &str = "[user]\n\tname = Autonoe\n\temail = autonoe@localhos
 /// Prints a branch of the repository `$1` that contains the commit `$2`.
 const BRANCH: &str =
     r#"cd "$1" && git for-each-ref --count=1 --contains "$2" --format='%(refname)' refs/heads refs/remotes"#;
+
+/// A file in the directory of histories.
+const IGNORE_FILES: &str = "ignore-files.json";
 
 /// Fault code of a commit that is not in the repository.
 pub const NO_COMMIT: &str = "no_commit";
@@ -238,6 +241,25 @@ impl CheckoutFactory {
         History { directory: self.history.clone() }.remove_old(age);
     }
 
+    /// Remembers the ignore files of a project without a repository, before the first agent could write some. They decide what is copied.
+    pub async fn remember_ignore_files(&self) -> Result<(), Fault> {
+        let has_repository = !Repository::around(&self.root).directories.is_empty();
+        if self.hub.is_some() || has_repository || self.remembered_ignore_files().is_some() {
+            return Ok(());
+        }
+        let root = self.root.clone();
+        let files = blocking(move |cancel| ignore_files(&root, cancel)).await;
+        let text = serde_json::to_string(&files).unwrap_or_default();
+        let written =
+            fs::create_dir_all(&self.history).and_then(|()| fs::write(self.history.join(IGNORE_FILES), text));
+        written.map_err(|error| self.io_fault(&error))
+    }
+
+    fn remembered_ignore_files(&self) -> Option<IgnoreFiles> {
+        let text = fs::read_to_string(self.history.join(IGNORE_FILES)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
     /// Prepares checkouts of a commit, or the last one.
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
         let source = self.source()?;
@@ -328,9 +350,11 @@ impl CheckoutFactory {
     /// `why`: the reason for copying.
     async fn copy(&self, to: &Path, why: NoCommit) -> Result<String, Fault> {
         let (root, repository, to) = (self.root.clone(), Repository::around(&self.root), to.to_owned());
+        let remembered = self.remembered_ignore_files();
         let copied = blocking(move |cancel| {
             fs::create_dir(&to).map_err(CopyError::Unwritable)?;
-            copy_tree(&root, &repository, &to, cancel)
+            let ignore = remembered.unwrap_or_else(|| ignore_files(&root, cancel));
+            copy_tree(&root, &repository, &ignore, &to, cancel)
         });
         copied.await.map_err(|error| {
             let advice = match &error {
