@@ -92,7 +92,10 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_named =
         |listed: &str| path.strip_suffix(listed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-    NAMES.into_iter().any(is_named) || name.ends_with(".pth") || shadows_python(path)
+    NAMES.into_iter().any(is_named)
+        || name.ends_with(".pth")
+        || name.ends_with(".pyc")
+        || shadows_python(path)
 }
 
 /// Whether Python would import it in place of a module of its own.
