@@ -2,7 +2,7 @@
 //! named by it.
 
 /// File names, wherever they are.
-const NAMES: [&str; 38] = [
+const NAMES: [&str; 40] = [
     ".babelrc",
     ".cargo/config",
     ".cargo/config.toml",
@@ -30,8 +30,10 @@ const NAMES: [&str; 38] = [
     "jest.config.js",
     "jest.config.ts",
     "karma.conf.js",
+    "makefile",
     "phpunit.xml",
     "phpunit.xml.dist",
+    "pyproject.toml",
     "pytest.ini",
     "rust-toolchain",
     "rust-toolchain.toml",
