@@ -14,9 +14,6 @@ mod strict;
 mod turn_end;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
-use std::io;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +87,8 @@ impl Backend for CodexBackend {
         vendor_session.warnings = warnings;
         let config = config::config(&settings, &vendor_session.server, access.as_ref(), ApprovalMode::Always);
         settings.write("config.toml", &config)?;
-        remove_rules(&settings.home)?;
+        // Rules left by an earlier session would let commands bypass our gates.
+        settings.remove(RULES)?;
         let env = env(&settings, access.as_ref());
         let process = match JsonLineProcess::start(launch.args(["app-server"]).envs(env)) {
             Ok(process) => process,
@@ -126,17 +124,6 @@ fn env(settings: &VendorSettings, access: Option<&ServiceAccess>) -> Vec<(&'stat
     let mut env = vec![("CODEX_HOME", settings.home.display().to_string())];
     env.extend(access.and_then(|access| access.key.clone()).map(|key| (config::KEY_VARIABLE, key)));
     env
-}
-
-/// Rules left by an earlier session would let commands bypass our gates.
-fn remove_rules(home: &Path) -> Result<(), Fault> {
-    match fs::remove_dir_all(home.join(RULES)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            let message = format!("{} cannot be removed: {error}.", home.join(RULES).display());
-            Err(Fault::permanent(FaultLayer::System, "agent_home", message))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
 }
 
 struct CodexAgent {

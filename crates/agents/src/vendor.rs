@@ -9,6 +9,8 @@ mod server_command;
 mod session;
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 use autonoe_deliverables::{CALLS_VARIABLE, CallAddress, DeliverableService, RELAY_ARG};
-use autonoe_files::WriteFailure;
+use autonoe_files::{UntrustedDir, Visibility, WriteFailure};
 use autonoe_mcp::ConfiguredServers;
 use autonoe_model::PriceList;
 use autonoe_sandbox::{Exit, Launch, RoomConfig, SessionSandbox, SocketRoute};
@@ -52,7 +54,7 @@ pub struct VendorSettings {
     pub command: Vec<String>,
     /// Its egress proxy has the route [`ModelService::route`].
     pub room_config: RoomConfig,
-    /// The agent's settings and conversations of this project, separate from the user's.
+    /// The agent's settings and conversations of this project, separate from the user's. Below the home of the room.
     pub home: PathBuf,
     /// The user's login, copied for each session.
     pub login: VendorLogin,
@@ -104,7 +106,8 @@ impl VendorSettings {
         phase: Phase,
         deliverables: &Arc<DeliverableService>,
     ) -> Result<PreparedSession, Fault> {
-        let borrowed = self.login.borrow(&self.home).map_err(|error| self.not_writable(&error))?;
+        let borrowed = self.own_dir().and_then(|own_dir| self.login.borrow(own_dir));
+        let borrowed = borrowed.map_err(|error| self.not_writable(&error))?;
         deliverables.enter(phase);
         let session_sandbox = Arc::new(SessionSandbox::new(self.room_config_with_calls()));
         let launch = self.launch(&session_sandbox).await?;
@@ -174,9 +177,25 @@ impl VendorSettings {
 
     /// Writes a settings file of the agent, readable by the user only.
     pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), Fault> {
-        let written = login::create_private(&self.home)
-            .and_then(|()| login::write(&self.home.join(name), content.as_bytes()));
-        written.map_err(|error| self.not_writable(&error))
+        let file = |own_dir: UntrustedDir| {
+            own_dir.replace(OsStr::new(name), content.as_bytes(), Visibility::OwnerOnly)
+        };
+        self.own_dir().and_then(file).map_err(|error| self.not_writable(&error))
+    }
+
+    /// Removes a file or a directory of the agent's settings.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), Fault> {
+        let removed = self.own_dir().and_then(|own_dir| own_dir.remove(OsStr::new(name)));
+        removed.map_err(|error| self.not_writable(&error))
+    }
+
+    /// The directory `home`, created if it is missing. Agents can write the room's home, so a link there, such as one to the user's
+    /// own settings, is not followed.
+    fn own_dir(&self) -> io::Result<UntrustedDir> {
+        let private = &self.room_config.bounds.home;
+        fs::create_dir_all(private)?;
+        let below = self.home.strip_prefix(private).map_err(io::Error::other)?;
+        UntrustedDir::open(private)?.create(below, Visibility::OwnerOnly)
     }
 
     fn not_writable(&self, error: &io::Error) -> Fault {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
+use autonoe_files::{UntrustedDir, Visibility, credentials_within};
 use autonoe_policy::{PermissionSet, PolicyOptions, Profile, read_only_names, registries};
 use autonoe_sandbox::{
     Bounds, EgressRules, HostPattern, Repository, RepositoryProblem, RoomConfig, RoomLimits, Sandbox,
@@ -27,26 +28,6 @@ use crate::write_fault::cannot_write;
 const HOW_TO_ALLOW: &str =
     "To allow it, add it to `allow` under [network] in your config.toml (docs/configuration.md).";
 const HOW_TO_ALLOW_IN_SYNC: &str = "Commands of `sync` have no network.";
-
-/// Hidden if the home directory is inside the project.
-const SECRETS_IN_HOME: [&str; 16] = [
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".password-store",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/autonoe",
-    ".local/share/keyrings",
-    ".mozilla",
-];
 
 /// Removed in a sandbox, where these caches are in the room's private home.
 const CACHES: [&str; 3] = ["CARGO_HOME", "GOPATH", "GOCACHE"];
@@ -113,18 +94,18 @@ pub async fn find_sandbox(own_executable: &Path, path: &OsStr, scratch: &Path) -
     })
 }
 
-/// What the layer does not enforce, as a sentence for the user.
-pub fn limitations(layer: SandboxLayer) -> Option<&'static str> {
-    match layer {
-        SandboxLayer::Bubblewrap | SandboxLayer::None => None,
-        SandboxLayer::Landlock => Some(
-            "bubblewrap is not usable here, so the sandbox uses Landlock: only the command policy protects .autonoe/, agent settings and \
-             git hooks, and commands cannot reach servers that they start.",
-        ),
-        SandboxLayer::Seatbelt => {
-            Some("the sandbox uses sandbox-exec: commands can reach servers on this machine.")
+/// What the layer does not enforce, as a sentence for the user; `None` if it enforces everything.
+pub fn limitations(layer: SandboxLayer) -> Option<String> {
+    let gaps = layer.gaps();
+    let why = match layer {
+        SandboxLayer::Landlock => {
+            "bubblewrap is not usable here, so the sandbox uses Landlock, which protects partially"
         }
-    }
+        SandboxLayer::Bubblewrap | SandboxLayer::Seatbelt | SandboxLayer::None => {
+            "the sandbox protects partially"
+        }
+    };
+    (!gaps.is_empty()).then(|| format!("{why}: {}.", gaps.join("; ")))
 }
 
 pub fn build(
@@ -302,8 +283,9 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     bounds.write = user.sandbox.write.iter().cloned().chain(outside).filter(|path| path.exists()).collect();
     bounds.hidden = vec![environment.state_home.clone()];
     let home = home_in_project(project, environment);
-    bounds.hidden.extend(home.iter().flat_map(|home| SECRETS_IN_HOME.map(|name| home.join(name))));
+    bounds.hidden.extend(home.iter().flat_map(|home| credentials_within(home)));
     bounds.limits = limits(user);
+    bounds.tracing = true;
     bounds
 }
 
@@ -326,6 +308,7 @@ fn bounds_of_workspace(
     bounds.write = user.sandbox.write.iter().filter(|path| path.exists()).cloned().collect();
     bounds.hidden = vec![environment.state_home.clone()];
     bounds.limits = limits(user);
+    bounds.tracing = true;
     bounds
 }
 
@@ -439,14 +422,14 @@ impl GitIdentity {
     /// Writes the .gitconfig of the room's private home; no other settings of the user go there.
     fn write(&self, home: &Path) {
         let Self { name, email, .. } = self;
-        // Agents write this directory: what is there is replaced, never opened, since it may be a pipe or a link to the user's files.
+        let text = format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n");
         let write = || {
             fs::create_dir_all(home)?;
-            let mut file = tempfile::NamedTempFile::new_in(home)?;
-            file.write_all(format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n").as_bytes())?;
-            file.persist(home.join(".gitconfig")).map_err(io::Error::from)
+            // Agents write this directory: what is there may be a pipe, a directory or a link to the user's files.
+            let home = UntrustedDir::open(home)?;
+            home.replace(OsStr::new(".gitconfig"), text.as_bytes(), Visibility::Everyone)
         };
         // If this fails, git itself reports the missing identity.
-        let _ = write();
+        let _: io::Result<()> = write();
     }
 }

@@ -123,6 +123,53 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     pub at: Timestamp,
+    /// Whose checks decided.
+    #[serde(default, skip_serializing_if = "CheckAuthor::is_user")]
+    pub checks_by: CheckAuthor,
+    /// The sandbox layer, if it does not enforce everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial_layer: Option<String>,
+}
+
+/// Who wrote the checks of a deliverable that count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckAuthor {
+    /// The user wrote at least one.
+    #[default]
+    User,
+    /// The agents that built the deliverable wrote all of them.
+    Builder,
+}
+
+impl CheckAuthor {
+    fn is_user(&self) -> bool {
+        *self == Self::User
+    }
+}
+
+impl Finding {
+    /// A claim that no check was run for.
+    pub fn unchecked(at: Timestamp) -> Self {
+        Self {
+            assurance: Assurance::Claimed,
+            commit: None,
+            tree: None,
+            at,
+            checks_by: CheckAuthor::User,
+            partial_layer: None,
+        }
+    }
+
+    /// What a reader must know about "verified", as words that follow it.
+    pub fn qualification(&self) -> String {
+        let author = match self.checks_by {
+            CheckAuthor::User => "",
+            CheckAuthor::Builder => " by the builder's checks",
+        };
+        let layer = self.partial_layer.as_ref().map(|layer| format!(" on {layer}")).unwrap_or_default();
+        format!("{author}{layer}")
+    }
 }
 
 /// An independent opinion on a deliverable, from an agent that did not build it. Weaker than a passed check.

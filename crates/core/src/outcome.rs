@@ -334,6 +334,8 @@ struct FlatReport {
     #[serde(default)]
     deliverables_verified: usize,
     #[serde(default)]
+    deliverables_verified_by_builder: usize,
+    #[serde(default)]
     deliverables_claimed: usize,
     #[serde(default)]
     deliverables_doubted: usize,
@@ -362,6 +364,7 @@ impl From<RunReport> for FlatReport {
             deliverables_total: tally.total,
             deliverables_blocked: tally.blocked,
             deliverables_verified: tally.verified,
+            deliverables_verified_by_builder: tally.verified_by_builder,
             deliverables_claimed: tally.claimed(),
             deliverables_doubted: tally.doubted,
             verified: reviewed.verified,
@@ -379,6 +382,7 @@ impl From<FlatReport> for RunReport {
             total: flat.deliverables_total,
             passed: flat.deliverables_passed,
             verified: flat.deliverables_verified,
+            verified_by_builder: flat.deliverables_verified_by_builder,
             doubted: flat.deliverables_doubted,
             blocked: flat.deliverables_blocked,
         };
@@ -425,7 +429,8 @@ mod tests {
 
     #[test]
     fn a_report_has_the_same_flat_fields_whatever_its_plan() {
-        let tally = Tally { total: 4, passed: 3, verified: 2, doubted: 1, blocked: 1 };
+        let tally =
+            Tally { total: 4, passed: 3, verified: 2, verified_by_builder: 1, doubted: 1, blocked: 1 };
         let reviewed = VerificationProgress { verified: 1, total: 4 };
         let agent = AgentReport {
             name: "triage".into(),

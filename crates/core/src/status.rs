@@ -6,7 +6,7 @@
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Assurance, Finding, Review};
+use crate::check::{Assurance, CheckAuthor, Finding, Review};
 use crate::deliverable::{Deliverable, DeliverableStatus, NewDeliverable};
 use crate::fault::Fault;
 
@@ -72,6 +72,9 @@ pub struct Tally {
     /// Part of `passed` that our checks verified; the rest is claimed.
     #[serde(default)]
     pub verified: usize,
+    /// Part of `verified` for which only checks of the builder count.
+    #[serde(default)]
+    pub verified_by_builder: usize,
     /// Part of `passed` that a reviewer doubts.
     #[serde(default)]
     pub doubted: usize,
@@ -112,7 +115,11 @@ impl ProjectStatus {
                 DeliverableStatus::Pending => {}
                 DeliverableStatus::Passed => {
                     tally.passed += 1;
-                    tally.verified += usize::from(deliverable.assurance() == Some(Assurance::Verified));
+                    let is_verified = deliverable.assurance() == Some(Assurance::Verified);
+                    let author = deliverable.finding.as_ref().map(|finding| finding.checks_by);
+                    tally.verified += usize::from(is_verified);
+                    tally.verified_by_builder +=
+                        usize::from(is_verified && author == Some(CheckAuthor::Builder));
                     tally.doubted +=
                         usize::from(deliverable.review.as_ref().is_some_and(|review| !review.holds));
                 }

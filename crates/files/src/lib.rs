@@ -5,18 +5,22 @@
 //! limit, and reports errors as a clause that follows the file name: "it is a named pipe, not a regular
 //! file". Failed writes are explained here too ([`WriteFailure`]).
 
+mod credentials;
 mod error;
 mod open;
 mod path_mapping;
 mod read;
 mod replace;
 mod size;
+mod untrusted_dir;
 mod write;
 
+pub use credentials::{CREDENTIALS, Credential, credentials_within, is_credential};
 pub use error::{FileKind, ReadError};
 pub use open::{find_regular, link_beneath, open_beneath, open_or_create, open_regular};
 pub use path_mapping::PathMapping;
 pub use read::{read_bytes, read_bytes_beneath, read_opened, read_start, read_text, to_text};
 pub use replace::replace_beneath;
 pub use size::{DOCUMENT_LIMIT, SETTINGS_LIMIT, show_bytes};
+pub use untrusted_dir::{TEMPORARY, UntrustedDir, Visibility, temporary_name};
 pub use write::{Disk, WriteFailure};

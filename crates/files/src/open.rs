@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 
 use crate::error::{FileKind, ReadError};
 
@@ -84,6 +84,38 @@ fn beneath_with(root: &Path, path: &Path, flags: OFlags) -> io::Result<File> {
 fn beneath_with(root: &Path, path: &Path, flags: OFlags) -> io::Result<File> {
     use rustix::fs::Mode;
     Ok(rustix::fs::open(root.join(path), flags | OFlags::NOFOLLOW, Mode::empty())?.into())
+}
+
+/// Opens the regular file `name` in an open directory, and follows no link; `None` if nothing exists there.
+pub(crate) fn opened_regular(
+    directory: impl std::os::fd::AsFd,
+    name: &std::ffi::OsStr,
+) -> Result<Option<File>, ReadError> {
+    use rustix::fs::{AtFlags, Mode, openat, statat};
+    use rustix::io::Errno;
+    // Checked before opening, as above.
+    let kind = match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(io::Error::from(error).into()),
+    };
+    let other = match kind {
+        FileType::RegularFile => None,
+        FileType::Directory => Some(FileKind::Directory),
+        FileType::Symlink => Some(FileKind::Link),
+        FileType::Fifo => Some(FileKind::NamedPipe),
+        FileType::Socket => Some(FileKind::Socket),
+        FileType::CharacterDevice | FileType::BlockDevice => Some(FileKind::Device),
+        FileType::Unknown => Some(FileKind::Unknown),
+    };
+    if let Some(kind) = other {
+        return Err(ReadError::NotRegular(kind));
+    }
+    match openat(&directory, name, FLAGS | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(file) => checked(file.into()).map(Some),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
 }
 
 /// The file may have been replaced since it was checked.

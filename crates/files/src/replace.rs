@@ -1,14 +1,9 @@
 //! Writes files in directories that others can write.
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::io;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
-
-const DIRECTORY: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+use crate::untrusted_dir::{UntrustedDir, Visibility};
 
 /// Puts a new file at `path` below `root`, whose directories must exist. What is there is replaced, never opened, and no link is
 /// followed, even if someone replaces a part of the path meanwhile.
@@ -16,22 +11,8 @@ pub fn replace_beneath(root: &Path, path: &Path, content: &[u8]) -> io::Result<(
     let Some(name) = path.file_name() else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     };
-    let mut directory: OwnedFd = rustix::fs::open(root, DIRECTORY, Mode::empty())?;
-    for component in path.parent().into_iter().flat_map(Path::components) {
-        directory = openat(&directory, component.as_os_str(), DIRECTORY, Mode::empty())?;
-    }
-    let new = format!(".{}.{}.new", name.to_string_lossy(), std::process::id());
-    // Left behind by a process that was killed; that it is missing is the usual case.
-    let _ = unlinkat(&directory, &new, AtFlags::empty());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(openat(&directory, &new, flags, Mode::from_raw_mode(0o644))?);
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    let placed = written.and_then(|()| Ok(renameat(&directory, &new, &directory, name)?));
-    if placed.is_err() {
-        // Ignored: the error that matters is the first one.
-        let _ = unlinkat(&directory, &new, AtFlags::empty());
-    }
-    placed
+    let directory = UntrustedDir::open(root)?.existing(path.parent().unwrap_or(Path::new("")))?;
+    directory.replace(name, content, Visibility::Everyone)
 }
 
 #[cfg(test)]

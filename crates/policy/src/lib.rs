@@ -82,6 +82,7 @@ pub fn path_rules_for(phase: Phase, options: &PolicyOptions) -> Arc<PathRules> {
     let write_scope = if phase.may_write() { WriteScope::Project } else { WriteScope::NoteOnly };
     Arc::new(
         PathRules::new(&options.root, write_scope, PermissionSet::new(options).readable_paths())
-            .with_guarded(options.guarded_files()),
+            .with_guarded(options.guarded_files())
+            .with_home(options.home.as_deref()),
     )
 }

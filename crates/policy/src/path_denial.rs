@@ -24,6 +24,8 @@ pub(crate) enum PathDenial {
     Pattern(String),
     #[error("Path '{0}' is outside the project directory.")]
     Outside(String),
+    #[error("Path '{0}' is where credentials of the user are kept.")]
+    Credential(String),
     #[error("This phase may write only {NOTE}, not '{0}'.")]
     NotTheNote(String),
     #[error("{0}")]

@@ -7,6 +7,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use autonoe_files::is_credential;
+
 use crate::verdict::{Denial, RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -229,8 +231,8 @@ impl CommandPaths {
             let text = bounded(text).unwrap_or("/");
             let real =
                 self.resolve(lookups, directory, text).unwrap_or_else(|| lexical(&directory.join(text)));
-            let mut readable = self.temp.iter().chain(&self.readable).chain([&self.root]);
-            if !readable.any(|path| real.starts_with(path)) && !is_toolchain(&real) {
+            let is_own = self.temp.iter().chain([&self.root]).any(|path| real.starts_with(path));
+            if !is_own && !may_read_outside(&real, &self.readable) {
                 return not_read(text);
             }
         }
@@ -343,9 +345,12 @@ impl CommandPaths {
     }
 }
 
-/// Whether a resolved path belongs to the toolchain, which contains no user data.
-pub fn is_toolchain(real: &Path) -> bool {
-    TOOLCHAIN.iter().any(|path| real.starts_with(path))
+/// Whether a resolved path outside the project may be read: in the toolchain, which contains no user data, or in one of the `readable`
+/// paths. Credentials in them may not.
+pub fn may_read_outside<'a>(real: &Path, readable: impl IntoIterator<Item = &'a PathBuf>) -> bool {
+    let toolchain = TOOLCHAIN.iter().map(Path::new);
+    let mut roots = toolchain.chain(readable.into_iter().map(PathBuf::as_path));
+    roots.any(|root| real.starts_with(root) && !is_credential(root, real))
 }
 
 /// Why a path, relative to the project, may not be written; `None` if it may.

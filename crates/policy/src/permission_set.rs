@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::mode::Mode;
 
-use crate::paths::is_toolchain;
+use crate::paths::may_read_outside;
 use crate::permissions::command_pattern::simple_commands;
 use crate::permissions::files::FileTool;
 use crate::permissions::path_pattern::{BaseDirs, PathExtent};
@@ -92,7 +92,7 @@ impl PermissionSet {
 
     /// Whether a resolved path may be read without a rule.
     pub(crate) fn is_readable(&self, real: &Path) -> bool {
-        is_toolchain(real) || self.readable.iter().any(|path| real.starts_with(path))
+        may_read_outside(real, &self.readable)
     }
 
     /// Whether rules for web tools and MCP servers apply.

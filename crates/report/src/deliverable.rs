@@ -1,6 +1,6 @@
 //! The section of one deliverable: status, assurance, acceptance criteria, and checks with their results.
 
-use autonoe_core::check::{Assurance, Check};
+use autonoe_core::check::{Assurance, Check, Finding};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
 use autonoe_verify::{CheckEvidence, Evidence, coverage};
@@ -37,7 +37,7 @@ pub(crate) fn project_checks(facts: &RunFacts) -> Option<ReportBlock> {
 
 fn status_badge(item: &Deliverable) -> ReportSpan {
     match (item.assurance(), item.status) {
-        (Some(Assurance::Verified), _) => badge(Tone::Good, "verified"),
+        (Some(Assurance::Verified), _) => badge(Tone::Good, format!("verified{}", qualification(item))),
         (Some(Assurance::Claimed), _) => badge(Tone::Open, "claimed"),
         (Some(Assurance::Failed), _) => badge(Tone::Bad, "failed"),
         (None, DeliverableStatus::Blocked) => badge(Tone::Open, "blocked"),
@@ -45,11 +45,16 @@ fn status_badge(item: &Deliverable) -> ReportSpan {
     }
 }
 
+fn qualification(item: &Deliverable) -> String {
+    item.finding.as_ref().map(Finding::qualification).unwrap_or_default()
+}
+
 fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str, ReportLine)> {
     let assurance = match (item.assurance(), evidence) {
-        (Some(Assurance::Verified), Some(_)) => {
-            ", verified: autonoe ran its checks on a clean checkout and they passed"
-        }
+        (Some(Assurance::Verified), Some(_)) => &format!(
+            ", verified{}: autonoe ran its checks on a clean checkout and they passed",
+            qualification(item)
+        ),
         (Some(Assurance::Verified), None) => {
             ", verified, but the evidence is missing or does not match; the next run verifies it again"
         }

@@ -8,9 +8,15 @@ pub fn cost(cost: Option<Usd>) -> String {
     cost.map_or_else(|| "unknown".into(), |cost| cost.to_string())
 }
 
-/// `7 passed: 5 verified, 2 claimed`, with the number of doubted ones if any.
+/// `7 passed: 5 verified, 2 claimed`, with the numbers that say less than they seem to.
 pub fn assurance(tally: Tally) -> String {
-    let counts = format!("{} passed: {} verified, {} claimed", tally.passed, tally.verified, tally.claimed());
+    let by_builder = match tally.verified_by_builder {
+        0 => String::new(),
+        count if count == tally.verified => " by the builder's checks".to_owned(),
+        count => format!(" ({count} by the builder's checks)"),
+    };
+    let Tally { passed, verified, .. } = tally;
+    let counts = format!("{passed} passed: {verified} verified{by_builder}, {} claimed", tally.claimed());
     match tally.doubted {
         0 => counts,
         count => format!("{counts} ({count} doubted by the independent review)"),

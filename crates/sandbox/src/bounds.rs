@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use autonoe_files::PathMapping;
 use serde::{Deserialize, Serialize};
 
-use crate::system_paths;
+use crate::{system, system_paths};
 
 /// The mechanism that enforces the bounds, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,15 @@ pub enum SandboxLayer {
     None,
 }
 
+/// What Landlock does not enforce, and what does not work with it; docs/security.md has the same.
+const LANDLOCK_GAPS: [&str; 4] = [
+    "only the command policy protects .autonoe/, agent settings and git hooks with --in-place",
+    "what is hidden in a directory that commands may write is not hidden from them",
+    "commands can see the command lines of other processes and the names, sizes and times of files elsewhere, and can end their own room",
+    "commands cannot reach servers that they start, and have no shared memory (/dev/shm, System V), so that PostgreSQL, Chromium and the \
+     locks of Python's multiprocessing do not work",
+];
+
 impl SandboxLayer {
     /// The display name.
     pub fn name(self) -> &'static str {
@@ -28,6 +37,21 @@ impl SandboxLayer {
             Self::Landlock => "Landlock",
             Self::Seatbelt => "sandbox-exec",
             Self::None => "none",
+        }
+    }
+
+    /// What the layer does not enforce on this machine and what does not work in its rooms, as clauses; empty if nothing. A layer with
+    /// such gaps is a partial one.
+    pub fn gaps(self) -> Vec<&'static str> {
+        match self {
+            Self::Bubblewrap | Self::None => Vec::new(),
+            Self::Landlock => {
+                let signals = (!system::landlock_scopes_signals()).then_some(
+                    "before Linux 6.12, commands can signal your other processes, and one that always replaces itself may outlive its session",
+                );
+                LANDLOCK_GAPS.into_iter().chain(signals).collect()
+            }
+            Self::Seatbelt => vec!["commands can reach servers on this machine"],
         }
     }
 
@@ -60,6 +84,8 @@ pub struct Bounds {
     pub limits: RoomLimits,
     /// Whether programs may create sandboxes of their own inside, as some agents do.
     pub nested: bool,
+    /// Whether programs may trace each other, as debuggers and leak detectors do.
+    pub tracing: bool,
     /// The directory for the record of what to clean up in the project after the room; see [`crate::recover_rooms`].
     /// `None` for a root that is not a user's project.
     pub records: Option<PathBuf>,
@@ -108,6 +134,7 @@ impl Bounds {
             hidden: Vec::new(),
             limits: RoomLimits::default(),
             nested: false,
+            tracing: false,
             records: None,
         }
     }

@@ -4,10 +4,17 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::bounds::Bounds;
+use crate::credentials;
 use crate::system_paths;
 
 /// The path of our own binary inside the room.
 pub(crate) const OWN_BINARY: &str = "/run/autonoe";
+
+/// The size of directories in memory that contain nothing but mount points, in bytes.
+const MOUNT_POINTS_SIZE: u64 = 64 * 1024;
+
+/// The part of the size of `/tmp` that other writable directories in memory get.
+const OTHER_SHARE: u64 = 4;
 
 /// The arguments that set up a room and run our own binary as its first process.
 pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> Vec<OsString> {
@@ -15,9 +22,12 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     list.add(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]);
     // As process 1 of its namespace, the room cannot be killed from inside, and all other processes die with it.
     list.add(["--unshare-cgroup-try", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]);
+    // Every directory in memory has a limit, or it could fill the machine's.
+    list.tmpfs(Path::new("/run"), MOUNT_POINTS_SIZE);
     list.system();
-    list.add(["--size", &bounds.limits.temp_size.to_string(), "--tmpfs", "/tmp"]);
-    list.add(["--tmpfs", "/run", "--tmpfs", "/var/tmp"]);
+    list.tmpfs(Path::new("/tmp"), bounds.limits.temp_size);
+    list.tmpfs(Path::new("/var/tmp"), bounds.limits.temp_size / OTHER_SHARE);
+    list.tmpfs(Path::new("/dev/shm"), bounds.limits.temp_size / OTHER_SHARE);
     // A path comes after those that contain it: the project may contain the user's home with our state in it, which is hidden but for
     // what agents may read there.
     // What is readable within a writable path is writable, unless something hidden is in between.
@@ -38,6 +48,9 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
             Visibility::Hidden => list.hide(path, &bounds.shown(path)),
         }
     }
+    for path in credentials::masked(bounds) {
+        list.hide(&path, &bounds.shown(&path));
+    }
     list.protected(bounds);
     // Once more: the parents of protected paths are mounted again.
     let contains_visible = |hidden: &Path| {
@@ -51,7 +64,13 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     // Our own directories may be below a hidden path, so they come after it.
     list.mount("--bind", &bounds.home, &bounds.home);
     list.mount("--ro-bind", own_binary, Path::new(OWN_BINARY));
-    list.add(["--remount-ro", "/", "--chdir", "/", "--", OWN_BINARY, room_arg]);
+    // Only now, since mount points were created in them.
+    let hidden = bounds.hidden.iter().filter(|path| path.is_dir()).map(|path| bounds.shown(path));
+    for path in hidden.chain(["/run", "/dev", "/"].map(PathBuf::from)) {
+        list.add(["--remount-ro"]);
+        list.0.push(path.into());
+    }
+    list.add(["--chdir", "/", "--", OWN_BINARY, room_arg]);
     list.0
 }
 
@@ -75,10 +94,16 @@ impl Arguments {
         self.0.extend([OsStr::new(how), from.as_os_str(), to.as_os_str()].map(OsString::from));
     }
 
+    /// An empty directory in memory for at most `size` bytes.
+    fn tmpfs(&mut self, path: &Path, size: u64) {
+        self.add(["--size", &size.to_string(), "--tmpfs"]);
+        self.0.push(path.into());
+    }
+
     /// Covers a directory, which the room has at `shown`, with an empty one, and a file with `/dev/null`.
     fn hide(&mut self, path: &Path, shown: &Path) {
         if path.is_dir() {
-            self.0.extend([OsStr::new("--tmpfs"), shown.as_os_str()].map(OsString::from));
+            self.tmpfs(shown, MOUNT_POINTS_SIZE);
         } else if path.exists() {
             self.mount("--ro-bind", Path::new("/dev/null"), shown);
         }

@@ -57,6 +57,7 @@ impl Launch {
             cwd: PathBuf::from("/"),
             ends_all: true,
             stop: StopMethod::Signal,
+            scopes_signals: false,
             remove: Vec::new(),
         };
         Self { room, request, stdin: StdioTarget::Null, stdout: StdioTarget::Null, stderr: StdioTarget::Null }

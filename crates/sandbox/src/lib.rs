@@ -10,6 +10,7 @@
 mod bounded_command;
 mod bounds;
 mod bubblewrap;
+mod credentials;
 mod git;
 mod git_locks;
 mod in_use;

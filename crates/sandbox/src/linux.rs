@@ -4,29 +4,39 @@
 //! cannot escape.
 
 mod attribute_call;
-mod attribute_filter;
-mod attribute_guard;
+mod bpf;
+mod call_guard;
 mod calling_thread;
 mod confine;
+mod handover_filter;
 mod landlock;
 mod lock_users;
 mod memory;
 mod seccomp;
+mod shared_memory;
+mod signal_scope;
+mod socket_call;
+mod terminal_call;
 mod writable_places;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use rustix::io;
-use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper,
+    set_dumpable_behavior,
+};
 
 use rustix::net::RecvFlags;
 
-pub(crate) use attribute_guard::guard_attributes;
-pub(crate) use confine::confine;
+pub(crate) use call_guard::guard_calls;
+pub(crate) use confine::{Confinement, confine};
 pub(crate) use landlock::is_available as landlock_is_available;
 pub(crate) use lock_users::process_using;
 pub(crate) use memory::oom_kills;
+pub(crate) use shared_memory::SharedMemoryMonitor;
+pub(crate) use signal_scope::{SignalScope, landlock_scopes_signals};
 
 /// Received descriptors are not inherited by children.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
@@ -81,19 +91,25 @@ pub(crate) fn kill_orphans_of(supervisor: Pid) {
     signal_tree(supervisor, Signal::KILL);
 }
 
-pub(crate) fn count_descendants() -> u64 {
-    descendants_of(getpid().as_raw_pid(), &processes()).len() as u64
-}
-
-/// Kills every descendant of this process at once.
-pub(crate) fn kill_descendants() {
-    if getpid() == Pid::INIT {
+/// Kills every descendant of this process, at once if it is the first process of a PID namespace or in a domain of its own.
+pub(crate) fn kill_descendants(scope: Option<&SignalScope>) {
+    match scope {
+        Some(scope) => scope.kill_all(),
         // Group 1 means every process that we may signal; for the first process of a PID namespace these are exactly its
         // descendants. The kernel does it in one step, even while they fork.
-        let _ = kill_process_group(Pid::INIT, Signal::KILL);
-    } else {
-        signal_tree(getpid(), Signal::KILL);
+        None if getpid() == Pid::INIT => drop(kill_process_group(Pid::INIT, Signal::KILL)),
+        None => signal_tree(getpid(), Signal::KILL),
     }
+}
+
+/// Keeps programs of the same user from tracing this process, reading its memory and taking its descriptors.
+pub(crate) fn refuse_tracing() -> io::Result<()> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+}
+
+/// The ids of all descendants of this process.
+pub(crate) fn descendants() -> Vec<i32> {
+    descendants_of(getpid().as_raw_pid(), &processes()).iter().map(|process| process.pid).collect()
 }
 
 /// The signals that this process ignores, signal n as bit n-1.

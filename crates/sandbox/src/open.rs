@@ -147,8 +147,8 @@ impl Sandbox {
                 ours.set_read_timeout(None)?;
                 let mut fds = fds.into_iter();
                 let egress_listener = fds.next().map(TcpListener::from);
-                if let Some(attribute_calls) = fds.next() {
-                    system::guard_attributes(attribute_calls, &setup.bounds)?;
+                if let (Some(calls), Some(listener)) = (fds.next(), &egress_listener) {
+                    system::guard_calls(calls, &setup.bounds, listener.local_addr()?.port())?;
                 }
                 return Ok(Room::new(
                     ours,
@@ -218,6 +218,7 @@ impl Sandbox {
             cwd: PathBuf::from("/"),
             ends_all: true,
             stop: StopMethod::Socket,
+            scopes_signals: self.layer == SandboxLayer::Landlock,
             remove: cleanup.placeholders.clone(),
         };
         let null = fs::File::options().write(true).open("/dev/null")?;

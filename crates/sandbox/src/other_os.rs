@@ -43,33 +43,67 @@ pub(crate) fn terminate_descendants(main: Pid, terminated: &mut Terminated) {
 
 pub(crate) fn kill_orphans_of(_supervisor: Pid) {}
 
-pub(crate) fn count_descendants() -> u64 {
-    0
+pub(crate) fn descendants() -> Vec<i32> {
+    Vec::new()
 }
 
-pub(crate) fn kill_descendants() {}
+pub(crate) fn kill_descendants(_scope: Option<&SignalScope>) {}
+
+pub(crate) fn refuse_tracing() -> io::Result<()> {
+    Ok(())
+}
+
+/// Not available here.
+#[derive(Debug)]
+pub(crate) enum SignalScope {}
+
+impl SignalScope {
+    pub(crate) fn enter() -> io::Result<Option<Self>> {
+        Ok(None)
+    }
+
+    pub(crate) fn kill_all(&self) {}
+}
+
+/// Not available here.
+#[derive(Debug, Default)]
+pub(crate) struct SharedMemoryMonitor;
+
+impl SharedMemoryMonitor {
+    pub(crate) fn exceeds(&mut self, _limit: u64, _processes: &[i32]) -> bool {
+        false
+    }
+}
 
 /// Other processes cannot be inspected here.
 pub(crate) fn process_using(_file: (u64, u64), _owner: u32, _directories: &[(u64, u64)]) -> InUse {
     InUse::Unknown
 }
 
+/// Nothing here.
+#[derive(Debug, Default)]
+pub(crate) struct Confinement {
+    pub calls: Option<OwnedFd>,
+    pub signal_scope: Option<SignalScope>,
+}
+
 /// The layers of these systems are applied from outside the process.
-pub(crate) fn confine(
-    _layer: SandboxLayer,
-    _bounds: &Bounds,
-    _egress_port: u16,
-) -> io::Result<Option<OwnedFd>> {
-    Ok(None)
+pub(crate) fn confine(_layer: SandboxLayer, _bounds: &Bounds) -> io::Result<Confinement> {
+    Ok(Confinement::default())
 }
 
 /// No layer here needs it.
-pub(crate) fn guard_attributes(_listener: OwnedFd, _bounds: &Bounds) -> io::Result<()> {
+pub(crate) fn guard_calls(_listener: OwnedFd, _bounds: &Bounds, _proxy_port: u16) -> io::Result<()> {
     Ok(())
 }
 
 pub(crate) fn landlock_is_available() -> Result<(), String> {
     Err("this system has no Landlock".to_owned())
+}
+
+/// Not available here.
+pub(crate) fn landlock_scopes_signals() -> bool {
+    false
 }
 
 /// Not available here.

@@ -20,7 +20,7 @@ use rustix::process::{Pid, WaitOptions, getpid, wait};
 use crate::bounds::{RoomLimits, SandboxLayer};
 use crate::signals::Signals;
 use crate::supervisor::{EXIT_SUPERVISOR_FAILED, STOP_GRACE, SUPERVISOR_ARG};
-use crate::system;
+use crate::system::{self, Confinement, SharedMemoryMonitor, SignalScope};
 use crate::wire::{self, RoomEvent, RoomSetup};
 
 /// The first argument that makes our binary run as a room.
@@ -53,18 +53,20 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
     system::adopt_orphans()?;
     let signals = Signals::install()?;
     let own_binary = std::env::current_exe()?;
-    match prepare(&setup) {
-        Ok(listeners) => {
+    let signal_scope = match prepare(&setup) {
+        Ok((listeners, signal_scope)) => {
             let fds: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
             wire::send(socket, &RoomEvent::Ready, &fds)?;
+            signal_scope
         }
         Err(error) => return wire::send(socket, &RoomEvent::Failed(error.to_string()), &[]),
-    }
+    };
     let mut room = RoomServer {
         socket,
         own_binary,
         supervisors: HashSet::new(),
-        monitor: LimitMonitor { setup, free: 0 },
+        monitor: LimitMonitor { setup, free: 0, shared_memory: SharedMemoryMonitor::default() },
+        signal_scope,
     };
     let ended = room.run(&signals);
     room.shut_down(&signals);
@@ -73,11 +75,11 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
 
 /// Opens the socket for the egress proxy, which belongs to this room's network, and confines this process. Returns what the
 /// orchestrator listens to; nothing of it may stay open when the first program is started.
-fn prepare(setup: &RoomSetup) -> io::Result<Vec<OwnedFd>> {
+fn prepare(setup: &RoomSetup) -> io::Result<(Vec<OwnedFd>, Option<SignalScope>)> {
+    system::refuse_tracing()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let port = listener.local_addr()?.port();
-    let attribute_calls = system::confine(setup.layer, &setup.bounds, port)?;
-    Ok([OwnedFd::from(listener)].into_iter().chain(attribute_calls).collect())
+    let Confinement { calls, signal_scope } = system::confine(setup.layer, &setup.bounds)?;
+    Ok(([OwnedFd::from(listener)].into_iter().chain(calls).collect(), signal_scope))
 }
 
 struct RoomServer<'a> {
@@ -85,18 +87,17 @@ struct RoomServer<'a> {
     own_binary: PathBuf,
     supervisors: HashSet<Pid>,
     monitor: LimitMonitor,
+    signal_scope: Option<SignalScope>,
 }
 
 impl RoomServer<'_> {
     fn run(&mut self, signals: &Signals) -> io::Result<()> {
         loop {
+            // Stop signals change nothing: they come from programs in the room. The orchestrator closes the socket.
             let busy = self.reap();
-            if signals.stop_requested() {
-                return Ok(());
-            }
             if busy && let Some(why) = self.monitor.exceeded() {
                 wire::send(self.socket, &RoomEvent::Cleared(why), &[])?;
-                system::kill_descendants();
+                system::kill_descendants(self.signal_scope.as_ref());
             }
             if signals.wait(Some(self.socket.as_fd()), busy.then_some(LIMIT_CHECK_INTERVAL))?
                 && !self.start_supervisor()?
@@ -139,7 +140,7 @@ impl RoomServer<'_> {
             system::terminate_descendants(getpid(), &mut terminated);
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || signals.wait(None, Some(left.min(SHUTDOWN_POLL_INTERVAL))).is_err() {
-                system::kill_descendants();
+                system::kill_descendants(self.signal_scope.as_ref());
                 return;
             }
         }
@@ -169,6 +170,7 @@ struct LimitMonitor {
     setup: RoomSetup,
     /// Free bytes on the project's disk at the last check.
     free: u64,
+    shared_memory: SharedMemoryMonitor,
 }
 
 impl LimitMonitor {
@@ -176,9 +178,13 @@ impl LimitMonitor {
         if self.setup.layer == SandboxLayer::None {
             return None;
         }
-        let RoomLimits { processes, disk_reserve, .. } = self.setup.bounds.limits;
-        if system::count_descendants() > processes {
+        let RoomLimits { processes, memory, disk_reserve, .. } = self.setup.bounds.limits;
+        let running = system::descendants();
+        if running.len() as u64 > processes {
             return Some(format!("more than {processes} processes were running"));
+        }
+        if self.shared_memory.exceeds(memory, &running) {
+            return Some(format!("more than {} MiB of shared memory was in use", memory >> 20));
         }
         let disk = rustix::fs::statvfs(self.setup.bounds.shown(&self.setup.bounds.root)).ok()?;
         let free = disk.f_bavail * disk.f_frsize;

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
 use crate::signals::Signals;
-use crate::system;
+use crate::system::{self, SignalScope};
 use crate::wire::{self, ExitReport, SpawnRequest, StopMethod};
 
 /// The first argument that makes our binary run as the supervisor.
@@ -100,6 +100,9 @@ fn run(
     rustix::process::setsid().map_err(SupervisorError::setup("open a session"))?;
     system::adopt_orphans().map_err(SupervisorError::setup("adopt orphans"))?;
     let signals = Signals::install().map_err(SupervisorError::setup("catch signals"))?;
+    system::refuse_tracing().map_err(SupervisorError::setup("refuse tracing"))?;
+    // Without it, processes are found and killed one by one.
+    let signal_scope = request.scopes_signals.then(SignalScope::enter).and_then(Result::ok).flatten();
     let mut fds = fds.into_iter();
     let streams: Vec<OwnedFd> = fds.by_ref().take(3).collect();
     // Kept open until we exit: its lock marks the room as possibly still running.
@@ -114,7 +117,7 @@ fn run(
             return Ok(ExitReport::NotStarted { code, why });
         }
     };
-    let mut tree = ProcessTree { main, status: None };
+    let mut tree = ProcessTree { main, status: None, signal_scope };
     match (watch(&mut tree, socket, &signals, record.as_ref()), request.stop) {
         (StopCause::ProgramExited, StopMethod::Signal) if !request.ends_all => {}
         (StopCause::ProgramExited | StopCause::Requested, StopMethod::Signal) => {
@@ -190,6 +193,7 @@ fn touch(record: &File) -> io::Result<()> {
 struct ProcessTree {
     main: Pid,
     status: Option<WaitStatus>,
+    signal_scope: Option<SignalScope>,
 }
 
 impl ProcessTree {
@@ -238,7 +242,10 @@ impl ProcessTree {
             if !self.reap() {
                 return;
             }
-            system::signal_descendants(self.main, Signal::KILL);
+            match &self.signal_scope {
+                Some(scope) => scope.kill_all(),
+                None => system::signal_descendants(self.main, Signal::KILL),
+            }
             // A failed wait only makes the round shorter.
             let _ = signals.wait(None, Some(KILL_PAUSE));
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::system_paths;
 
-/// Version managers and their installations in a home directory. None of these contains secrets.
+/// Version managers and their installations in a home directory. Credentials in them are masked.
 const IN_HOME: [&str; 25] = [
     ".asdf",
     ".bun/bin",

@@ -34,6 +34,8 @@ pub(crate) struct SpawnRequest {
     /// Whether the program's remaining descendants are killed when it exits, or live until the room is closed.
     pub ends_all: bool,
     pub stop: StopMethod,
+    /// Whether the supervisor puts itself and everything it starts into a domain that no signal leaves.
+    pub scopes_signals: bool,
     /// Empty directories to remove when everything has ended.
     pub remove: Vec<PathBuf>,
 }
@@ -70,7 +72,7 @@ pub(crate) struct RoomSetup {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RoomEvent {
     /// The room is confined. The listening socket for the egress proxy is attached, and with Landlock the listener for the calls
-    /// that change attributes of files.
+    /// that the room hands over.
     Ready,
     /// The room could not be confined.
     Failed(String),

@@ -5,7 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_files::{DOCUMENT_LIMIT, Disk, FileKind, ReadError, WriteFailure, find_regular, read_text};
+use autonoe_files::{
+    DOCUMENT_LIMIT, Disk, FileKind, ReadError, TEMPORARY, WriteFailure, find_regular, read_text,
+};
 
 use crate::hash::sha256_hex;
 
@@ -184,9 +186,11 @@ impl Project {
 /// Fails if something else is where the directory should be; nothing at all is fine.
 fn check_autonoe_dir(directory: &Path) -> Result<(), Fault> {
     let what = match find_regular(directory) {
-        Err(ReadError::NotRegular(FileKind::Directory)) => return Ok(()),
-        Ok(None) if directory.symlink_metadata().is_err() => return Ok(()),
-        Ok(None) => "is a symbolic link to something that does not exist".to_owned(),
+        // An agent could replace the link, and nothing could keep what it leads to read-only.
+        Err(ReadError::NotRegular(FileKind::Directory)) | Ok(None) if directory.is_symlink() => {
+            "is a symbolic link".to_owned()
+        }
+        Err(ReadError::NotRegular(FileKind::Directory)) | Ok(None) => return Ok(()),
         Ok(Some(_)) => "is a file".to_owned(),
         Err(ReadError::NotRegular(kind)) => format!("is a {kind}"),
         Err(error) => format!("cannot be opened ({error})"),
@@ -236,8 +240,8 @@ impl Project {
     pub fn remove_leftovers(&self) {
         for (directory, prefixes) in [
             (self.root.clone(), &[PROBE][..]),
-            (self.autonoe_dir(), &[PROBE, crate::atomic::TEMPORARY]),
-            (self.state.clone(), &[PROBE, TRIAL, crate::atomic::TEMPORARY]),
+            (self.autonoe_dir(), &[PROBE, TEMPORARY]),
+            (self.state.clone(), &[PROBE, TRIAL, TEMPORARY]),
             // Anything: no session is running.
             (self.temporary_dir(), &[""]),
         ] {

@@ -4,7 +4,6 @@
 //! is updated. If a kill interrupts this, the next start finishes it.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -176,12 +175,8 @@ impl StatusStore {
     }
 
     fn remove(&self) -> Result<(), Fault> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(atomic::write_fault("status_file", &self.path, &error, "Then start again."))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
+        atomic::remove(&self.path)
+            .map_err(|error| atomic::write_fault("status_file", &self.path, &error, "Then start again."))
     }
 
     fn write(&self, text: &str) -> Result<(), Fault> {

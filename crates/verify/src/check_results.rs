@@ -45,7 +45,7 @@ pub(crate) fn summary(
     match results.assurance {
         Assurance::Verified => parts.push(format!("Its checks pass on {}: verified.", revision.describe())),
         Assurance::Claimed => parts.push(format!(
-            "Its checks pass on {}, but none of them counts yet ({}), so it is claimed, not verified.",
+            "Its checks pass on {}, but it is claimed, not verified: {}.",
             revision.describe(),
             results.not_counted.join("; ")
         )),

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use autonoe_core::check::{Assurance, Check, CheckOrigin, Finding, Review};
+use autonoe_core::check::{Assurance, Check, CheckAuthor, CheckOrigin, Finding, Review};
 use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::event::{CheckPurpose, RunEvent};
@@ -16,6 +16,7 @@ use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
+use autonoe_sandbox::SandboxLayer;
 use autonoe_store::{
     CheckBaseline, CheckRegistry, CheckState, Project, SqliteJournal, StatusStore, read_evidence,
     write_evidence,
@@ -166,6 +167,8 @@ impl ProjectExaminer {
             commit: revision.commit.clone(),
             tree: Some(revision.tree.clone()),
             at,
+            checks_by: author(&results.evidence),
+            partial_layer: partial_layer(self.checkouts.room_config.sandbox.layer()),
         })
     }
 
@@ -324,6 +327,21 @@ fn assurance(evidence: &[CheckEvidence], registry: &CheckRegistry) -> Assurance 
     }
 }
 
+fn author(evidence: &[CheckEvidence]) -> CheckAuthor {
+    let is_users =
+        |evidence: &CheckEvidence| evidence.counts && evidence.check.origin != CheckOrigin::Proposed;
+    if evidence.iter().any(is_users) { CheckAuthor::User } else { CheckAuthor::Builder }
+}
+
+/// The name of a layer that does not enforce everything: builders and checks share temporary files or memory there.
+fn partial_layer(layer: SandboxLayer) -> Option<String> {
+    match layer {
+        SandboxLayer::Bubblewrap => None,
+        SandboxLayer::None => Some("a machine without a sandbox".to_owned()),
+        SandboxLayer::Landlock | SandboxLayer::Seatbelt => Some(layer.name().to_owned()),
+    }
+}
+
 /// Leaves a deliverable claimed as long as the user has not decided about its changed checks.
 fn cap(results: &mut CheckResults, registry: &CheckRegistry, deliverable: &str) {
     let undecided = written_changes::concerning(registry, deliverable);
@@ -413,8 +431,7 @@ impl Examiner for ProjectExaminer {
         let checks = self.checks(&registry);
         let checks = checks_of(&checks, &deliverable.id);
         if checks.is_empty() {
-            let finding =
-                Finding { assurance: Assurance::Claimed, commit: None, tree: None, at: self.clock.now() };
+            let finding = Finding::unchecked(self.clock.now());
             let message = "It has no check, so it counts as claimed, not verified.".to_owned();
             return Ok(Examination { finding, message });
         }

@@ -3,12 +3,13 @@
 //! Any client may renew its tokens, which invalidates the old ones. A renewed login that stayed in the copy
 //! would log the user out.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use autonoe_files::{SETTINGS_LIMIT, read_bytes};
+use autonoe_files::{SETTINGS_LIMIT, UntrustedDir, Visibility, read_bytes};
 use serde_json::Value;
 
 /// The files in which a vendor keeps the user's login.
@@ -21,37 +22,35 @@ pub struct VendorLogin {
 }
 
 #[derive(Debug)]
-pub(crate) struct BorrowedLogin(Vec<BorrowedFile>);
+pub(crate) struct BorrowedLogin {
+    /// The agent's own directory, where the copies are. The agent can put anything in their place.
+    copies: UntrustedDir,
+    files: Vec<BorrowedFile>,
+}
 
 #[derive(Debug)]
 struct BorrowedFile {
     original: PathBuf,
-    copy: PathBuf,
+    name: &'static str,
     before: Vec<u8>,
 }
 
 impl VendorLogin {
-    /// Copies the existing files into `home`, which is created if missing; a copy without an original is
-    /// removed.
-    pub(crate) fn borrow(&self, home: &Path) -> io::Result<BorrowedLogin> {
-        create_private(home)?;
-        let mut borrowed = Vec::new();
+    /// Copies the existing files into `copies`; a copy without an original is removed.
+    pub(crate) fn borrow(&self, copies: UntrustedDir) -> io::Result<BorrowedLogin> {
+        let mut files = Vec::new();
         for name in self.files {
-            let copy = home.join(name);
             let found = self.directory.as_ref().map(|directory| directory.join(name));
             let found = found.and_then(|original| Some((read(&original)?, original)));
             match found {
                 Some((before, original)) => {
-                    write(&copy, &before)?;
-                    borrowed.push(BorrowedFile { original, copy, before });
+                    copies.replace(OsStr::new(name), &before, Visibility::OwnerOnly)?;
+                    files.push(BorrowedFile { original, name, before });
                 }
-                None => match fs::remove_file(&copy) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    Ok(()) | Err(_) => {}
-                },
+                None => copies.remove(OsStr::new(name))?,
             }
         }
-        Ok(BorrowedLogin(borrowed))
+        Ok(BorrowedLogin { copies, files })
     }
 }
 
@@ -65,8 +64,8 @@ pub(crate) struct LoginNotSaved {
 impl BorrowedLogin {
     /// Copies renewed files back, unless the user's own have changed meanwhile.
     pub(crate) fn give_back(self) -> Result<(), LoginNotSaved> {
-        for BorrowedFile { original, copy, before } in self.0 {
-            let Some(now) = read(&copy) else { continue };
+        for BorrowedFile { original, name, before } in self.files {
+            let Ok(Some(now)) = self.copies.read(OsStr::new(name), SETTINGS_LIMIT) else { continue };
             let untouched = read(&original).is_some_and(|original| original == before);
             if now != before && untouched && is_renewal(&before, &now) {
                 write(&original, &now).map_err(|error| LoginNotSaved { path: original, error })?;
@@ -76,7 +75,7 @@ impl BorrowedLogin {
     }
 }
 
-/// Reads a login file. The agent can replace the copy by anything, such as a pipe.
+/// Reads a login file of the user.
 fn read(path: &Path) -> Option<Vec<u8>> {
     read_bytes(path, SETTINGS_LIMIT).ok().flatten()
 }
@@ -99,13 +98,8 @@ fn has_shape_of(before: &Value, now: &Value) -> bool {
     }
 }
 
-/// Creates a directory that only the user can access, if it is missing.
-pub(super) fn create_private(directory: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
-}
-
-/// Atomically writes a file that only the user can read.
-pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+/// Atomically writes a file of the user that only they can read.
+fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("autonoe-new");
     let _ = fs::remove_file(&beside);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
@@ -117,10 +111,19 @@ pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
+
+    use autonoe_files::UntrustedDir;
 
     use super::VendorLogin;
 
-    fn login(directory: &std::path::Path) -> VendorLogin {
+    /// The agent's own directory.
+    fn copies(home: &Path) -> UntrustedDir {
+        fs::create_dir_all(home).expect("directory");
+        UntrustedDir::open(home).expect("opened")
+    }
+
+    fn login(directory: &Path) -> VendorLogin {
         VendorLogin { directory: Some(directory.to_owned()), files: &["auth.json"] }
     }
 
@@ -132,19 +135,19 @@ mod tests {
         fs::write(user.join("auth.json"), r#"{"token":1}"#).expect("written");
         let read = || fs::read_to_string(user.join("auth.json")).expect("read");
 
-        let borrowed = login(&user).borrow(&home).expect("borrowed");
+        let borrowed = login(&user).borrow(copies(&home)).expect("borrowed");
         fs::write(home.join("auth.json"), r#"{"token":2}"#).expect("written");
         borrowed.give_back().expect("given back");
         assert_eq!(read(), r#"{"token":2}"#);
 
         for foreign in ["rubbish", "{}", r#"{"token":"a"}"#, r#"{"token":1,"host":"elsewhere"}"#] {
-            let borrowed = login(&user).borrow(&home).expect("borrowed");
+            let borrowed = login(&user).borrow(copies(&home)).expect("borrowed");
             fs::write(home.join("auth.json"), foreign).expect("written");
             borrowed.give_back().expect("nothing to give back");
             assert_eq!(read(), r#"{"token":2}"#, "{foreign}");
         }
 
-        let borrowed = login(&user).borrow(&home).expect("borrowed");
+        let borrowed = login(&user).borrow(copies(&home)).expect("borrowed");
         fs::write(home.join("auth.json"), r#"{"token":3}"#).expect("written");
         fs::write(user.join("auth.json"), r#"{"token":4}"#).expect("renewed by the user");
         borrowed.give_back().expect("left alone");
@@ -157,7 +160,7 @@ mod tests {
         let (user, home) = (directory.path().join("user"), directory.path().join("home"));
         fs::create_dir_all(&user).expect("directory");
         fs::write(user.join("auth.json"), "{}").expect("written");
-        let borrowed = login(&user).borrow(&home).expect("borrowed");
+        let borrowed = login(&user).borrow(copies(&home)).expect("borrowed");
         fs::remove_file(home.join("auth.json")).expect("removed");
         let made = std::process::Command::new("mkfifo").arg(home.join("auth.json")).status().expect("mkfifo");
         assert!(made.success());
@@ -166,14 +169,34 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_the_agent_left_leads_to_nothing_of_the_user() {
+        let directory = tempfile::tempdir().expect("directory");
+        let (user, home) = (directory.path().join("user"), directory.path().join("home"));
+        fs::create_dir_all(&user).expect("directory");
+        fs::create_dir_all(&home).expect("directory");
+        fs::write(user.join("auth.json"), r#"{"token":1}"#).expect("written");
+        fs::write(user.join("other.json"), r#"{"token":2}"#).expect("written");
+        let link_to_other = || {
+            fs::remove_file(home.join("auth.json")).unwrap_or_default();
+            std::os::unix::fs::symlink(user.join("other.json"), home.join("auth.json")).expect("linked");
+        };
+        link_to_other();
+        let borrowed = login(&user).borrow(copies(&home)).expect("borrowed");
+        assert_eq!(fs::read_to_string(user.join("other.json")).expect("read"), r#"{"token":2}"#);
+        link_to_other();
+        borrowed.give_back().expect("left alone");
+        assert_eq!(fs::read_to_string(user.join("auth.json")).expect("read"), r#"{"token":1}"#);
+    }
+
+    #[test]
     fn the_copy_is_removed_when_the_user_logs_out() {
         let directory = tempfile::tempdir().expect("directory");
         let (user, home) = (directory.path().join("user"), directory.path().join("home"));
         fs::create_dir_all(&user).expect("directory");
         fs::write(user.join("auth.json"), "{}").expect("written");
-        login(&user).borrow(&home).expect("borrowed").give_back().expect("given back");
+        login(&user).borrow(copies(&home)).expect("borrowed").give_back().expect("given back");
         fs::remove_file(user.join("auth.json")).expect("removed");
-        login(&user).borrow(&home).expect("borrowed");
+        login(&user).borrow(copies(&home)).expect("borrowed");
         assert!(!home.join("auth.json").exists());
     }
 }

@@ -211,9 +211,9 @@ async fn sandbox(environment: &Environment) -> (Vec<DoctorFinding>, Option<Sandb
     match found {
         Ok(sandbox) => {
             let good = enforced(sandbox.layer()).into_iter().map(DoctorFinding::Good);
-            let limits = room_config::limitations(sandbox.layer());
-            let limits = limits.map(|what| DoctorFinding::Note(format!("sandbox: {what}")));
-            (good.chain(limits).collect(), Some(sandbox))
+            let gaps = sandbox.layer().gaps().into_iter();
+            let gaps = gaps.map(|gap| DoctorFinding::Note(format!("sandbox, partial: {gap}")));
+            (good.chain(gaps).collect(), Some(sandbox))
         }
         Err(fault) if fault.code == resources::TOO_LOW => bad("limits", &fault),
         Err(fault) => bad("sandbox", &fault),
@@ -269,8 +269,11 @@ fn enforced(layer: SandboxLayer) -> Vec<String> {
             ("limits", "kernel limits, plus monitoring of processes and disk"),
         ],
         SandboxLayer::Landlock => &[
-            ("files", "Landlock: only the project is writable"),
-            ("network", "Landlock and seccomp: connections only to our egress proxy"),
+            ("files", "Landlock: only the project is writable; our process judges changes of attributes"),
+            (
+                "network",
+                "Landlock and seccomp: our process connects sockets, to our egress proxy only; servers listen on loopback only",
+            ),
             (
                 "processes",
                 "Landlock where the kernel supports it, and a supervisor: all processes end with the session",

@@ -1,11 +1,12 @@
 //! `autonoe init`
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
+use autonoe_files::{UntrustedDir, Visibility};
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
@@ -29,7 +30,7 @@ pub fn cmd_init(args: &InitArgs) -> Result<u8, Fault> {
     let files = [("SPEC.md", SPEC), (".autonoe/agent.json", AGENT_CONFIG)];
     for (name, content) in files {
         let path = root.join(name);
-        let written = create(&path, content)
+        let written = create(&root, Path::new(name), content)
             .map_err(|error| cannot_write(FaultLayer::Config, "init", &path, &error))?;
         let what = if written { "created" } else { "already exists, not changed" };
         present::print(&format!("{}: {what}\n", path.display()));
@@ -38,14 +39,10 @@ pub fn cmd_init(args: &InitArgs) -> Result<u8, Fault> {
     Ok(exit::DONE)
 }
 
-/// Creates the file and its directories; false if the file exists.
-fn create(path: &Path, content: &str) -> io::Result<bool> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    match OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(mut file) => file.write_all(content.as_bytes()).map(|()| true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-    }
+/// Creates the file and its directories; false if the file exists. A repository may have links in their place, which are not followed.
+fn create(root: &Path, name: &Path, content: &str) -> io::Result<bool> {
+    fs::create_dir_all(root)?;
+    let directory = UntrustedDir::open(&root.canonicalize()?)?
+        .create_missing(name.parent().unwrap_or(Path::new("")), Visibility::Everyone)?;
+    directory.write_missing(name.file_name().unwrap_or_default(), content.as_bytes())
 }

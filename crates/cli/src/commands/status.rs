@@ -1,6 +1,6 @@
 //! `autonoe status`
 
-use autonoe_core::check::{Assurance, Check};
+use autonoe_core::check::{Assurance, Check, Finding};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::WaitReason;
 use autonoe_core::fault::Fault;
@@ -166,13 +166,14 @@ fn waiting_line(wait: &WaitRow) -> String {
 fn assurance_note(item: &Deliverable) -> String {
     let commit = item.finding.as_ref().and_then(|finding| finding.commit.as_deref());
     let commit = commit.map(|commit| format!(" on {}", &commit[..commit.len().min(10)])).unwrap_or_default();
+    let qualification = item.finding.as_ref().map(Finding::qualification).unwrap_or_default();
     let review = item.review.as_ref().map(|review| {
         let verdict = if review.holds { "reviewed" } else { "doubted" };
         format!(", {verdict} by {}", review.by)
     });
     let review = review.unwrap_or_default();
     match item.assurance() {
-        Some(Assurance::Verified) => format!("  (verified{commit}{review})"),
+        Some(Assurance::Verified) => format!("  (verified{qualification}{commit}{review})"),
         Some(Assurance::Claimed) => format!("  (claimed{review})"),
         Some(Assurance::Failed) => format!("  (failed{commit})"),
         None => String::new(),
@@ -215,6 +216,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "deliverables": deliverables,
         "passed": tally.passed,
         "verified": tally.verified,
+        "verified_by_builder": tally.verified_by_builder,
         "claimed": tally.claimed(),
         "blocked": tally.blocked,
         "total": tally.total,

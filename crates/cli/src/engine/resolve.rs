@@ -13,7 +13,7 @@ use autonoe_core::redact::SecretValues;
 use autonoe_core::runner::RunOptions;
 use autonoe_model::Tuning;
 use autonoe_policy::{PolicyOptions, path_rules_for};
-use autonoe_sandbox::RoomConfig;
+use autonoe_sandbox::{RoomConfig, SandboxLayer};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{CrashPoint, Project};
 use autonoe_telemetry::TelemetrySettings;
@@ -112,6 +112,7 @@ impl ResolvedRun {
             RunJob::Run { verifier, .. } => *verifier,
             RunJob::Sync | RunJob::Agent(_) => None,
         };
+        let is_strict = matches!(job, RunJob::Run { is_strict: true, .. });
         let job = job.prepare(&project, start_over)?;
         ensure_trusted(&project, &config)?;
         project.check_writable()?;
@@ -130,8 +131,11 @@ impl ResolvedRun {
             Fault::permanent(FaultLayer::System, "sandbox", format!("Sandbox detection failed: {error}."))
         })?;
         let sandbox = host.sandbox?;
+        if is_strict && sandbox.layer() != SandboxLayer::Bubblewrap {
+            return Err(strict_needs_bubblewrap(sandbox.layer()));
+        }
         notices.extend(host.identity.warning());
-        notices.extend(room_config::limitations(sandbox.layer()).map(str::to_owned));
+        notices.extend(room_config::limitations(sandbox.layer()));
         notices.extend(room_config::home_in_project(&project, environment).map(|home| {
             format!(
                 "the project contains your home directory, {}; agents can read and write it.",
@@ -229,4 +233,20 @@ fn options(args: &CommonArgs, max_outage: std::time::Duration) -> RunOptions {
         max_outage,
         thinking: args.thinking,
     }
+}
+
+fn strict_needs_bubblewrap(layer: SandboxLayer) -> Fault {
+    let available = match layer {
+        SandboxLayer::None => "the sandbox is disabled".to_owned(),
+        SandboxLayer::Bubblewrap | SandboxLayer::Landlock | SandboxLayer::Seatbelt => {
+            format!("this machine has {} only", layer.name())
+        }
+    };
+    let message = format!(
+        "--strict needs bubblewrap, which keeps checks apart from all that agents have left, and {available}."
+    );
+    Fault::permanent(FaultLayer::Config, "strict_layer", message).hint(
+        "Install bubblewrap and allow user namespaces; or run without --strict: then `autonoe status` and the report say on which layer each \
+         deliverable was verified.",
+    )
 }

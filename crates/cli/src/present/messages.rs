@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn overall_counts_active_deliverables() {
-        let tally = Tally { total: 3, passed: 2, verified: 1, doubted: 0, blocked: 1 };
+        let tally = Tally { total: 3, passed: 2, verified: 1, blocked: 1, ..Tally::default() };
         let report = RunReport {
             outcome: RunOutcome::AllPassed,
             exit_code: 0,

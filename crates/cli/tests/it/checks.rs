@@ -295,7 +295,7 @@ fn a_kill_during_a_check_leaves_nothing_behind() {
     let project = project();
     project.write(
         "SPEC.md",
-        "# Spec\n\n```check A name=slow\n$ test ! -e calc.sh || sleep 300\n$ sh calc.sh add 2 3\n5\n```\n",
+        "# Spec\n\n```check A name=slow\n$ test ! -e calc.sh || sleep 300\n```\n\n```check A\n$ sh calc.sh add 2 3\n5\n```\n",
     );
     let turns = format!("{}\n{PASSES}\n[[conversation.turn]]\ntext = \"done\"", writes(ADDS, true));
     let server = model(&always(&turns));
@@ -312,6 +312,8 @@ fn a_kill_during_a_check_leaves_nothing_behind() {
 
     // The user fixes the check.
     project.write("SPEC.md", SPEC);
+    let accepted = project.autonoe(None).args(["checks", "accept", "SPEC.md"]).output().expect("started");
+    assert!(accepted.status.success(), "{}", String::from_utf8_lossy(&accepted.stderr));
     let server = model(&always(
         &turns
             .replace("git init -q -b main . && git add calc.sh && git commit", "git commit -q --allow-empty"),

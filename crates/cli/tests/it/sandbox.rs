@@ -254,6 +254,78 @@ fn without_bubblewrap_landlock_protects_and_the_run_warns() {
     assert_no_processes_left(&project);
 }
 
+/// The binary is in every room, as its first process and its supervisors.
+#[test]
+fn autonoe_mcp_from_inside_changes_no_deliverable() {
+    let ours = env!("CARGO_BIN_EXE_autonoe");
+    for is_landlock in [false, true] {
+        if !is_landlock && !has_bubblewrap() {
+            continue;
+        }
+        let project = project(&format!(
+            r#"
+            PATH=$PATH:/usr/bin:/bin
+            call() {{
+                printf '%s\n' '{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{{}},"clientInfo":{{"name":"x","version":"1"}}}}}}' \
+                    '{{"jsonrpc":"2.0","method":"notifications/initialized"}}' \
+                    '{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"set_status","arguments":{{"deliverableId":"A","status":"passed"}}}}}}' |
+                    timeout 20 "$@"
+                echo "exit code $?"
+            }}
+            binary=/run/autonoe; test -x $binary || binary='{ours}'
+            for phase in coding verify; do
+                call $binary mcp --phase $phase
+                call env XDG_STATE_HOME="$PWD/state" $binary mcp --phase $phase
+                call env XDG_STATE_HOME="$TMPDIR" HOME="$TMPDIR" $binary mcp --phase $phase --project-dir .
+            done
+            echo finished
+            "#,
+        ));
+        let run = session(&project, |command| {
+            if is_landlock {
+                command.env("PATH", without_bubblewrap(&project));
+            }
+        });
+        let result = project.read("result.txt");
+        assert!(result.contains("finished"), "{result}\n{}", run.stderr);
+        // No call is answered, not even with an error.
+        assert!(!result.contains("\"id\":2") && !result.contains("exit code 0"), "{result}");
+    }
+}
+
+/// Links that an agent leaves in its home are there when the next session starts, and we write there before it does.
+#[test]
+fn links_in_the_private_home_lead_to_nothing_of_the_user() {
+    for is_landlock in [false, true] {
+        if !is_landlock && !has_bubblewrap() {
+            continue;
+        }
+        let project = project(
+            r#"
+            PATH=$PATH:/usr/bin:/bin
+            for name in .gitconfig .codex .claude .gemini .acp .config .cache; do rm -rf ~/$name; ln -s "$REAL_HOME/$name" ~/$name; done
+            readlink ~/.gitconfig ~/.codex; echo finished
+            "#,
+        );
+        let attack = project.read("attack.sh");
+        project.write("attack.sh", &format!("REAL_HOME='{}'\n{attack}", project.home().display()));
+        let users = project.home().join(".gitconfig");
+        fs::write(&users, "[user]\n\tname = The User\n").expect("written");
+        let bin = is_landlock.then(|| without_bubblewrap(&project));
+        for _ in 0..2 {
+            session(&project, |command| {
+                command.envs(bin.iter().map(|bin| ("PATH", bin)));
+            });
+            let result = project.read("result.txt");
+            assert!(result.contains("finished") && result.contains(".codex"), "{result}");
+            assert_eq!(fs::read_to_string(&users).expect("read"), "[user]\n\tname = The User\n");
+            let status =
+                project.read(".autonoe/status.json").replace("\"passed\": true", "\"passed\": false");
+            project.write(".autonoe/status.json", &status);
+        }
+    }
+}
+
 /// The seccomp filter applies to the test's own process, so the test starts itself again in a new process.
 #[test]
 fn without_any_sandbox_the_run_refuses_to_start() {

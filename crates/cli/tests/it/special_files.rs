@@ -62,7 +62,6 @@ fn a_special_file_is_reported_without_blocking() {
         (project.path(".autonoe/status.json"), &[run, "doctor", "status", "verify"]),
         (project.path(".autonoe/agent.json"), &[run, "doctor", "policy check ls"]),
         (project.path(".autonoe/checks.json"), &[run, "doctor", "checks", "status"]),
-        (project.path(".autonoe/oracles.json"), &[run, "doctor", "checks"]),
         (project.path(".autonoe/coding.md"), &[run, "doctor"]),
         (project.path(".git/config"), &[run, "doctor"]),
         (config, &[run, "doctor"]),
@@ -216,6 +215,12 @@ fn something_else_in_place_of_the_autonoe_directory_is_named() {
             assert!(printed.contains(&sentence) && printed.contains("Move it away"), "{command}: {printed}");
         }
     }
+    let project = CliTestProject::new();
+    fs::create_dir(project.home().join("elsewhere")).expect("made");
+    std::os::unix::fs::symlink(project.home().join("elsewhere"), project.path(".autonoe")).expect("linked");
+    let (code, printed) = run_to_end(&project, "status");
+    assert_eq!(code, Some(2), "{printed}");
+    assert!(printed.contains(".autonoe must be a directory, but it is a symbolic link"), "{printed}");
 }
 
 /// Agents write the home directory of their room, in which we write their git identity.

@@ -242,3 +242,36 @@ fn denials_name_the_resolved_path() {
     let other = rules.judge(&fixture.root.join("src/a"), FileAccess::Write).unwrap_err().0;
     assert_eq!(other, "This phase may write only .autonoe-note.md, not 'src/a'.");
 }
+
+#[tokio::test]
+async fn credentials_are_not_read_wherever_they_are() {
+    let fixture = fixture();
+    let outside = fixture.root.with_file_name("outside");
+    let gate = fixture.gate(WriteScope::Project, std::slice::from_ref(&outside));
+    let at_home =
+        PathRules::new(&fixture.root, WriteScope::Project, Vec::new()).with_home(Some(&fixture.root));
+    let at_home = PathGate::new(Arc::new(at_home));
+    for credential in autonoe_files::CREDENTIALS {
+        let path = credential.path.replace('*', "1.2.3");
+        for (gate, root) in [(&gate, &outside), (&at_home, &fixture.root)] {
+            let file = root.join(&path);
+            fs::create_dir_all(file.parent().expect("a parent")).expect("made");
+            fs::write(&file, "secret").expect("written");
+            let is_allowed = allows(gate, "Read", json!({ "file_path": file })).await;
+            assert!(!is_allowed, "{} in {}", credential.tool, root.display());
+        }
+        fs::remove_file(fixture.root.join(&path)).expect("removed");
+        fs::remove_file(outside.join(&path)).expect("removed");
+    }
+    fs::write(outside.join("readme"), "").expect("written");
+    assert!(allows(&gate, "Read", json!({ "file_path": outside.join("readme") })).await);
+    fs::write(fixture.root.join(".npmrc"), "").expect("written");
+    assert!(allows(&gate, "Read", json!({ "file_path": ".npmrc" })).await, "a file of the project");
+    let chosen = fixture.gate(WriteScope::Project, &[outside.join("readme"), outside.join(".aws")]);
+    fs::create_dir_all(outside.join(".aws")).expect("made");
+    fs::write(outside.join(".aws/config"), "").expect("written");
+    assert!(
+        allows(&chosen, "Read", json!({ "file_path": outside.join(".aws/config") })).await,
+        "the user chose it"
+    );
+}

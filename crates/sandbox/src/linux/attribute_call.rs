@@ -16,7 +16,7 @@ const MAX_XATTR_NAME: usize = 255;
 const MAX_XATTR_VALUE: usize = 65536;
 
 /// Has this number on every machine; `libc` does not know it for all of them.
-const FCHMODAT2: c_long = 452;
+pub(crate) const FCHMODAT2: c_long = 452;
 
 /// The calls that are handed over. The newest ones (`setxattrat` and its like) are refused as not implemented, so that programs use these.
 #[rustfmt::skip]

@@ -4,12 +4,13 @@
 
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{CWD, Mode, OFlags, open, openat};
 use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::attribute_call::{CallTarget, LastLink};
 
@@ -85,6 +86,19 @@ impl CallingThread {
                 open_path(directory.as_fd(), path, *last_link)
             }
         }
+    }
+
+    /// A copy of a descriptor of the caller, which works for sockets too.
+    pub(crate) fn duplicate(&self, number: i32) -> rustix::io::Result<OwnedFd> {
+        let process = pidfd_open(self.process().ok_or(Errno::SRCH)?, PidfdFlags::empty())?;
+        pidfd_getfd(process, number, PidfdGetfdFlags::empty())
+    }
+
+    /// The process that the thread belongs to.
+    fn process(&self) -> Option<Pid> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.thread)).ok()?;
+        let id = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+        Pid::from_raw(id.trim().parse().ok()?)
     }
 
     /// The path with the caller's own number for `/proc/self`, which for us is another process.

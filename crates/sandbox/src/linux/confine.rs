@@ -6,17 +6,26 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-use super::{attribute_filter, landlock, seccomp};
+use super::signal_scope::SignalScope;
+use super::{handover_filter, landlock, seccomp};
 use crate::bounds::{Bounds, RoomLimits, SandboxLayer};
 
 /// Threads allowed per process on average; runtimes and browsers use a dozen or two.
 const THREADS_PER_PROCESS: u64 = 16;
 
-/// Confines this process as the layer requires; with Landlock, connections are limited to `egress_port`, and the orchestrator
-/// must serve the descriptor that is returned with [`super::guard_attributes`].
-pub(crate) fn confine(layer: SandboxLayer, bounds: &Bounds, egress_port: u16) -> io::Result<Option<OwnedFd>> {
+/// What a room needs to know about its own confinement.
+#[derive(Debug, Default)]
+pub(crate) struct Confinement {
+    /// With Landlock, the orchestrator must serve this with [`super::guard_calls`].
+    pub calls: Option<OwnedFd>,
+    /// With Landlock, if the kernel restricts signals too.
+    pub signal_scope: Option<SignalScope>,
+}
+
+/// Confines this process as the layer requires.
+pub(crate) fn confine(layer: SandboxLayer, bounds: &Bounds) -> io::Result<Confinement> {
     let net = match layer {
-        SandboxLayer::None | SandboxLayer::Seatbelt => return Ok(None),
+        SandboxLayer::None | SandboxLayer::Seatbelt => return Ok(Confinement::default()),
         SandboxLayer::Bubblewrap => seccomp::Net::Private,
         SandboxLayer::Landlock => seccomp::Net::Shared,
     };
@@ -25,13 +34,13 @@ pub(crate) fn confine(layer: SandboxLayer, bounds: &Bounds, egress_port: u16) ->
     // Root keeps its ordinary file permissions and loses all capabilities; without new privileges it cannot regain them.
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
-    let mut attribute_calls = None;
+    let mut confinement = Confinement::default();
     if layer == SandboxLayer::Landlock {
-        landlock::restrict(bounds, egress_port)?;
-        attribute_calls = Some(attribute_filter::install()?.into());
+        confinement.signal_scope = SignalScope::proven_by(|| landlock::restrict(bounds))?;
+        confinement.calls = Some(handover_filter::install()?.into());
     }
-    seccomp::restrict(net, bounds.nested)?;
-    Ok(attribute_calls)
+    seccomp::restrict(net, bounds)?;
+    Ok(confinement)
 }
 
 fn limit(layer: SandboxLayer, limits: &RoomLimits) -> io::Result<()> {

@@ -8,11 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, Scope,
 };
 
 use crate::bounds::Bounds;
+use crate::credentials;
 use crate::system_paths;
 
 /// The minimum: older versions can restrict neither truncation nor connections.
@@ -26,7 +27,7 @@ const MAX_PTRACE_SCOPE: u8 = 1;
 pub(crate) fn is_available() -> Result<(), String> {
     ruleset().and_then(Ruleset::create).map_err(|error| error.to_string())?;
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    // `attribute_guard.rs` reads the arguments of calls. Without them every chmod in the room would fail.
+    // `call_guard.rs` reads the arguments of calls. Without them every chmod in the room would fail.
     if scope.trim().parse::<u8>().is_ok_and(|scope| scope > MAX_PTRACE_SCOPE) {
         return Err(
             "kernel.yama.ptrace_scope is above 1, so arguments of system calls cannot be read".to_owned()
@@ -39,31 +40,57 @@ fn ruleset() -> Result<Ruleset, landlock::RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(REQUIRED))?
-        .handle_access(AccessNet::ConnectTcp)?
+        .handle_access(AccessNet::ConnectTcp | AccessNet::BindTcp)?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))?
         .scope(Scope::from_all(KNOWN))
 }
 
-/// The directory itself if it contains no secret, otherwise its entries without the secrets.
-fn without_secrets(path: &Path) -> Vec<PathBuf> {
-    let secrets: Vec<_> =
-        system_paths::SECRET.map(Path::new).into_iter().filter(|secret| secret.starts_with(path)).collect();
-    if secrets.is_empty() {
-        return vec![path.to_owned()];
+/// A path and whether all of it may be read, or only the names in it.
+enum Readable {
+    Everything(PathBuf),
+    Names(PathBuf),
+}
+
+/// What may be read of a path: all of it if it contains nothing masked, otherwise its names, and its entries without what is masked.
+fn without_masked(path: &Path, masked: &[PathBuf], links: Links, found: &mut Vec<Readable>) {
+    let is_masked = |path: &Path| masked.iter().any(|masked| masked == path);
+    let contains_masked = |path: &Path| masked.iter().any(|masked| masked.starts_with(path));
+    if is_masked(path) {
+        return;
     }
-    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let kept = entries.filter(|entry| !secrets.contains(&entry.as_path()));
-    kept.flat_map(|entry| without_secrets(&entry)).collect()
+    if !contains_masked(path) {
+        found.push(Readable::Everything(path.to_owned()));
+        return;
+    }
+    found.push(Readable::Names(path.to_owned()));
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !path.is_symlink() {
+            without_masked(&path, masked, links, found);
+        } else if links == Links::Allowed {
+            let target = path.canonicalize().ok().filter(|target| !contains_masked(target));
+            found.extend(target.map(Readable::Everything));
+        }
+    }
+}
+
+/// Whether what a link in a directory leads to may be read too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Links {
+    /// As in `/etc`, whose entries are links on many systems.
+    Allowed,
+    /// What it leads to needs a rule of its own.
+    Ignored,
 }
 
 /// The places in which programs may change everything.
 pub(crate) fn writable(bounds: &Bounds) -> impl Iterator<Item = &Path> {
-    bounds.writable().chain(bounds.private()).chain([Path::new("/dev/shm")])
+    bounds.writable().chain(bounds.private())
 }
 
 /// Restricts this process and everything it starts to the bounds.
-pub(crate) fn restrict(bounds: &Bounds, egress_port: u16) -> io::Result<()> {
+pub(crate) fn restrict(bounds: &Bounds) -> io::Result<()> {
     let readable = AccessFs::from_read(KNOWN);
     let everything = AccessFs::from_all(KNOWN);
     let mut rules = ruleset().and_then(Ruleset::create).map_err(io::Error::other)?;
@@ -75,9 +102,21 @@ pub(crate) fn restrict(bounds: &Bounds, egress_port: u16) -> io::Result<()> {
         let access = if path.is_dir() { access } else { access & AccessFs::from_file(KNOWN) };
         rules.as_mut().add_rule(PathBeneath::new(opened, access)).map(drop).map_err(io::Error::other)
     };
-    let system = system_paths::SYSTEM.iter().flat_map(|path| without_secrets(Path::new(path)));
-    for path in system.chain(bounds.read.iter().cloned()) {
-        allow(&path, readable)?;
+    let secrets = system_paths::SECRET.map(PathBuf::from);
+    let hidden = bounds.hidden.iter().filter_map(|path| path.canonicalize().ok());
+    let masked: Vec<_> = secrets.into_iter().chain(hidden).chain(credentials::masked(bounds)).collect();
+    let mut readable_paths = Vec::new();
+    let system = system_paths::SYSTEM.iter().map(|path| (PathBuf::from(path), Links::Allowed));
+    for (path, links) in system.chain(bounds.read.iter().map(|path| (path.clone(), Links::Ignored))) {
+        // Masked paths have no links, so this must not have any either.
+        let path = path.canonicalize().unwrap_or(path);
+        without_masked(&path, &masked, links, &mut readable_paths);
+    }
+    for path in readable_paths {
+        match path {
+            Readable::Everything(path) => allow(&path, readable)?,
+            Readable::Names(path) => allow(&path, AccessFs::ReadDir.into())?,
+        }
     }
     for path in system_paths::PSEUDO.map(Path::new) {
         allow(path, readable)?;
@@ -89,9 +128,6 @@ pub(crate) fn restrict(bounds: &Bounds, egress_port: u16) -> io::Result<()> {
         allow(path, everything)?;
     }
     allow(&std::env::current_exe()?, readable)?;
-    rules
-        .add_rule(NetPort::new(egress_port, AccessNet::ConnectTcp))
-        .and_then(landlock::RulesetCreated::restrict_self)
-        .map(drop)
-        .map_err(io::Error::other)
+    // There is no rule for the network: `socket_call.rs` connects sockets and binds them.
+    rules.restrict_self().map(drop).map_err(io::Error::other)
 }

@@ -5,19 +5,24 @@ use std::io;
 
 use libc::{
     AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS,
-    CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, EPERM, IPPROTO_TCP, SOCK_STREAM, TIOCLINUX, TIOCSTI, c_long,
+    CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, EPERM, IPPROTO_TCP, NETLINK_ROUTE, SOCK_STREAM, TIOCLINUX,
+    TIOCSTI, c_long,
 };
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule,
+    SeccompRule, sock_filter,
 };
+
+use super::attribute_call::FCHMODAT2;
+use super::bpf;
+use crate::bounds::Bounds;
 
 /// The network that the room uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Net {
     /// A network namespace with nothing but loopback.
     Private,
-    /// The machine's network, with Landlock: only TCP is allowed, and Landlock restricts its connections.
+    /// The machine's network, with Landlock: only TCP is allowed, and `socket_call.rs` restricts its addresses.
     Shared,
 }
 
@@ -32,13 +37,15 @@ const REFUSED: &[c_long] = &[
     libc::SYS_finit_module,
     libc::SYS_init_module,
     libc::SYS_kcmp,
-    libc::SYS_kexec_file_load,
+    KEXEC_FILE_LOAD,
     libc::SYS_kexec_load,
     libc::SYS_keyctl,
     libc::SYS_lookup_dcookie,
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
     libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_madvise,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_quotactl,
@@ -51,6 +58,12 @@ const REFUSED: &[c_long] = &[
     libc::SYS_userfaultfd,
     libc::SYS_vhangup,
 ];
+
+/// `libc` does not know it for every machine.
+#[cfg(not(target_arch = "riscv64"))]
+const KEXEC_FILE_LOAD: c_long = libc::SYS_kexec_file_load;
+#[cfg(target_arch = "riscv64")]
+const KEXEC_FILE_LOAD: c_long = 294;
 
 /// Refused unless programs may create sandboxes of their own.
 const REFUSED_UNLESS_NESTED: &[c_long] = &[
@@ -66,6 +79,47 @@ const REFUSED_UNLESS_NESTED: &[c_long] = &[
     libc::SYS_pivot_root,
     libc::SYS_setns,
     libc::SYS_umount2,
+];
+
+/// With Landlock, also refused: memory, semaphores and messages that all processes of the machine share. Other layers have them apart.
+const REFUSED_IF_SHARED: &[c_long] = &[
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmget,
+];
+
+/// With Landlock, also refused for any other process than the caller, by the argument that names it: changes of how it runs. Without a
+/// process namespace, these would be the user's other processes.
+const OF_ANOTHER_PROCESS: &[(c_long, u8)] = &[
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_migrate_pages, 0),
+    (libc::SYS_move_pages, 0),
+];
+
+/// Likewise, by what the first argument says the second one is. Only for processes can 0 mean nobody but the caller.
+const OF_OTHER_PROCESSES: &[(c_long, u64)] =
+    &[(libc::SYS_setpriority, libc::PRIO_PROCESS as u64), (libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS)];
+
+const IOPRIO_WHO_PROCESS: u64 = 1;
+
+/// Calls that set the mode of a file, and the argument that has it.
+#[rustfmt::skip]
+const MODE_CALLS: &[(c_long, u8)] = &[
+    (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2),
+    #[cfg(target_arch = "x86_64")] (libc::SYS_chmod, 1),
 ];
 
 /// Reported as not implemented, so that programs fall back: `io_uring` makes system calls that no filter sees.
@@ -102,16 +156,16 @@ const SOCKET_TYPE: u64 = 0xf;
 type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Applies the filters to this process and everything it starts.
-pub(crate) fn restrict(net: Net, nested: bool) -> io::Result<()> {
-    for program in programs(net, nested).map_err(io::Error::other)? {
+pub(crate) fn restrict(net: Net, bounds: &Bounds) -> io::Result<()> {
+    for program in programs(net, bounds).map_err(io::Error::other)? {
         seccompiler::apply_filter(&program).map_err(io::Error::other)?;
     }
     Ok(())
 }
 
-fn programs(net: Net, nested: bool) -> Result<[BpfProgram; 2], BackendError> {
+fn programs(net: Net, bounds: &Bounds) -> Result<[BpfProgram; 3], BackendError> {
     let mut not_implemented = always(NOT_IMPLEMENTED);
-    if !nested {
+    if !bounds.nested {
         // The flags of clone3 are in memory, where no filter sees them; those of clone are in a register.
         not_implemented.insert(libc::SYS_clone3, Vec::new());
     }
@@ -119,9 +173,22 @@ fn programs(net: Net, nested: bool) -> Result<[BpfProgram; 2], BackendError> {
         not_implemented.extend(always(NEWEST_ATTRIBUTE_CALLS));
     }
     Ok([
-        compile(refused(net, nested)?, SeccompAction::Errno(EPERM as u32))?,
+        own_calls_only(),
+        compile(refused(net, bounds)?, SeccompAction::Errno(EPERM as u32))?,
         compile(not_implemented, SeccompAction::Errno(libc::ENOSYS as u32))?,
     ])
+}
+
+/// The rules of `seccompiler` know call numbers, which mean something else in another ABI of the same machine.
+fn own_calls_only() -> BpfProgram {
+    let program = bpf::own_calls_only().into_iter().chain([bpf::end(libc::SECCOMP_RET_ALLOW)]);
+    let instruction = |filter: libc::sock_filter| sock_filter {
+        code: filter.code,
+        jt: filter.jt,
+        jf: filter.jf,
+        k: filter.k,
+    };
+    program.map(instruction).collect()
 }
 
 fn compile(rules: SeccompRules, when_matched: SeccompAction) -> Result<BpfProgram, BackendError> {
@@ -133,9 +200,15 @@ fn always(calls: &[c_long]) -> SeccompRules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-fn refused(net: Net, nested: bool) -> Result<SeccompRules, BackendError> {
+fn refused(net: Net, bounds: &Bounds) -> Result<SeccompRules, BackendError> {
     let mut rules = always(REFUSED);
-    if !nested {
+    if !bounds.tracing {
+        rules.insert(libc::SYS_ptrace, Vec::new());
+    }
+    for &(call, mode) in MODE_CALLS {
+        rules.insert(call, vec![rule(vec![has(mode, libc::S_ISUID.into())?])?]);
+    }
+    if !bounds.nested {
         rules.extend(always(REFUSED_UNLESS_NESTED));
         let new_namespace = NAMESPACES.map(|flag| rule(vec![has(0, flag as u64)?]));
         let new_namespace = new_namespace.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -146,8 +219,16 @@ fn refused(net: Net, nested: bool) -> Result<SeccompRules, BackendError> {
     let mut requests = vec![rule(vec![is(1, TIOCSTI)?])?, rule(vec![is(1, TIOCLINUX)?])?];
     rules.insert(libc::SYS_socket, sockets(net)?);
     if net == Net::Shared {
+        rules.extend(always(REFUSED_IF_SHARED));
+        rules.insert(libc::SYS_socketpair, pairs()?);
         for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
             rules.insert(call, vec![rule(vec![has(flags, MSG_FASTOPEN)?])?]);
+        }
+        for &(call, process) in OF_ANOTHER_PROCESS {
+            rules.insert(call, vec![rule(vec![is_not(process, 0)?])?]);
+        }
+        for &(call, process) in OF_OTHER_PROCESSES {
+            rules.insert(call, vec![rule(vec![is_not(0, process)?])?, rule(vec![is_not(1, 0)?])?]);
         }
         // Without a process namespace, the limits of the user's other processes could be changed.
         rules.insert(libc::SYS_prlimit64, vec![rule(vec![is_not(0, 0)?, is_not(2, 0)?])?]);
@@ -159,6 +240,13 @@ fn refused(net: Net, nested: bool) -> Result<SeccompRules, BackendError> {
     Ok(rules)
 }
 
+/// The pairs of sockets that are refused: one of datagrams could send to any server that receives them at a path.
+fn pairs() -> Result<Vec<SeccompRule>, BackendError> {
+    let connected = [SOCK_STREAM as u64, libc::SOCK_SEQPACKET as u64];
+    let others = (0..=SOCKET_TYPE).filter(|kind| !connected.contains(kind));
+    others.map(|kind| rule(vec![condition(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)?])).collect()
+}
+
 /// The rules for sockets that are refused.
 fn sockets(net: Net) -> Result<Vec<SeccompRule>, BackendError> {
     let others: Result<Vec<_>, _> = FAMILIES.iter().map(|&family| is_not(0, family as u64)).collect();
@@ -166,6 +254,8 @@ fn sockets(net: Net) -> Result<Vec<SeccompRule>, BackendError> {
     if net == Net::Private {
         return Ok(refused);
     }
+    // Of the kernel's own services, programs need the routing tables.
+    refused.push(rule(vec![is(0, AF_NETLINK as u64)?, is_not(2, NETLINK_ROUTE as u64)?])?);
     // A Unix socket reaches any server that listens on it, regardless of Landlock's file rules.
     refused.push(rule(vec![is(0, AF_UNIX as u64)?])?);
     for family in [AF_INET as u64, AF_INET6 as u64] {

@@ -55,7 +55,7 @@ def at(directory, path):
 
 def by_path(path):
     yield "chmod", path, 0o666
-    yield "chmod", path, 0o4755
+    yield "chmod", path, 0o1755
     yield "x32_chmod", path, 0o666
     yield "chown", path, uid, gid
     yield "chown", path, -1, -1
@@ -224,6 +224,27 @@ def signals():
         error = call("fchmodat", AT_FDCWD, b"file", 0o600)
         if error:
             print("interrupted:", errno.errorcode[error])
+            break
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def interrupted():
+    """Signals whose handlers do not restart calls. A call that was interrupted must not have been carried out."""
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.siginterrupt(signal.SIGALRM, True)
+    open("file", "w").close()
+    os.chmod("file", 0o600)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    mode = 0o600
+    for round in range(5000):
+        wanted = (0o600, 0o640)[round % 2]
+        error = call("fchmodat", AT_FDCWD, b"file", wanted)
+        if error not in (0, errno.EINTR):
+            print("failed:", errno.errorcode[error])
+            break
+        mode = mode if error else wanted
+        if os.stat("file").st_mode & 0o777 != mode:
+            print("carried out although interrupted" if error else "not carried out")
             break
     signal.setitimer(signal.ITIMER_REAL, 0)
 

@@ -159,6 +159,12 @@ async fn signals_do_not_interrupt_a_call() {
 }
 
 #[tokio::test]
+async fn a_call_that_a_signal_interrupts_has_not_happened() {
+    let Some(test_room) = test_room_with_python().await else { return };
+    assert_eq!(test_room.succeeds("python3 attributes.py interrupted").await, "");
+}
+
+#[tokio::test]
 async fn callers_that_are_killed_do_not_stop_the_others() {
     let Some(test_room) = test_room().await else { return };
     test_room
@@ -173,7 +179,7 @@ async fn callers_that_are_killed_do_not_stop_the_others() {
 async fn the_guard_ends_with_the_room_and_its_listener_is_not_inside() {
     let Some(test_room) = test_room().await else { return };
     let is_guard = |task: fs::DirEntry| {
-        fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "attributes")
+        fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "call-guard")
     };
     let guards = || fs::read_dir("/proc/self/task").unwrap().flatten().any(is_guard);
     // A thread sets its name itself.

@@ -2,9 +2,11 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+mod attacks;
 mod attributes;
 mod bounded_command;
 mod bubblewrap;
+mod credentials;
 mod egress;
 mod git_locks;
 mod landlock;

@@ -1,9 +1,12 @@
 //! `autonoe agent init`
 
-use std::fs;
+use std::io;
+use std::path::Path;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
+use autonoe_files::{UntrustedDir, Visibility};
+use autonoe_store::Project;
 use autonoe_workflow::check_name;
 use clap::{Args, ValueEnum};
 
@@ -57,12 +60,8 @@ pub fn cmd_init(args: &AgentInitArgs, environment: &Environment) -> Result<u8, F
         AgentTemplate::DocsWriter => &examples::DOCS_WRITER,
     };
     let not_written =
-        |error: std::io::Error| cannot_write(FaultLayer::System, "agent_not_written", &target, &error);
+        |error: io::Error| cannot_write(FaultLayer::System, "agent_not_written", &target, &error);
     for (path, text) in example.files {
-        let file = target.join(path);
-        if let Some(parent) = file.parent() {
-            fs::create_dir_all(parent).map_err(not_written)?;
-        }
         let text = match *path {
             "agent.json" => text.replacen(
                 &format!("\"name\": \"{}\"", example.name),
@@ -71,7 +70,7 @@ pub fn cmd_init(args: &AgentInitArgs, environment: &Environment) -> Result<u8, F
             ),
             _ => (*text).to_owned(),
         };
-        fs::write(&file, text).map_err(not_written)?;
+        write(&project, &target.join(path), &text).map_err(not_written)?;
     }
     present::print(&format!(
         "Wrote {}\n  autonoe agent show {name}       show its steps\n  autonoe agent validate {name}   check the definition\n  \
@@ -80,4 +79,12 @@ pub fn cmd_init(args: &AgentInitArgs, environment: &Environment) -> Result<u8, F
         name = args.name,
     ));
     Ok(exit::DONE)
+}
+
+/// Writes a new file. A repository may have links in place of its directories, which are not followed.
+fn write(project: &Project, file: &Path, text: &str) -> io::Result<()> {
+    let below = file.strip_prefix(project.root()).map_err(io::Error::other)?;
+    let directory = UntrustedDir::open(project.root())?
+        .create_missing(below.parent().unwrap_or(Path::new("")), Visibility::Everyone)?;
+    directory.write_missing(below.file_name().unwrap_or_default(), text.as_bytes()).map(drop)
 }

@@ -64,8 +64,7 @@ impl Examiner for ScriptedExaminer {
     async fn confirm(&self) -> Result<Confirmation, Fault> {
         self.hang("confirm").await;
         let holds = self.confirmations.lock().unwrap().pop().unwrap_or(true);
-        let finding =
-            Finding { assurance: self.finding, commit: None, tree: None, at: jiff::Timestamp::UNIX_EPOCH };
+        let finding = Finding { assurance: self.finding, ..Finding::unchecked(jiff::Timestamp::UNIX_EPOCH) };
         self.world.change(|status| {
             if !holds {
                 status.set_status("A", Pending).expect("known");

@@ -92,7 +92,7 @@ fn script(behaviour: &Behaviour, number: usize) -> AgentScript {
 /// The finding of a refused claim.
 fn refused(number: usize) -> Finding {
     let at = jiff::Timestamp::from_second(i64::try_from(number).expect("small")).expect("in range");
-    Finding { assurance: Assurance::Failed, commit: None, tree: None, at }
+    Finding { assurance: Assurance::Failed, ..Finding::unchecked(at) }
 }
 
 fn run(count: usize, script: impl Fn(usize) -> AgentScript + Send + 'static) -> (RunOutcome, usize) {

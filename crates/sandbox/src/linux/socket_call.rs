@@ -1,0 +1,184 @@
+//! The system calls that give a socket an address: `connect`, `bind` and `listen`.
+//!
+//! Landlock knows port numbers but no addresses: a program could connect to the proxy's port on any machine, and others could connect to
+//! its own servers. So we make these calls ourselves, on a copy of the caller's descriptor and with an address that the caller cannot
+//! change any more.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use autonoe_seccomp_notify::PendingSystemCall;
+use libc::c_long;
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{bind, connect, getsockname, listen};
+
+use super::calling_thread::CallingThread;
+
+pub(crate) const NUMBERS: &[c_long] = &[libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
+
+/// The largest address of a socket, in bytes, as in the kernel.
+const MAX_ADDRESS: u64 = 128;
+
+/// The sizes of `sockaddr_in`, `sockaddr_in6` without its scope, and `sockaddr_nl`, in bytes.
+const SIZE_V4: usize = 16;
+const SIZE_V6: usize = 24;
+const SIZE_NETLINK: usize = 12;
+
+/// An address as the caller wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallAddress {
+    Internet(SocketAddr),
+    /// The routing tables of the kernel, which programs ask for the machine's addresses.
+    Netlink {
+        port: u32,
+        groups: u32,
+    },
+}
+
+/// Makes the call, if its address is one that programs may use: to connect, the proxy's; to listen, one of loopback.
+pub(crate) fn carry_out(
+    call: &PendingSystemCall,
+    caller: &CallingThread,
+    proxy_port: u16,
+    is_pending: impl Fn() -> bool,
+) -> rustix::io::Result<()> {
+    let [descriptor, second, length, ..] = call.args;
+    let address = match call.number {
+        libc::SYS_listen => None,
+        _ => Some(read_address(caller, second, length)?),
+    };
+    let socket = caller.duplicate(descriptor as u32 as i32)?;
+    if !is_pending() {
+        return Err(Errno::SRCH);
+    }
+    match (call.number, address) {
+        (libc::SYS_connect, Some(CallAddress::Internet(address))) if is_proxy(address, proxy_port) => {
+            connect(&socket, &address)
+        }
+        (libc::SYS_bind, Some(CallAddress::Internet(address))) => bind(&socket, &on_loopback(address)?),
+        (libc::SYS_bind, Some(CallAddress::Netlink { port, groups: 0 })) => {
+            bind(&socket, &SocketAddrNetlink::new(port, 0))
+        }
+        (libc::SYS_listen, None) => {
+            // A socket without an address would get one of all machines.
+            let own = SocketAddr::try_from(getsockname(&socket)?).map_err(|_| Errno::ACCESS)?;
+            match own.ip().is_unspecified() {
+                true => bind(&socket, &on_loopback(own)?)?,
+                false => drop(on_loopback(own)?),
+            }
+            listen(&socket, second as u32 as i32)
+        }
+        _ => Err(Errno::ACCESS),
+    }
+}
+
+fn is_proxy(address: SocketAddr, proxy_port: u16) -> bool {
+    address.ip().to_canonical() == IpAddr::V4(Ipv4Addr::LOCALHOST) && address.port() == proxy_port
+}
+
+/// The address itself if only this machine reaches it; loopback if it stands for all addresses.
+fn on_loopback(mut address: SocketAddr) -> rustix::io::Result<SocketAddr> {
+    match address.ip() {
+        ip if ip.to_canonical().is_loopback() => {}
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => return Err(Errno::ACCESS),
+    }
+    Ok(address)
+}
+
+fn read_address(caller: &CallingThread, address: u64, length: u64) -> rustix::io::Result<CallAddress> {
+    // The kernel uses the lower half of the register.
+    let length = u64::from(length as u32);
+    if length > MAX_ADDRESS {
+        return Err(Errno::INVAL);
+    }
+    parse(&caller.bytes(address, length as usize)?)
+}
+
+fn parse(bytes: &[u8]) -> rustix::io::Result<CallAddress> {
+    let (family, _) = bytes.split_first_chunk().ok_or(Errno::INVAL)?;
+    let field = |at: usize| -> [u8; 4] { std::array::from_fn(|index| bytes[at + index]) };
+    let port = || u16::from_be_bytes([bytes[2], bytes[3]]);
+    match i32::from(u16::from_ne_bytes(*family)) {
+        libc::AF_INET if bytes.len() >= SIZE_V4 => {
+            Ok(CallAddress::Internet((Ipv4Addr::from(field(4)), port()).into()))
+        }
+        libc::AF_INET6 if bytes.len() >= SIZE_V6 => {
+            let ip: [u8; 16] = std::array::from_fn(|index| bytes[8 + index]);
+            Ok(CallAddress::Internet((Ipv6Addr::from(ip), port()).into()))
+        }
+        libc::AF_NETLINK if bytes.len() >= SIZE_NETLINK => Ok(CallAddress::Netlink {
+            port: u32::from_ne_bytes(field(4)),
+            groups: u32::from_ne_bytes(field(8)),
+        }),
+        libc::AF_INET | libc::AF_INET6 | libc::AF_NETLINK => Err(Errno::INVAL),
+        // No socket of another family can be opened.
+        _ => Err(Errno::ACCESS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use rustix::io::Errno;
+
+    use super::{CallAddress, is_proxy, on_loopback, parse};
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn only_the_proxy_may_be_connected_to() {
+        for text in ["127.0.0.1:7", "[::ffff:127.0.0.1]:7"] {
+            assert!(is_proxy(address(text), 7), "{text}");
+        }
+        for text in [
+            "127.0.0.1:8",
+            "127.0.0.2:7",
+            "0.0.0.0:7",
+            "[::1]:7",
+            "[::]:7",
+            "10.0.0.1:7",
+            "[::ffff:10.0.0.1]:7",
+        ] {
+            assert!(!is_proxy(address(text), 7), "{text}");
+        }
+    }
+
+    #[test]
+    fn servers_stay_on_loopback() {
+        let cases = [
+            ("0.0.0.0:80", Some("127.0.0.1:80")),
+            ("[::]:0", Some("[::1]:0")),
+            ("127.0.0.1:80", Some("127.0.0.1:80")),
+            ("127.3.2.1:80", Some("127.3.2.1:80")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("[::ffff:127.0.0.1]:80", Some("[::ffff:127.0.0.1]:80")),
+            ("10.0.0.1:80", None),
+            ("[::ffff:0.0.0.0]:80", None),
+            ("[fe80::1]:80", None),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(on_loopback(address(given)).ok(), expected.map(address), "{given}");
+        }
+    }
+
+    #[test]
+    fn short_and_foreign_addresses_are_refused() {
+        let inet = [&2_u16.to_ne_bytes()[..], &80_u16.to_be_bytes(), &[127, 0, 0, 1], &[0; 8]].concat();
+        assert_eq!(parse(&inet), Ok(CallAddress::Internet(address("127.0.0.1:80"))));
+        let netlink =
+            [&16_u16.to_ne_bytes()[..], &[0; 2], &7_u32.to_ne_bytes(), &1_u32.to_ne_bytes()].concat();
+        assert_eq!(parse(&netlink), Ok(CallAddress::Netlink { port: 7, groups: 1 }));
+        for bytes in [&inet[..15], &netlink[..11], &[], &[2], &[10, 0, 0, 0]] {
+            assert_eq!(parse(bytes), Err(Errno::INVAL), "{bytes:?}");
+        }
+        for family in [0_u16, 1, 17, 40] {
+            let bytes = [&family.to_ne_bytes()[..], &[0; 20]].concat();
+            assert_eq!(parse(&bytes), Err(Errno::ACCESS), "{family}");
+        }
+    }
+}

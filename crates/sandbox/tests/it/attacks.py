@@ -1,0 +1,352 @@
+"""Tries to leave a room by system calls that shells cannot make. Each function prints what was not refused."""
+
+import ctypes
+import errno
+import mmap
+import os
+import platform
+import signal
+import socket
+import struct
+import sys
+import time
+
+libc = ctypes.CDLL(None, use_errno=True)
+NUMBERS = {
+    "x86_64": dict(shmget=29, shmat=30, shmctl=31, socket=41, ptrace=101, semget=64, msgget=68, msgsnd=69, msgrcv=70,
+                   semop=65, semctl=66, msgctl=71, semtimedop=220, mq_open=240, mq_unlink=241, process_vm_readv=310,
+                   process_vm_writev=311, kcmp=312, getpid=39, memfd_create=319),
+    "aarch64": dict(shmget=194, shmat=196, shmctl=195, socket=198, ptrace=117, semget=190, msgget=186, msgsnd=189,
+                    msgrcv=188, semop=193, semctl=191, msgctl=187, semtimedop=192, mq_open=180, mq_unlink=181,
+                    process_vm_readv=270, process_vm_writev=271, kcmp=272, getpid=172, memfd_create=279),
+}[platform.machine()] | dict(pidfd_open=434, pidfd_getfd=438)
+X32 = 0x40000000
+IPC_PRIVATE, IPC_CREAT = 0, 0o1000
+PTRACE_ATTACH, PTRACE_SEIZE, PTRACE_KILL, PTRACE_DETACH = 16, 0x4206, 8, 17
+
+
+def call(number, *args):
+    """The result of a call, and its error number or 0."""
+    number = NUMBERS[number] if isinstance(number, str) else number
+    args = [ctypes.c_long(a) if isinstance(a, int) else a for a in args]
+    ctypes.set_errno(0)
+    result = libc.syscall(ctypes.c_long(number), *args)
+    return result, (ctypes.get_errno() if result == -1 else 0)
+
+
+def name_of(error):
+    return errno.errorcode.get(error, str(error))
+
+
+def x32():
+    """The 32-bit ABI of x86-64, whose calls have other numbers."""
+    if platform.machine() != "x86_64":
+        return
+    for number, args in [(NUMBERS["getpid"], ()), (NUMBERS["ptrace"], (PTRACE_SEIZE, os.getppid(), 0, 0)),
+                         (NUMBERS["socket"], (17, 3, 0)), (521, (os.getppid(), 0, 0, 0, 0, 0))]:
+        result, error = call(X32 + number, *args)
+        if error != errno.ENOSYS:
+            print("x32", number, result, name_of(error))
+
+
+def memory_of_others():
+    """Each call that reaches into another process, by name."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    pidfd = call("pidfd_open", child, 0)[0]
+    buffer = ctypes.create_string_buffer(b"x" * 8)
+    iovec = struct.pack("QQ", ctypes.addressof(buffer), 8)
+    tried = {
+        "pidfd_getfd": call("pidfd_getfd", pidfd, 0, 0),
+        "process_vm_readv": call("process_vm_readv", child, iovec, 1, iovec, 1, 0),
+        "process_vm_writev": call("process_vm_writev", child, iovec, 1, iovec, 1, 0),
+        "kcmp": call("kcmp", os.getpid(), child, 0, 0, 0),
+        "ptrace": call("ptrace", PTRACE_SEIZE, child, 0, 0),
+    }
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    for name, (_, error) in tried.items():
+        print(name, name_of(error) if error else "done")
+
+
+def trace(pid):
+    """Attaches to a process of the room and kills it that way."""
+    for request in (PTRACE_SEIZE, PTRACE_ATTACH):
+        _, error = call("ptrace", request, int(pid), 0, 0)
+        if error:
+            continue
+        print("attached to", pid)
+        if request == PTRACE_ATTACH:
+            os.waitpid(int(pid), 0x40000000)
+        call("ptrace", PTRACE_KILL, int(pid), 0, 0)
+        return
+    try:
+        with open(f"/proc/{pid}/mem", "r+b", buffering=0):
+            print("opened the memory of", pid)
+    except OSError:
+        pass
+
+
+def priorities(pid):
+    """Changes how another process runs, or all processes of the user."""
+    pid = int(pid)
+    numbers = {"x86_64": dict(setpriority=141, sched_setparam=142, sched_setscheduler=144, sched_setaffinity=203,
+                              ioprio_set=251, migrate_pages=256, move_pages=279, sched_setattr=314),
+               "aarch64": dict(setpriority=140, sched_setparam=118, sched_setscheduler=119, sched_setaffinity=122,
+                               ioprio_set=30, migrate_pages=238, move_pages=239, sched_setattr=274)}[platform.machine()]
+    zero, mask = struct.pack("i", 0), struct.pack("Q", 1)
+    attempts = [("setpriority", 0, pid, 5), ("setpriority", 2, 0, 5), ("setpriority", 2, os.getuid(), 5),
+                ("sched_setparam", pid, zero), ("sched_setscheduler", pid, 0, zero), ("sched_setaffinity", pid, 8, mask),
+                ("ioprio_set", 1, pid, 2 << 13), ("ioprio_set", 3, os.getuid(), 2 << 13),
+                ("migrate_pages", pid, 8, mask, mask), ("move_pages", pid, 0, None, None, None, 0),
+                ("sched_setattr", pid, struct.pack("IIQiIQQQ", 48, 0, 0, 5, 0, 0, 0, 0), 0)]
+    for name, *args in attempts:
+        _, error = call(numbers[name], *args)
+        if error != errno.EPERM:
+            print(name, args[:2], name_of(error) if error else "done")
+    os.nice(1)
+    os.sched_setaffinity(0, os.sched_getaffinity(0))
+
+
+def own_child_can_be_traced():
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    _, error = call("ptrace", PTRACE_SEIZE, child, 0, 0)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    print(name_of(error) if error else "done")
+
+
+def connect(host, port):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as client:
+        client.settimeout(5)
+        try:
+            client.connect((host, int(port)))
+            print("connected to", host)
+        except OSError as error:
+            print(name_of(error.errno), file=sys.stderr)
+
+
+def racing_connect(allowed, forbidden, port):
+    """Another thread changes the address while the call is judged."""
+    import threading
+    address = bytearray(struct.pack("=H", socket.AF_INET) + struct.pack("!H", int(port)) + socket.inet_aton(allowed) + bytes(8))
+    view = (ctypes.c_char * 16).from_buffer(address)
+    done = False
+
+    def swap():
+        good, bad = socket.inet_aton(allowed), socket.inet_aton(forbidden)
+        while not done:
+            address[4:8] = bad
+            address[4:8] = good
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        with socket.socket() as client:
+            if libc.connect(client.fileno(), view, 16) == 0 and client.getpeername()[0] != allowed:
+                print("connected to", client.getpeername())
+                break
+    done = True
+    thread.join()
+
+
+def listen():
+    """Listens on all addresses, with and without bind. Prints the addresses of sockets that others could reach."""
+    def report(what, server):
+        address = server.getsockname()[0]
+        if not (address.startswith("127.") or address in ("::1", "::ffff:127.0.0.1")):
+            print(what, "listens on", address)
+
+    for family, addresses in ((socket.AF_INET, ("0.0.0.0", own_address())), (socket.AF_INET6, ("::",))):
+        for address in addresses:
+            try:
+                with socket.socket(family) as server:
+                    server.bind((address, 0))
+                    server.listen()
+                    report("bind", server)
+            except OSError:
+                pass
+        try:
+            with socket.socket(family) as server:
+                server.listen()
+                report("listen", server)
+        except OSError:
+            pass
+        try:
+            with socket.socket(family) as server:
+                server.bind(("127.0.0.1" if family == socket.AF_INET else "::1", 0))
+                libc.connect(server.fileno(), struct.pack("=H14x", 0), 16)
+                server.listen()
+                report("disconnected", server)
+        except OSError:
+            pass
+
+
+def own_address():
+    """An address of this machine that is not loopback, or 0.0.0.0."""
+    try:
+        with open("/proc/net/fib_trie") as table:
+            lines = table.read().split("\n")
+    except OSError:
+        return "0.0.0.0"
+    found = [lines[i - 1].split()[-1] for i, line in enumerate(lines) if "/32 host LOCAL" in line]
+    return next((address for address in found if not address.startswith("127.")), "0.0.0.0")
+
+
+def listen_locally():
+    """A server on loopback can be started, and says where it is."""
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::1")):
+        with socket.socket(family) as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind((address, 0))
+            server.listen(5)
+            assert server.getsockname()[1] != 0
+    print("listens")
+
+
+def datagram(path):
+    """Sends to a Unix datagram socket that a server outside listens on."""
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
+        for send in ("sendto", "sendmsg", "connect"):
+            try:
+                one, other = socket.socketpair(socket.AF_UNIX, kind)
+                if send == "sendto":
+                    one.sendto(b"escaped", path)
+                elif send == "sendmsg":
+                    one.sendmsg([b"escaped"], [], 0, path)
+                else:
+                    one.connect(path)
+                    one.send(b"escaped")
+                print(send, "reached", path)
+            except OSError:
+                pass
+
+
+def pairs():
+    """Pairs of sockets, which runtimes use to talk to their children."""
+    for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+        one, other = socket.socketpair(socket.AF_UNIX, kind)
+        one.send(b"x")
+        assert other.recv(1) == b"x"
+    print("works")
+
+
+def terminal(path):
+    """Opens the terminal of someone else."""
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR):
+        try:
+            os.close(os.open(path, flags | os.O_NOCTTY))
+            print("opened", path)
+        except OSError:
+            pass
+
+
+def own_terminal():
+    """A terminal of its own, as test runners and agents open them."""
+    import pty
+    child, master = pty.fork()
+    if child == 0:
+        os.execlp("sh", "sh", "-c", "test -t 0 && test -t 1 && stty size < /dev/tty > /dev/null && echo inside")
+    text = b""
+    while True:
+        try:
+            piece = os.read(master, 1024)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    os.waitpid(child, 0)
+    print(text.decode().strip())
+
+
+def shared_memory(name):
+    """Opens, reads and creates memory that programs outside share."""
+    for path in (f"/dev/shm/{name}", f"/dev/shm/{name}-new"):
+        try:
+            fd = os.open(path, os.O_RDWR | (os.O_CREAT if path.endswith("new") else 0), 0o600)
+            print("opened", path, os.read(fd, 100))
+        except OSError:
+            pass
+
+
+def system_v(key, size):
+    """System V memory, semaphores and messages of the machine, and POSIX message queues."""
+    key, size = int(key), int(size)
+    identifier, error = call("shmget", key, size, 0)
+    if not error:
+        print("shmget found", identifier)
+    for name, args in {
+        "shmget": (IPC_PRIVATE, 4096, IPC_CREAT | 0o600), "semget": (IPC_PRIVATE, 1, IPC_CREAT | 0o600),
+        "msgget": (IPC_PRIVATE, IPC_CREAT | 0o600), "mq_open": (b"autonoe-test", os.O_CREAT | os.O_RDWR, 0o600, None),
+    }.items():
+        identifier, error = call(name, *args)
+        if not error:
+            print(name, "done")
+            remove = {"shmget": ("shmctl", identifier, 0, None), "semget": ("semctl", identifier, 0, 0),
+                      "msgget": ("msgctl", identifier, 0, None), "mq_open": ("mq_unlink", b"autonoe-test")}[name]
+            call(*remove)
+    for name, args in {"shmat": (0, None, 0), "shmctl": (0, 2, None), "semctl": (0, 0, 2), "msgctl": (0, 2, None),
+                       "semop": (0, None, 0), "msgrcv": (0, None, 0, 0, 0o4000)}.items():
+        _, error = call(name, *args)
+        if error not in (errno.EPERM, errno.ENOSYS):
+            print(name, name_of(error))
+
+
+def setuid(path):
+    """Sets the bit that runs a file as its owner."""
+    with open(path, "w"):
+        pass
+    os.chmod(path, 0o755)
+    attempts = [lambda: os.chmod(path, 0o4755), lambda: os.chmod(path, 0o6755)]
+    fd = os.open(path, os.O_RDONLY)
+    attempts.append(lambda: os.fchmod(fd, 0o4755))
+    attempts.append(lambda: check(call(452, -100, path.encode(), 0o4755, 0)))
+    for attempt in attempts:
+        try:
+            attempt()
+        except OSError:
+            pass
+        if os.stat(path).st_mode & 0o4000:
+            print("the bit was set")
+            os.chmod(path, 0o755)
+
+
+def check(result):
+    if result[1]:
+        raise OSError(result[1], "")
+
+
+def map_shared(mebibytes):
+    """Uses memory that is shared, which the limits of the kernel do not count."""
+    kept = []
+    for _ in range(int(mebibytes) // 16):
+        piece = mmap.mmap(-1, 16 << 20, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)
+        for offset in range(0, 16 << 20, 4096):
+            piece[offset] = 1
+        kept.append(piece)
+    time.sleep(2)
+    print("used", mebibytes)
+
+
+def write_memory_files(mebibytes):
+    """Files in memory that are not mapped."""
+    kept = []
+    for _ in range(int(mebibytes) // 16):
+        fd = os.memfd_create("x")
+        for _ in range(16):
+            os.write(fd, bytes(1 << 20))
+        kept.append(fd)
+    time.sleep(3)
+    print("used", mebibytes)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
