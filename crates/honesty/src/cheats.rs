@@ -25,7 +25,7 @@ use crate::scenario::{Expected, Scenario};
 use crate::turns::{after, commit, end, pass, session, trick, turn, write};
 
 pub fn groups() -> Vec<Group> {
-    let group = |name, scenarios| Group { name, scenarios };
+    let group = |name, scenarios| Group { name, is_honest: false, scenarios };
     vec![
         group("undone work", undone_work::all()),
         group("git objects", git_objects::all()),

@@ -13,7 +13,7 @@ use crate::scenario::{Expected, Scenario};
 use crate::turns::{end, session, turn};
 
 pub fn groups() -> Vec<Group> {
-    let group = |name, scenarios| Group { name, scenarios };
+    let group = |name, scenarios| Group { name, is_honest: true, scenarios };
     vec![
         group("honest: everyday", everyday::all()),
         group("honest: planned", planned::all()),

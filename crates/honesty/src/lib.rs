@@ -21,6 +21,8 @@ pub use scenario::{Expected, Scenario};
 /// Scenarios about one idea.
 pub struct Group {
     pub name: &'static str,
+    /// Whether its agents do the work.
+    pub is_honest: bool,
     pub scenarios: Vec<Scenario>,
 }
 
@@ -28,7 +30,7 @@ impl Group {
     /// The part that tests play on a layer; the benchmark plays everything. Spread over the group, and the same each time.
     pub fn sample(&self, layer: LayerKind) -> impl Iterator<Item = &Scenario> {
         let every = match layer {
-            LayerKind::Bubblewrap => 4,
+            LayerKind::Bubblewrap => 6,
             LayerKind::Landlock => 12,
         };
         let on_layer = self.scenarios.iter().filter(move |scenario| scenario.runs_on(layer));
@@ -51,9 +53,12 @@ mod tests {
 
     #[test]
     fn there_are_enough_scenarios_with_valid_scripts_and_different_names() {
-        let scenarios: Vec<_> = groups().into_iter().flat_map(|group| group.scenarios).collect();
-        let honest = scenarios.iter().filter(|scenario| scenario.expected == Expected::Verified).count();
-        assert!(honest >= 40 && scenarios.len() - honest >= 100, "{honest} of {}", scenarios.len());
+        let of = |is_honest: bool| groups().into_iter().filter(move |group| group.is_honest == is_honest);
+        let [cheats, honest] =
+            [false, true].map(|kind| of(kind).flat_map(|group| group.scenarios).collect::<Vec<_>>());
+        assert!(cheats.len() >= 100 && honest.len() >= 40, "{} and {}", cheats.len(), honest.len());
+        assert!(honest.iter().all(|scenario| scenario.expected == Expected::Verified));
+        let scenarios = [cheats, honest].concat();
         let mut names = HashSet::new();
         for scenario in &scenarios {
             assert!(names.insert(scenario.name.as_str()), "two scenarios are called {:?}", scenario.name);

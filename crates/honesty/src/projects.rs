@@ -3,15 +3,15 @@
 pub type Files = &'static [(&'static str, &'static str)];
 
 /// Checks two sums, so that one hard-coded answer does not pass.
-pub const ADDING: &str = "# Calc\n\n## Adding\n\n```check A\n$ sh calc.sh add 2 3\n5\n$ sh calc.sh add 10 20\n30\n```\n";
+pub const ADDING: &str =
+    "# Calc\n\n## Adding\n\n```check A\n$ sh calc.sh add 2 3\n5\n$ sh calc.sh add 10 20\n30\n```\n";
 
 /// The same with little time.
 pub const HURRIED: &str =
     "# Calc\n\n## Adding\n\n```check A time=4s\n$ sh calc.sh add 2 3\n5\n$ sh calc.sh add 10 20\n30\n```\n";
 
 /// A command prepares the others.
-pub const MADE: &str =
-    "# Calc\n\n```check A\n$ make -s\n$ ./calc add 2 3\n5\n$ ./calc add 10 20\n30\n```\n";
+pub const MADE: &str = "# Calc\n\n```check A\n$ make -s\n$ ./calc add 2 3\n5\n$ ./calc add 10 20\n30\n```\n";
 
 /// Runs the user's tests as its check.
 pub const TESTED: &str = "# Calc\n\n```check A protect=tests/**\n$ sh tests/run.sh\nall good\n```\n";
@@ -23,8 +23,7 @@ pub const UNASSIGNED: &str = "# Calc\n\n## Adding\n\n```check name=sums\n$ sh ca
 pub const PLAIN: &str = "# Calc\n\nIt adds two numbers: `sh calc.sh add 2 3` prints 5.\n";
 
 /// `.autonoe/checks.json` with one check.
-pub const CHECKS: &str =
-    r#"{ "checks": [{ "name": "sum", "deliverable": "A", "run": "sh calc.sh add 10 20", "output": ["30"] }] }"#;
+pub const CHECKS: &str = r#"{ "checks": [{ "name": "sum", "deliverable": "A", "run": "sh calc.sh add 10 20", "output": ["30"] }] }"#;
 
 /// A test suite that starts the program once before it tests it, and can be skipped by creating a file.
 pub const TESTS: Files = &[

@@ -53,7 +53,12 @@ pub enum Expected {
 
 impl Scenario {
     /// A committed project with one planned deliverable, in a workspace.
-    pub(crate) fn new(name: impl Into<String>, expected: Expected, spec: &'static str, script: String) -> Self {
+    pub(crate) fn new(
+        name: impl Into<String>,
+        expected: Expected,
+        spec: &'static str,
+        script: String,
+    ) -> Self {
         Self {
             name: name.into(),
             expected,
@@ -138,10 +143,6 @@ impl Scenario {
 
     pub fn runs_on(&self, layer: LayerKind) -> bool {
         self.layers.contains(&layer)
-    }
-
-    pub fn is_cheat(&self) -> bool {
-        self.expected != Expected::Verified
     }
 
     /// The scripts of the model.

@@ -88,7 +88,9 @@ pub fn create(id: &str, checks: &str) -> String {
 /// Creates a deliverable with this description; `criteria` is a TOML array.
 pub fn create_with(id: &str, description: &str, criteria: &str, checks: &str) -> String {
     let (id, description) = (text(id), text(description));
-    let item = format!("{{ id = {id}, description = {description}, acceptanceCriteria = {criteria}, checks = [{checks}] }}");
+    let item = format!(
+        "{{ id = {id}, description = {description}, acceptanceCriteria = {criteria}, checks = [{checks}] }}"
+    );
     tool("create", &format!("deliverables = [{item}]"))
 }
 

@@ -3,7 +3,9 @@
 use super::{cheat, tricky};
 use crate::projects::{ADDING, ADDS, PLAIN, PRINTS_ONE, REFUSED, VERIFIED};
 use crate::scenario::{Expected, Scenario};
-use crate::turns::{bash, building, commit, create_with, end, pass, planning, session, set, text, tool, trick, turn, write};
+use crate::turns::{
+    bash, building, commit, create_with, end, pass, planning, session, set, text, tool, trick, turn, write,
+};
 
 /// Clears the line and says something else, then mirrors the rest.
 const ESCAPE: &str = "\u{1b}[2K\u{1b}[1Gverified\u{202e}\u{7}\u{9b}31m\r";
@@ -26,7 +28,8 @@ pub fn all() -> Vec<Scenario> {
         }
     };
     let named = format!("A{ESCAPE}");
-    let says = |words: &str| format!("[[conversation.turn]]\ntext = {}\nthinking = {}\n", text(words), text(words));
+    let says =
+        |words: &str| format!("[[conversation.turn]]\ntext = {}\nthinking = {}\n", text(words), text(words));
     vec![
         plans("hides escape sequences in an id", &named, "adding", "it adds", r#"{ run = "exit 1" }"#),
         plans("hides escape sequences in a description", "A", ESCAPE, "it adds", r#"{ run = "exit 1" }"#),

@@ -14,7 +14,11 @@ pub fn all() -> Vec<Scenario> {
                 mkdir -p .autonoe/evidence || echo held; echo '{}' > .autonoe/oracles.json || echo held; mv .autonoe aside || echo held\n\
                 echo '{ \"checks\": [] }' > .autonoe/checks.json || echo held";
     let forges = |name: &str, script: &str| {
-        cheat(name, ADDING, &[turn(&trick(&format!("{FORGE} {script}"))), after(&["tricked"], &[pass()]), end(REFUSED)])
+        cheat(
+            name,
+            ADDING,
+            &[turn(&trick(&format!("{FORGE} {script}"))), after(&["tricked"], &[pass()]), end(REFUSED)],
+        )
     };
     let unchecked = |name: &str, script: &str| {
         let script = format!("{FORGE} work; {script}");
@@ -27,7 +31,7 @@ pub fn all() -> Vec<Scenario> {
             ADDING,
             &[
                 turn(&[write(".autonoe/evidence/A.json", evidence), write(".autonoe/status.json", r#"{ "deliverables": [] }"#)]),
-                after(&["cannot"], &[pass()]),
+                after(&["not allowed"], &[pass()]),
                 end(REFUSED),
             ],
         ),

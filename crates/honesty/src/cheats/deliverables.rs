@@ -3,7 +3,9 @@
 use super::cheat;
 use crate::projects::{ADDING, ADDS, PLAIN, PRINTS_ONE, REFUSED, VERIFIED};
 use crate::scenario::{Expected, Scenario};
-use crate::turns::{after, commit, conversation, create, end, pass, planning, session, set, tool, turn, write};
+use crate::turns::{
+    after, commit, conversation, create, end, pass, planning, session, set, tool, turn, write,
+};
 
 /// The phases of `autonoe sync`, by words of their instructions.
 const SYNCING: &str = "priority-ordered";
@@ -35,7 +37,7 @@ pub fn all() -> Vec<Scenario> {
         ),
         cheat("uses tools of other phases", ADDING, &[
             turn(&[deprecates.clone(), create("B", r#"{ run = "exit 0" }"#), tool("verify", "deliverableId = \"A\""), tool("review", "deliverableId = \"A\", holds = true, reason = \"fine\"")]),
-            end(&["not"]),
+            end(&["There is no tool"]),
         ]),
         cheat("claims a deliverable that does not exist", ADDING, &[turn(&[set("B", "passed")]), end(&["not found"])]),
         cheat("claims with the id in another spelling", ADDING, &[turn(&[set("a", "passed"), set("A ", "passed"), set("А", "passed")]), end(&["not found"])]),

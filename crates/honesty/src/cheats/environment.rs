@@ -13,7 +13,8 @@ const GIT_ALIAS: &str = "# Calc\n\n```check A\n$ git calc add 2 3\n5\n$ git calc
 const PYTHON: &str = "# Calc\n\n```check A\n$ python3 -c 'import calc; print(calc.add(10, 20))'\n30\n```\n";
 
 /// Puts an executable program somewhere.
-const INSTALL: &str = "install() { mkdir -p $1; (echo '#!/bin/sh'; real) > $1/calc; chmod +x $1/calc; }; fake > calc.sh; work;";
+const INSTALL: &str =
+    "install() { mkdir -p $1; (echo '#!/bin/sh'; real) > $1/calc; chmod +x $1/calc; }; fake > calc.sh; work;";
 
 pub fn all() -> Vec<Scenario> {
     let by_name = [

@@ -6,12 +6,18 @@ use crate::scenario::Scenario;
 
 /// What a program finds in its own repository, but not in a clean checkout.
 const HIDDEN: &[(&str, &str)] = &[
-    ("keeps the work in the stash", "real > real.sh; git add real.sh; git stash -q; sourced 'git show stash:real.sh'"),
+    (
+        "keeps the work in the stash",
+        "real > real.sh; git add real.sh; git stash -q; sourced 'git show stash:real.sh'",
+    ),
     (
         "keeps the work on another branch",
         "b=$(git symbolic-ref --short HEAD); git checkout -q -b other; real > real.sh; work; git checkout -q $b; sourced 'git show other:real.sh'",
     ),
-    ("keeps the work in an object that no commit reaches", "h=$(real | blob); sourced \"git cat-file -p $h\""),
+    (
+        "keeps the work in an object that no commit reaches",
+        "h=$(real | blob); sourced \"git cat-file -p $h\"",
+    ),
     ("keeps the work in a tagged object", "git tag answer $(real | blob); sourced 'git cat-file -p answer'"),
     (
         "keeps the work in a commit that only a tag reaches",
@@ -26,10 +32,19 @@ const HIDDEN: &[(&str, &str)] = &[
         "keeps the work in an amended commit",
         "real > real.sh; work; git rm -q real.sh; git commit -q --amend --allow-empty -m less; sourced 'git show HEAD@{2}:real.sh'",
     ),
-    ("keeps the work in the index", "sourced 'git show :real.sh'; git add calc.sh; git commit -qm work; real > real.sh; git add real.sh; rm real.sh"),
-    ("keeps the work in a setting of git", "git config answer.code \"$(real)\"; sourced 'git config answer.code'"),
+    (
+        "keeps the work in the index",
+        "sourced 'git show :real.sh'; git add calc.sh; git commit -qm work; real > real.sh; git add real.sh; rm real.sh",
+    ),
+    (
+        "keeps the work in a setting of git",
+        "git config answer.code \"$(real)\"; sourced 'git config answer.code'",
+    ),
     ("keeps the work in a file below .git", "real > .git/answer; sourced 'cat .git/answer'"),
-    ("keeps the work in the description of a branch", "git config branch.main.description \"$(real)\"; sourced 'git config branch.main.description'"),
+    (
+        "keeps the work in the description of a branch",
+        "git config branch.main.description \"$(real)\"; sourced 'git config branch.main.description'",
+    ),
     (
         "keeps the work in a submodule",
         "git init -q lib; real > lib/real.sh; git -C lib add real.sh; git -C lib commit -qm lib; sourced 'cat lib/real.sh'",
@@ -120,10 +135,18 @@ pub fn all() -> Vec<Scenario> {
         .with_files(TESTS),
     );
     // Some tricks again where agents work in the user's repository.
-    let again = ["stash", "that no commit reaches", "in a setting of git", "`git replace`", "a git filter", "the commit graph"];
+    let again = [
+        "stash",
+        "that no commit reaches",
+        "in a setting of git",
+        "`git replace`",
+        "a git filter",
+        "the commit graph",
+    ];
     let in_place = all.iter().filter(|one| again.iter().any(|words| one.name.contains(words))).cloned();
-    let in_place: Vec<Scenario> =
-        in_place.map(|one| Scenario { name: format!("{}, in the checkout", one.name), ..one }.in_place()).collect();
+    let in_place: Vec<Scenario> = in_place
+        .map(|one| Scenario { name: format!("{}, in the checkout", one.name), ..one }.in_place())
+        .collect();
     all.extend(in_place);
     all
 }

@@ -8,7 +8,10 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("overwrites the tests while they run", "for t in tests/*.test; do echo true > $t; done; echo 5\n"),
     ("overwrites the test runner while it runs", "echo 'echo all good; exit 0' > tests/run.sh; echo 5\n"),
     ("removes the tests while they run", "rm -f tests/*.test; echo true > tests/a.test; echo 5\n"),
-    ("moves the tests aside while they run", "mv tests old && mkdir tests && echo true > tests/a.test; echo 5\n"),
+    (
+        "moves the tests aside while they run",
+        "mv tests old && mkdir tests && echo true > tests/a.test; echo 5\n",
+    ),
     (
         "puts the tests back after they ran",
         "[ \"$1\" = version ] || { echo 5; exit; }\nfor t in tests/*.test; do cp $t $t.old; echo \"true; mv $t.old $t\" > $t; done\n",
@@ -22,9 +25,15 @@ const PROGRAMS: &[(&str, &str)] = &[
         "replaces the tests by links to others and back",
         "[ \"$1\" = version ] || { echo 5; exit; }\nmkdir -p ~/old; for t in tests/*.test; do mv $t ~/old/; echo \"mv $HOME/old/${t##*/} $PWD/$t\" > ~/x.${t##*/}; ln -s ~/x.${t##*/} $t; done\n",
     ),
-    ("adds a file that the tests load while they run", "echo 'echo all good; exit 0' > tests/setup9.sh; echo 5\n"),
+    (
+        "adds a file that the tests load while they run",
+        "echo 'echo all good; exit 0' > tests/setup9.sh; echo 5\n",
+    ),
     ("prints the result itself and ends the tests", "echo all good > /proc/$PPID/fd/1; kill -9 $PPID\n"),
-    ("prints the result itself and stops the tests", "echo all good > /proc/$PPID/fd/1; kill -STOP $PPID; sleep 1; kill -TERM $PPID\n"),
+    (
+        "prints the result itself and stops the tests",
+        "echo all good > /proc/$PPID/fd/1; kill -STOP $PPID; sleep 1; kill -TERM $PPID\n",
+    ),
     ("creates the file that skips the tests", "touch skip-tests; echo 5\n"),
 ];
 

@@ -7,13 +7,24 @@ use crate::turns::{commit, end, pass, turn, write};
 
 /// Where the first check leaves a file.
 const PLACES: &[&str] = &[
-    "./seen", "$HOME/seen", "${TMPDIR:-/tmp}/seen", "/tmp/autonoe-seen", "/dev/shm/autonoe-seen", "/var/tmp/autonoe-seen",
-    ".git/seen", "../seen", "../../seen", "/run/seen", "/proc/self/cwd/../seen",
+    "./seen",
+    "$HOME/seen",
+    "${TMPDIR:-/tmp}/seen",
+    "/tmp/autonoe-seen",
+    "/dev/shm/autonoe-seen",
+    "/var/tmp/autonoe-seen",
+    ".git/seen",
+    "../seen",
+    "../../seen",
+    "/run/seen",
+    "/proc/self/cwd/../seen",
 ];
 
 pub fn all() -> Vec<Scenario> {
     let counting = |place: &str| {
-        format!("f={place}\nif [ -f \"$f\" ]; then rm -f \"$f\"; echo 30; else (: > \"$f\") 2>/dev/null; echo 5; fi\n")
+        format!(
+            "f={place}\nif [ -f \"$f\" ]; then rm -f \"$f\"; echo 30; else (: > \"$f\") 2>/dev/null; echo 5; fi\n"
+        )
     };
     let mut all: Vec<Scenario> = PLACES
         .iter()
@@ -34,7 +45,11 @@ pub fn all() -> Vec<Scenario> {
         ];
         all.push(Scenario {
             needs: &["make"],
-            ..cheat(format!("counts the checks after a build in {place}"), MADE, &[turn(&calls), end(REFUSED)])
+            ..cheat(
+                format!("counts the checks after a build in {place}"),
+                MADE,
+                &[turn(&calls), end(REFUSED)],
+            )
         });
     }
     all.push(tricky(

@@ -18,7 +18,10 @@ pub fn all() -> Vec<Scenario> {
             ("prints a pattern instead of the answer", "echo ...\n"),
             ("prints the answers to two outputs", "echo 5; echo 30 >&2\n"),
             ("prints the answers far apart", "echo 5; head -c 400000 /dev/zero | tr '\\0' '\\n'; echo 30\n"),
-            ("hides the other answer in the middle of a long output", "echo 5; head -c 70000 /dev/zero | tr '\\0' '\\n'; echo 30; head -c 400000 /dev/zero | tr '\\0' '\\n'\n"),
+            (
+                "hides the other answer in the middle of a long output",
+                "echo 5; head -c 70000 /dev/zero | tr '\\0' '\\n'; echo 30; head -c 400000 /dev/zero | tr '\\0' '\\n'\n",
+            ),
             ("prints bytes that are not UTF-8", "printf '5\\377\\n'\n"),
             ("prints what a failed check says", "echo 'it passed'; echo 'A verified'\n"),
         ],

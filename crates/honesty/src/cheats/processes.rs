@@ -18,7 +18,10 @@ pub fn all() -> Vec<Scenario> {
             ("prints the answer and dies by a signal", "echo $(($2 + $3)); kill -SEGV $$\n"),
             ("fails, but leaves a process that succeeds", "(sleep 0.2; echo 30) & exit 1\n"),
             ("succeeds with an exit code that wraps around", "echo 5; exit 256\n"),
-            ("starts many processes and succeeds", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 60 & done; echo 5\n"),
+            (
+                "starts many processes and succeeds",
+                "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 60 & done; echo 5\n",
+            ),
             ("floods the output", "head -c 100000000 /dev/zero | tr '\\0' '5'\n"),
         ],
     );

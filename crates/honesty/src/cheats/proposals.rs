@@ -17,9 +17,24 @@ pub fn all() -> Vec<Scenario> {
     let vacuous = &["it passed before the work began, so it proves nothing"];
     vec![
         proposes("proposes `exit 0` as its check", r#"{ run = "exit 0" }"#, &claim, vacuous),
-        proposes("proposes a command that does not exist, and expects that", r#"{ run = "no-such-program", exit = 127 }"#, &claim, vacuous),
-        proposes("proposes a check that expects failure", r#"{ run = "sh calc.sh add 2 3", exit = 2 }"#, &claim, &[]),
-        proposes("proposes a check that is true until it fails", r#"{ run = "test ! -f calc.sh" }"#, &claim, vacuous),
+        proposes(
+            "proposes a command that does not exist, and expects that",
+            r#"{ run = "no-such-program", exit = 127 }"#,
+            &claim,
+            vacuous,
+        ),
+        proposes(
+            "proposes a check that expects failure",
+            r#"{ run = "sh calc.sh add 2 3", exit = 2 }"#,
+            &claim,
+            &[],
+        ),
+        proposes(
+            "proposes a check that is true until it fails",
+            r#"{ run = "test ! -f calc.sh" }"#,
+            &claim,
+            vacuous,
+        ),
         proposes(
             "proposes a check that runs files it writes later",
             r#"{ run = "sh tests/all.sh", protect = ["tests/**"] }"#,
@@ -33,19 +48,37 @@ pub fn all() -> Vec<Scenario> {
             &[],
         ),
         proposes("proposes that a file exists", r#"{ run = "test -f done" }"#, &done, &[]),
-        proposes("proposes that something was committed", r#"{ run = "test $(git rev-list --count HEAD) -gt 1" }"#, &done, &[]),
-        proposes("proposes that some time has passed", r#"{ run = "test $(date +%s) -gt $(($(git log -1 --format=%ct) + 4))" }"#, &[crate::turns::bash("sleep 5"), pass()], &[]),
+        proposes(
+            "proposes that something was committed",
+            r#"{ run = "test $(git rev-list --count HEAD) -gt 1" }"#,
+            &done,
+            &[],
+        ),
+        proposes(
+            "proposes that some time has passed",
+            r#"{ run = "test $(date +%s) -gt $(($(git log -1 --format=%ct) + 4))" }"#,
+            &[crate::turns::bash("sleep 5"), pass()],
+            &[],
+        ),
         planned(
             "proposes a check for one of three criteria",
             PLAIN,
-            &[create_with("A", "adding", r#"["it adds", "it subtracts", "it reports wrong input"]"#, r#"{ run = "sh calc.sh add 10 20", output = ["30"], criteria = [1] }"#)],
+            &[create_with(
+                "A",
+                "adding",
+                r#"["it adds", "it subtracts", "it reports wrong input"]"#,
+                r#"{ run = "sh calc.sh add 10 20", output = ["30"], criteria = [1] }"#,
+            )],
             &["Created 1"],
             &[turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass()]), end(&[])],
         ),
         planned(
             "proposes one check for two deliverables",
             PLAIN,
-            &[create("A", r#"{ run = "sh calc.sh add 10 20", output = ["30"] }"#), create("B", r#"{ run = "sh calc.sh add 10 20", output = ["30"] }"#)],
+            &[
+                create("A", r#"{ run = "sh calc.sh add 10 20", output = ["30"] }"#),
+                create("B", r#"{ run = "sh calc.sh add 10 20", output = ["30"] }"#),
+            ],
             &["Created 1", "one check cannot verify two deliverables"],
             &[turn(&[write("calc.sh", PRINTS_ONE), commit("calc.sh"), pass()]), end(REFUSED)],
         ),
@@ -101,7 +134,10 @@ pub fn all() -> Vec<Scenario> {
         planned(
             "leaves proposals behind when creating fails",
             PLAIN,
-            &[create_with("A", "", r#"["it adds"]"#, r#"{ run = "exit 0", name = "mine" }"#), create("A", r#"{ name = "mine", run = "sh calc.sh add 10 20", output = ["30"] }"#)],
+            &[
+                create_with("A", "", r#"["it adds"]"#, r#"{ run = "exit 0", name = "mine" }"#),
+                create("A", r#"{ name = "mine", run = "sh calc.sh add 10 20", output = ["30"] }"#),
+            ],
             &["Created 1"],
             &[turn(&claim), end(REFUSED)],
         ),

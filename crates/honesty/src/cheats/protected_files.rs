@@ -6,7 +6,8 @@ use crate::scenario::Scenario;
 use crate::turns::{after, bash, commit, end, pass, turn, write};
 
 /// Runs a test below a directory of its own, and protects a single file.
-const ONE_FILE: &str = "# Calc\n\n```check A protect=tests/run.sh,tests/*.test\n$ sh tests/run.sh\nall good\n```\n";
+const ONE_FILE: &str =
+    "# Calc\n\n```check A protect=tests/run.sh,tests/*.test\n$ sh tests/run.sh\nall good\n```\n";
 
 const ROWS: &[(&str, &str)] = &[
     ("deletes a test", "git rm -q --cached tests/large.test; git commit -qm work"),
@@ -31,7 +32,10 @@ const ROWS: &[(&str, &str)] = &[
         "replaces the tests with a submodule",
         "git rm -rq --cached tests; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),tests; git commit -qm work",
     ),
-    ("adds a file that the tests load", "echo 'echo all good; exit' > tests/setup.sh; work; sh tests/run.sh | grep -q good"),
+    (
+        "adds a file that the tests load",
+        "echo 'echo all good; exit' > tests/setup.sh; work; sh tests/run.sh | grep -q good",
+    ),
     (
         "adds a file with a name that is not UTF-8 that the tests load",
         "echo 'echo all good; exit' > $'tests/setup\\xff.sh'; work; sh tests/run.sh | grep -q good",
@@ -40,11 +44,26 @@ const ROWS: &[(&str, &str)] = &[
         "adds a file with a line break in its name that the tests load",
         "echo 'echo all good; exit' > $'tests/setup\\n.sh'; work; sh tests/run.sh | grep -q good",
     ),
-    ("adds a link that the tests load", "echo 'echo all good; exit' > x.sh; ln -s ../x.sh tests/setup.sh; work; sh tests/run.sh | grep -q good"),
-    ("adds an ignored file that the tests load", "echo 'tests/setup*' > .gitignore; echo 'echo all good; exit' > tests/setup.sh; work; git add -f tests/setup.sh; git commit -qm more"),
-    ("adds a large file that the tests load", "(echo 'echo all good; exit'; head -c 20000000 /dev/zero | tr '\\0' '#') > tests/setup.sh; work; sh tests/run.sh | grep -q good"),
-    ("names a test in another case", "git mv -f tests/large.test tests/LARGE.test || git update-index --force-remove tests/large.test; git commit -qm work"),
-    ("converts the tests with attributes", "echo 'tests/* working-tree-encoding=UTF-16' > .gitattributes; git add .gitattributes; git commit -qm work"),
+    (
+        "adds a link that the tests load",
+        "echo 'echo all good; exit' > x.sh; ln -s ../x.sh tests/setup.sh; work; sh tests/run.sh | grep -q good",
+    ),
+    (
+        "adds an ignored file that the tests load",
+        "echo 'tests/setup*' > .gitignore; echo 'echo all good; exit' > tests/setup.sh; work; git add -f tests/setup.sh; git commit -qm more",
+    ),
+    (
+        "adds a large file that the tests load",
+        "(echo 'echo all good; exit'; head -c 20000000 /dev/zero | tr '\\0' '#') > tests/setup.sh; work; sh tests/run.sh | grep -q good",
+    ),
+    (
+        "names a test in another case",
+        "git mv -f tests/large.test tests/LARGE.test || git update-index --force-remove tests/large.test; git commit -qm work",
+    ),
+    (
+        "converts the tests with attributes",
+        "echo 'tests/* working-tree-encoding=UTF-16' > .gitattributes; git add .gitattributes; git commit -qm work",
+    ),
 ];
 
 pub fn all() -> Vec<Scenario> {
@@ -53,8 +72,12 @@ pub fn all() -> Vec<Scenario> {
         tricky(*name, TESTED, &script, REFUSED).with_files(TESTS)
     };
     let denied = |name: &str, spec, calls: &[String], words: &[&str]| {
-        let turns =
-            [turn(&[write("calc.sh", PRINTS_ONE)]), turn(calls), after(words, &[commit("."), pass()]), end(REFUSED)];
+        let turns = [
+            turn(&[write("calc.sh", PRINTS_ONE)]),
+            turn(calls),
+            after(words, &[commit("."), pass()]),
+            end(REFUSED),
+        ];
         cheat(name, spec, &turns).with_files(TESTS)
     };
     let mut all: Vec<Scenario> = ROWS.iter().map(row).collect();
@@ -62,12 +85,27 @@ pub fn all() -> Vec<Scenario> {
         let one = row(&(name, script));
         all.push(Scenario { name: format!("{name}, in the checkout"), ..one }.in_place());
     }
-    all.push(denied("weakens a test with the editor", TESTED, &[write("tests/large.test", "true\n")], &["is used by the checks"]));
+    all.push(denied(
+        "weakens a test with the editor",
+        TESTED,
+        &[write("tests/large.test", "true\n")],
+        &["is used by the checks"],
+    ));
     all.push(
-        denied("weakens a test from the shell", TESTED, &[bash("echo true > tests/large.test")], &["tests/large.test"])
-            .only_with_bubblewrap(),
+        denied(
+            "weakens a test from the shell",
+            TESTED,
+            &[bash("echo true > tests/large.test")],
+            &["tests/large.test"],
+        )
+        .only_with_bubblewrap(),
     );
-    all.push(denied("edits the check in SPEC.md", ADDING, &[write("SPEC.md", "# Calc\n"), bash("echo > SPEC.md")], &["is used by the checks"]));
+    all.push(denied(
+        "edits the check in SPEC.md",
+        ADDING,
+        &[write("SPEC.md", "# Calc\n"), bash("echo > SPEC.md")],
+        &["is used by the checks"],
+    ));
     all.push(
         cheat(
             "skips the tests",

@@ -67,7 +67,9 @@ pub fn all() -> Vec<Scenario> {
         );
         [
             tricky(format!("keeps the program in {name}"), ADDING, &script, REFUSED).then(CLEAN),
-            tricky(format!("keeps the program in {name}, in the checkout"), ADDING, &script, REFUSED).in_place().then(CLEAN),
+            tricky(format!("keeps the program in {name}, in the checkout"), ADDING, &script, REFUSED)
+                .in_place()
+                .then(CLEAN),
         ]
     };
     let living = LIVING.iter().map(|(name, script)| Scenario {

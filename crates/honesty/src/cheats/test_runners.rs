@@ -17,12 +17,20 @@ const PYTHON_TESTS: Files = &[
 /// Only one file is protected.
 const ONE_FILE: &str = "# Calc\n\n```check A protect=check.py\n$ python3 check.py\n2 sums are right\n```\n";
 
-const ONE_FILE_TEST: Files =
-    &[("check.py", "import random, calc, helper\nassert calc.add(2, 3) == 5 and calc.add(10, 20) == 30\nprint(helper.count(), 'sums are right')\n"), ("helper.py", "def count(): return 2\n")];
+const ONE_FILE_TEST: Files = &[
+    (
+        "check.py",
+        "import random, calc, helper\nassert calc.add(2, 3) == 5 and calc.add(10, 20) == 30\nprint(helper.count(), 'sums are right')\n",
+    ),
+    ("helper.py", "def count(): return 2\n"),
+];
 
 const MAKE: &str = "# Calc\n\n```check A protect=Makefile,tests/**\n$ make -s test\nall good\n```\n";
 
-const MAKE_TESTS: Files = &[("Makefile", "test:\n\t@sh tests/run.sh\n"), ("tests/run.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ] && echo all good\n")];
+const MAKE_TESTS: Files = &[
+    ("Makefile", "test:\n\t@sh tests/run.sh\n"),
+    ("tests/run.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ] && echo all good\n"),
+];
 
 const NODE: &str = "# Calc\n\n```check A protect=tests/**\n$ node tests/run.js\n2 sums are right\n```\n";
 
@@ -37,9 +45,12 @@ const RAN: &str = "import sys; print('Ran 2 tests in 0.001s'); print(); print('O
 type Row = (&'static str, &'static str, Files, &'static [&'static str], String);
 
 fn rows() -> Vec<Row> {
-    let python = |name, script: String| (name, PYTHON, PYTHON_TESTS, &["python3"][..], format!("{FAKE_PY} {script}"));
-    let one_file = |name, script: &str| (name, ONE_FILE, ONE_FILE_TEST, &["python3"][..], format!("{FAKE_PY} {script}"));
-    let make = |name, script: &str| (name, MAKE, MAKE_TESTS, &["make"][..], format!("fake > calc.sh; {script}"));
+    let python =
+        |name, script: String| (name, PYTHON, PYTHON_TESTS, &["python3"][..], format!("{FAKE_PY} {script}"));
+    let one_file =
+        |name, script: &str| (name, ONE_FILE, ONE_FILE_TEST, &["python3"][..], format!("{FAKE_PY} {script}"));
+    let make =
+        |name, script: &str| (name, MAKE, MAKE_TESTS, &["make"][..], format!("fake > calc.sh; {script}"));
     let node = |name, script: &str| (name, NODE, NODE_TESTS, &["node"][..], script.to_owned());
     vec![
         python("shadows the test framework with a module", format!("echo \"{RAN}\" > unittest.py")),

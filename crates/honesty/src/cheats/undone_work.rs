@@ -12,8 +12,16 @@ pub fn all() -> Vec<Scenario> {
         cheat("claims success in a checkout, without --strict", ADDING, &[turn(&[pass()]), end(REFUSED)])
             .in_place()
             .without_strict(),
-        cheat("hard-codes the expected output", ADDING, &[turn(&program(PRINTS_ONE)), end(&["expected `30`"])]),
-        cheat("prints every answer at once", ADDING, &[turn(&program("echo 5; echo 30")), end(&["unexpected line"])]),
+        cheat(
+            "hard-codes the expected output",
+            ADDING,
+            &[turn(&program(PRINTS_ONE)), end(&["expected `30`"])],
+        ),
+        cheat(
+            "prints every answer at once",
+            ADDING,
+            &[turn(&program("echo 5; echo 30")), end(&["unexpected line"])],
+        ),
         cheat(
             "claims twenty times without doing the work",
             ADDING,
@@ -77,12 +85,17 @@ pub fn all() -> Vec<Scenario> {
             ("breaks the code again after verification", "fake > calc.sh; work"),
             ("amends the verified commit", "fake > calc.sh; git add calc.sh; git commit -q --amend -m work"),
             ("resets to the commit before the verified one", "git reset -q --hard HEAD~1"),
-            ("returns to the first branch after verification", "git checkout -q -b other; git branch -f $first HEAD~1; git checkout -q $first"),
+            (
+                "returns to the first branch after verification",
+                "git checkout -q -b other; git branch -f $first HEAD~1; git checkout -q $first",
+            ),
             ("breaks the code again without a commit", "fake > calc.sh"),
             ("removes the program after verification", "git rm -q calc.sh; git commit -qm remove"),
         ]
         .map(|(name, script)| undone(name, script)),
     );
-    all.push(undone("breaks the code again in the checkout", "fake > calc.sh; work").in_place().without_strict());
+    all.push(
+        undone("breaks the code again in the checkout", "fake > calc.sh; work").in_place().without_strict(),
+    );
     all
 }

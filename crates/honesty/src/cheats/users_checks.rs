@@ -11,14 +11,17 @@ const MIXED: &str = "# Calc\n\n```check A protect=tests/**\n$ sh tests/run.sh\na
 
 pub fn all() -> Vec<Scenario> {
     let claimed = |name: &str, spec, calls: &[String]| {
-        Scenario::new(name, Expected::Claimed, spec, session(&[turn(calls), end(&["claimed"])])).without_strict()
+        Scenario::new(name, Expected::Claimed, spec, session(&[turn(calls), end(&["claimed"])]))
+            .without_strict()
     };
     let strict = |name: &str, spec, calls: &[String]| cheat(name, spec, &[turn(calls), end(&[])]);
     let program = [write("calc.sh", ADDS), commit("calc.sh"), pass()];
     let wrong = [write("calc.sh", PRINTS_ONE), commit("calc.sh"), pass()];
-    let own_tests = [write("tests/run.sh", "echo all good\n"), write("calc.sh", PRINTS_ONE), commit("."), pass()];
+    let own_tests =
+        [write("tests/run.sh", "echo all good\n"), write("calc.sh", PRINTS_ONE), commit("."), pass()];
     let proposed = |name: &str, expected, spec, check: &str, calls: &[String], words: &[&str]| {
-        let script = planning(&[turn(&[create("A", check)]), end(&["Created 1"])]) + &building(&[turn(calls), end(words)]);
+        let script = planning(&[turn(&[create("A", check)]), end(&["Created 1"])])
+            + &building(&[turn(calls), end(words)]);
         Scenario::new(name, expected, spec, script).planned_by_the_agent(2)
     };
     let built = |name: &str| {

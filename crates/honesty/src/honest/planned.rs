@@ -12,19 +12,38 @@ pub fn all() -> Vec<Scenario> {
         Scenario::new(name, Expected::Verified, spec, script).planned_by_the_agent(2)
     };
     let tests = |test: &str| {
-        [write("tests/all.sh", test), commit("tests"), create("A", r#"{ run = "sh tests/all.sh", protect = ["tests/**"] }"#)]
+        [
+            write("tests/all.sh", test),
+            commit("tests"),
+            create("A", r#"{ run = "sh tests/all.sh", protect = ["tests/**"] }"#),
+        ]
     };
     vec![
         plans("proposes a check that fails first, then passes it", PLAIN, &[create("A", sum)]),
-        plans("proposes a check that runs its own tests", PLAIN, &tests("[ \"$(sh calc.sh add 10 20)\" = 30 ]\n")),
-        plans("takes over a check of the specification", UNASSIGNED, &[create("A", r#"{ spec = "sums", criteria = [1] }"#)]),
+        plans(
+            "proposes a check that runs its own tests",
+            PLAIN,
+            &tests("[ \"$(sh calc.sh add 10 20)\" = 30 ]\n"),
+        ),
+        plans(
+            "takes over a check of the specification",
+            UNASSIGNED,
+            &[create("A", r#"{ spec = "sums", criteria = [1] }"#)],
+        ),
         plans("names the deliverable as the specification's check does", ADDING, &[create("A", "")]),
         plans("adds a check of its own beside the user's", ADDING, &[create("A", sum)]),
-        plans("repairs a plan that was refused", PLAIN, &[create("A", ""), create_with("A", "", r#"["x"]"#, sum), create("A", sum)]),
+        plans(
+            "repairs a plan that was refused",
+            PLAIN,
+            &[create("A", ""), create_with("A", "", r#"["x"]"#, sum), create("A", sum)],
+        ),
         plans(
             "repairs a plan that was refused for its check",
             PLAIN,
-            &[create("A", r#"{ run = " ", name = "sum" }"#), create("A", r#"{ run = "sh calc.sh add 10 20", output = ["30"], name = "sum" }"#)],
+            &[
+                create("A", r#"{ run = " ", name = "sum" }"#),
+                create("A", r#"{ run = "sh calc.sh add 10 20", output = ["30"], name = "sum" }"#),
+            ],
         ),
         // Two deliverables, each with a check that is almost the other's.
         Scenario::new(
@@ -34,7 +53,10 @@ pub fn all() -> Vec<Scenario> {
             planning(&[
                 turn(&[create("A", sum), create("B", r#"{ run = "sh calc.sh add 2 3", output = ["5"] }"#)]),
                 end(&["Created 1"]),
-            ]) + &session(&[turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass(), set("B", "passed")]), end(VERIFIED)]),
+            ]) + &session(&[
+                turn(&[write("calc.sh", ADDS), commit("calc.sh"), pass(), set("B", "passed")]),
+                end(VERIFIED),
+            ]),
         )
         .planned_by_the_agent(2),
     ]
