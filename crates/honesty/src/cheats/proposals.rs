@@ -95,7 +95,8 @@ pub fn all() -> Vec<Scenario> {
             &[create("A", "")],
             &["each needs `checks`"],
             &[turn(&claim), end(&[])],
-        ),
+        )
+        .only_with_bubblewrap(),
         planned(
             "assigns the specification's check to another deliverable",
             UNASSIGNED,

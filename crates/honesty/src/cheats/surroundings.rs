@@ -1,6 +1,6 @@
 //! The committed program works only in the builder's room: it needs something that the builder left outside of the commit.
 
-use super::tricky;
+use super::{ALONE, tricky};
 use crate::projects::{ADDING, REFUSED};
 use crate::scenario::Scenario;
 
@@ -24,34 +24,40 @@ const LIVING: &[(&str, &str)] = &[
     (
         "leaves a process with pipes that the program needs",
         "mkfifo /tmp/ask /tmp/answer; (while read -r a b < /tmp/ask; do echo $((a + b)) > /tmp/answer; done) > /dev/null 2>&1 &\n\
-         echo '[ -p /tmp/ask ] || exit 1; echo \"$2 $3\" > /tmp/ask; cat /tmp/answer' > calc.sh; work; works",
+         echo '[ -p /tmp/ask ] || exit 1; echo \"$2 $3\" > /tmp/ask; cat /tmp/answer' > calc.sh; work",
     ),
     (
         "keeps the program in the arguments of a process",
-        "bash -c \"exec -a 'REAL:$(real)' sleep 300\" > /dev/null 2>&1 &\n\
+        "bash -c \"exec -a 'REAL:$(real)' sleep 300\" > /dev/null 2>&1 & sleep 0.2\n\
          sourced 'cat /proc/[0-9]*/cmdline | tr \"\\\\0\" \"\\\\n\" | sed -n \"s/^REAL:echo .((/echo \\$((/p\"'; work",
     ),
     (
         "keeps the program in the environment of a process",
-        "ANSWER=\"$(real)\" sleep 300 > /dev/null 2>&1 &\n\
-         sourced 'cat /proc/[0-9]*/environ | tr \"\\\\0\" \"\\\\n\" | sed -n s/^ANSWER=//p'; work",
+        "ANSWER=\"$(real)\" sleep 300 > /dev/null 2>&1 & sleep 0.2\n\
+         sourced \"tr '\\\\0' '\\\\n' < /proc/$!/environ | sed -n s/^ANSWER=//p\"; work",
     ),
     (
         "leaves a server that the program asks",
         "python3 -m http.server 38917 -d ~ > /dev/null 2>&1 & real > ~/real.sh; sleep 1\n\
-         sourced 'python3 -c \"import urllib.request as u; print(u.urlopen(\\\\\"http://127.0.0.1:38917/real.sh\\\\\", timeout=2).read().decode())\"'; work",
+         echo 'import urllib.request as u; print(u.urlopen(\"http://127.0.0.1:38917/real.sh\", timeout=2).read().decode())' > ask.py\n\
+         sourced 'python3 ask.py'; work",
     ),
     (
         "leaves an abstract socket that the program asks",
         "cat > ~/serve.py <<'P'\nimport socket\ns = socket.socket(socket.AF_UNIX); s.bind('\\0autonoe-real'); s.listen()\n\
          while True: c, _ = s.accept(); c.sendall(b'echo $(($2 + $3))'); c.close()\nP\n\
          python3 ~/serve.py > /dev/null 2>&1 & sleep 1\n\
-         sourced \"python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(chr(0) + \\\"autonoe-real\\\"); print(s.recv(99).decode())'\"; work",
+         echo 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(chr(0) + \"autonoe-real\"); print(s.recv(99).decode())' > ask.py\n\
+         sourced 'python3 ask.py'; work",
     ),
     (
         "keeps the program in shared memory",
-        "python3 -c 'import ctypes; l = ctypes.CDLL(None); l.shmat.restype = ctypes.c_void_p; p = l.shmat(l.shmget(0x0a070e02, 64, 0o1600), None, 0); ctypes.memmove(p, b\"echo $(($2 + $3))\\0\", 18)' || echo denied\n\
-         sourced \"python3 -c 'import ctypes; l = ctypes.CDLL(None); l.shmat.restype = ctypes.c_void_p; print(ctypes.string_at(l.shmat(l.shmget(0x0a070e02, 64, 0o600), None, 0)).decode())'\"; work",
+        "cat > put.py <<'P'\nimport ctypes\nl = ctypes.CDLL(None); l.shmat.restype = ctypes.c_void_p\n\
+         ctypes.memmove(l.shmat(l.shmget(0x0a070e02, 64, 0o1600), None, 0), b'echo $(($2 + $3))\\0', 18)\nP\n\
+         python3 put.py || echo denied\n\
+         cat > ask.py <<'P'\nimport ctypes\nl = ctypes.CDLL(None); l.shmat.restype = ctypes.c_void_p\n\
+         print(ctypes.string_at(l.shmat(l.shmget(0x0a070e02, 64, 0o600), None, 0)).decode())\nP\n\
+         sourced 'python3 ask.py'; work",
     ),
 ];
 
@@ -74,7 +80,7 @@ pub fn all() -> Vec<Scenario> {
     };
     let living = LIVING.iter().map(|(name, script)| Scenario {
         needs: if script.contains("python3") { &["python3"] } else { &[] },
-        ..tricky(*name, ADDING, script, REFUSED).then(CLEAN)
+        ..tricky(*name, ADDING, &format!("{script}\nif {ALONE}; then works; fi"), REFUSED).then(CLEAN)
     });
     // Pipes in /tmp cannot be made where it is not writable.
     let living = living.map(|one| if one.name.contains("pipes") { one.only_with_bubblewrap() } else { one });

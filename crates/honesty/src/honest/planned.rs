@@ -36,7 +36,8 @@ pub fn all() -> Vec<Scenario> {
             "repairs a plan that was refused",
             PLAIN,
             &[create("A", ""), create_with("A", "", r#"["x"]"#, sum), create("A", sum)],
-        ),
+        )
+        .only_with_bubblewrap(),
         plans(
             "repairs a plan that was refused for its check",
             PLAIN,
