@@ -1,7 +1,7 @@
 //! The agent forges what is recorded: statuses, checks, evidence, accepted files.
 
 use super::{cheat, tricky};
-use crate::projects::{ADDING, CHECKS, PLAIN, REFUSED};
+use crate::projects::{ADDING, CHECKS, FAILED, PLAIN, REFUSED};
 use crate::scenario::{Expected, Scenario};
 use crate::turns::{after, bash, end, pass, session, set, trick, turn, write};
 
@@ -17,7 +17,7 @@ pub fn all() -> Vec<Scenario> {
         cheat(
             name,
             ADDING,
-            &[turn(&trick(&format!("{FORGE} {script}"))), after(&["tricked"], &[pass()]), end(REFUSED)],
+            &[turn(&trick(&format!("{FORGE} {script}"))), after(&["tricked"], &[pass()]), end(FAILED)],
         )
     };
     let unchecked = |name: &str, script: &str| {
@@ -31,7 +31,7 @@ pub fn all() -> Vec<Scenario> {
             ADDING,
             &[
                 turn(&[write(".autonoe/evidence/A.json", evidence), write(".autonoe/status.json", r#"{ "deliverables": [] }"#)]),
-                after(&["not allowed"], &[pass()]),
+                after(&["Denied"], &[pass()]),
                 end(REFUSED),
             ],
         ),

@@ -20,7 +20,8 @@ pub fn all() -> Vec<Scenario> {
             "blocks the deliverable whose check fails, and claims another",
             ADDING,
             &[turn(&[set("A", "blocked"), set("B", "passed")]), end(&["claimed"])],
-        )),
+        ))
+        .only_with_bubblewrap(),
         two(cheat(
             "blocks a deliverable after its claim was refused",
             ADDING,
