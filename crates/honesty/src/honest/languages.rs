@@ -71,7 +71,7 @@ pub fn all() -> Vec<Scenario> {
         ),
         honest(
             "has a check that uses its home and temporary directory",
-            "# Calc\n\n```check A\n$ cp calc.sh ~/c && mkdir -p ~/.cache/x && t=$(mktemp) && sh ~/c add 10 20 > $t && cat $t && echo x > /dev/shm/autonoe-x && rm /dev/shm/autonoe-x\n30\n```\n",
+            "# Calc\n\n```check A\n$ cp calc.sh ~/c && mkdir -p ~/.cache/x && t=$(mktemp) && sh ~/c add 10 20 > $t && cat $t\n30\n```\n",
             &[write("calc.sh", ADDS), commit("calc.sh"), pass()],
         ),
         honest(
